@@ -12,6 +12,7 @@ import typer
 from harness.cli import (
     adopt,
     archiving,
+    audit,
     bench,
     check,
     claims,
@@ -26,6 +27,7 @@ from harness.cli import (
     results,
     site,
     trace,
+    try_url,
     verify,
 )
 from harness.cli.tidy import tidy_command
@@ -63,6 +65,10 @@ app.command("adopt", short_help="Set up and measure a service of your own.")(ado
 app.command("compare", cls=compare.ArmsCommand, short_help="Compare two arms of load-test runs.")(
     compare.compare_command
 )
+app.command("audit", short_help="Find numbers of a load test that contradict each other.")(
+    audit.audit_command
+)
+app.command("try", short_help="Load a running service for a minute.")(try_url.try_command)
 app.command("duel", short_help="Measure two versions of a service in turns.")(duel.duel_command)
 app.command("verify", short_help="Run simulations that validate the statistics.")(verify.verify_command)
 app.command("bench", short_help="Benchmark the harness.")(bench.bench_command)

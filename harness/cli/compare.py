@@ -43,8 +43,9 @@ def compare_command(
         ),
     ] = None,
     skip: Annotated[
-        float, typer.Option(help="seconds to leave out at the beginning of each run, such as a ramp")
-    ] = 0.0,
+        str,
+        typer.Option(help="span to leave out at the beginning of each run, such as a ramp: 10s, 500ms, 2m"),
+    ] = "0",
     accept: Annotated[
         list[str] | None,
         typer.Option(help="trap that is none here: it is named, but withholds no verdict; may be repeated"),
@@ -97,6 +98,7 @@ def compare_command(
     from harness.compare.other_tools import ToolName, tool_tables
     from harness.formats.jtl_units import decimal_named, latency_unit_named
     from harness.report.output import write_page
+    from harness.report.selection import seconds_named
 
     a, b = _arms(paths)
     limits = [limit_named(text) for text in fail_if or ()]
@@ -105,7 +107,7 @@ def compare_command(
     found = compare_files(
         a,
         b,
-        skip_s=skip,
+        skip_s=seconds_named(skip, "--skip"),
         accept=accept or (),
         as_tools=tools,
         latency_unit=latency_unit_named(latency_unit),

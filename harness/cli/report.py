@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -34,12 +35,26 @@ def report_command(
         str | None,
         typer.Option(help="decimal sign of a JMeter file that a spreadsheet has written: . or ,"),
     ] = None,
+    label: Annotated[str | None, typer.Option(help="analyse the requests of this name only")] = None,
+    skip: Annotated[
+        str, typer.Option(help="span to leave out at the beginning, such as a ramp: 10s, 500ms, 2m")
+    ] = "0",
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="limit on a number of the file, such as 'p99 > 250ms', 'throughput < 500', 'errors > 1%' or "
+            "'p90 of GET /orders > 80ms'; may be repeated"
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
     html: Annotated[
         Path | None, typer.Option(help="also write a self-contained page with plots to this file")
     ] = None,
 ) -> None:
     """Analyse result files of any load test: requests, errors, rates, percentiles, stalls.
+
+    Exit status 1: a limit of --fail-if is exceeded. Exit status 2: a limit cannot be judged, or a file cannot be
+    read.
 
     Examples:
 
@@ -54,11 +69,18 @@ def report_command(
         rematch report converted.csv --latency-unit us
 
         rematch report spreadsheet.csv --decimal , --latency-unit ms
+
+        rematch report results.jtl --label "GET /orders" --skip 10s
+
+        rematch report results.jtl --fail-if "p99 > 250ms" --fail-if "errors > 1%"
     """
     from harness.formats.jtl_units import decimal_named, latency_unit_named
+    from harness.report.limits import file_limit
     from harness.report.output import main
+    from harness.report.selection import Selection, seconds_named
 
-    main(
+    limits = [file_limit(text) for text in fail_if or ()]
+    checked = main(
         paths,
         gc=gc,
         process_start_epoch_s=process_start,
@@ -67,4 +89,12 @@ def report_command(
         decimal=decimal_named(decimal),
         as_json=as_json,
         html=html,
+        selection=Selection(label=label, skip_s=seconds_named(skip, "--skip")),
+        limits=limits,
     )
+    if any(limit.outcome == "exceeded" for limit in checked):
+        raise typer.Exit(1)
+    unknown = [limit.text for limit in checked if limit.outcome == "cannot be told"]
+    if unknown:
+        print(f"rematch: {unknown[0]}", file=sys.stderr)
+        raise typer.Exit(2)

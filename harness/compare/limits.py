@@ -7,7 +7,6 @@ back below it with the next runs. Where there is no interval nothing can be told
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -16,10 +15,8 @@ from harness.compare.result import Comparison, Row
 from harness.compare.run import METRICS
 from harness.errors import InputError
 from harness.model.digits import spoken
+from harness.report.limits import PLACE, parts_of_limit
 
-_FORM = re.compile(
-    r"\s*(?P<metric>[a-z0-9.]+)(?:\s+of\s+(?P<label>.+?))?\s*(?P<sign>[<>])\s*(?P<limit>\S+)\s*"
-)
 FORMS = "METRIC > RATIO, METRIC < RATIO or METRIC of LABEL > RATIO; metrics: "
 Outcome = Literal["exceeded", "kept", "not shown", "cannot be told"]
 
@@ -50,19 +47,16 @@ def limit_named(text: str, metrics: Sequence[str] = METRICS) -> Limit:
     Raises:
         InputError: it means none.
     """
-    match = _FORM.fullmatch(text)
-    if match is None or match["metric"] not in metrics:
-        raise InputError("is no limit", place="--fail-if", found=text, allowed=f"{FORMS}{', '.join(metrics)}")
+    parts = parts_of_limit(text, metrics, f"{FORMS}{', '.join(metrics)}")
     try:
-        ratio = float(match["limit"])
+        ratio = float(parts.value)
     except ValueError:
         ratio = float("nan")
     if not 0 < ratio < float("inf"):
         raise InputError(
-            "is no ratio", place="--fail-if", found=match["limit"], allowed="a number above 0, such as 1.05"
+            "is no ratio", place=PLACE, found=parts.value, allowed="a number above 0, such as 1.05"
         )
-    sign: Literal["<", ">"] = ">" if match["sign"] == ">" else "<"
-    return Limit(text=text.strip(), metric=match["metric"], label=match["label"], sign=sign, ratio=ratio)
+    return Limit(text=parts.text, metric=parts.metric, label=parts.label, sign=parts.sign, ratio=ratio)
 
 
 def check_limit(limit: Limit, comparison: Comparison) -> Checked:
@@ -76,7 +70,7 @@ def check_limit(limit: Limit, comparison: Comparison) -> Checked:
         known = (
             ", ".join(label for label in comparison.labels if label is not None) or "none: all requests only"
         )
-        raise InputError("no such label in every run", place="--fail-if", found=limit.label, allowed=known)
+        raise InputError("no such label in every run", place=PLACE, found=limit.label, allowed=known)
     return check_row(limit, row)
 
 

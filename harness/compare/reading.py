@@ -27,7 +27,7 @@ from harness.formats.detect import open_any
 from harness.formats.jtl_other_columns import read_texts
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.source import SourceNotes, read_text_pieces
-from harness.formats.table import AggregateTable, BoolArray, RequestTable, together
+from harness.formats.table import AggregateTable, RequestTable, together
 from harness.report.checks import FIRST_ROWS, Checks
 from harness.report.loop import Kind, Loop, by_design
 from harness.report.requests import columns_beside
@@ -162,18 +162,7 @@ def _without_beginning(table: RequestTable, skip_s: float) -> RequestTable:
         raise InputError(
             "is no longer than that", file=table.path, place="--skip", found=f"{skip_s:g}", allowed="less"
         )
-    return _rows(table, keep)
-
-
-def _rows(table: RequestTable, keep: BoolArray) -> RequestTable:
-    return replace(
-        table,
-        start_epoch_s=table.start_epoch_s[keep],
-        latency_s=table.latency_s[keep],
-        ok=table.ok[keep],
-        label_codes=table.label_codes[keep],
-        connect_s=None if table.connect_s is None else table.connect_s[keep],
-    )
+    return table.rows(keep)
 
 
 def _of_requests(table: RequestTable) -> str:

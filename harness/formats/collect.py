@@ -14,7 +14,7 @@ from harness.formats.error_kinds import add_kinds
 from harness.formats.row_layout import Layout
 from harness.formats.source import SourceNotes
 from harness.formats.table import CodeArray, RequestChunk, RequestTable, Unreadable
-from harness.model import GeneratorName
+from harness.model.load_tools import FileSource
 
 #: A file of fewer rows is one stretch: that is as much as a report takes within half a gigabyte.
 WHOLE_ROWS = 1_500_000
@@ -27,7 +27,7 @@ class RequestStream:
     """A file of requests that was opened and recognised; it can be read once, whole or in stretches."""
 
     path: Path
-    source: GeneratorName
+    source: FileSource
     resolution_s: float
     layout: Layout
     chunks: Iterator[RequestChunk]

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import InputError
+from harness.formats.autocannon_json import looks_like_autocannon, read_autocannon
 from harness.formats.collect import RequestStream
+from harness.formats.gatling_log import is_binary_gatling, looks_like_gatling, open_gatling, refuse_binary
+from harness.formats.hey_csv import looks_like_hey, read_hey
 from harness.formats.jtl import open_jtl
 from harness.formats.jtl_layout import header_of, looks_like_xml
 from harness.formats.jtl_units import Decimal, LatencyUnit
@@ -28,7 +31,7 @@ from harness.formats.table import AggregateTable, RequestTable
 from harness.formats.vegeta_csv import looks_like_vegeta, open_vegeta
 from harness.formats.wrk2_text import looks_like_wrk2, read_wrk2
 from harness.formats.wrk_text import looks_like_wrk, read_wrk
-from harness.model.load_tools import titles
+from harness.model.load_tools import written_by
 
 Opener = Callable[[Path], RequestStream | RequestTable | AggregateTable]
 
@@ -52,7 +55,10 @@ _OPENERS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
     (looks_like_k6, open_k6),
     (looks_like_k6_csv, open_k6_csv),
     (looks_like_k6_json, open_k6_json),
+    (looks_like_autocannon, read_autocannon),
     (looks_like_k6_summary, read_k6_summary),
+    (looks_like_hey, read_hey),
+    (looks_like_gatling, open_gatling),
     (looks_like_oha_csv, read_oha_csv),
     (looks_like_vegeta, open_vegeta),
     (_looks_like_locust, _open_locust),
@@ -83,13 +89,15 @@ def open_any(
             or decimal sign was given for a file of another tool.
     """
     if path.is_dir():
-        raise InputError("is a folder", file=path, allowed=f"one file of {titles()}")
+        raise InputError("is a folder", file=path, allowed=f"one file of {written_by()}")
     if looks_like_sqlite(path):
         _only_for_jmeter(path, latency_unit, decimal)
         return read_oha_db(path)
     head = read_head(path)
     if not head.strip():
-        raise InputError("is empty", file=path, allowed=f"a file of {titles()}")
+        raise InputError("is empty", file=path, allowed=f"a file of {written_by()}")
+    if is_binary_gatling(path, head):
+        raise refuse_binary(path)
     for is_its, opened in _OPENERS:
         if is_its(head):
             if opened is open_jtl:
@@ -106,7 +114,8 @@ def open_any(
             found=head.split("\n", 1)[0][:80],
             allowed="JMeter csv (a first line like timeStamp,elapsed,label,...), Locust csv "
             "(_stats, _stats_history, _failures, _exceptions or raw samples), csv, json or "
-            "summary of k6, csv or SQLite of oha, csv of vegeta, or the text that wrk or wrk2 prints",
+            "summary of k6, csv or SQLite of oha, csv of vegeta or hey, JSON of autocannon, simulation.log of "
+            "Gatling before 3.12, or the text that wrk or wrk2 prints",
         ) from problem
 
 

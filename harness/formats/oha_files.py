@@ -12,7 +12,6 @@ import gzip
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -173,4 +172,4 @@ def _raw(path: Path, piece_bytes: int = PIECE_BYTES) -> Iterator[bytes]:
 
 
 def _from_zero(table: RequestTable) -> RequestTable:
-    return replace(table, from_zero=True).with_notes(FROM_ZERO, ANSWERED_ONLY)
+    return table.counted_from_zero(FROM_ZERO).with_notes(ANSWERED_ONLY)

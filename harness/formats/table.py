@@ -13,7 +13,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from harness.formats.error_kinds import add_kinds
-from harness.model import Frozen, GeneratorName
+from harness.model import Frozen
+from harness.model.load_tools import FileSource
 
 if TYPE_CHECKING:  # pandas takes half a second to load, and reading needs none of it
     import pandas as pd
@@ -62,7 +63,7 @@ class RequestTable:
     """
 
     path: Path
-    source: GeneratorName
+    source: FileSource
     start_epoch_s: FloatArray
     latency_s: FloatArray
     ok: BoolArray
@@ -113,6 +114,28 @@ class RequestTable:
     def with_notes(self, *notes: str) -> RequestTable:
         """The same table with more said about it."""
         return replace(self, notes=(*self.notes, *notes))
+
+    def counted_from_zero(self, note: str) -> RequestTable:
+        """The same table, of a tool that wrote times since its own start, with the note that says so."""
+        return replace(self, from_zero=True).with_notes(note)
+
+    def rows(self, keep: BoolArray) -> RequestTable:
+        """Only some of the requests. Kinds of errors are known of all of them alone: they stay where no row that
+        failed was left out, and are left out themselves where one was.
+
+        Args:
+            keep: shape (n_requests,).
+        """
+        all_failed = bool(keep[~self.ok].all())
+        return replace(
+            self,
+            start_epoch_s=self.start_epoch_s[keep],
+            latency_s=self.latency_s[keep],
+            ok=self.ok[keep],
+            label_codes=self.label_codes[keep],
+            connect_s=None if self.connect_s is None else self.connect_s[keep],
+            errors_by_kind=self.errors_by_kind if all_failed else {},
+        )
 
     def placed(self, first_start_epoch_s: float | None) -> RequestTable:
         """A table ``from_zero`` with its first request at that time; unknown: without time stamps."""
@@ -197,6 +220,23 @@ class RequestChunk:
     error_codes: CodeArray
     error_kinds: tuple[str, ...]
 
+    def rows(self, keep: BoolArray) -> RequestChunk:
+        """Only some of the rows, with the kinds of their errors.
+
+        Args:
+            keep: shape (n,).
+        """
+        return replace(
+            self,
+            start_epoch_s=self.start_epoch_s[keep],
+            latency_s=self.latency_s[keep],
+            ok=self.ok[keep],
+            label_codes=self.label_codes[keep],
+            transaction=self.transaction[keep],
+            connect_s=None if self.connect_s is None else self.connect_s[keep],
+            error_codes=self.error_codes[keep[~self.ok]],
+        )
+
 
 class AggregateRow(Frozen):
     """What a tool says of one kind of request, or of all. ``None``: it does not say."""
@@ -229,7 +269,7 @@ class AggregateTable(Frozen):
     those printed, no interval and no stall can come from it."""
 
     path: Path
-    source: GeneratorName
+    source: FileSource
     kind: Literal["stats", "history", "failures", "exceptions", "summary"]
     rows: tuple[AggregateRow, ...] = ()
     total: AggregateRow | None = None

@@ -12,6 +12,10 @@ from types import MappingProxyType
 from typing import Literal
 
 GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta"]
+#: Tools whose files are read, and which no session runs.
+FileOnlyName = Literal["gatling", "hey", "autocannon"]
+#: Who wrote a file.
+FileSource = GeneratorName | FileOnlyName
 #: What a tool runs as: a program of its own, a module of a Python, or a jar of a JVM.
 RunsAs = Literal["program", "python", "java"]
 #: What went wrong with a request; ``harness.analysis.tables.error_kinds`` says what each means.
@@ -118,6 +122,29 @@ LOAD_TOOLS: tuple[LoadTool, ...] = (
     LoadTool(name="vegeta", title="vegeta", resolution_s=1e-9, error_words={"no answer": "refused"}),
 )
 
+
+@dataclass(frozen=True, kw_only=True)
+class FileTool:
+    """A tool that only its files are known of. Fields as those of ``LoadTool``."""
+
+    name: FileOnlyName
+    title: str
+    only_loop: tuple[Literal["closed", "open"], str] | None = None
+
+
+FILE_TOOLS: tuple[FileTool, ...] = (
+    FileTool(name="gatling", title="Gatling"),
+    FileTool(name="hey", title="hey", only_loop=("closed", "hey's workers wait for their answers")),
+    FileTool(
+        name="autocannon",
+        title="autocannon",
+        only_loop=("closed", "autocannon's connections wait for their answers"),
+    ),
+)
+
+#: Everybody whose files are read.
+WRITERS: tuple[LoadTool | FileTool, ...] = (*LOAD_TOOLS, *FILE_TOOLS)
+
 BY_NAME: Mapping[str, LoadTool] = MappingProxyType({tool.name: tool for tool in LOAD_TOOLS})
 #: Tools that write totals and no row per request.
 TOTALS_ONLY = frozenset(tool.name for tool in LOAD_TOOLS if not tool.has_rows)
@@ -132,3 +159,20 @@ def titles(last: str = "or") -> str:
     """Return the tools' names as a list in a sentence: ``JMeter, Locust ... oha or vegeta``."""
     *first, end = (tool.title for tool in LOAD_TOOLS)
     return f"{', '.join(first)} {last} {end}"
+
+
+def written_by() -> str:
+    """Return the titles of all tools whose files are read, as a list in a sentence."""
+    *first, end = (tool.title for tool in WRITERS)
+    return f"{', '.join(first)} or {end}"
+
+
+def tool_of(source: str) -> LoadTool | FileTool | None:
+    """Return the tool that wrote a file; ``None``: no such tool."""
+    return next((tool for tool in WRITERS if tool.name == source), None)
+
+
+def title_of(source: str) -> str:
+    """Return a tool's name as it writes it."""
+    tool = tool_of(source)
+    return source if tool is None else tool.title

@@ -13,9 +13,10 @@ from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
-from harness.formats.table import AggregateTable, RequestTable
+from harness.formats.table import AggregateRow, AggregateTable, RequestTable
 from harness.report.labels import of_aggregate
 from harness.report.loop import by_design
+from harness.report.numbers import length
 from harness.report.requests import gather, gather_file
 from harness.report.result import QUANTILES, Report, in_ms
 
@@ -68,6 +69,7 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
     latency: dict[str, float | None] = {"mean": in_ms(total.latency_mean_s)}
     latency |= {name: in_ms(known.get(name)) for name in QUANTILES}
     latency["max"] = in_ms(total.latency_max_s)
+    bounds = _bounds_ms(total)
     loop = by_design(table.source)
     background = [TOTALS_ONLY, *table.notes, *(loop.warnings if loop is not None else ())]
     said = []
@@ -88,9 +90,10 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
         latency_ms=latency,
         intervals=dict.fromkeys(["mean", *QUANTILES]),
         interval_reasons={
-            name: "totals only" if latency[name] is not None else f"not in {table.source}'s totals"
+            name: "totals only" if latency[name] is not None else _between(bounds.get(name))
             for name in ("mean", *QUANTILES)
         },
+        bounds_ms=bounds,
         labels=tuple(of_aggregate(row) for row in table.rows),
         loop=loop,
         errors_by_kind=table.errors_by_kind,
@@ -98,3 +101,33 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
         warnings=(*said, *background),
         background=frozenset(background),
     )
+
+
+def _bounds_ms(total: AggregateRow) -> dict[str, tuple[float | None, float | None]]:
+    """Between which of a tool's own numbers each percentile lies that it does not print; more cannot be said."""
+    known = {
+        float(name[1:]) / 100: value for name, value in total.latency_quantiles_s.items() if name[0] == "p"
+    }
+    known |= {0.0: total.latency_min_s} if total.latency_min_s is not None else {}
+    known |= {1.0: total.latency_max_s} if total.latency_max_s is not None else {}
+    found: dict[str, tuple[float | None, float | None]] = {}
+    for name, q in QUANTILES.items():
+        if name in total.latency_quantiles_s:
+            continue
+        low = max((value for share, value in known.items() if share < q), default=None)
+        high = min((value for share, value in known.items() if share > q), default=None)
+        if low is not None or high is not None:
+            found[name] = (in_ms(low), in_ms(high))
+    return found
+
+
+def _between(bounds: tuple[float | None, float | None] | None) -> str:
+    """What is said in the place of a percentile that the totals leave out."""
+    low, high = bounds or (None, None)
+    if low is None and high is None:
+        return "not in these totals"
+    if high is None:
+        return f"not printed: at least {length(low or 0.0)}"
+    if low is None:
+        return f"not printed: at most {length(high)}"
+    return f"not printed: {length(low)} to {length(high)}"

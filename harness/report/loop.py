@@ -26,7 +26,7 @@ from harness.analysis.load.coordinated_omission import (
 from harness.analysis.stats.quantiles import quantile_refused, rank
 from harness.formats.jtl_other_columns import JtlSides
 from harness.model import Frozen
-from harness.model.load_tools import BY_NAME
+from harness.model.load_tools import tool_of
 
 FloatArray = npt.NDArray[np.float64]
 Kind = Literal["closed", "open", "cannot say"]
@@ -70,7 +70,7 @@ class Loop(Frozen):
 
 def by_design(source: str) -> Loop | None:
     """Return the loop of a tool that has only one; ``None``: the tool can do both."""
-    tool = BY_NAME.get(source)
+    tool = tool_of(source)
     if tool is None or tool.only_loop is None:
         return None
     kind, why = tool.only_loop

@@ -14,8 +14,12 @@ from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.table import AggregateTable
 from harness.report.analyse import report_table
 from harness.report.course import Course, course_of_history
+from harness.report.limits import CheckedLimit, FileLimit, check_file
 from harness.report.requests import Gathered, gather_file
 from harness.report.result import Report
+from harness.report.selection import Selection, select
+
+ALL = Selection()
 
 
 def main(
@@ -28,12 +32,18 @@ def main(
     decimal: Decimal | None = None,
     as_json: bool = False,
     html: Path | None = None,
-) -> None:
+    selection: Selection = ALL,
+    limits: Sequence[FileLimit] = (),
+) -> Sequence[CheckedLimit]:
     """Report on each of ``paths``; print one JSON object for one path, a list for several.
 
     ``latency_unit``, ``decimal``: of ``elapsed`` in JMeter's files; None: milliseconds, with a point.
     ``samples``: a csv of resource samples taken beside it; for one path only.
     ``html``: also write a self-contained page with plots to this file; for one path only.
+    ``selection``: the part of each file that is meant. ``limits``: what is checked of each file.
+
+    Returns:
+        What came of the limits, file by file.
 
     Raises:
         InputError: a file cannot be used; names the file, the place, what was found and what is allowed.
@@ -51,7 +61,7 @@ def main(
             raise InputError(why, place=option, found=f"{len(paths)} files", allowed="1 file")
     reports = []
     for path in paths:
-        opened = open_any(path, latency_unit, decimal)
+        opened = select(open_any(path, latency_unit, decimal), selection)
         if isinstance(opened, AggregateTable):
             gathered, report, course = None, report_table(opened, log), course_of_history(opened.history)
         else:
@@ -62,14 +72,18 @@ def main(
         reports.append(report)
         if html is not None:
             _write_page(html, report, gathered, course, log)
+    checked = [[check_file(limit, report) for limit in limits] for report in reports]
     if as_json:
         plain = [report.as_json() for report in reports]
+        for one, outcomes in zip(plain, checked, strict=True):
+            one["limits"] = [{"text": limit.text, "outcome": limit.outcome} for limit in outcomes]
         print(json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, allow_nan=False))
-        return
+        return [limit for outcomes in checked for limit in outcomes]
     from harness.report.text import show  # rich: not before the files are read, and not for programs
 
-    for report in reports:
-        show(report)
+    for report, outcomes in zip(reports, checked, strict=True):
+        show(report, outcomes)
+    return [limit for outcomes in checked for limit in outcomes]
 
 
 def _write_page(

@@ -61,6 +61,10 @@ class Report(Frozen):
     interval_reasons: dict[str, str] = Field(
         default_factory=dict, description="why a statistic has no interval, or no value"
     )
+    bounds_ms: dict[str, tuple[float | None, float | None]] = Field(
+        default_factory=dict,
+        description="of a percentile that a tool's totals leave out: it lies between these; None: open",
+    )
     labels: tuple[LabelRow, ...] = Field(
         default=(), description="by name of request; empty: the file has none"
     )

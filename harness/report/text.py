@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -10,6 +12,7 @@ from rich.text import Text
 from harness.errors import printable
 from harness.model.digits import plain
 from harness.report import words
+from harness.report.limits import CheckedLimit
 from harness.report.numbers import counted, length, percent, percent_between, resolution
 from harness.report.result import Report
 from harness.report.rows import label_cells, latency_rows
@@ -21,14 +24,16 @@ LABELS_SHOWN = 20
 _MIB = 1024**2
 
 
-def show(report: Report) -> None:
-    """Print one report."""
+def show(report: Report, limits: Sequence[CheckedLimit] = ()) -> None:
+    """Print one report, its limits below the summary."""
     console = Console()
 
     def line(text: str, style: str = "") -> None:
         console.print(printable(text), style=style, markup=False, highlight=False)
 
     line(words.summary(report), "bold")
+    for limit in limits:
+        line(f"limit {limit.text}", "" if limit.outcome == "kept" else "bold red")
     about = [
         str(report.path),
         f"{report.source}, resolution {resolution(report.resolution_ms)}",

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers of one load, as they were printed: each with what its rounding leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printed:
+    """A number in SI units. ``half``: half a step of its last digit, so it stood for value - half to value + half."""
+
+    value: float
+    half: float = 0.0
+
+    @property
+    def low(self) -> float:
+        """The least that prints like this; not below zero."""
+        return max(self.value - self.half, 0.0)
+
+    @property
+    def high(self) -> float:
+        """The most that prints like this."""
+        return self.value + self.half
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The load that was to be offered. ``None``: not known.
+
+    ``users``, ``loops``, ``ramp_up_s``: of a closed loop, where each user sends ``loops`` requests one after another.
+    ``rate_per_s``: of an open loop.
+    """
+
+    users: int | None = None
+    loops: int | None = None
+    ramp_up_s: float | None = None
+    rate_per_s: float | None = None
+
+    def over(self, other: Plan) -> Plan:
+        """Return this plan, with what it does not say from another one."""
+        return Plan(
+            users=other.users if self.users is None else self.users,
+            loops=other.loops if self.loops is None else self.loops,
+            ramp_up_s=other.ramp_up_s if self.ramp_up_s is None else self.ramp_up_s,
+            rate_per_s=other.rate_per_s if self.rate_per_s is None else self.rate_per_s,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What is said of one load, or of the requests of one name in it. ``None``, or left out: not said.
+
+    ``quantiles_s``: share from 0 to 1 -> seconds. ``most_active``: the most users that were under way at once.
+    ``recorded``: of how many requests the latencies are.
+    """
+
+    rate_per_s: Printed | None = None
+    mean_s: Printed | None = None
+    min_s: Printed | None = None
+    max_s: Printed | None = None
+    quantiles_s: Mapping[float, Printed] = field(default_factory=dict)
+    requests: Printed | None = None
+    recorded: Printed | None = None
+    errors: Printed | None = None
+    error_share: Printed | None = None
+    duration_s: Printed | None = None
+    most_active: Printed | None = None
+    rss_start: Printed | None = None
+    rss_end: Printed | None = None
+
+    @property
+    def says_nothing_of_load(self) -> bool:
+        """There is neither a rate nor a latency nor a count."""
+        known = (self.rate_per_s, self.mean_s, self.min_s, self.max_s, self.requests)
+        return all(one is None for one in known) and not self.quantiles_s

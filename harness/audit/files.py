@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of load tools: single requests, or a tool's own totals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from harness.audit.figures import Figures, Plan, Printed
+from harness.audit.laws import LITTLE, TOLERANCE, UNITS, laws
+from harness.audit.result import Audited, Check
+from harness.audit.sums import sums
+from harness.compare.symptoms import clock_jump
+from harness.errors import InputError
+from harness.formats.collect import RequestStream
+from harness.formats.detect import open_any
+from harness.formats.jtl_other_columns import JtlSides
+from harness.formats.locust_csv import ROUNDED
+from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint, RequestTable
+from harness.model.digits import plain
+from harness.model.load_tools import title_of
+from harness.report.checks import FIRST_ROWS, Checks
+from harness.report.requests import columns_beside
+
+CLOCK = "time stamps go on with the clock"
+READABLE = "every line can be read"
+THREAD = "a thread sends one request after another"
+PARTS = "time to connect and time to the first byte are parts of the response time"
+GROWS = "counts since the start never become less"
+_STEPS = 2
+#: What the rounding of a printed percentile may take or add, as a share.
+_TWO_DIGITS, _THREE_DIGITS = 0.05, 0.01
+#: What a mean or a rate in three digits may be off.
+_PRINTED = 0.005
+#: Of requests of one thread that begin before its last one ended: more are no accident of rounding.
+_MOST_OVERLAPS = 0.01
+
+
+def audit_file(path: Path, plan: Plan) -> Audited:
+    """Hold a file that ``report`` reads against itself.
+
+    Args:
+        plan: what is known of the load.
+
+    Raises:
+        InputError: it cannot be read, or holds no request.
+    """
+    opened = open_any(path)
+    if isinstance(opened, AggregateTable):
+        return _totals(opened, plan)
+    sides, units = columns_beside(opened)
+    table = opened.collect() if isinstance(opened, RequestStream) else opened
+    if not table.n_requests:
+        raise InputError(
+            "holds no request", file=path, found=str(table.unreadable), allowed="at least one row"
+        )
+    checks = [_readable(table)]
+    checks += _clock(table)
+    checks += _units(table, Checks(table, None, sides, units))
+    checks += _threads(table, sides) if sides is not None else ()
+    known = plan if plan.users is not None or sides is None else replace(plan, users=_users(sides))
+    checks += laws(_figures(table), known)
+    return Audited(
+        path=path,
+        kind=f"requests of {title_of(table.source)}",
+        rows=table.n_requests,
+        checks=tuple(checks),
+        notes=table.notes,
+    )
+
+
+def _figures(table: RequestTable) -> Figures:
+    latency = table.latency_s
+    step = table.resolution_s
+    duration = table.duration_s
+    rate = None if not duration else Printed(value=table.n_requests / duration)
+    return Figures(
+        rate_per_s=rate,
+        mean_s=Printed(value=float(latency.mean()), half=step / 2),
+        min_s=Printed(value=float(latency.min()), half=step / 2),
+        max_s=Printed(value=float(latency.max()), half=step / 2),
+        requests=Printed(value=table.n_requests),
+        errors=Printed(value=table.n_errors),
+    )
+
+
+def _readable(table: RequestTable) -> Check:
+    if not table.unreadable.n:
+        return Check(law=READABLE, outcome="holds", text=f"{table.n_requests:,} requests")
+    return Check(law=READABLE, outcome="remarkable", text=str(table.unreadable))
+
+
+def _clock(table: RequestTable) -> Iterator[Check]:
+    if not table.has_start_times or table.n_requests < 2:
+        yield Check(law=CLOCK, outcome="not checked", text="the file has no time stamps")
+        return
+    jump = clock_jump(table.start_epoch_s, table.latency_s)
+    yield Check(
+        law=CLOCK, outcome="contradiction" if jump else "holds", text=jump or "neither back nor away for long"
+    )
+
+
+def _units(table: RequestTable, checks: Checks) -> Iterator[Check]:
+    if not table.has_start_times:
+        return
+    order = np.argsort(table.start_epoch_s, kind="stable")
+    start, latency = table.start_epoch_s[order], table.latency_s[order]
+    checks.look(start[:FIRST_ROWS], latency[:FIRST_ROWS])
+    if checks.coarse:
+        yield Check(law=UNITS, outcome="not checked", text="time stamps are whole seconds")
+        return
+    findings = checks.findings(
+        n=len(start),
+        span_s=float(start[-1] - start[0]),
+        sum_s=float(latency.sum()),
+        latency=latency[table.ok[order]],
+    )
+    for one in findings:
+        yield Check(law=UNITS, outcome="contradiction" if one.contradicted else "remarkable", text=one.text)
+    if not findings:
+        yield Check(law=UNITS, outcome="holds", text="nothing in the file speaks against it")
+
+
+def _users(sides: JtlSides) -> int | None:
+    """How many users the first rows name; ``None``: not of a whole file, whose later rows may name more."""
+    if sides.all_threads is not None and np.isfinite(sides.all_threads).any():
+        most = int(np.nanmax(sides.all_threads))
+        return most if most > 0 and sides.is_whole_file else None
+    if sides.thread is not None and sides.is_whole_file:
+        return len(np.unique(sides.thread))
+    return None
+
+
+def _threads(table: RequestTable, sides: JtlSides) -> Iterator[Check]:
+    """What the rows' own threads and times say; of the first rows of a long file."""
+    if sides.n_requests < 2:
+        return
+    rows = "" if sides.is_whole_file else f" (first {sides.n_requests:,} rows)"
+    if sides.thread is not None:
+        order = np.lexsort((sides.start_s, sides.thread))
+        thread, start = sides.thread[order], sides.start_s[order]
+        end = start + sides.latency_s[order]
+        same = thread[1:] == thread[:-1]
+        early = same & (start[1:] < end[:-1] - _STEPS * table.resolution_s)
+        n, pairs = int(np.count_nonzero(early)), int(np.count_nonzero(same))
+        said = f"{n:,} of {pairs:,} requests begin before the last one of their thread has ended{rows}"
+        if pairs:
+            yield Check(
+                law=THREAD, outcome="remarkable" if n > _MOST_OVERLAPS * pairs else "holds", text=said
+            )
+        yield from _in_flight(sides, rows)
+    wrong = []
+    for name, part in (("Latency", sides.first_byte_ms), ("Connect", sides.connect_ms)):
+        if part is not None:
+            n = int(np.count_nonzero(part > sides.latency_s * 1e3 + 1))
+            wrong += [f"{name} is longer than elapsed in {n:,} of {sides.n_requests:,} rows{rows}"] * (n > 0)
+    if sides.first_byte_ms is not None or sides.connect_ms is not None:
+        yield Check(
+            law=PARTS,
+            outcome="contradiction" if wrong else "holds",
+            text="; ".join(wrong) or f"in all of {sides.n_requests:,} rows",
+        )
+
+
+def _in_flight(sides: JtlSides, rows: str) -> Iterator[Check]:
+    assert sides.thread is not None
+    users = len(np.unique(sides.thread))
+    span = float((sides.start_s + sides.latency_s).max() - sides.start_s.min())
+    if span <= 0:
+        return
+    flight = float(sides.latency_s.sum()) / span
+    said = f"{plain(flight)} requests under way on average, sent by {users:,} threads{rows}"
+    fits = flight <= users * (1 + TOLERANCE)
+    yield Check(law=LITTLE, outcome="holds" if fits else "contradiction", text=said)
+
+
+def _totals(table: AggregateTable, plan: Plan) -> Audited:
+    checks: list[Check] = []
+    tool = title_of(table.source)
+    rounds = _TWO_DIGITS if ROUNDED in table.notes else _THREE_DIGITS
+    parts = [(row, _of_row(row, table, rounds)) for row in table.rows]
+    for row, figures in parts:
+        name = " ".join(filter(None, (row.method, row.name)))
+        users = Plan(users=plan.users)
+        checks += [check.at(name, None) for check in laws(figures, users)]
+    if table.total is not None:
+        total = _of_row(table.total, table, rounds)
+        if table.duration_s and table.kind == "summary":
+            total = replace(
+                total, duration_s=Printed(value=table.duration_s, half=_PRINTED * table.duration_s)
+            )
+        checks += [check.at("total", None) for check in laws(total, plan)]
+        checks += [check.at("total", None) for check in sums(total, [figures for _, figures in parts])]
+    checks += _history(table.history)
+    if table.unreadable_lines:
+        said = f"{table.unreadable_lines:,} lines cannot be read"
+        checks.append(Check(law=READABLE, outcome="remarkable", text=said))
+    if not checks:
+        checks.append(Check(law="any", outcome="not checked", text=f"a list of {table.kind} has no loads"))
+    rows = max(len(table.rows), len(table.history), int(table.total is not None))
+    return Audited(
+        path=table.path, kind=f"totals of {tool}", rows=rows, checks=tuple(checks), notes=table.notes
+    )
+
+
+def _of_row(row: AggregateRow, table: AggregateTable, rounds: float) -> Figures:
+    """A tool's own numbers; percentiles are rounded, by up to ``rounds`` of their value."""
+
+    def printed(value: float | None) -> Printed | None:
+        return None if value is None else Printed(value=value, half=_PRINTED * value)
+
+    return Figures(
+        rate_per_s=None if row.answers_per_s is None else printed(row.answers_per_s),
+        mean_s=printed(row.latency_mean_s),
+        min_s=printed(row.latency_min_s),
+        max_s=printed(row.latency_max_s),
+        quantiles_s={
+            float(name[1:]) / 100: Printed(value=value, half=rounds * value + table.resolution_s)
+            for name, value in row.latency_quantiles_s.items()
+            if name.startswith("p")
+        },
+        requests=Printed(value=row.n_requests),
+        errors=Printed(value=row.n_errors),
+    )
+
+
+def _history(points: tuple[HistoryPoint, ...]) -> Iterator[Check]:
+    if len(points) < 2:
+        return
+    back = [after for before, after in pairwise(points) if after.epoch_s < before.epoch_s]
+    said = f"{len(back)} of {len(points)} moments lie before the one above them"
+    yield Check(law=CLOCK, outcome="contradiction" if back else "holds", text=said)
+    less = [
+        f"{name} fall from {then:,} to {now:,}"
+        for name, pick in (("requests", "n_requests"), ("errors", "n_errors"))
+        for before, after in pairwise(points)
+        if (then := getattr(before, pick)) is not None
+        and (now := getattr(after, pick)) is not None
+        and now < then
+    ]
+    yield Check(
+        law=GROWS, outcome="contradiction" if less else "holds", text="; ".join(less[:3]) or "they grow"
+    )

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the numbers of one load owe each other, whatever the service is.
+
+A law is broken only where no rounding of the printed numbers can save it, and by more than ``TOLERANCE`` where the
+law takes users for alike. Throughput *below* what latencies allow contradicts nothing: users may have waited inside
+the load generator, or a few of them much longer than the rest. That is remarkable, and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.analysis.audit.plan_audit import audit_plan
+from harness.audit.figures import Figures, Plan, Printed
+from harness.audit.result import Check, Outcome
+from harness.model.digits import plain
+
+#: Of laws that take users for alike, as a share.
+TOLERANCE = 0.10
+#: Of rates beside counts over times: tools take the two ends of a load a little apart.
+SAME = 0.03
+ORDER = "latencies are in order: least, mean and percentiles, greatest"
+ERRORS = "the share of errors is errors over requests"
+PARTS = "a part is no more than the whole"
+RATE = "the rate is requests over duration"
+LITTLE = "Little's law: no more requests under way than users"
+PLAN = "requests are users times loops"
+RAMP = "the rate follows from users, loops, ramp and response time"
+OFFERED = "no more was answered than was offered"
+MEMORY = "memory at the end is no less than at the start"
+UNITS = "latencies are in the unit that they are said to be in"
+
+
+def laws(figures: Figures, plan: Plan) -> Iterator[Check]:
+    """Yield every check of one row; nothing of what it does not say."""
+    yield from _order(figures)
+    yield from _parts(figures, plan)
+    whole = _whole(figures, plan)
+    yield from _errors(figures, whole)
+    yield from _rate(figures, whole)
+    if plan.rate_per_s is None:
+        yield from _little(figures, plan)
+        yield from _ramp(figures, plan)
+    else:
+        yield from _offered(figures, plan.rate_per_s)
+    yield from _memory(figures)
+
+
+def near(law: str, expected: Printed, found: Printed, what: str, tolerance: float = 0.0) -> Check:
+    """Return whether two printed numbers can be the same, beyond rounding by ``tolerance`` (a share)."""
+    fits = expected.low * (1 - tolerance) <= found.high and found.low <= expected.high * (1 + tolerance)
+    said = f"{what}: printed {_number(found.value)}, the other numbers say {_span(expected)}"
+    return Check(law=law, outcome="holds" if fits else "contradiction", text=said)
+
+
+def _order(figures: Figures) -> Iterator[Check]:
+    steps: list[tuple[str, Printed]] = []
+    if figures.min_s is not None:
+        steps.append(("the least", figures.min_s))
+    steps += [(_name(q), figures.quantiles_s[q]) for q in sorted(figures.quantiles_s)]
+    if figures.max_s is not None:
+        steps.append(("the greatest", figures.max_s))
+    wrong = [
+        f"{lower} {_ms(less)} is above {upper} {_ms(more)}"
+        for at, (lower, less) in enumerate(steps)
+        for upper, more in steps[at + 1 :]
+        if less.low > more.high
+    ]
+    if figures.mean_s is not None:
+        if figures.min_s is not None and figures.min_s.low > figures.mean_s.high:
+            wrong.append(f"the mean {_ms(figures.mean_s)} is below the least {_ms(figures.min_s)}")
+        if figures.max_s is not None and figures.mean_s.low > figures.max_s.high:
+            wrong.append(f"the mean {_ms(figures.mean_s)} is above the greatest {_ms(figures.max_s)}")
+    if len(steps) + (figures.mean_s is not None) > 1:
+        yield _judged(ORDER, not wrong, "; ".join(wrong) or "in order")
+
+
+def _parts(figures: Figures, plan: Plan) -> Iterator[Check]:
+    whole = figures.requests
+    for name, part in (("errors", figures.errors), ("requests with a latency", figures.recorded)):
+        if part is not None and whole is not None:
+            said = f"{_number(part.value)} {name} of {_number(whole.value)} requests"
+            yield _judged(PARTS, part.low <= whole.high, said)
+    if figures.error_share is not None:
+        share = figures.error_share
+        yield _judged(PARTS, share.low <= 1, f"{plain(100 * share.value)} % errors")
+    if figures.most_active is not None and plan.users is not None:
+        said = f"{_number(figures.most_active.value)} users under way of {plan.users:,}"
+        yield _judged(PARTS, figures.most_active.low <= plan.users, said)
+
+
+def _whole(figures: Figures, plan: Plan) -> Printed | None:
+    """All requests: as printed, or as planned."""
+    if figures.requests is not None or plan.users is None or plan.loops is None:
+        return figures.requests
+    return Printed(value=plan.users * plan.loops)
+
+
+def _errors(figures: Figures, requests: Printed | None) -> Iterator[Check]:
+    errors, share = figures.errors, figures.error_share
+    if errors is None or share is None or requests is None or requests.value <= 0:
+        return
+    of_counts = errors.value / requests.value
+    yield near(
+        ERRORS,
+        Printed(value=100 * of_counts),
+        Printed(value=100 * share.value, half=100 * share.half),
+        "% of errors",
+        tolerance=0.001,
+    )
+
+
+def _rate(figures: Figures, requests: Printed | None) -> Iterator[Check]:
+    duration, rate = figures.duration_s, figures.rate_per_s
+    if requests is None or duration is None or rate is None or duration.value <= 0:
+        return
+    low = requests.low / duration.high
+    high = requests.high / max(duration.low, 1e-9)
+    yield near(RATE, _between(low, high), rate, "requests per second", SAME)
+
+
+def _little(figures: Figures, plan: Plan) -> Iterator[Check]:
+    rate, mean = figures.rate_per_s, figures.mean_s
+    if rate is None or mean is None:
+        return
+    if plan.users is None:
+        yield Check(law=LITTLE, outcome="not checked", text="the number of users is not known")
+        return
+    least, flight = rate.low * mean.low, rate.value * mean.value
+    said = (
+        f"{_number(rate.value)}/s x {_ms(mean)} = {plain(flight)} requests under way, of {plan.users:,} users"
+    )
+    if least <= plan.users * (1 + TOLERANCE):
+        yield Check(law=LITTLE, outcome="holds", text=said)
+        return
+    yield Check(law=LITTLE, outcome="contradiction", text=said)
+    if least / 1e3 <= plan.users:
+        yield Check(
+            law=UNITS,
+            outcome="contradiction",
+            text=f"a thousandth of the latency would fit: {plain(flight / 1e3)} requests under way",
+        )
+
+
+def _ramp(figures: Figures, plan: Plan) -> Iterator[Check]:
+    users, loops, mean, rate = plan.users, plan.loops, figures.mean_s, figures.rate_per_s
+    if users is None or loops is None:
+        return
+    if figures.requests is not None:
+        yield near(PLAN, Printed(value=users * loops), figures.requests, "requests")
+    if mean is None or rate is None or plan.ramp_up_s is None:
+        return
+    fastest = _predicted(users, loops, mean.low, plan.ramp_up_s)
+    slowest = _predicted(users, loops, mean.high, plan.ramp_up_s)
+    usual = _predicted(users, loops, mean.value, plan.ramp_up_s)
+    if usual is None or slowest is None:
+        yield Check(law=RAMP, outcome="not checked", text="neither the ramp nor a response takes any time")
+        return
+    said = (
+        f"printed {_number(rate.value)}/s, predicted {_number(usual)}/s (ratio {plain(rate.value / usual)})"
+    )
+    outcome: Outcome = "holds"
+    if fastest is not None and rate.low > fastest * (1 + TOLERANCE):
+        outcome = "contradiction"
+        said += ": more than these response times allow"
+    elif rate.high < slowest * (1 - TOLERANCE):
+        outcome = "remarkable"
+        said += ": time went by outside of the printed response times, in the load generator or with a few slow users"
+    yield Check(law=RAMP, outcome=outcome, text=said)
+    in_seconds = _predicted(users, loops, mean.value * 1e3, plan.ramp_up_s)
+    if outcome == "remarkable" and in_seconds is not None and abs(rate.value / in_seconds - 1) <= TOLERANCE:
+        yield Check(
+            law=UNITS,
+            outcome="contradiction",
+            text=f"a thousand times the latency would fit: predicted {_number(in_seconds)}/s",
+        )
+
+
+def _predicted(users: int, loops: int, mean_s: float, ramp_up_s: float) -> float | None:
+    """Throughput of a closed plan; ``None``: it takes no time at all."""
+    if ramp_up_s * (users - 1) + mean_s <= 0:
+        return None
+    return audit_plan(
+        threads=users, loops=loops, mean_response_s=mean_s, ramp_up_s=ramp_up_s
+    ).expected_throughput_per_s
+
+
+def _offered(figures: Figures, rate_per_s: float) -> Iterator[Check]:
+    rate = figures.rate_per_s
+    if rate is None:
+        return
+    said = f"{_number(rate.value)}/s answered of {_number(rate_per_s)}/s offered"
+    if rate.low > rate_per_s * (1 + SAME):
+        yield Check(law=OFFERED, outcome="contradiction", text=said)
+    elif rate.high < rate_per_s * (1 - SAME):
+        yield Check(law=OFFERED, outcome="remarkable", text=f"{said}: the rate was not kept")
+    else:
+        yield Check(law=OFFERED, outcome="holds", text=said)
+
+
+def _memory(figures: Figures) -> Iterator[Check]:
+    start, end = figures.rss_start, figures.rss_end
+    if start is None or end is None:
+        return
+    grew = start.low <= end.high
+    said = f"{plain(start.value / 1e6)} MB at the start, {plain(end.value / 1e6)} MB at the end"
+    yield Check(law=MEMORY, outcome="holds" if grew else "remarkable", text=said)
+
+
+def _judged(law: str, holds: bool, said: str) -> Check:
+    return Check(law=law, outcome="holds" if holds else "contradiction", text=said)
+
+
+def _between(low: float, high: float) -> Printed:
+    return Printed(value=(low + high) / 2, half=(high - low) / 2)
+
+
+def _span(number: Printed) -> str:
+    low, high = _number(number.low), _number(number.high)
+    return low if low == high else f"{low} to {high}"
+
+
+def _ms(number: Printed) -> str:
+    return f"{plain(number.value * 1e3)} ms"
+
+
+def _name(share: float) -> str:
+    return f"p{100 * share:.6g}"
+
+
+def _number(value: float) -> str:
+    """A number much as it was printed: up to six digits, and no zeros that nobody wrote."""
+    return f"{value:,.6g}"

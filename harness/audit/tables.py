@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published tables as CSV: a row is a load, or one label of it; lines that begin with # are comments."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.audit.columns import FORM, TIMES, Column, column_named, is_published
+from harness.audit.figures import Figures, Plan, Printed
+from harness.audit.laws import laws
+from harness.audit.plans import KnownPlan, known_plan
+from harness.audit.result import Audited, Check
+from harness.audit.sums import sums
+from harness.errors import InputError
+
+#: Columns that name the requests of one row, and what stands in them in the row of all.
+_LABELS = ("request", "label", "name")
+_TOTALS = frozenset({"total", "all", "aggregated", "aggregate"})
+#: Of columns that no law speaks of, and that name nothing either.
+_NUMBERS = tuple(f"_{unit}" for unit in (*TIMES, "percent", "mb", "kb"))
+_COUNTS = frozenset({"users", "loops", "requests", "recorded", "errors", "most_active"})
+_PLANNED = frozenset({"users", "loops", "ramp_up_s", "offered_per_s"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One series of one line. ``label``: of the requests it speaks of; ``None``: the table has no labels.
+
+    ``group``: what it has in common with the other labels of the same load.
+    """
+
+    line: int
+    words: str
+    label: str | None
+    group: tuple[str, ...]
+    series: str
+    plan: Plan
+    figures: Figures
+
+
+@dataclass
+class _Cells:
+    """The numbers of one series while a line is read."""
+
+    numbers: dict[str, Printed] = field(default_factory=dict)
+    quantiles: dict[float, Printed] = field(default_factory=dict)
+
+
+def looks_published(head: str) -> bool:
+    """Tell whether the first lines of a file are those of a published table."""
+    header = next((line for line in head.splitlines() if line.strip() and not line.startswith("#")), "")
+    return is_published(next(csv.reader([header]), []))
+
+
+def audit_table(path: Path, plan: Plan) -> Audited:
+    """Hold each row of a published table against what its numbers owe each other.
+
+    Args:
+        plan: what is known of the load beside the table's own columns; a column goes before it.
+
+    Raises:
+        InputError: it cannot be read, has no columns of a load, or a cell that should be a number is none.
+    """
+    known = known_plan(path)
+    rows = list(_rows(path, plan, known))
+    checks: list[Check] = []
+    for row in rows:
+        checks += [check.at(row.words, row.line) for check in laws(row.figures, row.plan)]
+    checks += _sums(rows)
+    if not checks:
+        checks.append(
+            Check(law="any", outcome="not checked", text="no two of its numbers owe each other anything")
+        )
+    checks.sort(key=lambda check: check.line or 0)
+    n_lines = len({row.line for row in rows})
+    return Audited(
+        path=path,
+        kind="published table",
+        rows=n_lines,
+        checks=tuple(checks),
+        notes=known.notes if known is not None else (),
+    )
+
+
+def _rows(path: Path, given: Plan, known: KnownPlan | None) -> Iterator[Row]:
+    lines = _lines(path)
+    _, header = next(lines, (0, []))
+    columns = {name: column_named(name) for name in header}
+    if not is_published(header) and known is None:
+        raise InputError("has no numbers of a load", file=path, found=", ".join(header)[:80], allowed=FORM)
+    texts = [
+        name
+        for name, column in columns.items()
+        if column is None and not name.endswith(_NUMBERS) and name not in {"source", "note"}
+    ]
+    for line, fields in lines:
+        if len(fields) != len(header):
+            raise InputError(
+                "has another number of columns than its header",
+                file=path, place=f"line {line}", found=len(fields), allowed=str(len(header)),
+            )  # fmt: skip
+        cells = dict(zip(header, fields, strict=True))
+        label = next((cells[name] for name in _LABELS if name in cells), None)
+        words = ", ".join(cells[name] for name in texts if cells[name])
+        planned, each = _numbers(cells, columns, path, line)
+        base = given.over(known.plan if known is not None else Plan())
+        for series, found in each.items():
+            figures = _figures(found)
+            if figures.says_nothing_of_load:
+                continue
+            plan = planned.over(base)
+            users = f"{plan.users:,} users" if planned.users is not None else ""
+            yield Row(
+                line=line,
+                words=", ".join(filter(None, (words, series, users))),
+                label=label,
+                group=(*(cells[name] for name in texts if name not in _LABELS), users),
+                series=series,
+                plan=_of_label(plan, label, known),
+                figures=figures,
+            )
+
+
+def _of_label(plan: Plan, label: str | None, known: KnownPlan | None) -> Plan:
+    """Of one label of a load the number of requests of a user is another one."""
+    if label is None or label.lower() in _TOTALS:
+        return plan
+    return Plan(users=plan.users, loops=known.loops_of_a_label if known is not None else None)
+
+
+def _numbers(
+    cells: Mapping[str, str], columns: Mapping[str, Column | None], path: Path, line: int
+) -> tuple[Plan, dict[str, _Cells]]:
+    """What a line says of the plan, and its numbers by series."""
+    planned: dict[str, float] = {}
+    each: dict[str, _Cells] = {}
+    for name, column in columns.items():
+        text = cells[name].strip()
+        if column is None or not text:
+            continue
+        number = _printed(text, column.factor, is_count=column.quantity in _COUNTS)
+        if number is None:
+            raise InputError(
+                "is no number", file=path, place=f"line {line}, {name}", found=text, allowed="a number of 0 or more"
+            )  # fmt: skip
+        if column.quantity in _PLANNED:
+            planned[column.quantity] = number.value
+            continue
+        mine = each.setdefault(column.series, _Cells())
+        if column.share is not None:
+            mine.quantiles[column.share] = number
+        else:
+            mine.numbers[column.quantity] = number
+    users, loops = planned.get("users"), planned.get("loops")
+    plan = Plan(
+        users=None if users is None else int(users),
+        loops=None if loops is None else int(loops),
+        ramp_up_s=planned.get("ramp_up_s"),
+        rate_per_s=planned.get("offered_per_s"),
+    )
+    return plan, each
+
+
+def _figures(cells: _Cells) -> Figures:
+    return Figures(quantiles_s=cells.quantiles, **cells.numbers)
+
+
+def _printed(text: str, factor: float, *, is_count: bool) -> Printed | None:
+    """A number as it was printed, ``15,330.60`` or ``5.79``; ``None``: it is none."""
+    plain = text.replace(",", "")
+    try:
+        value = float(plain)
+    except ValueError:
+        return None
+    if not 0 <= value < float("inf"):
+        return None
+    mantissa, _, exponent = plain.lower().partition("e")
+    decimals = len(mantissa.partition(".")[2]) - int(exponent or 0)
+    return Printed(value=value * factor, half=0.0 if is_count else 0.5 * 10.0**-decimals * factor)
+
+
+def _sums(rows: Iterable[Row]) -> list[Check]:
+    """The checks of every total against the labels of its load."""
+    loads: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        if row.label is not None:
+            loads.setdefault((row.group, row.series), []).append(row)
+    checks: list[Check] = []
+    for load in loads.values():
+        totals = [row for row in load if row.label is not None and row.label.lower() in _TOTALS]
+        parts = [row.figures for row in load if row not in totals]
+        for total in totals:
+            checks += [check.at(total.words, total.line) for check in sums(total.figures, parts)]
+    return checks
+
+
+def _lines(path: Path) -> Iterator[tuple[int, Sequence[str]]]:
+    """Yield the number of each line that is no comment, and its fields; the header first."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InputError(f"cannot be read ({problem})", file=path) from problem
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not line.startswith("#"):
+            yield number, next(csv.reader([line]), [])

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch try``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from harness.probe.generators import Point
+    from harness.probe.trying import Tried
+
+
+def try_command(
+    url: Annotated[str, typer.Argument(metavar="URL", help="http address of a service that runs")],
+    method: Annotated[str, typer.Option(help="method of the request")] = "GET",
+    header: Annotated[
+        list[str] | None, typer.Option(help="header of the request, 'Name: value'; may be repeated")
+    ] = None,
+    body: Annotated[str | None, typer.Option(help="body of the request")] = None,
+    seconds: Annotated[int, typer.Option(help="how long all of it should take", min=20, max=3600)] = 60,
+    permitted: Annotated[
+        bool,
+        typer.Option(
+            "--i-have-permission", help="load a host that is not this machine; only one that is yours to load"
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Load a running service for a minute: how much it answers, and where waiting begins.
+
+    Asks a few times first, and offers no load to a service that refuses or changes its answers. Then users who wait
+    (closed loop), then rates (open loop). The leanest load tool that is installed is used; else threads of this
+    program.
+
+    Exit status 1: the service is not fit to be loaded. Exit status 2: nobody answers, or the host may not be loaded.
+
+    Examples:
+
+        rematch try http://127.0.0.1:8080/hello
+
+        rematch try http://localhost:3000/orders --method POST --header "Content-Type: application/json" --body "{}"
+
+        rematch try http://127.0.0.1:8080/hello --seconds 120 --json
+    """
+    from harness.probe.target import header_named, target_of
+    from harness.probe.trying import cannot_tell, try_target
+    from harness.project import find_root
+
+    target = target_of(
+        url, method=method, headers=dict(map(header_named, header or ())), body=body, permitted=permitted
+    )
+    if not as_json:
+        _print_limits(cannot_tell(target), seconds)
+    live = not as_json and sys.stderr.isatty()
+
+    def told(text: str) -> None:
+        if live:
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+    found = try_target(target, find_root(), seconds=seconds, told=told)
+    if live:
+        print("\r\033[K", end="", file=sys.stderr)
+    if as_json:
+        print(json.dumps(found.model_dump(mode="json"), indent=1, allow_nan=False))
+    else:
+        _print(found)
+    if found.fitness.faults:
+        raise typer.Exit(1)
+
+
+def _print_limits(limits: tuple[str, ...], seconds: int) -> None:
+    from harness.cli.lines import wrapped
+
+    print(f"About {seconds} s of load cannot tell:")
+    for one in limits:
+        print(wrapped(one, indent="- ", hang="  "))
+    print(flush=True)
+
+
+def _print(found: Tried) -> None:
+    from harness.cli.lines import table, wrapped
+    from harness.model.digits import plain
+
+    print(wrapped(_summary(found)))
+    fit = found.fitness
+    alike = "the same body" if fit.same_body else "bodies that differ"
+    alive = "keeps its connection" if fit.keeps_alive else f"needs {fit.n_connections} connections"
+    later = "" if fit.later_s is None else f", later ones {plain(fit.later_s * 1e3)} ms (median)"
+    said = (
+        f"fit: {fit.n_asked} requests one after another: status {fit.status}, {alike} of {fit.body_bytes:,} bytes, "
+        f"{alive}; the first took {plain(fit.first_s * 1e3)} ms{later}"
+    )
+    print(wrapped(said if not fit.faults else said.replace("fit:", "not fit:", 1), hang="  "))
+    for name, points, first in (
+        ("closed loop, users who wait", found.closed, "users"),
+        ("open loop, latency from when a request was due", found.open_loop, "offered/s"),
+    ):
+        if points:
+            print(f"\n{name}; load by {points[0].tool}")
+            rows = [_row(point) for point in points]
+            print(table((first, "answers/s", "p50 ms", "p99 ms", "errors", ""), rows, right=(0, 1, 2, 3, 4)))
+    if found.warnings:
+        print()
+    for warning in found.warnings:
+        print(wrapped(f"warning: {warning}", hang="  "))
+
+
+def _summary(found: Tried) -> str:
+    from harness.model.digits import plain
+
+    if found.fitness.faults:
+        return f"No load was offered: {'; '.join(found.fitness.faults)}."
+    parts = [f"At most {plain(found.most_per_s or 0.0)} right answers/s from users who wait"]
+    if found.kept_up_to_per_s is not None:
+        parts.append(f"a rate of {plain(found.kept_up_to_per_s)}/s was kept without long waits")
+    else:
+        parts.append("no rate was kept without long waits")
+    if found.knee_per_s is not None:
+        parts.append(
+            f"waiting begins to grow at about {plain(found.knee_per_s)}/s (one load a rate: no interval)"
+        )
+    else:
+        parts.append(f"no knee was seen ({found.knee_why})")
+    return "; ".join(parts) + "."
+
+
+def _row(point: Point) -> tuple[str, ...]:
+    from harness.model.digits import percent, plain
+
+    first = f"{point.users}" if point.users is not None else plain(point.offered_per_s or 0.0)
+    times = ["-" if one is None else plain(one * 1e3) for one in (point.p50_s, point.p99_s)]
+    bound = "generator near its limit" if point.generator_bound else ""
+    return (first, plain(point.answered_per_s), *times, percent(point.error_share), bound)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read Gatling's ``simulation.log`` as its releases before 3.12 wrote it: lines of text, fields between tabs.
+
+What stands before the name of a request differs between releases (scenario and user came and went), so a line is
+read from its verdict, OK or KO, to the left: end, start, name, groups. Since 3.12 the file is binary.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.errors import InputError
+from harness.formats.collect import RequestStream
+from harness.formats.error_kinds import error_kind
+from harness.formats.row_layout import Layout, Row
+from harness.formats.rows import to_chunk
+from harness.formats.source import Block, SourceNotes, read_blocks, read_head, read_text_pieces
+from harness.formats.table import RequestChunk, Unreadable
+
+RESOLUTION_S = 1e-3
+_REQUEST, _RUN = b"REQUEST\t", "RUN\t"
+_VERDICTS = {b"OK": True, b"KO": False}
+#: Fields that stand before the verdict at least: the word REQUEST, groups, name, start, end.
+_BEFORE = 5
+_EXCERPT = 100
+#: A text file has no such bytes; the first one of a binary log is the kind of its first record.
+_BINARY = ("\x00",)
+
+
+def looks_like_gatling(head: str) -> bool:
+    """The line that begins a run, or a request of a log that was cut."""
+    return head.startswith((_RUN, _REQUEST.decode()))
+
+
+def is_binary_gatling(path: Path, head: str) -> bool:
+    """Tell whether this is the log of a release from 3.12 on."""
+    return (
+        path.name.startswith("simulation") and path.suffix == ".log" and any(mark in head for mark in _BINARY)
+    )
+
+
+def open_gatling(path: Path) -> RequestStream:
+    """Recognise the log; its rows are read when they are asked for, in bounded memory.
+
+    A row's label is its name with the groups around it, as Gatling writes them: ``group / name``.
+
+    Raises:
+        InputError: it is another file.
+    """
+    if not looks_like_gatling(read_head(path)):
+        raise InputError(
+            "not a log of Gatling in text",
+            file=path,
+            place="line 1",
+            allowed="simulation.log of a release before 3.12, which begins with RUN",
+        )
+    notes = SourceNotes()
+    return RequestStream(
+        path=path,
+        source="gatling",
+        resolution_s=RESOLUTION_S,
+        layout=Layout(delimiter="\t", n_columns=7, latency=4, start=3, ok=5, label=2, header=("REQUEST",)),
+        chunks=map(_requests, read_blocks(read_text_pieces(path, notes), begins_record=_begins_a_record)),
+        notes=notes,
+    )
+
+
+def refuse_binary(path: Path) -> InputError:
+    """Return what to say of a binary log."""
+    return InputError(
+        "is Gatling's binary log, which only Gatling's own reports read",
+        file=path,
+        allowed="simulation.log of a release before 3.12; for newer ones the requests as CSV, such as a converter "
+        "writes, with the columns timeStamp,elapsed,label,success",
+    )
+
+
+def _begins_a_record(line: bytes) -> bool:
+    return line.startswith((b"REQUEST\t", b"USER\t", b"GROUP\t", b"ERROR\t"))
+
+
+def _requests(block: Block) -> RequestChunk:
+    rows: list[Row] = []
+    bad = Unreadable()
+    lines = block.data.split(b"\n")
+    for number, line in enumerate(lines):
+        if not line.startswith(_REQUEST):
+            continue
+        is_last = number == len(lines) - 1  # a complete last line leaves an empty one behind it
+        row = None if is_last else _row(line.rstrip(b"\r").split(b"\t"))
+        if row is not None:
+            rows.append(row)
+            continue
+        text = line.decode(errors="replace")[:_EXCERPT]
+        bad = bad.plus(
+            Unreadable(n=1, first_line=block.first_line + number, first_text=text, n_cut=int(is_last))
+        )
+    return to_chunk(rows, bad)
+
+
+def _row(fields: list[bytes]) -> Row | None:
+    """The request of one line; ``None``: it cannot be read."""
+    at = next(
+        (i for i, one in enumerate(fields) if i >= _BEFORE and one in _VERDICTS and fields[i - 1].isdigit()), None
+    )  # fmt: skip
+    if at is None or not fields[at - 2].isdigit():
+        return None
+    start_ms, end_ms = int(fields[at - 2]), int(fields[at - 1])
+    if end_ms < start_ms:
+        return None
+    ok = _VERDICTS[fields[at]]
+    groups, name = (fields[i].decode(errors="replace") for i in (at - 4, at - 3))
+    message = b"\t".join(fields[at + 1 :]).decode(errors="replace").strip()
+    return Row(
+        start_epoch_s=start_ms / 1e3,
+        latency_s=(end_ms - start_ms) / 1e3,
+        ok=ok,
+        label=" / ".join([*filter(None, groups.split(",")), name]) if groups.strip() else name,
+        transaction=False,
+        error_kind="" if ok else error_kind("", "", "", message),
+    )

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a service is fit to be loaded at all: it answers, always alike, and keeps its connection."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from statistics import median
+
+from pydantic import Field
+
+from harness.agent.http_exchange import Answer, Connection, ExchangeError, request_bytes
+from harness.errors import InputError
+from harness.model import Frozen
+from harness.model.digits import plain
+from harness.probe.target import Target
+
+#: Requests asked one after another, and the time after which no further one is begun.
+N_ASKED, LONGEST_S = 20, 5.0
+TIMEOUT_S = 10.0
+#: A delayed acknowledgement of TCP that meets small writes (Nagle) costs about this.
+_PLATEAU_S = (0.036, 0.048)
+
+
+class Fitness(Frozen):
+    """What twenty requests over one connection showed. ``faults``: why no load is offered; none: it is fit."""
+
+    n_asked: int
+    statuses: dict[int, int]
+    keeps_alive: bool
+    n_connections: int
+    body_bytes: int
+    same_body: bool
+    first_s: float = Field(description="of the first request, with connecting")
+    later_s: float | None = Field(description="median of the others; None: there was one")
+    faults: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> int:
+        """The status of most answers."""
+        return max(self.statuses, key=lambda one: self.statuses[one])
+
+
+def ask(target: Target) -> Fitness:
+    """Ask a few times, one request after another.
+
+    Raises:
+        InputError: nobody answers there, or not with HTTP/1.1.
+    """
+    request = request_bytes(
+        target.method,
+        target.path,
+        target.headers,
+        None if target.body is None else target.body.encode(),
+        target.endpoint,
+    )
+    answers: list[Answer] = []
+    took: list[float] = []
+    began = time.monotonic()
+    with Connection(target.endpoint, TIMEOUT_S) as connection:
+        while len(answers) < N_ASKED and (not answers or time.monotonic() - began < LONGEST_S):
+            sent = time.monotonic()
+            try:
+                answers.append(connection.exchange(request, head_only=target.method == "HEAD"))
+            except (ExchangeError, OSError) as problem:
+                raise InputError(
+                    f"gives no answer to request {len(answers) + 1} ({problem or type(problem).__name__})",
+                    place="URL",
+                    found=target.url,
+                    allowed="a service that runs and speaks HTTP/1.1",
+                ) from problem
+            took.append(time.monotonic() - sent)
+        n_opened = connection.n_opened
+    statuses = Counter(answer.status for answer in answers)
+    later = median(took[1:]) if len(took) > 1 else None
+    found = Fitness(
+        n_asked=len(answers),
+        statuses=dict(statuses),
+        keeps_alive=n_opened == 1 and _kept(answers),
+        n_connections=n_opened,
+        body_bytes=len(answers[-1].body),
+        same_body=len({answer.body for answer in answers}) == 1,
+        first_s=took[0],
+        later_s=later,
+    )
+    return found.model_copy(update={"faults": _faults(found), "warnings": _warnings(found)})
+
+
+def _kept(answers: list[Answer]) -> bool:
+    return all(answer.headers.get("connection", "").lower() != "close" for answer in answers)
+
+
+def _faults(found: Fitness) -> tuple[str, ...]:
+    faults = []
+    if len(found.statuses) > 1:
+        said = ", ".join(f"{n} x {status}" for status, n in sorted(found.statuses.items()))
+        faults.append(f"the status changes from request to request: {said}")
+    elif 300 <= found.status < 400:
+        faults.append(f"status {found.status}: give the address that it leads to")
+    elif not 200 <= found.status < 300:
+        faults.append(f"status {found.status}: a load would measure how it refuses")
+    return tuple(faults)
+
+
+def _warnings(found: Fitness) -> tuple[str, ...]:
+    said = []
+    if not found.keeps_alive:
+        said.append("it closes its connections: every request pays for a new one, and ports may run out")
+    if not found.same_body:
+        said.append("its answers differ in their bodies: requests may not all cost the same")
+    if found.later_s is not None and _PLATEAU_S[0] <= found.later_s <= _PLATEAU_S[1]:
+        said.append(
+            f"about {plain(found.later_s * 1e3)} ms for one user alone is the mark of a delayed acknowledgement: set "
+            "TCP_NODELAY, or write head and body at once"
+        )
+    return tuple(said)

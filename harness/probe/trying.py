@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A minute of load: is the service fit, how much does it answer, and where does waiting begin?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from pydantic import Field
+
+from harness.analysis.stats.knee import knee
+from harness.model import Frozen
+from harness.model.digits import plain
+from harness.probe.fitness import Fitness, ask
+from harness.probe.generators import Generators, Point
+from harness.probe.target import Target
+
+#: Users of the closed loads; no more are tried once twice as many answer hardly more.
+USERS = (1, 2, 4, 8, 16, 32, 64)
+_ENOUGH = 1.05
+#: Rates of the open loads, as shares of the most that a closed load was answered.
+SHARES = (0.2, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0)
+#: A rate is kept where this share of it is answered rightly, and p99 is at most so many times that of the lowest rate.
+_KEPT, _CALM = 0.97, 5.0
+SECONDS, SHORTEST_S = 60, 20
+_FIT_S = 3.0
+
+#: Of every such minute, said before it begins.
+LIMITS = (
+    "one process, started once: another start of the same program may differ by more than what is seen here, so this "
+    "compares nothing (`rematch measure` does: docs/your-own-service.md)",
+    "whether the answers are right: only their status is looked at",
+    "what the service costs in CPU and memory",
+)
+SAME_MACHINE = "what it would do on CPUs of its own: service and load generator share this machine"
+COLD = "how a warm service does: a JVM may need more than this minute"
+
+
+class Tried(Frozen):
+    """What one minute showed. ``knee_per_s``: offered rate at which latency begins to rise faster; None: not shown."""
+
+    url: str
+    cannot_tell: tuple[str, ...]
+    fitness: Fitness
+    closed: tuple[Point, ...] = ()
+    open_loop: tuple[Point, ...] = ()
+    most_per_s: float | None = Field(default=None, description="most right answers per second, closed loop")
+    kept_up_to_per_s: float | None = Field(default=None, description="highest rate that was kept calmly")
+    knee_per_s: float | None = None
+    knee_why: str | None = Field(default=None, description="why there is no knee")
+    warnings: tuple[str, ...] = ()
+
+
+def cannot_tell(target: Target) -> tuple[str, ...]:
+    """Return what no minute of load on this target can say."""
+    return (*LIMITS, COLD, *([SAME_MACHINE] if target.is_here else []))
+
+
+def try_target(
+    target: Target,
+    root: Path,
+    *,
+    seconds: int = SECONDS,
+    tools: Iterable[str] | None = None,
+    told: Callable[[str], None] = lambda _: None,
+) -> Tried:
+    """Ask, then load: closed with more and more users, then open with rates up to what that gave.
+
+    Args:
+        seconds: how long all of it should take. tools: load tools to choose from; None: all that are here.
+        told: is called with what happens next.
+
+    Raises:
+        InputError: nobody answers.
+        RematchError: a load tool failed.
+    """
+    told("asking one request after another")
+    fitness = ask(target)
+    limits = cannot_tell(target)
+    if fitness.faults:
+        return Tried(url=target.url, cannot_tell=limits, fitness=fitness, warnings=fitness.warnings)
+    generators = Generators(target, root, fitness.status, tools)
+    each_s = max(1, int((seconds - _FIT_S) / (len(USERS) + 1.5 * len(SHARES))))
+    closed = _closed(generators, each_s, told)
+    most = max(point.answered_per_s for point in closed)
+    opened: list[Point] = []
+    for share in SHARES if most > 0 else ():
+        rate = max(1.0, share * most)
+        told(f"open loop, {plain(rate)} requests/s")
+        opened.append(generators.open_loop(rate, max(1, round(1.5 * each_s))))
+    at, why = _knee(opened)
+    return Tried(
+        url=target.url,
+        cannot_tell=limits,
+        fitness=fitness,
+        closed=tuple(closed),
+        open_loop=tuple(opened),
+        most_per_s=most,
+        kept_up_to_per_s=_kept(opened),
+        knee_per_s=at,
+        knee_why=why,
+        warnings=(*fitness.warnings, *_warnings([*closed, *opened])),
+    )
+
+
+def _closed(generators: Generators, each_s: int, told: Callable[[str], None]) -> list[Point]:
+    points: list[Point] = []
+    for users in USERS:
+        told(f"closed loop, {users} users")
+        points.append(generators.closed(users, each_s))
+        if len(points) > 2 and points[-1].answered_per_s < _ENOUGH * points[-3].answered_per_s:
+            break
+    return points
+
+
+def _kept(points: list[Point]) -> float | None:
+    """The highest rate below the first one that was not kept."""
+    calm_s = points[0].p99_s if points else None
+    kept: float | None = None
+    for point in points:
+        offered = point.offered_per_s or 0.0
+        late = point.p99_s is None or (calm_s is not None and point.p99_s > _CALM * calm_s)
+        if point.answered_per_s < _KEPT * offered or late:
+            break
+        kept = offered
+    return kept
+
+
+def _knee(points: list[Point]) -> tuple[float | None, str | None]:
+    known = [(p.offered_per_s, p.p99_s) for p in points if p.offered_per_s and p.p99_s and p.p99_s > 0]
+    if not known:
+        return None, "no latency is known"
+    found = knee([float(rate) for rate, _ in known], [float(p99) for _, p99 in known], n_resamples=20)
+    return found.value, None if found.value is not None else found.warnings[0]
+
+
+def _warnings(points: list[Point]) -> list[str]:
+    said = []
+    bound = sum(point.generator_bound for point in points)
+    if bound:
+        said.append(
+            f"in {bound} of {len(points)} loads the load generator was near its own limit: the service may do more"
+        )
+    failed = max(point.error_share for point in points)
+    if failed > 0:
+        said.append(f"up to {plain(100 * failed)} % of the requests of a load failed")
+    if sum(point.answered_per_s for point in points) and len({point.tool for point in points}) > 1:
+        names = " and ".join(sorted({point.tool for point in points}))
+        said.append(f"the loads came from {names}: latencies of the two tables are not comparable")
+    return said

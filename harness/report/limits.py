@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``--fail-if``: the form of a limit, which all commands share, and the limits on the numbers of one file.
+
+A percentile that a summary does not print may still be known to lie on one side of the limit: then that decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.errors import InputError
+from harness.report.numbers import length, percent
+from harness.report.result import QUANTILES, Report
+from harness.report.words import rate
+
+PLACE = "--fail-if"
+_FORM = re.compile(
+    r"\s*(?P<metric>[a-z0-9.]+)(?:\s+of\s+(?P<label>.+?))?\s*(?P<sign>[<>])\s*(?P<limit>\S+(?:\s+\S+)?)\s*"
+)
+_TIME = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(us|ms|s)", re.ASCII)
+_PER_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+_RATE = re.compile(r"(\d+(?:\.\d+)?)(?:\s*/\s*s)?", re.ASCII)
+_SHARE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(%?)", re.ASCII)
+LATENCIES = ("mean", *QUANTILES, "max")
+METRICS = ("throughput", *LATENCIES, "errors")
+ALLOWED = (
+    "'p99 > 250ms', 'throughput < 500', 'errors > 1%' or 'p90 of GET /orders > 80ms'; metrics: "
+    + ", ".join(METRICS)
+)
+Outcome = Literal["exceeded", "kept", "cannot be told"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenLimit:
+    """A limit in its parts. ``value``: as it was written, of whatever unit; ``label``: a name of request."""
+
+    text: str
+    metric: str
+    label: str | None
+    sign: Literal["<", ">"]
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileLimit:
+    """A limit on the numbers of one file, in ms, correct answers per second, or as a share."""
+
+    text: str
+    metric: str
+    label: str | None
+    sign: Literal["<", ">"]
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedLimit:
+    """A limit and what the file says of it."""
+
+    text: str
+    outcome: Outcome
+
+
+def parts_of_limit(text: str, metrics: Sequence[str], allowed: str) -> WrittenLimit:
+    """Return the parts of a text such as ``p99 of GET /orders > 1.05``.
+
+    Raises:
+        InputError: it has no such form, or another metric.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None or match["metric"] not in metrics:
+        raise InputError("is no limit", place=PLACE, found=text, allowed=allowed)
+    return WrittenLimit(
+        text=text.strip(),
+        metric=match["metric"],
+        label=match["label"],
+        sign=">" if match["sign"] == ">" else "<",
+        value=match["limit"],
+    )
+
+
+def file_limit(text: str) -> FileLimit:
+    """Return the limit that a text such as ``p99 > 250ms`` means.
+
+    Raises:
+        InputError: it means none, or its unit is missing.
+    """
+    parts = parts_of_limit(text, METRICS, ALLOWED)
+    value = _value(parts.metric, parts.value)
+    if value is None:
+        wanted = (
+            "a time with its unit, such as 250ms"
+            if parts.metric in LATENCIES
+            else "a share, such as 1% or 0.01"
+            if parts.metric == "errors"
+            else "correct answers per second, such as 500"
+        )
+        raise InputError(f"is no limit of {parts.metric}", place=PLACE, found=parts.value, allowed=wanted)
+    return FileLimit(text=parts.text, metric=parts.metric, label=parts.label, sign=parts.sign, value=value)
+
+
+def check_file(limit: FileLimit, report: Report) -> CheckedLimit:
+    """Return whether a number of the file lies beyond its limit.
+
+    Raises:
+        InputError: the file has no request of that name, or no such number of one name.
+    """
+    value, bounds = _found(limit, report)
+    if value is not None:
+        bounds = (value, value)
+        said = _spoken(limit.metric, value)
+    elif bounds is not None:
+        low, high = bounds
+        ends = [f"at least {_spoken(limit.metric, low)}"] if low is not None else []
+        ends += [f"at most {_spoken(limit.metric, high)}"] if high is not None else []
+        said = f"not in the file, {' and '.join(ends)}"
+    else:
+        return CheckedLimit(
+            text=f"{limit.text}: cannot be told: the file does not say it", outcome="cannot be told"
+        )
+    outcome = _judged(limit, *bounds)
+    return CheckedLimit(text=f"{limit.text}: {outcome}: {said}", outcome=outcome)
+
+
+def _judged(limit: FileLimit, low: float | None, high: float | None) -> Outcome:
+    if limit.sign == ">":
+        if low is not None and low > limit.value:
+            return "exceeded"
+        return "kept" if high is not None and high <= limit.value else "cannot be told"
+    if high is not None and high < limit.value:
+        return "exceeded"
+    return "kept" if low is not None and low >= limit.value else "cannot be told"
+
+
+def _found(limit: FileLimit, report: Report) -> tuple[float | None, tuple[float | None, float | None] | None]:
+    """The number that a limit is about, and the bounds of one that the file does not say."""
+    if limit.label is None:
+        if limit.metric == "throughput":
+            return report.correct_per_s, None
+        if limit.metric == "errors":
+            return report.errors / report.requests if report.requests else None, None
+        return report.latency_ms.get(limit.metric), report.bounds_ms.get(limit.metric)
+    row = next((row for row in report.labels if row.label == limit.label), None)
+    if row is None:
+        known = ", ".join(row.label for row in report.labels) or "none: its requests have no names"
+        raise InputError(
+            "has no request of that name", file=report.path, place=PLACE, found=limit.label, allowed=known
+        )
+    if limit.metric == "throughput":
+        whole = row.throughput_per_s
+        return None if whole is None else whole * (1 - row.errors / max(row.requests, 1)), None
+    if limit.metric == "errors":
+        return row.errors / row.requests if row.requests else None, None
+    if limit.metric not in row.latency_ms:
+        raise InputError(
+            "is not computed by name of request",
+            place=PLACE,
+            found=limit.metric,
+            allowed=f"{', '.join(row.latency_ms)}, or --label {limit.label} and the limit without 'of'",
+        )
+    return row.latency_ms[limit.metric], None
+
+
+def _value(metric: str, text: str) -> float | None:
+    if metric in LATENCIES:
+        match = _TIME.fullmatch(text)
+        return None if match is None else float(match[1]) * _PER_MS[match[2]]
+    if metric == "errors":
+        match = _SHARE.fullmatch(text)
+        share = None if match is None else float(match[1]) / (100 if match[2] else 1)
+        return share if share is not None and share <= 1 else None
+    match = _RATE.fullmatch(text)
+    return None if match is None else float(match[1])
+
+
+def _spoken(metric: str, value: float) -> str:
+    if metric in LATENCIES:
+        return length(value)
+    return percent(value) if metric == "errors" else f"{rate(value)} correct answers/s"

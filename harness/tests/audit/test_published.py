@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The articles' own tables, row by row, and tables of strangers with one number changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.audit.auditing import audit_published
+from harness.audit.figures import Plan
+from harness.audit.laws import LITTLE, OFFERED, PLAN, RAMP, RATE, UNITS
+from harness.audit.plans import known_plan
+from harness.audit.result import Audited, Check
+from harness.audit.sums import COUNTS, ENDS, MEAN, PERCENTILES
+from harness.audit.tables import audit_table
+from harness.errors import InputError
+from harness.project import find_root
+from harness.questions.strings import published as strings
+from harness.tests.support.command import run_here
+
+FOLDER = find_root() / "data" / "published"
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, Audited]:
+    found, _ = audit_published(find_root(), Plan())
+    return {one.path.stem: one for one in found}
+
+
+def _of(file: Audited, law: str) -> list[Check]:
+    return [check for check in file.checks if check.law == law]
+
+
+def test_the_ramp_identity_is_held_against_all_rows_of_the_strings(tables: dict[str, Audited]) -> None:
+    rows = [check for name in ("strings-rounds", "strings-i9") for check in _of(tables[name], RAMP)]
+    assert len(rows) == 32
+    wrong = [check for check in rows if check.outcome != "holds"]
+    assert [(check.line, check.outcome) for check in wrong] == [(13, "contradiction")]
+    assert wrong[0].row == "round 1, 1, Helidon native, java, off, calls-1000"
+    assert "printed 17,837.2/s, predicted 16,103.1/s" in wrong[0].text
+
+
+def test_it_predicts_what_the_question_on_the_strings_predicts(tables: dict[str, Audited]) -> None:
+    plan = known_plan(FOLDER / "strings-rounds.csv")
+    assert plan is not None
+    assert plan.plan == Plan(users=strings.USERS, loops=strings.LOOPS, ramp_up_s=strings.RAMP_UP_S)
+    first = _of(tables["strings-rounds"], RAMP)[0]
+    frame = strings.published_rounds()
+    assert f"predicted {frame['predicted_per_s'][0]:,.6g}/s" in first.text
+    assert first.line == 5 and first.row is not None and "Go" in first.row
+
+
+def test_what_the_latencies_of_round_3_do_not_explain_is_remarkable(tables: dict[str, Audited]) -> None:
+    slow = [check for check in _of(tables["strings-round3"], RAMP) if check.outcome == "remarkable"]
+    assert {check.line for check in slow} >= {18, 19, 20, 21}  # a hundred pods behind one address
+    assert all("ratio 0." in check.text for check in slow)
+
+
+def test_totals_of_the_rematch_are_not_of_the_samples_of_their_labels(tables: dict[str, Audited]) -> None:
+    file = tables["bank-rematch"]
+    wrong = file.of("contradiction")
+    assert {(check.line, check.law) for check in wrong} == {(23, PERCENTILES), (31, PERCENTILES)}
+    assert "p99 of the total 9.00 ms, of its labels 20.5 to 95.5 ms" in wrong[0].text
+    assert any("20,000" in note for note in file.notes)
+    assert {check.outcome for law in (COUNTS, MEAN, ENDS) for check in _of(file, law)} == {"holds"}
+
+
+def test_a_start_above_the_end_is_named_with_its_row(tables: dict[str, Audited]) -> None:
+    found = [check for check in tables["strings-rounds"].of("remarkable") if "MB" in check.text]
+    assert [check.line for check in found] == [17]
+
+
+def test_tables_without_a_load_are_left_out_with_a_reason() -> None:
+    found, left_out = audit_published(find_root(), Plan())
+    assert len(found) + len(left_out) == len(list(FOLDER.glob("*.csv")))
+    assert all("no numbers of a load" in line for line in left_out)
+    assert any("strings-images" in line for line in left_out)
+
+
+GOOD = """# somebody's table
+users,loops,ramp_up_s,label,requests,throughput_per_s,latency_mean_ms,latency_min_ms,latency_max_ms,p99_ms,errors,errors_percent
+10,100,1,total,1000,500.0,10.00,2,80,40,10,1.0
+10,100,1,a,600,300.0,5.00,2,30,20,10,1.7
+10,100,1,b,400,200.0,17.50,9,80,60,0,0
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "law", "line"),
+    [
+        ("1000,500.0", "1000,900.0", RAMP, 3),
+        ("1000,500.0", "1000,1900.0", LITTLE, 3),
+        ("500.0,10.00", "500.0,10000", LITTLE, 3),
+        ("500.0,10.00", "500.0,10000", UNITS, 3),
+        ("500.0,10.00", "500.0,0.010", UNITS, 3),
+        ("total,1000", "total,1001", PLAN, 3),
+        ("total,1000", "total,1001", COUNTS, 3),
+        ("500.0,10.00", "500.0,10.60", MEAN, 3),
+        ("2,80,40", "5,80,40", ENDS, 3),
+        ("80,40,10", "80,70,10", PERCENTILES, 3),
+        ("9,80,60,0,0", "9,80,60,0,3", "the share of errors is errors over requests", 5),
+        ("9,80,60,0,0", "9,50,60,0,0", "latencies are in order: least, mean and percentiles, greatest", 5),
+    ],
+)
+def test_one_changed_number_is_named_with_its_row(
+    tmp_path: Path, old: str, new: str, law: str, line: int
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(GOOD, "utf-8")
+    assert audit_table(path, Plan()).of("contradiction") == ()
+    assert old in GOOD
+    path.write_text(GOOD.replace(old, new), "utf-8")
+    wrong = audit_table(path, Plan()).of("contradiction")
+    assert (law, line) in {(check.law, check.line) for check in wrong}
+
+
+def test_what_rounding_leaves_open_is_no_contradiction(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("users,throughput_per_s,latency_mean_ms\n1,1250,1\n1,2600,1\n", "utf-8")
+    wrong = audit_table(path, Plan()).of("contradiction")
+    assert {check.line for check in wrong} == {3}  # 1 ms may have been .5 ms
+
+
+def test_rate_beside_duration_and_offered(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("requests,duration_s,throughput_per_s\n1000,10.0,100\n1000,10.0,120\n", "utf-8")
+    file = audit_table(path, Plan(rate_per_s=105.0))
+    assert [(check.law, check.line) for check in file.of("contradiction")] == [(RATE, 3), (OFFERED, 3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("users,throughput_per_s\n1,fast\n", "line 2, throughput_per_s"),
+        ("users,throughput_per_s\n1\n", "line 2"),
+        ("users,throughput_per_s\n1,-3\n", "line 2, throughput_per_s"),
+    ],
+)
+def test_bad_cells_name_their_place(tmp_path: Path, text: str, place: str) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(text, "utf-8")
+    with pytest.raises(InputError) as refused:
+        audit_table(path, Plan())
+    assert refused.value.place == place and refused.value.exit_code == 2
+
+
+def test_the_command_audits_the_articles_without_arguments() -> None:
+    code, out, err = run_here(find_root(), "audit", "--json")
+    found = json.loads(out)
+    assert (code, err) == (0, "") and found["contradictions"] > 0
+    assert {Path(file["path"]).stem for file in found["files"]} >= {
+        "strings-rounds",
+        "strings-i9",
+        "bank-rematch",
+    }
+    code, out, _ = run_here(find_root(), "audit", "--published", "--strict")
+    assert code == 1 and "bank-rematch.csv" in out
+    assert [line for line in out.splitlines() if len(line) > 80 and "/" not in line] == []

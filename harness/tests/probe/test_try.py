@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch try`` on services that really run: fit or not, with the load tools of this machine and without."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from harness.errors import InputError
+from harness.probe.fitness import ask
+from harness.probe.generators import OWN, Generators
+from harness.probe.target import PERMISSION, header_named, target_of
+from harness.probe.trying import SAME_MACHINE, _kept, try_target
+from harness.project import find_root
+from harness.tests.support.available import only_when_long
+from harness.tests.support.command import run_here
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    n_asked = 0
+
+    def do_GET(self) -> None:
+        type(self).n_asked += 1
+        status = 500 if self.path == "/changing" and type(self).n_asked % 2 else 200
+        status = 302 if self.path == "/elsewhere" else status
+        self.send_response(status)
+        self.send_header("Content-Length", "5")
+        if self.path == "/closing":
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: the tests' output is no log."""
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(timeout=10)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with _server() as found:
+        yield found
+
+
+def test_a_fit_service(url: str) -> None:
+    found = ask(target_of(f"{url}/hello?a=b"))
+    assert found.faults == () and found.statuses == {200: 20}
+    assert found.keeps_alive and found.n_connections == 1 and found.same_body and found.body_bytes == 5
+
+
+def test_what_is_wrong_with_a_service_is_named(url: str) -> None:
+    assert "the status changes" in ask(target_of(f"{url}/changing")).faults[0]
+    assert "status 302" in ask(target_of(f"{url}/elsewhere")).faults[0]
+    closing = ask(target_of(f"{url}/closing"))
+    assert closing.faults == () and "closes its connections" in closing.warnings[0]
+    code, out, _ = run_here(find_root(), "try", f"{url}/changing")
+    assert code == 1 and "No load was offered: the status changes" in " ".join(out.split())
+    assert out.index("cannot tell") < out.index("No load")
+
+
+def test_both_loads_by_threads_of_this_program(url: str) -> None:
+    generators = Generators(target_of(f"{url}/hello"), find_root(), 200, tools=())
+    point = generators.closed(2, 1)
+    assert point.tool == OWN and point.error_share == 0 and point.answered_per_s > 1
+    assert point.p50_s is not None and point.p99_s is not None and 0 < point.p50_s <= point.p99_s
+    calm = generators.open_loop(20, 1)
+    assert (calm.offered_per_s, calm.error_share) == (20, 0) and calm.p99_s is not None
+    assert 10 < calm.answered_per_s < 25
+
+
+@only_when_long()
+def test_the_whole_minute_in_short(url: str) -> None:
+    asked: list[str] = []
+    found = try_target(target_of(f"{url}/hello"), find_root(), seconds=10, told=asked.append)
+    assert SAME_MACHINE in found.cannot_tell and found.fitness.faults == ()
+    assert len(found.closed) >= 3 and len(found.open_loop) == 7
+    assert found.most_per_s == max(point.answered_per_s for point in found.closed)
+    assert (found.knee_per_s is None) != (found.knee_why is None)
+    assert found.kept_up_to_per_s == _kept(list(found.open_loop))
+    assert any("open loop" in text for text in asked)
+    assert json.loads(found.model_dump_json())["url"].endswith("/hello")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("http://192.0.2.7/hello", PERMISSION),
+        ("https://127.0.0.1/", "no https"),
+        ("ftp://127.0.0.1/", "http://"),
+        ("http://127.0.0.1:99999/", "is no URL"),
+        ("127.0.0.1:8080", "http://"),
+    ],
+)
+def test_other_hosts_and_schemes_are_refused_before_anything_is_sent(wrong: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        target_of(wrong)
+
+
+def test_a_host_with_permission_and_a_service_that_is_not_there() -> None:
+    assert not target_of("http://192.0.2.7/hello", permitted=True).is_here
+    code, out, err = run_here(find_root(), "try", "http://127.0.0.1:9/hello")
+    assert code == 2 and "cannot tell" in out and "gives no answer to request 1" in err
+
+
+def test_headers() -> None:
+    assert header_named("X-A: b: c") == ("X-A", "b: c")
+    for wrong in ("no colon", "bad name: x", "A: b\r\nC: d"):
+        with pytest.raises(InputError):
+            header_named(wrong)

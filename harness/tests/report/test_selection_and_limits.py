@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``--label``, ``--skip`` and ``--fail-if`` of ``rematch report``, and what a summary leaves open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.compare.limits import limit_named
+from harness.errors import InputError
+from harness.formats.detect import open_any
+from harness.formats.table import RequestTable
+from harness.report.analyse import report_file
+from harness.report.limits import check_file, file_limit
+from harness.report.selection import Selection, seconds_named, select
+from harness.tests.support.command import run_here
+from harness.tests.support.compared_arms import change_rows, users_wait
+from harness.tests.support.generated_jtl import write_load
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+WRK = GOLDEN / "wrk" / "latency.txt"
+
+
+@pytest.fixture
+def jtl(tmp_path: Path) -> Path:
+    """Two names of requests; those of the slow one last 100 ms longer, and every tenth of them fails."""
+    path = tmp_path / "run.jtl"
+    write_load(path, users_wait(5))
+
+    def two_names(number: int, row: dict[str, str]) -> None:
+        slow = number % 2 == 1
+        row["label"] = "slow" if slow else "quick"
+        row["elapsed"] = str(int(row["elapsed"]) + 100 * slow)
+        if slow and number % 20 == 1:
+            row["success"], row["responseCode"] = "false", "500"
+
+    change_rows(path, two_names)
+    return path
+
+
+def _columns(path: Path) -> list[dict[str, str]]:
+    head, *lines = path.read_text("utf-8").splitlines()
+    return [dict(zip(head.split(","), line.split(","), strict=True)) for line in lines]
+
+
+def test_a_label_is_its_own_rows_with_the_kinds_of_their_errors(jtl: Path) -> None:
+    code, out, _ = run_here(jtl.parent, "report", jtl.name, "--label", "slow", "--json")
+    found, rows = json.loads(out), [row for row in _columns(jtl) if row["label"] == "slow"]
+    failed = [row for row in rows if row["success"] == "false"]
+    assert code == 0 and (found["requests"], found["errors"]) == (len(rows), len(failed))
+    assert sum(found["errors_by_kind"].values()) == len(failed)
+    good = [int(row["elapsed"]) for row in rows if row["success"] == "true"]
+    assert found["latency_ms"]["mean"] == pytest.approx(sum(good) / len(good))
+    assert any(text.startswith("only slow: ") for text in found["warnings"])
+    with pytest.raises(InputError, match="no request of that name.*quick"):
+        opened = select(open_any(jtl), Selection(label="other"))
+        opened.collect()  # type: ignore[union-attr]
+
+
+def test_the_beginning_is_left_out(jtl: Path) -> None:
+    stamps = [int(row["timeStamp"]) for row in _columns(jtl)]
+    later = [stamp for stamp in stamps if stamp >= min(stamps) + 2000]
+    assert 0 < len(later) < len(stamps)
+    code, out, _ = run_here(jtl.parent, "report", jtl.name, "--skip", "2s", "--json")
+    found = json.loads(out)
+    assert code == 0 and found["requests"] == len(later)
+    assert any(text.startswith("left out: the first 2.00 s") for text in found["warnings"])
+    code, _, err = run_here(jtl.parent, "report", jtl.name, "--skip", "2h")
+    assert code == 2 and "is no span of time" in err
+    code, _, err = run_here(jtl.parent, "report", jtl.name, "--skip", "1000")
+    assert code == 2 and "is no longer than that" in err
+
+
+def test_a_table_that_was_read_whole_is_selected_alike(jtl: Path) -> None:
+    table = open_any(jtl).collect()  # type: ignore[union-attr]
+    for selection in (Selection(label="quick"), Selection(skip_s=1.0), Selection(label="slow", skip_s=1.0)):
+        one = select(table, selection)
+        other = select(open_any(jtl), selection).collect()  # type: ignore[union-attr]
+        assert isinstance(one, RequestTable)
+        assert one.latency_s.tolist() == other.latency_s.tolist()
+        assert one.notes == other.notes
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("10", 10), ("10s", 10), ("500ms", 0.5), ("2 m", 120)])
+def test_spans(text: str, seconds: float) -> None:
+    assert seconds_named(text, "--skip") == seconds
+
+
+def test_limits_decide_the_exit_status(jtl: Path) -> None:
+    def status(limit: str) -> tuple[int, str]:
+        code, out, err = run_here(jtl.parent, "report", jtl.name, "--fail-if", limit)
+        return code, " ".join((out + err).split())
+
+    assert status("p99 > 10s")[0] == 0
+    code, said = status("p99 > 1ms")
+    assert code == 1 and "limit p99 > 1ms: exceeded" in said
+    assert status("p99 of slow > 100ms")[0] == 1
+    assert status("mean of quick > 100ms")[0] == 0
+    assert status("errors > 1%")[0] == 1 and status("errors > 0.2")[0] == 0
+    assert status("throughput < 1000000")[0] == 1
+    for wrong in ("p99 > 250", "p98 > 1ms", "errors > 200%", "p95 of slow > 1ms", "p99 of other > 1ms"):
+        assert status(wrong)[0] == 2, wrong
+
+
+def test_compare_and_report_read_the_same_form() -> None:
+    for limit in (limit_named("p99 of GET /a > 1.05"), file_limit("p99 of GET /a > 250 ms")):
+        assert (limit.metric, limit.label, limit.sign) == ("p99", "GET /a", ">")
+
+
+def test_a_percentile_that_a_summary_leaves_out_has_bounds() -> None:
+    report = report_file(WRK)
+    assert report.latency_ms["p95"] is None and report.latency_ms["p90"] is not None
+    low, high = report.bounds_ms["p95"]
+    assert (low, high) == (report.latency_ms["p90"], report.latency_ms["p99"])
+    assert low is not None and high is not None and low < high
+    assert "not printed: " in report.interval_reasons["p95"]
+    outcomes = [
+        check_file(file_limit(f"p95 > {limit}ms"), report).outcome
+        for limit in (low / 2, (low + high) / 2, high * 2)
+    ]
+    assert outcomes == ["exceeded", "cannot be told", "kept"]
+
+
+def test_nothing_can_be_left_out_of_a_summary() -> None:
+    with pytest.raises(InputError, match="is a summary"):
+        select(open_any(WRK), Selection(skip_s=1.0))
+    stats = open_any(GOLDEN / "locust" / "run_stats.csv")
+    one = select(stats, Selection(label="POST right"))
+    assert one.total is not None and one.total.n_requests == 63  # type: ignore[union-attr]
