@@ -14,6 +14,7 @@ from harness.cli import (
     bench,
     check,
     claims,
+    clean,
     compare,
     list,
     measure,
@@ -58,6 +59,7 @@ app.command("bench", short_help="Benchmark the harness.")(bench.bench_command)
 app.command("trace", short_help="Show a published number and its records.")(trace.trace)
 app.command("pack", short_help="Write a measured session as one archive.")(archiving.pack_command)
 app.command("unpack", short_help="Unpack the files of an archived session.")(archiving.unpack_command)
+app.command("clean", short_help="Remove what killed sessions left in a cluster.")(clean.clean_command)
 app.command("paper", short_help="Build the paper from published results.")(paper.paper_command)
 
 

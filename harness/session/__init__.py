@@ -15,7 +15,7 @@ from harness.session.progress import (
     suitable_progress,
 )
 from harness.session.signals import Interrupted
-from harness.session.wiring import Assembly, assemble, launcher_name
+from harness.session.wiring import Assembly, assemble, launcher_name, usual_launcher
 
 __all__ = [
     "Assembly",
@@ -34,6 +34,7 @@ __all__ = [
     "remarks",
     "session_s",
     "suitable_progress",
+    "usual_launcher",
     "with_blocks",
     "within_minutes",
 ]
