@@ -49,7 +49,7 @@ class Cluster:
         from lightkube.core.exceptions import ConfigError
 
         try:
-            config = KubeConfig.from_file(file).get()
+            config = KubeConfig.from_file(file).get()  # type: ignore[no-untyped-call]  # the client's own
             if config is None:
                 raise ConfigError("no current context")
             self.address = str(config.cluster.server)
@@ -60,7 +60,7 @@ class Cluster:
                 timeout=httpx.Timeout(REQUEST_S),
                 field_manager=MANAGER,
                 trust_env=False,
-                transport=transport,
+                transport=transport,  # type: ignore[arg-type]  # None is its default
             )
         except (ConfigError, OSError, ValueError, KeyError, TypeError) as problem:
             raise HostError(f"{file}: no kubeconfig that can be used: {problem}") from problem
@@ -68,7 +68,7 @@ class Cluster:
     def close(self) -> None:
         """Close the connections."""
         with contextlib.suppress(AttributeError):  # a release of the client that has no such method
-            self._client._client._client.close()  # type: ignore[attr-defined]  # the public client has no close
+            self._client._client._client.close()  # the public client has no close
 
     def version(self) -> str:
         """Return the version of the API server, which answers this to anybody.
@@ -141,7 +141,7 @@ class Cluster:
 
         where = {} if namespace is None else {"namespace": namespace}
         with self.absent_is_none(), self.asking("delete", _resource_of(kind)):
-            self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)
+            self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)  # type: ignore[call-overload]  # any resource
 
     def namespaces(self, labels: dict[str, str]) -> list[Namespace]:
         """Return the namespaces with these labels."""

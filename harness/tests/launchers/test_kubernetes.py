@@ -38,7 +38,7 @@ def project(tmp_path: Path, base: Path) -> Iterator[Clustered]:
 
 class TestPods(LauncherContract):
     @pytest.fixture
-    def project(self, tmp_path: Path, base: Path) -> Iterator[Clustered]:  # type: ignore[override]  # closed after the test
+    def project(self, tmp_path: Path, base: Path) -> Iterator[Clustered]:
         made = Clustered(tmp_path, base)
         yield made
         made.close()
