@@ -178,7 +178,9 @@ class KubernetesLauncher:
             instance = KubernetesInstance(cluster, pods, record, endpoint, prober)
             members = tuple(Watched(pid=one.pid, start_ticks=one.start_ticks) for one in seen)
             for member in members[:1]:
-                self._groups.known[(member.pid, member.start_ticks)] = Group(members, instance.lacking)
+                self._groups.known[(member.pid, member.start_ticks)] = Group(
+                    members, instance.lacking, instance.unrouted, inside=not node_port
+                )
             return instance
         except BaseException:
             prober.stop()

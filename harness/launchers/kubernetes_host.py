@@ -8,7 +8,6 @@ is their sum, and ``pod-1``, ``pod-2`` ... are each of them.
 from __future__ import annotations
 
 import csv
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,10 +25,13 @@ SERVICE = "service"
 
 @dataclass(frozen=True)
 class Group:
-    """The pods of one instance. ``lacking``: waits until all serve, and returns why they do not, or ``None``."""
+    """The pods of one instance. ``lacking``: waits until all serve, ``unrouted``: until the service's address leads to
+    each; both return why not by then, or ``None``. ``inside``: that address is known to the cluster alone."""
 
     members: tuple[Watched, ...]
     lacking: Callable[[float], str | None]
+    unrouted: Callable[[float], str | None]
+    inside: bool
 
 
 @dataclass
@@ -68,18 +70,30 @@ class KubernetesHost(LocalHost):
         launched: ClockReading,
         deadline_s: float,
     ) -> Started:
-        """Poll through the service's address, then wait until every pod has served.
+        """Poll through the service's address, and wait until every pod serves and is reached through it.
+
+        An address inside the cluster is asked after that alone: before kube-proxy knows it, it leads anywhere, and
+        somebody else may answer.
 
         Raises:
             TrialFailure: not all did before the deadline.
         """
-        started = super().first_answer(endpoint, request, watched, launched=launched, deadline_s=deadline_s)
+
+        def ask() -> Started:
+            return super(KubernetesHost, self).first_answer(
+                endpoint, request, watched, launched=launched, deadline_s=deadline_s
+            )
+
         group = self._groups.of(watched)
-        if group is not None and started.first.answer is not None:
-            lacking = group.lacking(launched.monotonic_s + deadline_s)
-            if lacking is not None:
-                raise TrialFailure(Outcome.TIMED_OUT, lacking)
-        return started
+        if group is None:
+            return ask()
+        started = None if group.inside else ask()
+        if started is None or started.first.answer is not None:
+            until = launched.monotonic_s + deadline_s
+            said = group.lacking(until) or group.unrouted(until)
+            if said is not None:
+                raise TrialFailure(Outcome.TIMED_OUT, said)
+        return started or ask()
 
 
 class JobHost(KubernetesHost):
@@ -162,13 +176,4 @@ def added(readings: Sequence[ResourceReading]) -> ResourceReading:
     return readings[-1].model_copy(update={name: of(name) for name in names})
 
 
-def wait_until(holds: Callable[[], bool], deadline_s: float) -> bool:
-    """Wait until something holds, to a moment on the monotonic clock; whether it came to hold."""
-    while not holds():
-        if time.monotonic() > deadline_s:
-            return False
-        time.sleep(0.005)
-    return True
-
-
-__all__ = ["Group", "Groups", "JobHost", "KubernetesHost", "added", "wait_until", "with_sum"]
+__all__ = ["Group", "Groups", "JobHost", "KubernetesHost", "added", "with_sum"]

@@ -16,7 +16,7 @@ from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.exit_reason import STDERR, TAIL_BYTES, memory_complaint, port_complaint
 from harness.launchers.kubernetes_cluster import Cluster
-from harness.launchers.kubernetes_objects import INSTANCE, PodsSpec
+from harness.launchers.kubernetes_objects import INSTANCE, PORT, PodsSpec
 from harness.launchers.kubernetes_pods import (
     condition_moments,
     created,
@@ -26,7 +26,7 @@ from harness.launchers.kubernetes_pods import (
     status_of,
     trouble,
 )
-from harness.launchers.kubernetes_prober import Prober
+from harness.launchers.kubernetes_prober import Prober, connected_through
 from harness.model import GroupReading, InstanceRecord, KubernetesRecord, Outcome, PodRecord
 from harness.model.endpoint import Endpoint
 
@@ -92,6 +92,27 @@ class KubernetesInstance:
                 )
             time.sleep(0.005)
         return None
+
+    def unrouted(self, deadline_s: float) -> str | None:
+        """Wait until connections to the service's address have reached every pod; return why not, or ``None``.
+
+        Call it when every pod has served: the prober must be silent.
+        """
+        pods = self._prober.pods
+        while True:
+            left = {
+                uid: one.found for uid, one in pods.items() if one.routed_s is None and one.found is not None
+            }
+            if not left:
+                return None
+            if time.monotonic() > deadline_s or self.exited() is not None:
+                return (
+                    f"{len(left)} of {self._spec.replicas} pods are not reached through the service's address"
+                )
+            uid = connected_through(self.endpoint, left, PORT)
+            if uid is not None:
+                pods[uid].routed_s = time.monotonic()
+            time.sleep(0.002)
 
     def stop(self) -> InstanceRecord:
         if self._stopped:
@@ -230,6 +251,8 @@ class KubernetesInstance:
             process_after_s=None if found is None else _since_boot_s(found.start_ticks) - launched,
             first_served_after_s=served,
             probes=None if probed is None else probed.probes,
+            longest_probe_gap_s=None if probed is None else probed.longest_gap_s,
+            routed_after_s=None if probed is None or probed.routed_s is None else probed.routed_s - launched,
             restarts=None if status is None else status.restartCount,
             at_stop=reading,
         )

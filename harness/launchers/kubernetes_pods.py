@@ -30,6 +30,8 @@ _OWN_ADDRESS = re.compile(r"\|-- (\d+\.\d+\.\d+\.\d+)\s*\n\s*/32 host LOCAL")
 #: The name of an event ends in the moment of its making, in nanoseconds; its fields have whole seconds.
 _MOMENT = re.compile(r"\.([0-9a-f]{15,16})$")
 _LAST_LINES = 3
+#: As the kernel writes it in /proc/net/tcp.
+_ESTABLISHED = "01"
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,20 @@ def _address_of(entry: Path) -> str | None:
     return others[0] if others else None
 
 
+def established(pid: int, port: int) -> bool:
+    """Whether a process's own network has an open connection to a port of it."""
+    suffix = f":{port:04X}"
+    for name in ("tcp", "tcp6"):
+        try:
+            rows = Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
+        except OSError:  # it has just ended, or has no such protocol
+            continue
+        cells = (row.split(maxsplit=4) for row in rows)
+        if any(row[1].endswith(suffix) and row[3] == _ESTABLISHED for row in cells):
+            return True
+    return False
+
+
 def condition_moments(pod: Pod) -> dict[str, float]:
     """Return condition -> when it became true, in epoch seconds; the API has whole ones."""
     return {
@@ -217,6 +233,7 @@ __all__ = [
     "condition_moments",
     "created",
     "ended_state",
+    "established",
     "event_moment",
     "event_moments",
     "lost",

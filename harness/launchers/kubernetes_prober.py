@@ -17,12 +17,14 @@ from dataclasses import dataclass, field
 
 from harness.agent.http_exchange import request_bytes
 from harness.errors import HostError
-from harness.launchers.kubernetes_pods import Found
+from harness.launchers.kubernetes_pods import Found, established
 from harness.model.endpoint import Endpoint
 
 PROBES_PER_S = 100.0
-#: A pod that takes longer for an answer is asked again; the others wait for it meanwhile.
-ANSWER_WITHIN_S = 0.2
+#: A pod that takes longer for an answer is asked again.
+ANSWER_WITHIN_S = 2.0
+#: Of one connection through the service's address.
+ROUTED_WITHIN_S = 0.2
 #: How often the kernel is asked for new processes.
 LOOKS_PER_S = 25.0
 
@@ -34,6 +36,8 @@ class Probed:
     found: Found | None = None
     served_s: float | None = None
     probes: int = 0
+    longest_gap_s: float = 0.0
+    routed_s: float | None = None
 
 
 @dataclass
@@ -77,20 +81,34 @@ class Prober:
         return sum(one.served_s is not None for one in self.pods.values()) >= self.expected
 
     def _work(self) -> None:
-        begun = time.monotonic()
-        number, next_look = 0, begun
+        threads: dict[str, threading.Thread] = {}
         while not self._stop.is_set() and not self.all_served:
-            if not self.all_found and time.monotonic() >= next_look:
+            if len(threads) < self.expected:
                 self._find()
-                next_look = time.monotonic() + 1.0 / LOOKS_PER_S
-            for one in tuple(self.pods.values()):
-                if one.served_s is None and one.found is not None and one.found.address is not None:
-                    one.probes += 1
-                    if answers(one.found.address, self.port, self.path):
-                        one.served_s = time.monotonic()
+            for uid, one in self.pods.items():
+                if uid not in threads and one.found is not None and one.found.address is not None:
+                    threads[uid] = threading.Thread(
+                        target=self._probe, args=(one, one.found.address), daemon=True
+                    )
+                    threads[uid].start()
+            self._stop.wait(1.0 / LOOKS_PER_S)
+        for thread in threads.values():
+            thread.join()
+        self.ended_s = time.monotonic()
+
+    def _probe(self, one: Probed, address: str) -> None:
+        """Ask one pod until it answers; each has a thread, so that a slow one does not delay the others."""
+        begun = last = time.monotonic()
+        number = 0
+        while not self._stop.is_set():
+            one.probes += 1
+            if answers(address, self.port, self.path):
+                one.served_s = time.monotonic()
+                return
             number = max(number + 1, int((time.monotonic() - begun) * PROBES_PER_S))
             self._stop.wait(max(0.0, begun + number / PROBES_PER_S - time.monotonic()))
-        self.ended_s = time.monotonic()
+            now_s = time.monotonic()
+            one.longest_gap_s, last = max(one.longest_gap_s, now_s - last), now_s
 
     def _find(self) -> None:
         if len(self.pods) < self.expected:
@@ -118,4 +136,20 @@ def answers(address: str, port: int, path: str) -> bool:
     return len(words) > 1 and words[0].startswith(b"HTTP/") and words[1].startswith(b"2")
 
 
-__all__ = ["PROBES_PER_S", "Probed", "Prober", "answers"]
+def connected_through(endpoint: Endpoint, pods: Mapping[str, Found], port: int) -> str | None:
+    """Connect once to a service's address and return the uid of the pod that has the connection; ``None``: none has.
+
+    A pod's own table of connections tells, so that nobody else who answers at that address is taken for a pod: until
+    kube-proxy knows a service, its address leads anywhere. Nobody else may connect to the pods meanwhile.
+    """
+    try:
+        with socket.create_connection((endpoint.host, endpoint.port), timeout=ROUTED_WITHIN_S):
+            for uid, found in pods.items():
+                if established(found.pid, port):
+                    return uid
+    except OSError:
+        return None
+    return None
+
+
+__all__ = ["PROBES_PER_S", "Probed", "Prober", "answers", "connected_through"]

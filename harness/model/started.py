@@ -71,6 +71,13 @@ class PodRecord(Frozen):
         default=None, description="the prober's first right answer from it; None: none came (censored)"
     )
     probes: int | None = Field(default=None, description="how often the prober asked it until then")
+    longest_probe_gap_s: float | None = Field(
+        default=None, description="between two questions of the prober: the resolution of its answer"
+    )
+    routed_after_s: float | None = Field(
+        default=None,
+        description="the first connection to the service's address that reached it; looked for when all have served",
+    )
     restarts: int | None = None
     at_stop: GroupReading | None = None
 

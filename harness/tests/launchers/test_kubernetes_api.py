@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,10 @@ from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_host import added, with_sum
 from harness.launchers.kubernetes_images import importer_for, write_archive
 from harness.launchers.kubernetes_objects import deployment, job, service
-from harness.launchers.kubernetes_pods import lost, processes_of, trouble
-from harness.launchers.kubernetes_prober import Prober, answers
+from harness.launchers.kubernetes_pods import Found, established, lost, processes_of, trouble
+from harness.launchers.kubernetes_prober import Prober, answers, connected_through
 from harness.model import ClockReading, ResourceReading
+from harness.model.endpoint import Endpoint
 from harness.tests.support.available import PROJECT
 from harness.tests.support.recorded_cluster import KUBECONFIG, RECORDED, Replay, pods, scenario
 
@@ -82,6 +85,12 @@ def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: Path) -> None:
         Cluster(file)
 
 
+def plain(made: Any) -> dict[str, Any]:
+    """Return an object as it is sent."""
+    sent: dict[str, Any] = made.to_dict()
+    return sent
+
+
 def test_limits_and_requests_are_said_in_the_clusters_units_and_words_are_not_expanded() -> None:
     said = deployment(
         pods("one", replicas=3, cpu_limit=0.5, cpu_request=0.02, memory_limit_bytes=2**26)
@@ -97,18 +106,18 @@ def test_limits_and_requests_are_said_in_the_clusters_units_and_words_are_not_ex
 
 
 def test_nothing_is_limited_or_reserved_unless_it_is_asked_for() -> None:
-    template = deployment(pods("one")).to_dict()["spec"]["template"]["spec"]
+    template = plain(deployment(pods("one")))["spec"]["template"]["spec"]
     assert template["containers"][0]["resources"] == {}
     assert "subPathExpr" not in template["containers"][0]["volumeMounts"][0]
 
 
 def test_access_is_a_port_of_the_node_or_an_address_inside() -> None:
-    assert service(pods("one"), node_port=True).to_dict()["spec"]["type"] == "NodePort"
-    assert service(pods("one"), node_port=False).to_dict()["spec"]["type"] == "ClusterIP"
+    assert plain(service(pods("one"), node_port=True))["spec"]["type"] == "NodePort"
+    assert plain(service(pods("one"), node_port=False))["spec"]["type"] == "ClusterIP"
 
 
 def test_a_job_runs_once_and_finds_its_files_by_the_names_that_they_have_here() -> None:
-    said = job(pods("load")).to_dict()["spec"]
+    said = plain(job(pods("load")))["spec"]
     assert (said["backoffLimit"], said["template"]["spec"]["restartPolicy"]) == (0, "Never")
     assert (
         said["template"]["spec"]["containers"][0]["volumeMounts"][0]["mountPath"] == "/tmp/rematch-recorded"
@@ -137,6 +146,16 @@ def test_who_cannot_import_images_is_told_what_to_set(tmp_path: Path) -> None:
 def test_no_pod_no_processes() -> None:
     assert processes_of([]) == {}
     assert processes_of(["00000000-0000-0000-0000-000000000000"]) == {}
+
+
+def test_an_open_connection_is_seen_in_its_network_and_no_other() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        found = {"pod": Found(os.getpid(), 0, "127.0.0.1")}
+        assert not established(os.getpid(), port)
+        assert connected_through(Endpoint(host="127.0.0.1", port=port), found, port) == "pod"
+        assert connected_through(Endpoint(host="127.0.0.1", port=port), found, port + 1) is None
+    assert connected_through(Endpoint(host="127.0.0.1", port=port), found, port) is None
 
 
 def test_a_prober_stops_when_it_is_told_to_and_leaves_who_never_answered() -> None:

@@ -144,7 +144,7 @@ def record() -> None:
 
     file = kubeconfig()
     assert file is not None
-    config = KubeConfig.from_file(file).get()
+    config = KubeConfig.from_file(file).get()  # type: ignore[no-untyped-call]  # the client's own
     verify = verify_cluster(config.cluster, config.user, config.abs_file)
     exchanges: list[dict[str, Any]] = []
     clusters = [
