@@ -360,7 +360,7 @@ class KubernetesLauncher:
         file = self._file or kubeconfig()
         if file is None:
             raise HostError(
-                "no cluster: KUBECONFIG is not set and there is no ~/.kube/config; set it to the kubeconfig of a "
+                "no cluster: KUBECONFIG names no file and there is no ~/.kube/config; set it to the kubeconfig of a "
                 "cluster whose node is this machine (k3s, kind, minikube)"
             )
         cluster = Cluster(file)

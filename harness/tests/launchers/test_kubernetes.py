@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -158,12 +159,13 @@ def test_a_namespace_deleted_under_us_ends_the_instance_and_leaves_nothing(proje
     assert instance.stop().stop_signal == "exited"
 
 
-def test_a_smoke_session_of_the_cluster_is_measured_and_leaves_nothing(tmp_path: Path) -> None:
-    seed = str(int.from_bytes(os.urandom(3), "big"))
+def test_a_smoke_session_of_the_cluster_is_measured_and_leaves_nothing() -> None:
+    seed = str(1000 + int.from_bytes(os.urandom(3), "big"))
     done = subprocess.run(
         [sys.executable, "-m", "harness", "measure", "k8s-rounds", "--profile", "smoke", "--seed", seed, "--json"],
         cwd=PROJECT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
+    shutil.rmtree(PROJECT / "data" / "raw" / said["session"])
     assert said["complete"] and set(said["outcomes"]) == {"ok"}

@@ -92,9 +92,9 @@ def plain(made: Any) -> dict[str, Any]:
 
 
 def test_limits_and_requests_are_said_in_the_clusters_units_and_words_are_not_expanded() -> None:
-    said = deployment(
-        pods("one", replicas=3, cpu_limit=0.5, cpu_request=0.02, memory_limit_bytes=2**26)
-    ).to_dict()
+    said = plain(
+        deployment(pods("one", replicas=3, cpu_limit=0.5, cpu_request=0.02, memory_limit_bytes=2**26))
+    )
     assert said["spec"]["replicas"] == 3
     (container,) = said["spec"]["template"]["spec"]["containers"]
     assert container["resources"] == {
