@@ -33,6 +33,10 @@ from harness.analysis.stats.assumptions import check_assumptions as check_assump
 from harness.analysis.stats.assumptions import unseen_mode_share as unseen_mode_share
 from harness.analysis.stats.comparisons import Comparison as Comparison
 from harness.analysis.stats.comparisons import compare as compare
+from harness.analysis.stats.detectable import Detectable as Detectable
+from harness.analysis.stats.detectable import PowerCurve as PowerCurve
+from harness.analysis.stats.detectable import detectable_ratio as detectable_ratio
+from harness.analysis.stats.detectable import power_curve as power_curve
 from harness.analysis.stats.effects import effect_size_ci as effect_size_ci
 from harness.analysis.stats.equivalence import EquivalenceTest as EquivalenceTest
 from harness.analysis.stats.equivalence import equivalence_test as equivalence_test
@@ -40,6 +44,8 @@ from harness.analysis.stats.lower_bound_overhead import CollectorOverhead as Col
 from harness.analysis.stats.lower_bound_overhead import lower_bound_overhead as lower_bound_overhead
 from harness.analysis.stats.means import mean_ci as mean_ci
 from harness.analysis.stats.means import mean_within as mean_within
+from harness.analysis.stats.next_blocks import MoreBlocks as MoreBlocks
+from harness.analysis.stats.next_blocks import next_blocks as next_blocks
 from harness.analysis.stats.pooled_quantiles import cluster_bootstrap_quantile as cluster_bootstrap_quantile
 from harness.analysis.stats.pooled_quantiles import pooled_quantile as pooled_quantile
 from harness.analysis.stats.pooled_quantiles import pooled_quantile_ratio_ci as pooled_quantile_ratio_ci
@@ -58,6 +64,9 @@ from harness.analysis.stats.summaries import summarise as summarise
 from harness.analysis.stats.usl import BandPoint as BandPoint
 from harness.analysis.stats.usl import ScalingFit as ScalingFit
 from harness.analysis.stats.usl import fit_usl as fit_usl
+from harness.analysis.stats.variance_split import VarianceLevel as VarianceLevel
+from harness.analysis.stats.variance_split import VarianceSplit as VarianceSplit
+from harness.analysis.stats.variance_split import variance_split as variance_split
 from harness.analysis.stats.verdicts import adjust_pvalues as adjust_pvalues
 from harness.analysis.stats.verdicts import default_margin as default_margin
 from harness.analysis.stats.verdicts import grade as grade

@@ -19,6 +19,7 @@ from harness.cli import (
     list,
     measure,
     paper,
+    passport,
     report,
     results,
     trace,
@@ -45,6 +46,9 @@ app = typer.Typer(
     ),
 )
 app.command("check", short_help="List available and missing tools; check the machine.")(check.check)
+app.command("passport", short_help="Run a self-test: which ratios can be told here?")(
+    passport.passport_command
+)
 app.command("list", short_help="List experiments, variants and profiles.")(list.list_all)
 app.command("measure", short_help="Measure an experiment, or resume a session.")(measure.measure_command)
 app.command("results", short_help="Compare variants: ratio, interval, verdict.")(results.results_command)

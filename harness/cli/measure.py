@@ -70,6 +70,13 @@ def measure_command(
         float | None,
         typer.Option(help="as many whole blocks as fit into so many minutes by the estimate, at least one"),
     ] = None,
+    undecided: Annotated[
+        bool,
+        typer.Option(
+            "--undecided",
+            help="with --minutes: after five blocks, only what no verdict is decided of",
+        ),
+    ] = False,
     new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan, every command and the time; start nothing")
@@ -89,9 +96,10 @@ def measure_command(
         rematch measure strings-rounds --profile quick --seed 2
 
         rematch measure strings-rounds --profile quick --blocks 10
+
+        rematch measure strings-rounds --minutes 30 --undecided
     """
-    if blocks is not None and minutes is not None:
-        raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
+    _refuse_both(blocks, minutes, undecided=undecided)
     from harness.session import (
         Interrupted,
         Silent,
@@ -102,8 +110,6 @@ def measure_command(
         remarks,
         suitable_progress,
         usual_launcher,
-        with_blocks,
-        within_minutes,
     )
 
     root = find_root()
@@ -115,16 +121,12 @@ def measure_command(
     assembly = assemble(root, host=host, load_host=load_host, database_host=database_host, launcher=launcher)
     with contextlib.closing(assembly):
         prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher)
-        if blocks is not None:
-            prepared = with_blocks(prepared, blocks)
-        elif minutes is not None:
-            prepared = within_minutes(assembly, prepared, minutes)
-            print(_within(assembly, prepared, minutes), file=sys.stderr)
+        prepared = _sized(assembly, prepared, blocks, minutes, undecided=undecided)
         again = f"rematch measure {experiment} --profile {profile} --host {host}"
         again += f" --load-host {load_host}" if load_host else ""
         again += (f" --database-host {database_host}" if database_host else "") + f" --seed {seed}"
         again += "" if launcher == "process" else f" --launcher {launcher}"
-        again += "" if prepared.blocks_asked is None else f" --blocks {prepared.blocks_asked}"
+        again += _size_in_words(prepared)
         for gone in prepared.unavailable:
             print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
         planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
@@ -143,6 +145,37 @@ def measure_command(
             )
             raise typer.Exit(stop.exit_code) from None
         _summarise(folder, as_json=as_json)
+
+
+def _refuse_both(blocks: int | None, minutes: float | None, *, undecided: bool) -> None:
+    if blocks is not None and minutes is not None:
+        raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
+    if undecided and minutes is None:
+        raise InputError("--undecided needs a time", allowed="--minutes, such as --minutes 30")
+
+
+def _sized(
+    assembly: Assembly, prepared: Prepared, blocks: int | None, minutes: float | None, *, undecided: bool
+) -> Prepared:
+    """Return the plan with as many blocks as were asked for, or as fit into the time."""
+    from harness.session import for_the_undecided, with_blocks, within_minutes
+
+    if blocks is not None:
+        return with_blocks(prepared, blocks)
+    if minutes is None:
+        return prepared
+    if undecided:
+        return for_the_undecided(assembly, prepared, minutes)
+    sized = within_minutes(assembly, prepared, minutes)
+    print(_within(assembly, sized, minutes), file=sys.stderr)
+    return sized
+
+
+def _size_in_words(prepared: Prepared) -> str:
+    """Return what the command that resumes a session says of its size."""
+    if prepared.budget_s is not None:
+        return f" --minutes {prepared.budget_s / 60:g} --undecided"
+    return "" if prepared.blocks_asked is None else f" --blocks {prepared.blocks_asked}"
 
 
 def _within(assembly: Assembly, prepared: Prepared, minutes: float) -> str:

@@ -35,6 +35,9 @@ def verify_command(
 ) -> None:
     """Run the simulations that validate the statistics, each with a negative control that must fail.
 
+    Without --sims a row is simulated in up to four rounds, until no limit lies
+    within what the simulations leave open. A cell that still is undecided says so.
+
     Exit status 1: a limit does not hold.
 
     Examples:
@@ -92,7 +95,9 @@ def _show(row: VerifiedRow) -> None:
         print(wrapped(f"open problem: {found.open_problem}"))
     print(
         wrapped(
-            f"{found.name}: {'holds' if found.holds else 'does not hold'}, {found.sims} simulations, "
+            f"{found.name}: {'holds' if found.holds else 'does not hold'}"
+            f"{f', {len(found.undecided)} undecided' if found.undecided else ''}, {found.sims} simulations"
+            f"{f' in each of {found.rounds} rounds' if found.rounds > 1 else ''}, "
             f"seed {found.seed}, {row.wall_s:.1f} s"
         )
     )

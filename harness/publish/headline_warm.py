@@ -98,6 +98,7 @@ def lines(values: Values) -> list[str]:
         f"The reference, run twice in each block, has a ratio of "
         f"{text_of(values, 'strings_warm.throughput.aa', interval=True)} to itself in throughput. "
         f"Margin of equivalence: {text_of(values, 'strings_warm.throughput.margin')}.",
+        text_of(values, "strings_warm.detectable.short"),
         text_of(values, "strings_warm.agreement"),
     ]
 

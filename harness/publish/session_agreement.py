@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import inputs_of
-from harness.analysis.stats.session_agreement import Kind, SessionAgreement, VerdictPair
+from harness.analysis.stats.session_agreement import KINDS, Kind, SessionAgreement, VerdictPair
 from harness.evidence.experiment import Evidence
 from harness.evidence.other_sessions import other_sessions, session_agreement
 from harness.evidence.results import METRICS
 from harness.model.formatting import show
+from harness.publish.cells import Cell, gapped
 from harness.publish.results import NO_TEXT, Leaf, Words
 
 _METRICS = {metric.column: metric.words for metric in METRICS}
@@ -29,6 +31,64 @@ def agreement_text(evidence: Evidence | None, labels: Mapping[str, str]) -> Leaf
     said = [sentence(other, session_agreement(evidence, other), labels) for other in others]
     inputs = [path for one in (evidence, *others) for path in inputs_of(one.trials)]
     return Words(" ".join(said) or "There is no second session to compare with.", tuple(inputs))
+
+
+def agreement_rows(evidence: Evidence | None, labels: Mapping[str, str]) -> list[Mapping[str, Cell] | None]:
+    """Return one row for each verdict of each other session, the newest session first: what both of them say.
+
+    Raises:
+        InputError: one of the sessions is not tidied.
+    """
+    if evidence is None:
+        return []
+    return [
+        row
+        for other in other_sessions(evidence)
+        for row in _rows(other.sessions[0].folder.name, session_agreement(evidence, other), labels)
+    ]
+
+
+def agreement_counts(evidence: Evidence | None) -> list[Mapping[str, Cell] | None]:
+    """Return one row for each metric of each other session: how many verdicts are of each kind.
+
+    Raises:
+        InputError: one of the sessions is not tidied.
+    """
+    if evidence is None:
+        return []
+    rows: list[Mapping[str, Cell]] = []
+    for other in other_sessions(evidence):
+        found = session_agreement(evidence, other)
+        for metric in dict.fromkeys(pair.first.metric for pair in found.pairs):
+            mine = [pair for pair in found.pairs if pair.first.metric == metric]
+            rows.append(
+                {
+                    "session": other.sessions[0].folder.name,
+                    "metric": _METRICS.get(metric, metric),
+                    "verdicts": len(mine),
+                    "changed": sum(pair.changed for pair in mine),
+                    **{kind: sum(pair.kind == kind for pair in mine) for kind in KINDS},
+                }
+            )
+    return gapped(rows, "session")
+
+
+def _rows(session: str, found: SessionAgreement, labels: Mapping[str, str]) -> Iterator[Mapping[str, Cell]]:
+    for pair in found.pairs:
+        yield {
+            "session": session,
+            "variant": labels.get(pair.first.variant, pair.first.variant),
+            "metric": _METRICS.get(pair.first.metric, pair.first.metric),
+            "cell": ", ".join(pair.first.levels.values()),
+            "here": _verdict(pair.first),
+            "there": _verdict(pair.second),
+            "kind": pair.kind,
+            "program": "changed" if pair.changed else "the same",
+        }
+
+
+def _verdict(one: Comparison) -> str:
+    return f"{show(one.ratio).interval} {str(one.verdict).replace('_', ' ')}"
 
 
 def sentence(other: Evidence, found: SessionAgreement, labels: Mapping[str, str]) -> str:
@@ -67,10 +127,7 @@ def counts_in_words(counts: Mapping[Kind, int]) -> str:
 
 def pair_in_words(pair: VerdictPair, labels: Mapping[str, str]) -> str:
     """Return one question with both verdicts: ``Go kit, throughput: 0.9 (0.8 to 1.0) different, then ...``."""
-    first, second = (
-        f"{show(one.ratio).interval} {str(one.verdict).replace('_', ' ')}"
-        for one in (pair.first, pair.second)
-    )
+    first, second = _verdict(pair.first), _verdict(pair.second)
     where = "".join(f", {level}" for level in pair.first.levels.values())
     metric = _METRICS.get(pair.first.metric, pair.first.metric)
     return (

@@ -114,15 +114,13 @@ def _label_rows(report: Report) -> list[tuple[str, tuple[str, ...], list[tuple[s
 
 
 def _stall_rows(report: Report) -> list[tuple[str, ...]]:
-    stalls = list(report.stalls or ())
-    pairs = list(zip(stalls, report.causes or (None,) * len(stalls), strict=True))
-    longest = sorted(pairs, key=lambda pair: -pair[0].duration_s)[:_STALLS_SHOWN]
     return [
         (
             words(stall.kind), f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}", length(stall.duration_s * 1e3),
-            f"{stall.n_requests:,}", *(() if report.attribution is None else (words(cause or "unexplained"),)),
+            f"{stall.n_requests:,}", "" if harm_s is None else length(harm_s * 1e3),
+            *(() if report.attribution is None else (words(cause or "unexplained"),)),
         )
-        for stall, cause in sorted(longest, key=lambda pair: pair[0].start_s)
+        for stall, cause, harm_s in report.listed_stalls[:_STALLS_SHOWN]
     ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from harness.analysis.attribution.peak_causes import TOLERANCE_S, connecting_sta
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import CauseName, Paused, Span, inside
 from harness.analysis.attribution.stalls import detect_stalls
-from harness.analysis.attribution.visible import shortest_visible_s
+from harness.analysis.attribution.visible import harm_of, shortest_visible_s
 from harness.analysis.stats.intervals import t_critical
 from harness.formats.gc_events import GcLog
 from harness.model import Estimate
@@ -35,6 +35,14 @@ TAILS: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
 LEVEL = 0.95
 
 
+class Listed(NamedTuple):
+    """A stall with its cause (``None``: no log was given) and the seconds that it took from requests."""
+
+    stall: Stall
+    cause: str | None
+    harm_s: float
+
+
 @dataclass
 class Peaks:
     """What has been found in the stretches so far."""
@@ -43,6 +51,7 @@ class Peaks:
     resolution_s: float
     stalls: list[Stall] = field(default_factory=list)
     causes: list[str | None] = field(default_factory=list)
+    harms_s: list[float] = field(default_factory=list)
     _limits: list[float] = field(default_factory=list)
     _apart: list[dict[str, Attribution]] = field(default_factory=list)
     _offsets: list[float] = field(default_factory=list)
@@ -66,6 +75,7 @@ class Peaks:
             events = self._lay_pauses(window, start, latency, connect)
             stalls = finding.result()
         self.stalls += stalls
+        self.harms_s += harm_of(start, latency, stalls).tolist()
         known = inside(_spans(self.gc_log), window) if self.gc_log and self.gc_log.clock == "epoch" else {}
         limit_s = shortest_visible_s(start, latency, stalls, known)
         if limit_s is not None:
@@ -101,19 +111,19 @@ class Peaks:
         """The shortest stall that these latencies would show; of several stretches, where it is longest."""
         return max(self._limits, default=None)
 
-    def visible(self) -> tuple[tuple[Stall, ...], tuple[str | None, ...], ShortStalls | None]:
-        """Return the stalls of ``shortest_visible_s`` or longer, the cause of each, and a sum of the others."""
+    def visible(self) -> tuple[tuple[Listed, ...], ShortStalls | None]:
+        """Return the stalls of ``shortest_visible_s`` or longer, the most harmful first, and a sum of the others."""
         limit_s = self.shortest_visible_s or 0.0
-        shown = [
-            (s, cause) for s, cause in zip(self.stalls, self.causes, strict=True) if s.duration_s >= limit_s
-        ]
-        stalls, causes = tuple(stall for stall, _ in shown), tuple(cause for _, cause in shown)
-        lengths = [stall.duration_s for stall in self.stalls if stall.duration_s < limit_s]
+        every = [Listed(*one) for one in zip(self.stalls, self.causes, self.harms_s, strict=True)]
+        shown = sorted(
+            (one for one in every if one.stall.duration_s >= limit_s),
+            key=lambda one: (-one.harm_s, one.stall.start_s),
+        )
+        lengths = [one.stall.duration_s for one in every if one.stall.duration_s < limit_s]
         if not lengths:
-            return stalls, causes, None
+            return tuple(shown), None
         return (
-            stalls,
-            causes,
+            tuple(shown),
             ShortStalls(
                 number=len(lengths),
                 longest_ms=max(lengths) * 1e3,

@@ -204,7 +204,8 @@ class Gathered:
             n=self._n_requests, span_s=self._last_start_s - self._start_s, sum_s=self._sum_s, latency=latency
         )
         said = [one.text for one in units] + said
-        stalls, causes, shorter = self._peaks.visible()
+        listed, shorter = self._peaks.visible()
+        stalls = tuple(one.stall for one in listed)
         loop = self._checks.loop(latency, stalls)
         for warning in loop.warnings if loop is not None else ():
             (background if warning == HIDES else said).append(warning)
@@ -232,7 +233,8 @@ class Gathered:
             stalls=stalls if has_peaks else None,
             shorter_stalls=shorter,
             shortest_visible_ms=in_ms(self._peaks.shortest_visible_s),
-            causes=causes,
+            causes=tuple(one.cause for one in listed) if has_peaks else (),
+            harms_s=tuple(one.harm_s for one in listed) if has_peaks else (),
             attribution=attribution,
             warnings=(*said, *background),
             background=frozenset(background),

@@ -72,7 +72,8 @@ class Report(Frozen):
     )
     errors_by_kind: dict[str, int] = Field(default_factory=dict)
     stalls: tuple[Stall, ...] | None = Field(
-        description="those of shortest_visible_ms or longer; None: no single requests, or no start times"
+        description="those of shortest_visible_ms or longer, the most harmful first; None: no single requests, or no "
+        "start times"
     )
     shorter_stalls: ShortStalls | None = Field(
         default=None, description="None: there were none, or cannot be said"
@@ -81,6 +82,9 @@ class Report(Frozen):
         default=None, description="a shorter stall would not show in these latencies; None: no start times"
     )
     causes: tuple[str | None, ...] = Field(default=(), description="of each stall; None: no log was given")
+    harms_s: tuple[float, ...] = Field(
+        default=(), description="of each stall: seconds beyond the median that its requests took"
+    )
     attribution: dict[str, Any] | None = None
     resources: dict[str, Resources] | None = Field(
         default=None, description="of each process; None: no samples were given"
@@ -105,9 +109,16 @@ class Report(Frozen):
         said = (*(f"samples: {warning}" for warning in found.warnings), *self.warnings)
         return self.model_copy(update={"resources": found.processes, "warnings": said})
 
+    @property
+    def listed_stalls(self) -> tuple[tuple[Stall, str | None, float | None], ...]:
+        """Each stall with its cause and its harm in seconds, the most harmful first; ``None``: not known."""
+        stalls = self.stalls or ()
+        nothing = (None,) * len(stalls)
+        return tuple(zip(stalls, self.causes or nothing, self.harms_s or nothing, strict=True))
+
     def as_json(self) -> dict[str, Any]:
         """The report as a program reads it, with null for what cannot be said."""
-        plain = self.model_dump(mode="json", exclude={"path", "stalls", "causes", "background"})
+        plain = self.model_dump(mode="json", exclude={"path", "stalls", "causes", "harms_s", "background"})
         plain["path"] = str(self.path)
         plain["stalls"] = [
             {
@@ -116,10 +127,9 @@ class Report(Frozen):
                 "kind": stall.kind,
                 "cause": cause,
                 "requests": stall.n_requests,
+                "harm_s": harm_s,
             }
-            for stall, cause in zip(
-                self.stalls or (), self.causes or [None] * len(self.stalls or ()), strict=True
-            )
+            for stall, cause, harm_s in self.listed_stalls
         ]
         return plain
 

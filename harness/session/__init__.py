@@ -15,6 +15,7 @@ from harness.session.progress import (
     suitable_progress,
 )
 from harness.session.signals import Interrupted
+from harness.session.undecided import for_the_undecided
 from harness.session.wiring import Assembly, assemble, launcher_name, usual_launcher
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Silent",
     "assemble",
     "expected_s",
+    "for_the_undecided",
     "launcher_name",
     "measure",
     "prepare",

@@ -35,13 +35,17 @@ MOST_BLOCKS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A plan with everything it refers to. ``blocks_asked``: how many, in place of the profile's number."""
+    """A plan with everything it refers to. ``blocks_asked``: how many, in place of the profile's number.
+
+    ``budget_s``: after the first blocks only what is undecided is measured, until so much time is over; ``None``: all.
+    """
 
     study: Study
     plan: Plan
     session_id: str
     unavailable: tuple[Unavailable, ...]
     blocks_asked: int | None = None
+    budget_s: float | None = None
 
     @property
     def experiment(self) -> Experiment:

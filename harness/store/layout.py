@@ -14,6 +14,8 @@ CALIBRATION = "calibration.json"
 MEMORY = "memory.json"
 EVENTS = "events.jsonl"
 RECORD = "record.json"
+#: The event that names trials which a registered rule left out.
+LEFT_OUT = "left out"
 LOCK = ".lock"
 PARTIAL = ".partial-"
 INTERRUPTED = ".interrupted"

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.model.digits import plain
 from harness.verify.machine_load import judge, words
 from harness.verify.rows import ROWS, VerifiedRow
-from harness.verify.simulated.result import Cell
+from harness.verify.simulated.result import Cell, VerifyResult
 
 PAGE = Path("docs") / "verify.md"
 RECORD = Path("docs") / "verify.json"
@@ -28,8 +28,8 @@ HEAD = "\n".join(
         "The interval is of the simulation alone, at 95 %: what this number of experiments leaves open.",
         "It is Wilson's for shares (for an F1 through the share of all events, found or to be found, that are both), "
         "Poisson's for events per minute or per series, Student's for means; a largest error and a median have none.",
-        "*limit within*: the cell is judged by its value, but the limit lies inside the interval, so other random "
-        "numbers might have judged it otherwise.",
+        "While a limit lies inside the interval of a cell, its row is simulated in further rounds of other random "
+        "numbers, four in all; where it still does, the cell is *undecided*, on the side that its value is on.",
         "",
     )
 )
@@ -71,10 +71,13 @@ def overview(rows: Sequence[VerifiedRow]) -> str:
     ]
     for row in rows:
         found = row.result
-        n_barred, n_held = sum(c.barred for c in found.cells), sum(c.holds for c in found.cells if c.barred)
+        n_barred = sum(c.barred for c in found.cells)
+        n_open = len(found.undecided)
+        n_held = sum(c.holds and not c.close for c in found.cells if c.barred)
         lines.append(
             f"| [{found.name}](#{found.name}) | {found.bar} | {'holds' if found.holds else 'DOES NOT HOLD'} "
-            f"| {n_held} of {n_barred} | {found.sims:,} | {found.seed} | {row.wall_s:.1f} s |"
+            f"| {n_held} of {n_barred}{f', {n_open} undecided' if n_open else ''} | {_sims(found)} | {found.seed} "
+            f"| {row.wall_s:.1f} s |"
         )
     return "\n".join([*lines, "", total_words(rows)]) + "\n"
 
@@ -107,10 +110,14 @@ def section(row: VerifiedRow) -> str:
     others = "" if row.others_share is None else f"; {words(row.others_share)}"
     lines += ["", *([f"- Open problem: {found.open_problem}"] if found.open_problem else [])]
     lines += [
-        f"- {found.sims:,} simulations a cell, seed {found.seed}, {row.wall_s:.1f} s{others}",
+        f"- {_sims(found)} simulations a cell, seed {found.seed}, {row.wall_s:.1f} s{others}",
         f"- {row.place}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _sims(found: VerifyResult) -> str:
+    return f"{found.sims:,}" if found.rounds == 1 else f"{found.rounds} × {found.sims:,}"
 
 
 def cells(cell: Cell) -> tuple[str, str, str, str, str]:
@@ -133,10 +140,12 @@ def limits(cell: Cell) -> str:
 
 
 def verdict(cell: Cell) -> str:
-    """Whether a cell holds, and whether its limit lies within what the simulations leave open."""
+    """Whether a cell holds; undecided: its limit lies within what the simulations leave open."""
     if not cell.barred:
         return "no bar"
-    return ("holds" if cell.holds else "DOES NOT HOLD") + ("; limit within" if cell.close else "")
+    if cell.close:
+        return "undecided"
+    return "holds" if cell.holds else "DOES NOT HOLD"
 
 
 def number(value: float | None) -> str:

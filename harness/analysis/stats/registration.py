@@ -37,12 +37,12 @@ def rules_now() -> dict[str, float]:
     }
 
 
-def register(plan: Plan, definition_sha256: str) -> Registration:
-    """Return what is fixed before the first trial of a plan."""
+def register(plan: Plan, definition_sha256: str, *, stopping: str = STOPPING) -> Registration:
+    """Return what is fixed before the first trial of a plan, ``stopping``: when it ends, in words."""
     rules = rules_now()
     return Registration(
-        n_blocks=plan.n_blocks, stopping=STOPPING, rules=rules,
-        sha256=_sha256(plan, definition_sha256, STOPPING, rules),
+        n_blocks=plan.n_blocks, stopping=stopping, rules=rules,
+        sha256=_sha256(plan, definition_sha256, stopping, rules),
     )  # fmt: skip
 
 

@@ -3,6 +3,16 @@
 
 from harness.evidence.warm import cold_windows, warm_services
 from harness.figures.cold import cold_curves
+from harness.publish.session_agreement import agreement_counts, agreement_rows
 from harness.questions.strings_warm.results import notes, quantities, results
 
-__all__ = ["cold_curves", "cold_windows", "notes", "quantities", "results", "warm_services"]
+__all__ = [
+    "agreement_counts",
+    "agreement_rows",
+    "cold_curves",
+    "cold_windows",
+    "notes",
+    "quantities",
+    "results",
+    "warm_services",
+]

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.detectable import PowerCurve, power_curve
 from harness.analysis.stats.pairing import inputs_of
 from harness.analysis.stats.rank_intervals import rank_intervals
 from harness.evidence.warm import Warm
 from harness.publish.comparisons import comparison_notes
+from harness.publish.detectable import detectable_tree
 from harness.publish.results import NO_TEXT, Tree, Words, for_each
 from harness.publish.session_agreement import agreement_text
 from harness.publish.warm_results import compared, kept, warm_tree
@@ -23,7 +25,8 @@ def results(
     """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``.
 
     Beside it ``tuned.{throughput,cpu}``, comparisons of tuned programs, ``rank.<variant>`` in throughput, and the
-    sentences ``short`` and ``agreement``, with other sessions.
+    sentences ``short`` and ``agreement``, with other sessions; ``detectable``: the smallest ratios that so many blocks
+    tell from 1.
     """
     others = [name for name in variants if name != reference]
     return {
@@ -34,6 +37,7 @@ def results(
         },
         "rank": for_each(variants, _ranks(warm), NO_TEXT),
         "short": _short(warm, variants) or NO_TEXT,
+        "detectable": detectable_tree(_curves(warm), variants, reference=reference),
         "agreement": agreement_text(None if warm is None else warm.evidence, variants),
     }
 
@@ -70,6 +74,17 @@ def _ranks(warm: Warm | None) -> Mapping[str, Words]:
     inputs = inputs_of(kept(trials))
     found = rank_intervals(trials, "throughput_per_s", higher_is_better=True)
     return {one.variant: Words(one.text, inputs) for one in found if one.n_variants > 1}
+
+
+def _curves(warm: Warm | None) -> dict[str, Sequence[PowerCurve]]:
+    """Branch -> what blocks like those at saturation tell; of what was not measured, nothing."""
+    metrics = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request", "memory": "rss_after_bytes"}
+    return {
+        branch: ()
+        if warm is None or warm.saturation[metric].isna().all()
+        else power_curve(warm.saturation, metric, reference=warm.evidence.reference)
+        for branch, metric in metrics.items()
+    }
 
 
 def quantities(warm: Warm) -> Mapping[str, Sequence[Comparison]]:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Can the measurements be trusted?"""
 
+from harness.evidence.warm import warm_services
 from harness.questions.validity.adequacy import how_much
 from harness.questions.validity.audit import audit_sessions
-from harness.questions.validity.figures import coverage, precision_recall, ratios
+from harness.questions.validity.figures import coverage, power, precision_recall, ratios
 from harness.questions.validity.generators import compare_generators
+from harness.questions.validity.known_effect import known_effects, known_results, known_rows
 from harness.questions.validity.results import (
     adequacy_results,
     audit_results,
@@ -16,10 +18,18 @@ from harness.questions.validity.results import (
     stall_results,
 )
 from harness.questions.validity.rows import audit_rows, block_rows, failure_rows, pooled_rows, worth_rows
+from harness.questions.validity.session_power import (
+    METRICS,
+    curve_rows,
+    session_curves,
+    split_rows,
+    splits,
+)
 from harness.verify.simulated import run_verify
 from harness.verify.simulated.stall_curves import precision_recall_curves
 
 __all__ = [
+    "METRICS",
     "adequacy_results",
     "audit_results",
     "audit_rows",
@@ -28,17 +38,26 @@ __all__ = [
     "compare_generators",
     "coverage",
     "coverage_results",
+    "curve_rows",
     "drift_results",
     "drifts",
     "equal_arms_results",
     "failure_rows",
     "generator_results",
     "how_much",
+    "known_effects",
+    "known_results",
+    "known_rows",
     "pooled_rows",
+    "power",
     "precision_recall",
     "precision_recall_curves",
     "ratios",
     "run_verify",
+    "session_curves",
+    "split_rows",
+    "splits",
     "stall_results",
+    "warm_services",
     "worth_rows",
 ]

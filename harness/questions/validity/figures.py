@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pandas as pd
 from matplotlib.figure import Figure
 
+from harness.analysis.stats.detectable import PowerCurve
 from harness.errors import InputError
-from harness.figures.style import BAND, INK, cannot_be_said, canvas, log_scale, styled
+from harness.figures.style import BAND, INK, PAGE_INCHES, cannot_be_said, canvas, log_scale, styled
+from harness.figures.variant_style import variant_styles
 from harness.model import Estimate
 from harness.verify.simulated.result import VerifyResult
 from harness.verify.simulated.stall_curves import PrecisionRecall
@@ -62,6 +65,39 @@ def precision_recall(curves: Sequence[PrecisionRecall]) -> Figure:
         )  # fmt: skip
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="recall", ylabel="precision")
     axes.legend(frameon=False, fontsize=6.2, loc="center left")
+    return figure
+
+
+@styled
+def power(
+    curves: Mapping[str, Sequence[PowerCurve]], trials: pd.DataFrame, *, names: Mapping[str, str]
+) -> Figure:
+    """Return the smallest difference against the number of blocks, one panel a metric and one line a pair.
+
+    Args:
+        curves: column -> curves. trials: those they are of, for the styles of variants. names: column -> words.
+    """
+    if not curves:
+        raise InputError("no curve to draw", found="0", allowed="at least one")
+    styles = variant_styles(trials)
+    figure, panels = canvas(1, len(curves), width=PAGE_INCHES, height=2.2, sharey=True)
+    for axes, (metric, ones) in zip(panels[0], curves.items(), strict=True):
+        for one in ones:
+            drawn = [
+                (p.n_blocks, 100 * (p.ratio.value - 1)) for p in one.smallest if p.ratio.value is not None
+            ]
+            style = styles[one.variant]
+            axes.plot(
+                [n for n, _ in drawn], [size for _, size in drawn],
+                **(style.dots | {"linestyle": style.line, "color": style.colour}),
+                linewidth=2.2 if one.twice else 1.0,
+                label=f"{style.label}{', twice' if one.twice else ''}",
+            )  # fmt: skip
+        log_scale(axes, "x", "y")
+        axes.set_xticks([p.n_blocks for p in ones[0].smallest])
+        axes.set(title=names[metric], xlabel="blocks")
+    panels[0, 0].set_ylabel("smallest difference / %")
+    panels[0, -1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=6.2)
     return figure
 
 

@@ -25,7 +25,7 @@ from harness.tests.support.sessions import (
     tiny_folder,
 )
 
-COMMANDS = ("check", "list", "measure", "results", "tidy", "report", "compare", "trace")
+COMMANDS = ("check", "list", "measure", "results", "tidy", "report", "compare", "trace", "passport")
 
 
 class Cli:

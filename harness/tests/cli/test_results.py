@@ -177,18 +177,20 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     shutil.copy(REPOSITORY / "pyproject.toml", root)
     (root / "harness/model").mkdir(parents=True)
     shutil.copytree(REPOSITORY / "data/raw/bundled/strings-warm", root / "data/raw/bundled/strings-warm")
-    words = ("results", "strings-warm", "--session", "quick-local-2", "--against", "quick-local-1")
+    words = ("results", "strings-warm", "--session", "quick-local-5", "--against", "quick-local-2")
     code, out, err = rematch(root, *words)
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= NARROW
     told = json.loads(rematch(root, *words, "--json")[1])["against"]
     counts = told["counts"]
-    n = sum(counts.values())
-    assert f"Against quick-local-1: {counts['agree']} of {n} verdicts agree" in in_one_line(out)
-    assert told["changed"] == ["java-jaxrs"] and sum(told["counts_changed"].values()) > 0
-    assert "built from other sources (java-jaxrs)" in in_one_line(out)
-    assert told["share"] == pytest.approx(counts["agree"] / n)
-    assert "agrees with itself" in refused(root, *words[:-1], "quick-local-2")
+    changed = told["counts_changed"]
+    n = sum(changed.values())
+    assert n > 40 and changed["agree"] > 0.75 * n and not changed["contradict"]
+    # every program was built anew in between, so that nothing else is left to compare
+    assert told["share"] is None and not sum(counts.values())
+    assert len(told["changed"]) == 5
+    assert f"built from other sources ({', '.join(told['changed'])})" in in_one_line(out)
+    assert "agrees with itself" in refused(root, *words[:-1], "quick-local-5")
 
 
 def test_one_metric_is_shown_where_one_is_asked_for(bundled: Path) -> None:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from harness import figures, questions
 from harness.analysis.attribution.rows import AttributionRow
 from harness.analysis.stats.comparisons import compare
+from harness.analysis.stats.detectable import power_curve
 from harness.analysis.warmup.curves import warm_up_curve
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
@@ -220,6 +221,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         attributed("Go", service=None, generator=0.3),
         attributed("ZGC", service=None, generator=None),
     ]
+    plain = trials[trials["logging"] == "off"]
     told = {"strings-rounds": estimate(1.02, "ratio"), "aa": estimate(None, "ratio")}
     return {
         "against_cores": lambda: against_cores(sweep, scaling_rows(sweep, by=["logging"], n_resamples=20)),
@@ -249,6 +251,15 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "percentiles": lambda: figures.percentiles(real_latencies(), trials, resolution_s=0.001),
         "places": lambda: places(
             place_rows(sessions, "throughput_per_s", base_session=first), quantity="throughput"
+        ),
+        "power": lambda: validity.power(
+            {
+                metric: power_curve(plain, metric, reference="go-nethttp")
+                for metric in validity.METRICS
+                if metric in plain
+            },
+            plain,
+            names=validity.METRICS,
         ),
         "precision_recall": lambda: validity.precision_recall(curves()),
         "ratios": lambda: validity.ratios(told, label="last trial over first (log)"),

@@ -104,6 +104,7 @@ def warm_values(**said: str) -> dict[str, dict[str, str]]:
         "strings_warm.load",
         "strings_warm.blocks",
         "strings_warm.agreement",
+        "strings_warm.detectable.short",
     ]
     keys += ["strings_warm.day", "strings_warm.throughput.aa", "strings_warm.throughput.margin"]
     keys += [f"{column}.{row}" for column in warm.COLUMNS.values() for row in warm.ROWS]

@@ -17,11 +17,13 @@ from harness.model import Verdict
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish.results import Absent, Words, leaves
+from harness.publish.session_agreement import agreement_counts, agreement_rows
 from harness.publish.warm_words import THROUGHPUT, answer, until_warm, where
 from harness.questions.strings_warm import cold_windows, quantities, results, warm_services
 from harness.questions.strings_warm.short_answer import short_answer
+from harness.questions.validity.session_power import split_rows, splits
 from harness.tests.support.made_up_trials import made_up_trials
-from harness.tests.support.synthetic import make_project
+from harness.tests.support.synthetic import make_project, make_session
 
 EXPERIMENT = "strings-warm"
 
@@ -211,3 +213,49 @@ def cold_start(seconds: float, *, n_settled: int = 5) -> ColdStart:
         n=5, n_settled=n_settled, window_s=1.0, at_most_s=90.0, within_first=0 if seconds else 5,
         later_s=(seconds,) * 5 if seconds else (), seconds=estimate, n_requests=None, extra_cpu_s=None,
     )  # fmt: skip
+
+
+def test_the_sentence_on_smallest_differences_begins_with_equal_processes(evidence: Evidence) -> None:
+    warm = warm_services(evidence)
+    assert warm is not None
+    found = results(warm, evidence.variants, reference="go-nethttp")["detectable"]
+    assert not isinstance(found, str | Words | Absent)
+    text = found["text"]  # type: ignore[index]  # a branch of the tree
+    assert isinstance(text, Words) and text.inputs
+    assert re.search(
+        r"throughput against Go net/http: equal processes [\d.]+ %, [\d.]+ % and [\d.]+ %; ", text.text
+    )
+    assert "5, 10 and 20 blocks" in text.text and "80%" not in text.text
+    nothing = results(None, evidence.variants, reference="go-nethttp")
+    there = results(warm, evidence.variants, reference="go-nethttp")
+    keys = [[path for path, _ in leaves(tree) if path[0] == "detectable"] for tree in (nothing, there)]
+    assert keys[0] == keys[1]
+
+
+def test_variation_is_split_among_blocks_processes_and_windows_and_of_one_session_no_more(
+    evidence: Evidence,
+) -> None:
+    warm = warm_services(evidence)
+    found = splits(warm)
+    assert {one.variant for one in found} <= set(evidence.variants)
+    reference = next(one for one in found if one.variant == "go-nethttp")
+    assert reference.n_sessions == 1
+    if reference.split is not None:
+        assert [level.name for level in reference.split.levels] == ["block", "trial", "window"]
+    assert len(split_rows(found, warm)) == len(found)
+    assert splits(None) == ()
+
+
+def test_every_verdict_of_another_session_has_a_row_and_is_counted_once(tmp_path: Path) -> None:
+    root = make_project(tmp_path, experiments=(EXPERIMENT,))
+    make_session(root, EXPERIMENT, "quick", 2)
+    settings = StageParameters(experiments=EXPERIMENT)
+    tidy_all(settings, root=root)
+    evidence = open_evidence(settings, EXPERIMENT, root=root)
+    rows = [row for row in agreement_rows(evidence, evidence.variants) if row is not None]
+    counts = [row for row in agreement_counts(evidence) if row is not None]
+    assert rows and sum(int(str(row["verdicts"])) for row in counts) == len(rows)
+    for row in counts:
+        kinds = [int(str(row[kind])) for kind in ("agree", "one undecided", "contradict")]
+        assert sum(kinds) == row["verdicts"]
+    assert agreement_rows(None, {}) == [] and agreement_counts(None) == []

@@ -284,7 +284,7 @@ def test_the_page_loads_nothing_and_its_plots_have_a_text_of_their_own(
         and "<script" not in page
     )
     report = json.loads(capsys.readouterr().out)
-    assert f"All {len(report['stalls'])}, by time" in page
+    assert f"All {len(report['stalls'])}, by time taken from requests" in page
     assert page.count("<td>unexplained</td>") - 1 == sum(
         s["cause"] == "unexplained" for s in report["stalls"]
     )

@@ -21,10 +21,12 @@ from hypothesis import strategies as st
 from harness.agent.ports import free_port
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.stalls import detectability_limit
-from harness.analysis.attribution.visible import shortest_visible_s
+from harness.analysis.attribution.visible import harm_of, jitter_reach_s, shortest_visible_s
+from harness.project import find_root
 from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.report.result import Report
+from harness.store import Store
 from harness.tests.support.generated_jtl import Load, open_load, write_load
 
 Span = tuple[float, float]
@@ -105,6 +107,7 @@ def agrees_with_its_limit(report: Report) -> None:
     assert all(stall.duration_s * 1e3 >= report.shortest_visible_ms for stall in report.stalls)
     if report.shorter_stalls is not None:
         assert report.shorter_stalls.longest_ms < report.shortest_visible_ms
+    assert list(report.harms_s) == sorted(report.harms_s, reverse=True), "the most harmful first"
 
 
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
@@ -149,6 +152,92 @@ def test_everyday_jitter_is_summed_up_in_one_line_everywhere(
     assert len(plain["stalls"]) == len(report.stalls)
     assert plain["shorter_stalls"]["number"] == report.shorter_stalls.number
     assert 0 < plain["shorter_stalls"]["share"] < 1
+
+
+CAPTURED = sorted(
+    path
+    for tool in ("jmeter", "k6", "locust", "oha", "vegeta")
+    for path in (find_root() / "harness" / "tests" / "golden" / tool).iterdir()
+    if path.suffix in (".jtl", ".csv", ".gz", ".db") and "run_" not in path.name
+)
+
+
+@pytest.mark.parametrize("path", CAPTURED, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_no_captured_file_of_a_tool_has_a_stall_below_its_own_limit(path: Path, tmp_path: Path) -> None:
+    report = report_file(path)
+    if report.stalls is None or report.shortest_visible_ms is None:
+        assert not report.stalls
+        return
+    agrees_with_its_limit(report)
+    main([path], html=tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<td>stall</td>") + page.count("<td>slow period</td>") == len(report.stalls)
+
+
+#: Experiment -> what its tool wrote for each request.
+BUNDLED = {
+    "headroom": "load/samples.jtl",
+    "gc-peaks": "load/samples.jtl",
+    "gc-loops": "load/samples.jtl",
+    "clients-hello": "load/samples.csv",
+}
+
+
+@pytest.mark.parametrize(("experiment", "name"), BUNDLED.items())
+def test_no_bundled_trial_has_a_stall_below_its_own_limit(experiment: str, name: str, tmp_path: Path) -> None:
+    (session,) = Store(find_root()).sessions(experiment, bundled=True)
+    those = [record.planned.trial_id for record in session.records()]
+    those = [trial for trial in those if session.has(trial, name)]
+    assert those
+    for trial in those[:: max(1, len(those) // 8)]:  # some of each: first, last, and between
+        path = tmp_path / f"{trial}{Path(name).suffix}"
+        with session.open(trial, name) as file:
+            path.write_bytes(file.read())
+        report = report_file(path)
+        if report.stalls is not None and report.shortest_visible_ms is not None:
+            agrees_with_its_limit(report)
+
+
+def test_jitter_that_reaches_above_the_ordinary_tail_is_not_listed_stop_by_stop(tmp_path: Path) -> None:
+    """Stops of 4 to some 40 ms, as a scheduler under load makes them, and five that are twenty times as long."""
+    rng = np.random.default_rng(5)
+    load = open_load(48_000, 800.0, 0.001, sigma=0.2, seed=3)
+    start, latency = load.start, load.latency.copy()
+    lows = np.sort(rng.uniform(0, start[-1], 600))
+    held_up = [(low, length) for low, length in zip(lows, 0.004 + rng.exponential(0.005, 600), strict=True)]
+    for low, length in [*held_up, *((at, 0.4) for at in (6.0, 18.0, 30.0, 42.0, 54.0))]:
+        held = (start >= low) & (start < low + length)
+        latency[held] = np.maximum(latency[held], low + length - start[held])
+    report = report_file(
+        write_load(
+            tmp_path / "jitter.jtl",
+            Load(start=start, latency=latency, thread=load.thread, threads=load.threads),
+        )
+    )
+    agrees_with_its_limit(report)
+    assert report.stalls is not None
+    assert all(stall.duration_s > 0.3 for stall in report.stalls[:5]), "ordered by harm"
+    assert len([stall for stall in report.stalls if stall.duration_s < 0.3]) <= 2, (
+        "one false stall a minute or less"
+    )
+
+
+def test_harm_is_what_the_requests_under_way_took_beyond_the_median() -> None:
+    start, latency = np.arange(0.0, 10.0, 0.01), np.full(1000, 0.001)
+    latency[500:510] = 0.101 - 0.01 * np.arange(10)
+    stall = Stall(start_s=5.0, end_s=5.1, kind="stall", n_requests=10, log_p=-20.0)
+    elsewhere = stall.model_copy(update={"start_s": 7.0, "end_s": 7.05})
+    assert harm_of(start, latency, [stall, elsewhere]) == pytest.approx([0.55, 0.0])
+    assert harm_of(start, latency, []).shape == (0,)
+
+
+def test_few_short_stalls_say_nothing_of_jitter_and_many_say_how_long_it_becomes() -> None:
+    assert jitter_reach_s([0.01] * 9, 0.02, 60.0) == 0.0
+    rng = np.random.default_rng(1)
+    lengths = 0.005 + rng.exponential(0.003, 2000)
+    reach = jitter_reach_s(lengths.tolist(), 0.015, 600.0)
+    assert reach == pytest.approx(0.005 + 0.003 * np.log(200 / 0.5), rel=0.15)
+    assert np.count_nonzero(lengths > reach) / 10 <= 1.0
 
 
 def test_pauses_do_not_raise_the_limit_above_themselves(tmp_path: Path) -> None:

@@ -91,6 +91,16 @@ def _spans(rng: np.random.Generator) -> Arrays:
     return np.stack([found, found + 0.2], axis=1), np.stack([truth, truth + 0.2], axis=1)
 
 
+def _one_per_window(rng: np.random.Generator) -> Arrays:
+    return (np.repeat(rng.normal(9.0, 0.2, 12), 3) + rng.normal(0.0, 0.1, 36),)
+
+
+def _nested(values: np.ndarray) -> pd.DataFrame:
+    """Windows of three in trials, of which two are in a block."""
+    place = np.arange(len(values))
+    return pd.DataFrame({"block": place // 6, "trial": place // 3, "value": values})
+
+
 def _trials_of(values: np.ndarray, n: int = 6) -> list[np.ndarray]:
     """Cut an array into trials; less than that many values are as many trials of one value."""
     return np.array_split(values, min(n, max(len(values), 1))) if len(values) else []
@@ -178,6 +188,13 @@ def _ratios() -> list[Row]:
               permuted=(), swapped="same"),
         ratio("plan_repetitions", analysis.plan_repetitions,
               lambda found: [float(found.n_blocks), found.sd_log_ratio], how="pilot of both", swapped="same"),
+        ratio("detectable_ratio", lambda a, b: analysis.detectable_ratio(a, b, n_blocks=10), bounds,
+              how="ten blocks", swapped="same"),
+        ratio("power_curve", lambda a, b: analysis.power_curve(_frame(a, b), "cost_s", reference="go"),
+              lambda found: [n for curve in found for one in curve.smallest for n in bounds(one.ratio)],
+              how="one variant", permuted=(), swapped=None),
+        ratio("next_blocks", _more, lambda found: [float(one.n_more or 0) for one in found],
+              how="one variant", permuted=(), swapped=None),
         ratio("lower_bound_overhead",
               lambda a, b: analysis.lower_bound_overhead({"x": a, "y": b}, {"x": 0.1 * a, "y": 0.2 * b}),
               lambda found: [n for one in found for n in bounds(one.overhead)], how="two collectors", swapped=None),
@@ -192,6 +209,12 @@ def _ratios() -> list[Row]:
 
 def _two_of_requests(rng: np.random.Generator) -> Arrays:
     return (*_requests(rng), *_requests(rng))
+
+
+def _more(a: np.ndarray, b: np.ndarray) -> Any:
+    return analysis.next_blocks(
+        analysis.compare(_frame(a, b), "cost_s", reference="go"), trials=1000, margin=0.1
+    )
 
 
 def _said(a: np.ndarray, b: np.ndarray) -> Any:
@@ -245,6 +268,11 @@ def _one_sample() -> list[Row]:
            lambda found: [found.between, found.within, found.between_unclipped], unit="squared"),
         of("variance_components", "share", lambda x: analysis.variance_components(_trials_of(x)),
            lambda found: [found.intraclass_correlation], unit="same"),
+        of("variance_split", "three levels", lambda x: analysis.variance_split(_nested(x), "value", ("block", "trial")),
+           lambda found: [n for one in found.levels for n in (one.variance, one.low, one.high)], unit="squared",
+           make=_one_per_window),
+        of("variance_split", "shares", lambda x: analysis.variance_split(_nested(x), "value", ("block", "trial")),
+           lambda found: [one.share for one in found.levels], unit="same", make=_one_per_window),
         of("plan_repetitions", "pilot of one arm", analysis.plan_repetitions,
            lambda found: [float(found.n_blocks), found.sd_log_ratio], unit="same", make=_one_arm, permuted=(0,)),
         of("check_assumptions", "outliers and modes", analysis.check_assumptions,

@@ -10,16 +10,19 @@ from typing import NamedTuple
 from harness.errors import InputError
 from harness.verify.simulated import (
     attribution,
+    budget,
     compared_runs,
     comparisons,
     crosscheck,
+    detectable,
     omission,
     ranks,
     sessions,
     stalls,
     tails,
+    variances,
 )
-from harness.verify.simulated.result import Cell, VerifyResult
+from harness.verify.simulated.result import Cell, VerifyResult, together
 from harness.verify.simulated.warmup import simulate_warmup
 
 
@@ -35,9 +38,12 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
         "coverage": Verification(comparisons.coverage, 2000),
         "aa": Verification(comparisons.aa, 4000),
         "power": Verification(comparisons.power, 4000),
+        "detectable": Verification(detectable.detectable, 4000),
         "tost": Verification(comparisons.tost, 4000),
         "multiplicity": Verification(comparisons.multiplicity, 2000),
         "compare": Verification(compared_runs.compare, 2000),
+        "variances": Verification(variances.variances, 2000),
+        "undecided": Verification(budget.budget, 4000),
         "agreement": Verification(sessions.agreement, 1000),
         "ranks": Verification(ranks.ranks, 2000),
         "quantile": Verification(tails.quantile, 1000),
@@ -52,12 +58,21 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
 )
 
 
-def run_verify(name: str, sims: int | None = None, seed: int = 1) -> VerifyResult:
-    """Run one verification.
+#: A cell whose limit still lies within its Monte Carlo interval after so many rounds says that it is undecided.
+MOST_ROUNDS = 4
+#: Apart from any seed that a person gives.
+_NEXT_ROUND = 1_000_003
+
+
+def run_verify(
+    name: str, sims: int | None = None, seed: int = 1, *, rounds: int | None = None
+) -> VerifyResult:
+    """Run one verification: further rounds of other random numbers while a cell is undecided.
 
     Args:
         name: a key of ``VERIFICATIONS``. sims: experiments a cell; ``None``: as many as its bar is meant for.
-        seed: the same name, sims and seed give the same cells.
+        seed: the same name, sims, seed and rounds give the same cells.
+        rounds: at most so many; ``None``: one where ``sims`` are given, else ``MOST_ROUNDS``.
 
     Raises:
         InputError: no such name, or fewer than ten simulations.
@@ -67,7 +82,12 @@ def run_verify(name: str, sims: int | None = None, seed: int = 1) -> VerifyResul
     if sims is not None and sims < 10:
         raise InputError("too few simulations", place="--sims", found=sims, allowed="10 or more")
     verification = VERIFICATIONS[name]
-    return verification.run(verification.sims if sims is None else sims, seed)
+    most = (MOST_ROUNDS if sims is None else 1) if rounds is None else rounds
+    n = verification.sims if sims is None else sims
+    found = [verification.run(n, seed)]
+    while len(found) < most and any(cell.tally is not None for cell in together(found).undecided):
+        found.append(verification.run(n, seed + _NEXT_ROUND * len(found)))
+    return together(found) if len(found) > 1 else found[0]
 
 
 __all__ = ["VERIFICATIONS", "Cell", "Verification", "VerifyResult", "run_verify"]

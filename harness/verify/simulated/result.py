@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
-from typing import TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,17 @@ from harness.model.base import Frozen
 
 #: Of the Monte Carlo intervals: what the number of simulations leaves open, not what the method does.
 LEVEL = 0.95
+
+
+class Tally(Frozen):
+    """What a cell's value is made of, as sums that add up over rounds of simulations.
+
+    ``share``: hits, experiments; ``average``: experiments, sum, sum of squares; ``frequency``: events, exposure;
+    ``f1``: right, found, to be found.
+    """
+
+    kind: Literal["share", "average", "frequency", "f1"]
+    sums: tuple[float, ...]
 
 
 class Cell(Frozen):
@@ -30,6 +41,7 @@ class Cell(Frozen):
         default=None, description="end of the 95 % Monte Carlo interval; None: a largest error or a median"
     )
     high: float | None = None
+    tally: Tally | None = Field(default=None, description="None: judged by its first round alone")
 
     @computed_field  # type: ignore[prop-decorator]  # pydantic puts it on a property, so that --json has it
     @property
@@ -51,6 +63,11 @@ class Cell(Frozen):
         limits = [limit for limit in (self.at_least, self.at_most) if limit is not None]
         return any(self.low < limit < self.high for limit in limits)
 
+    @property
+    def refuted(self) -> bool:
+        """The value misses a limit by more than the simulations leave open."""
+        return not self.holds and not self.close
+
 
 class _Limits(TypedDict, total=False):
     """What every kind of cell may be given beside its value."""
@@ -62,33 +79,80 @@ class _Limits(TypedDict, total=False):
 
 def share(n: int, *, name: str, value: float, **limits: Unpack[_Limits]) -> Cell:
     """Return a cell whose value is a share of ``n`` independent experiments, with Wilson's interval."""
-    low, high = _wilson(round(value * n), n)
-    return Cell(name=name, value=value, low=low, high=high, **limits)
+    return _of(Tally(kind="share", sums=(round(value * n), n)), name=name, **limits)
 
 
 def average(values: ArrayLike, *, name: str, **limits: Unpack[_Limits]) -> Cell:
     """Return a cell whose value is a mean over independent experiments, shape (sims,), with its t interval."""
     x = np.asarray(values, dtype=np.float64)
-    half = float(stats.t.ppf(0.5 + LEVEL / 2, x.size - 1) * x.std(ddof=1) / sqrt(x.size))
-    mean = float(x.mean())
-    return Cell(name=name, value=mean, low=mean - half, high=mean + half, **limits)
+    sums = (x.size, float(x.sum()), float((x**2).sum()))
+    return _of(Tally(kind="average", sums=sums), name=name, **limits)
 
 
 def frequency(count: int, exposure: float, *, name: str, **limits: Unpack[_Limits]) -> Cell:
     """Return a cell whose value is events over an exposure (minutes, series), with the exact Poisson interval."""
-    low = float(stats.chi2.ppf((1 - LEVEL) / 2, 2 * count)) / 2 if count else 0.0
-    high = float(stats.chi2.ppf((1 + LEVEL) / 2, 2 * count + 2)) / 2
-    return Cell(name=name, value=count / exposure, low=low / exposure, high=high / exposure, **limits)
+    return _of(Tally(kind="frequency", sums=(count, exposure)), name=name, **limits)
 
 
 def f1(right: int, found: int, truth: int, *, name: str, **limits: Unpack[_Limits]) -> Cell:
     """Return a cell of an F1: of all that was found or was to be found, the share that is both, J, in Wilson's
     interval; F1 = 2 J / (1 + J)."""
-    events = found + truth - right
+    return _of(Tally(kind="f1", sums=(right, found, truth)), name=name, **limits)
+
+
+def pooled(rounds: Sequence[Cell]) -> Cell:
+    """Return one cell of several rounds of it. One without sums, such as a largest error, stays that of the first."""
+    first, tallies = rounds[0], [cell.tally for cell in rounds]
+    if first.tally is None or any(one is None or one.kind != first.tally.kind for one in tallies):
+        return first
+    sums = np.sum([one.sums for one in tallies if one is not None], axis=0)
+    return _of(
+        Tally(kind=first.tally.kind, sums=tuple(sums.tolist())),
+        name=first.name, at_least=first.at_least, at_most=first.at_most, control=first.control,
+    )  # fmt: skip
+
+
+def _of(tally: Tally, *, name: str, **limits: Unpack[_Limits]) -> Cell:
+    """Return the cell that these sums make: its value, and its Monte Carlo interval."""
+    value, low, high = _JUDGED[tally.kind](*tally.sums)
+    return Cell(name=name, value=value, low=low, high=high, tally=tally, **limits)
+
+
+Judged = tuple[float, float | None, float | None]
+
+
+def _share(count: float, n: float) -> Judged:
+    return count / n, *_wilson(round(count), round(n))
+
+
+def _average(n: float, total: float, squares: float) -> Judged:
+    mean = total / n
+    spread = sqrt(max(squares - n * mean**2, 0.0) / (n - 1))
+    half = float(stats.t.ppf(0.5 + LEVEL / 2, n - 1)) * spread / sqrt(n)
+    return mean, mean - half, mean + half
+
+
+def _frequency(count: float, exposure: float) -> Judged:
+    low = float(stats.chi2.ppf((1 - LEVEL) / 2, 2 * count)) / 2 if count else 0.0
+    high = float(stats.chi2.ppf((1 + LEVEL) / 2, 2 * count + 2)) / 2
+    return count / exposure, low / exposure, high / exposure
+
+
+def _f1(right: float, found: float, truth: float) -> Judged:
+    events = round(found + truth - right)
     if events == 0:
-        return Cell(name=name, value=1.0, **limits)
-    low, high = (2 * j / (1 + j) for j in _wilson(right, events))
-    return Cell(name=name, value=2 * right / (found + truth), low=low, high=high, **limits)
+        return 1.0, None, None
+    low, high = (2 * j / (1 + j) for j in _wilson(round(right), events))
+    return 2 * right / (found + truth), low, high
+
+
+#: What each kind of sums makes: the value, and both ends of its interval.
+_JUDGED: dict[str, Callable[..., Judged]] = {
+    "share": _share,
+    "average": _average,
+    "frequency": _frequency,
+    "f1": _f1,
+}
 
 
 def _wilson(count: int, n: int) -> tuple[float, float]:
@@ -97,16 +161,24 @@ def _wilson(count: int, n: int) -> tuple[float, float]:
 
 
 class VerifyResult(Frozen):
-    """One verification. ``holds`` only when every cell does, the controls included."""
+    """One verification. ``holds`` when no cell is refuted, the controls included; some may be undecided."""
 
     name: str
     bar: str
     control: str
     cells: tuple[Cell, ...]
-    sims: int = Field(description="simulated experiments a cell")
+    sims: int = Field(description="simulated experiments a cell, in one round")
+    rounds: int = Field(
+        default=1, ge=1, description="of so many simulations each, until no cell was undecided"
+    )
     seed: int
     holds: bool
     open_problem: str | None = Field(default=None, description="what no bar is set for, with its figures")
+
+    @property
+    def undecided(self) -> tuple[Cell, ...]:
+        """The cells whose limit lies within what the simulations leave open."""
+        return tuple(cell for cell in self.cells if cell.close)
 
 
 def result(
@@ -117,10 +189,21 @@ def result(
     cells: Sequence[Cell],
     sims: int,
     seed: int,
+    rounds: int = 1,
     open_problem: str | None = None,
 ) -> VerifyResult:
-    """Put a result together; it holds when all of its cells do."""
+    """Put a result together; it holds when none of its cells is refuted."""
     return VerifyResult(
         name=name, bar=bar, control=control, cells=tuple(cells), sims=sims, seed=seed,
-        holds=all(cell.holds for cell in cells), open_problem=open_problem,
+        rounds=rounds, holds=not any(cell.refuted for cell in cells), open_problem=open_problem,
+    )  # fmt: skip
+
+
+def together(rounds: Sequence[VerifyResult]) -> VerifyResult:
+    """Return one result of several rounds of the same row, cell by cell."""
+    first = rounds[0]
+    cells = [pooled(same) for same in zip(*(one.cells for one in rounds), strict=True)]
+    return result(
+        first.name, bar=first.bar, control=first.control, cells=cells, sims=first.sims, seed=first.seed,
+        rounds=len(rounds), open_problem=first.open_problem,
     )  # fmt: skip

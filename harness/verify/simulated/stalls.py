@@ -82,7 +82,7 @@ def stalls(sims: int, seed: int) -> VerifyResult:
             frequency(
                 n_false,
                 minutes,
-                name=f"false stalls a minute, {group} (n = {n_false} in {minutes:.0f} min)",
+                name=f"false stalls a minute, {group}",
                 at_most=FALSE_PER_MINUTE,
             )
         )

@@ -41,6 +41,8 @@ type options struct {
 	logSink string
 	logFile string
 	lean    bool
+	// handicap is the share of all CPU time that is burnt, 0: none.
+	handicap float64
 }
 
 func main() {
@@ -68,12 +70,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return fine
 }
 
-const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --craft idiomatic|tuned --logging off|on --logger by-hand|slog-text|slog-json|logfmt --log-sink null|file|pipe --log-file PATH --lean"
+const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --craft idiomatic|tuned --logging off|on --logger by-hand|slog-text|slog-json|logfmt --log-sink null|file|pipe --log-file PATH --handicap 0..0.5 --lean"
 
 // parseFlags reads --flag value and --flag=value.
 func parseFlags(args []string) (options, error) {
 	var opts options
-	var port string
+	var port, handicap string
 	flags := flag.NewFlagSet("go-nethttp", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&opts.host, "host", "127.0.0.1", "")
@@ -84,6 +86,7 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&opts.logger, "logger", "by-hand", "")
 	flags.StringVar(&opts.logSink, "log-sink", "null", "")
 	flags.StringVar(&opts.logFile, "log-file", "", "")
+	flags.StringVar(&handicap, "handicap", "0", "")
 	flags.BoolVar(&opts.lean, "lean", false, "")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -97,6 +100,12 @@ func parseFlags(args []string) (options, error) {
 	var err error
 	if opts.port, err = strconv.Atoi(port); err != nil || opts.port < 0 || opts.port > 65535 {
 		return opts, fmt.Errorf("--port %q; needed: a number from 0 to 65535", port)
+	}
+	if opts.handicap, err = parseHandicap(handicap); err != nil {
+		return opts, err
+	}
+	if opts.handicap > 0 && !hasCPUClock {
+		return opts, errNoCPUClock
 	}
 	for _, one := range []struct {
 		flag, value string
@@ -132,7 +141,13 @@ func serve(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 		return err
 	}
 	// No read or write time limit: a body is bounded by size, and 100 idle connections are the norm here.
-	server := &http.Server{Handler: routes(opts, sink), ReadHeaderTimeout: 10 * time.Second}
+	handler := routes(opts, sink)
+	if opts.handicap > 0 {
+		slowed := newHandicap(opts.handicap, handler)
+		defer slowed.report(stderr)
+		handler = slowed
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	fmt.Fprintf(stderr, "listening host=%s port=%d\n", opts.host, listener.Addr().(*net.TCPAddr).Port)
 
 	served := make(chan error, 1)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A handicap of known size: does the session find it, and does its interval hold what was declared?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.evidence import Evidence
+from harness.model.base import Frozen
+from harness.model.digits import plain
+from harness.publish.cells import Cell
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, as_is
+
+#: The setting of a variant that declares which share of its CPU time it burns.
+SETTING = "handicap"
+_WORDS = {"throughput_per_s": "throughput", "cpu_s_per_request": "CPU time per request"}
+_KEYS = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
+
+
+class Recovered(Frozen):
+    """One metric of one handicapped variant. ``holds``, ``found``: ``None`` where the ratio has no interval."""
+
+    comparison: Comparison
+    truth: float
+    holds: bool | None
+    found: bool | None
+
+
+def known_effects(evidence: Evidence | None) -> tuple[Recovered, ...]:
+    """Return what a session says of its handicapped variants; empty: none was measured."""
+    if evidence is None:
+        return ()
+    declared = {
+        name: float(variant.settings[SETTING])
+        for name, variant in evidence.header.experiment.variants.items()
+        if SETTING in variant.settings
+    }
+    return recovered(evidence.trials, declared, reference=evidence.reference)
+
+
+def recovered(
+    trials: pd.DataFrame, declared: Mapping[str, float], *, reference: str
+) -> tuple[Recovered, ...]:
+    """Hold the interval of each handicapped variant against what its handicap makes of the metric.
+
+    A process that burns the share h of its CPU time has 1/(1 - h) times the CPU time per request, and (1 - h) times
+    the throughput where the CPU is the limit: where something else was, the comparison says so, and nothing is held.
+
+    Args:
+        declared: variant -> the share. trials: of one session, the reference among them.
+
+    Raises:
+        InputError: no trial of the reference, or a column is missing.
+    """
+    found = []
+    for metric in _KEYS.values():
+        for one in compare(trials, metric, reference=reference):
+            if one.variant not in declared:
+                continue
+            share = declared[one.variant]
+            truth = 1 - share if metric == "throughput_per_s" else 1 / (1 - share)
+            low, high = one.ratio.low, one.ratio.high
+            told = low is not None and high is not None and one.about_services
+            found.append(
+                Recovered(
+                    comparison=one,
+                    truth=truth,
+                    holds=low <= truth <= high if told and low is not None and high is not None else None,
+                    found=not low <= 1 <= high if told and low is not None and high is not None else None,
+                )
+            )
+    return tuple(found)
+
+
+def known_results(found: Sequence[Recovered]) -> Tree:
+    """Return ``known.{throughput,cpu}.{ratio,truth,said}``, the ratio with its verdict, measured or not."""
+    by_metric = {one.comparison.metric: one for one in found}
+    tree: dict[str, Tree] = {}
+    for key, metric in _KEYS.items():
+        one = by_metric.get(metric)
+        tree[key] = {
+            "effect": NO_COMPARISON if one is None else one.comparison,
+            "truth": Absent() if one is None else as_is(one.truth, "ratio", "declared"),
+            "said": NO_TEXT if one is None else said(one),
+        }
+    return {"known": tree}
+
+
+def known_rows(found: Sequence[Recovered]) -> list[Mapping[str, Cell] | None]:
+    """Return one row a metric: the declared ratio, the measured one, and whether they agree."""
+    return [
+        {
+            "metric": _WORDS[one.comparison.metric],
+            "truth": plain(one.truth, 4),
+            "ratio": one.comparison.ratio,
+            "blocks": one.comparison.n_blocks,
+            "said": said(one),
+        }
+        for one in found
+    ]
+
+
+def said(one: Recovered) -> str:
+    """Return whether the interval holds what was declared, and whether it tells it from no effect."""
+    if one.holds is None or one.found is None:
+        return f"cannot be said: {one.comparison.not_about or 'no interval'}"
+    held = "the interval holds it" if one.holds else "the interval does not hold it"
+    return f"{held}; {'told from none' if one.found else 'not told from none'}"

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for the smallest ratio that a session tells from 1."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.power import TTestPower  # type: ignore[import-untyped]  # it has no types
+
+from harness.analysis.stats.detectable import FEWEST_PAIRS, detectable_ratio, effect, power_curve
+from harness.errors import InputError
+from harness.tests.support.made_up_trials import made_up_trials
+
+
+@pytest.mark.parametrize("n_blocks", [5, 10, 20])
+@pytest.mark.parametrize("power", [0.5, 0.8, 0.95])
+def test_with_a_known_spread_the_effect_is_that_of_statsmodels(n_blocks: int, power: float) -> None:
+    theirs = TTestPower().solve_power(nobs=n_blocks, alpha=0.05, power=power, alternative="two-sided")
+    assert effect(None, n_blocks, power) == pytest.approx(theirs, rel=2e-3)
+
+
+def test_little_knowledge_of_the_spread_asks_for_a_larger_effect() -> None:
+    sizes = [effect(df, 10) for df in (2, 4, 9, 19, 1000)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == pytest.approx(effect(None, 10), rel=1e-2)
+
+
+def test_more_blocks_and_less_spread_tell_smaller_ratios() -> None:
+    rng = np.random.default_rng(1)
+    a, b = np.exp(rng.normal(0, 0.03, 10)), np.exp(rng.normal(0, 0.03, 10))
+    by_blocks = [detectable_ratio(a, b, n_blocks=n).value or 0.0 for n in (5, 10, 20)]
+    assert by_blocks == sorted(by_blocks, reverse=True) and by_blocks[-1] > 1
+    finer = detectable_ratio(np.sqrt(a), np.sqrt(b), n_blocks=10)
+    assert finer.value == pytest.approx(np.sqrt(by_blocks[1]))
+    told = detectable_ratio(a, b, n_blocks=10)
+    assert told.low is not None and told.high is not None and told.value is not None
+    assert 1 < told.low < told.value < told.high
+
+
+def test_a_ratio_between_the_arms_changes_nothing() -> None:
+    rng = np.random.default_rng(2)
+    a, b = np.exp(rng.normal(0, 0.03, 10)), np.exp(rng.normal(0, 0.03, 10))
+    assert detectable_ratio(7 * a, b, n_blocks=10).value == pytest.approx(
+        detectable_ratio(a, b, n_blocks=10).value
+    )
+
+
+def test_too_few_pairs_and_pairs_without_spread_say_so() -> None:
+    few = detectable_ratio([1.0, 1.1], [1.0, 1.2], n_blocks=10)
+    assert few.value is None and f"fewer than {FEWEST_PAIRS}" in few.warnings[0]
+    same = detectable_ratio([1.0] * 5, [2.0] * 5, n_blocks=10)
+    assert same.value is None and same.warnings
+    with pytest.raises(InputError, match="one block"):
+        detectable_ratio([1.0] * 5, [2.0] * 5, n_blocks=1)
+
+
+def test_every_pair_of_a_session_has_its_curve_and_the_duplicate_is_first() -> None:
+    trials = made_up_trials().query("language != 'rust'")
+    curves = power_curve(trials, "throughput_per_s", reference="go-nethttp", by=["logging"], blocks=(10, 20))
+    cells = {tuple(one.levels.items()) for one in curves}
+    assert len(cells) == trials["logging"].nunique()
+    for cell in cells:
+        mine = [one for one in curves if tuple(one.levels.items()) == cell]
+        assert {one.variant for one in mine if not one.twice} == set(trials["variant"]) - {"go-nethttp"}
+        assert all(not one.twice for one in mine[1:])
+    told = curves[-1]
+    at = [told.at(n) for n in (10, 20)]
+    assert at[0] is not None and at[1] is not None and (at[0].value or 0) > (at[1].value or 0)
+    assert told.at(5) is None and told.smallest[0].ratio.inputs
+
+
+def test_a_session_without_a_duplicate_has_curves_of_its_variants_alone() -> None:
+    trials = made_up_trials().query("language != 'rust' and logging == 'off' and not duplicate")
+    curves = power_curve(trials, "throughput_per_s", reference="go-nethttp")
+    assert curves and not any(one.twice for one in curves)
+    assert power_curve(pd.DataFrame(trials).iloc[:0], "throughput_per_s", reference="go-nethttp") == ()
