@@ -16,6 +16,7 @@ from harness.cli import (
     bench,
     check,
     claims,
+    clean,
     compare,
     dataset,
     duel,
@@ -77,6 +78,7 @@ app.command("site", short_help="Write the results page from published results.")
 app.command("pack", short_help="Write a measured session as one archive.")(archiving.pack_command)
 app.command("unpack", short_help="Unpack the files of an archived session.")(archiving.unpack_command)
 app.command("dataset", short_help="Write bundled sessions as a data package.")(dataset.dataset_command)
+app.command("clean", short_help="Remove what killed sessions left in a cluster.")(clean.clean_command)
 app.command("paper", short_help="Build the paper from published results.")(paper.paper_command)
 
 

@@ -29,8 +29,12 @@ def list_all(
         ),
     ] = None,
     launcher: Annotated[
-        str, typer.Option(help="how services are started: process or container (docker)")
-    ] = "process",
+        str | None,
+        typer.Option(
+            help="how services are started: process, container (docker) or kubernetes; "
+            "default: as the experiment says, else process"
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """List experiments, variants and profiles, with the reason why any of them cannot run here.
@@ -44,12 +48,19 @@ def list_all(
         rematch list strings-rounds --json
     """
     from harness.definitions import experiment_files
-    from harness.session import assemble
+    from harness.session import assemble, usual_launcher
 
     root = find_root()
-    assembly = assemble(root, launcher=launcher)
     names = [experiment] if experiment else list(experiment_files(root))
-    rows = [_row(assembly, name, strict=experiment is not None) for name in names]
+    parts: dict[str, Assembly] = {}
+    rows = []
+    for name in names:
+        word = launcher or usual_launcher(root, name)
+        if word not in parts:
+            parts[word] = assemble(root, launcher=word)
+        rows.append(_row(parts[word], name, strict=experiment is not None))
+    for assembly in parts.values():
+        assembly.close()
     if as_json:
         print(json.dumps(rows, indent=1))
         return

@@ -56,8 +56,12 @@ def measure_command(
         ),
     ] = None,
     launcher: Annotated[
-        str, typer.Option(help="how services are started: process or container (docker)")
-    ] = "process",
+        str | None,
+        typer.Option(
+            help="how services are started: process, container (docker) or kubernetes; "
+            "default: as the experiment says, else process"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="random seed of the trial order")] = 1,
     blocks: Annotated[
         int | None, typer.Option(help="how many blocks, in place of the profile's number")
@@ -105,16 +109,16 @@ def measure_command(
         prepare,
         remarks,
         suitable_progress,
+        usual_launcher,
     )
 
-    launcher = launcher_name(launcher)
+    root = find_root()
+    launcher = launcher_name(launcher or usual_launcher(root, experiment))
     names = (load_host or host).replace(" ", "").replace(",", "-and-")
     label = host if names == host else f"{host}-from-{names}"
     if database_host not in (None, host):
         label = f"{label}-with-{database_host}"
-    assembly = assemble(
-        find_root(), host=host, load_host=load_host, database_host=database_host, launcher=launcher
-    )
+    assembly = assemble(root, host=host, load_host=load_host, database_host=database_host, launcher=launcher)
     with contextlib.closing(assembly):
         prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher)
         prepared = _sized(assembly, prepared, blocks, minutes, undecided=undecided)

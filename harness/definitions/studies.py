@@ -89,11 +89,12 @@ def _definition_sha256(experiment: Experiment) -> str:
     data = experiment.model_dump(mode="json")
     _drop_if(None, data, "backing")
     _drop_if(1, data, "warm_up_users")
-    _drop_if(None, data, "same_process")
+    _drop_if(None, data, "same_process", "launcher")
     if "backing" in data:
         _drop_if(BackingSettings().authentication, data["backing"], "authentication")
     for variant in data["variants"].values():
         _drop_if(None, variant["runtime"], "form", "memory_limit", "pin", "goexperiment", "go", "java")
+        _drop_if(None, variant["runtime"], "cpu_limit", "cpu_request", "replicas", "access")
         _drop_if(False, variant["runtime"], "flight_recording", "lock_recording")
     for profile in data["profiles"].values():
         for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):

@@ -32,6 +32,9 @@ ONLY_JVM = (
     "java", "gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "flight_recording", "lock_recording", "jvm_flags",
 )  # fmt: skip
 
+#: What only pods of a cluster have.
+ONLY_PODS = ("cpu_limit", "cpu_request", "replicas", "access")
+
 #: What the other forms of a Java program do not have.
 FORMS_WITHOUT = {
     "jlink": ("java", "aot_cache", "flight_recording", "lock_recording"),
@@ -91,6 +94,9 @@ def setting_flags(implementation: Implementation, variant: Variant, file: Path) 
 
 def misfit(implementation: Implementation, runtime: RuntimeSettings) -> str | None:
     """Return why these runtime settings mean nothing to the implementation, or ``None``."""
+    pods = [name for name in ONLY_PODS if getattr(runtime, name) is not None]
+    if pods:
+        return f"only pods of a cluster have {', '.join(pods)}: measure it with --launcher kubernetes"
     foreign = {"go": ONLY_JVM, "jvm": ONLY_GO}.get(implementation.runtime, ONLY_GO + ONLY_JVM)
     defaults = RuntimeSettings()
     given = [name for name in foreign if getattr(runtime, name) != getattr(defaults, name)]

@@ -38,7 +38,14 @@ from harness.model.session import (
     SessionHeader,
     Unavailable,
 )
-from harness.model.started import BackingRecord, ContainerRecord, InstanceRecord, LimitsRecord
+from harness.model.started import (
+    BackingRecord,
+    ContainerRecord,
+    InstanceRecord,
+    KubernetesRecord,
+    LimitsRecord,
+    PodRecord,
+)
 from harness.model.study import (
     Experiment,
     Level,
@@ -102,6 +109,7 @@ __all__ = [
     "InstanceRecord",
     "InvariantReading",
     "JavaForms",
+    "KubernetesRecord",
     "LeastHeap",
     "Level",
     "LimitProbe",
@@ -120,6 +128,7 @@ __all__ = [
     "Phase",
     "Plan",
     "PlannedTrial",
+    "PodRecord",
     "PreparedImage",
     "ProfileDefinition",
     "ProfileName",

@@ -51,6 +51,19 @@ class RuntimeSettings(Frozen):
         pattern=r"^\d+[kmgKMG]$",
         description="of the container, or of a control group around a plain process, with cpus as its quota",
     )
+    cpu_limit: float | None = Field(
+        default=None,
+        gt=0,
+        description="CPU time of each pod, in CPUs: the kernel enforces it, and no runtime is told; None: `cpus`",
+    )
+    cpu_request: float | None = Field(
+        default=None, gt=0, description="CPUs that each pod reserves on its node; None: as many as its limit"
+    )
+    replicas: int | None = Field(default=None, ge=1, description="how many pods; None: one")
+    access: Literal["cluster-ip", "node-port"] | None = Field(
+        default=None,
+        description="cluster-ip: the load comes from a job in the cluster; node-port (None: the same): from outside",
+    )
     heap_max: str | None = Field(
         default=None,
         description='-Xmx; or "2x": of the least heap the program can live in, measured before the first trial',

@@ -43,6 +43,64 @@ class LimitsRecord(Frozen):
     out_of_memory: bool | None = Field(default=None, description="whether the kernel killed for memory in it")
 
 
+class PodRecord(Frozen):
+    """One pod of an instance, with three clocks of its start side by side.
+
+    ``conditions`` and ``events`` are on the cluster's wall clock, ``*_after_s`` counts from the request for the pod.
+    """
+
+    name: str
+    uid: str
+    node: str | None
+    address: str | None
+    pid: int | None = Field(description="of its service on this machine; None: it was never seen")
+    process_start_ticks: int | None = None
+    created_epoch_s: float | None = Field(default=None, description="whole seconds, as the API has it")
+    conditions_epoch_s: dict[str, float] = Field(
+        default_factory=dict, description="condition -> when it became true, in whole seconds"
+    )
+    events_epoch_s: dict[str, float] = Field(
+        default_factory=dict, description="reason -> its first event, to the microsecond"
+    )
+    events_lost: tuple[str, ...] = Field(default=(), description="events of every start that were not found")
+    process_after_s: float | None = Field(
+        default=None,
+        description="when its process was made, in hundredths of a second; None: it was never seen",
+    )
+    first_served_after_s: float | None = Field(
+        default=None, description="the prober's first right answer from it; None: none came (censored)"
+    )
+    probes: int | None = Field(default=None, description="how often the prober asked it until then")
+    longest_probe_gap_s: float | None = Field(
+        default=None, description="between two questions of the prober: the resolution of its answer"
+    )
+    routed_after_s: float | None = Field(
+        default=None,
+        description="the first connection to the service's address that reached it; looked for when all have served",
+    )
+    restarts: int | None = None
+    at_stop: GroupReading | None = None
+
+
+class KubernetesRecord(Frozen):
+    """The cluster around an instance, and its pods."""
+
+    server: str = Field(description="version of the API server")
+    node: str = Field(description="kubelet and container runtime of the node, with versions")
+    proxy_mode: str | None = Field(description="kube-proxy's; None: it does not say")
+    namespace: str
+    access: Literal["cluster-ip", "node-port"]
+    replicas: int
+    cpu_request: float | None
+    cpu_limit: float | None = Field(description="of each pod, in CPUs; None: not limited")
+    memory_limit_bytes: int | None = Field(description="of each pod; None: not limited")
+    samples: str = Field(description="where samples come from, or why there are none")
+    watched_s: float | None = Field(
+        default=None, description="how long the prober asked: a pod without an answer is censored there"
+    )
+    pods: tuple[PodRecord, ...] = ()
+
+
 class InstanceRecord(Frozen):
     """The running variant: what was started, where, with which limits."""
 
@@ -68,6 +126,7 @@ class InstanceRecord(Frozen):
     limits: LimitsRecord | None = Field(
         default=None, description="of a plain process; None: no memory limit was wanted"
     )
+    kubernetes: KubernetesRecord | None = Field(default=None, description="None: not in a cluster")
 
 
 class BackingRecord(Frozen):

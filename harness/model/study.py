@@ -159,6 +159,10 @@ class Experiment(Frozen):
         description="factor whose levels follow each other on one process, in the file's order; None: each trial "
         "has a fresh one",
     )
+    launcher: Literal["process", "container", "kubernetes"] | None = Field(
+        default=None,
+        description="how its services are started unless --launcher says otherwise; None: process",
+    )
     backing: BackingSettings | None = Field(
         default=None, description="None: the defaults where a variant needs any, else nothing"
     )

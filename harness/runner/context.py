@@ -93,6 +93,8 @@ class TrialContext:
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     other_host: MeasuringHost | None = None
     database_host: MeasuringHost | None = None
+    #: Who runs the load on the service's own machine in another way than as processes: as jobs of a cluster.
+    load_by: MeasuringHost | None = None
 
     load_words: Mapping[str, str] = field(default_factory=dict)
     further_loads: tuple[LoadSlot, ...] = ()
@@ -115,7 +117,7 @@ class TrialContext:
     @property
     def load_host(self) -> MeasuringHost:
         """Where the load comes from: the service's own host unless another was named."""
-        return self.other_host or self.host
+        return self.load_by or self.other_host or self.host
 
     @property
     def load_places(self) -> tuple[LoadSlot, ...]:

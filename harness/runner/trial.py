@@ -171,7 +171,8 @@ def placement_of(runtime: RuntimeSettings, context: TrialContext) -> Placement:
     Raises:
         InputError: it is to be pinned, and there are too few.
     """
-    policy = _POLICIES[runtime.pin]
+    # the kubelet decides where pods run
+    policy = "shared" if context.launcher.name == "kubernetes" else _POLICIES[runtime.pin]
     if context.load_apart:
         names = ", ".join(dict.fromkeys(place.host.name for place in context.load_places))
         return place_on_two(context.cpus, runtime.cpus, names, policy, context.cores)

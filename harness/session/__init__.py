@@ -16,7 +16,7 @@ from harness.session.progress import (
 )
 from harness.session.signals import Interrupted
 from harness.session.undecided import for_the_undecided
-from harness.session.wiring import Assembly, assemble, launcher_name
+from harness.session.wiring import Assembly, assemble, launcher_name, usual_launcher
 
 __all__ = [
     "Assembly",
@@ -36,6 +36,7 @@ __all__ = [
     "remarks",
     "session_s",
     "suitable_progress",
+    "usual_launcher",
     "with_blocks",
     "within_minutes",
 ]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from harness.backing import BackingNeed, source_of
 from harness.definitions import Study, contract_of
 from harness.errors import InputError, MissingTool
+from harness.launchers.arguments import ONLY_PODS
 from harness.launchers.limits import remark_on_limits
 from harness.model import BackingSettings, Implementation, Level, ProfileName, Unavailable, Variant
 from harness.session.load_preview import load_problems
@@ -95,7 +96,7 @@ def _backing_problem(
 
 def _level_problem(assembly: Assembly, study: Study, level: Level) -> str | None:
     """Return why a level's CPUs, or its changes to the backing services, cannot be had here, or ``None``."""
-    problem = _size_problem(assembly, level.runtime)
+    problem = _size_problem(assembly, level.runtime) or _pods_problem(assembly, level.runtime)
     if problem is not None or not level.backing:
         return problem
     changes = level.backing
@@ -111,6 +112,14 @@ def _size_problem(assembly: Assembly, changes: Mapping[str, object]) -> str | No
     if not isinstance(wanted, int) or wanted <= len(assembly.cpus):
         return None
     return f"{wanted} CPUs are required for the service, and this host has {len(assembly.cpus)}"
+
+
+def _pods_problem(assembly: Assembly, changes: Mapping[str, object]) -> str | None:
+    """Return why a level's pods cannot be had here, or ``None``."""
+    asked = [name for name in ONLY_PODS if changes.get(name) is not None]
+    if not asked or assembly.launcher.name == "kubernetes":
+        return None
+    return f"only pods of a cluster have {', '.join(asked)}: measure it with --launcher kubernetes"
 
 
 def remarks(assembly: Assembly, variants: Mapping[str, Variant]) -> dict[str, str]:

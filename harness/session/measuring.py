@@ -244,7 +244,9 @@ class _Session:
         return tuple(records)
 
     def _parts(self, configuration: Configuration) -> TrialContext:
-        return parts_for(self.assembly, self.ledger, configuration.load, configuration.warm_up)
+        return parts_for(
+            self.assembly, self.ledger, configuration.load, configuration.warm_up, configuration.variant
+        )
 
     def _spec(self, trial: PlannedTrial, folder: TrialFolder, cases: tuple[Case, ...]) -> TrialSpec:
         configuration = trial.configuration

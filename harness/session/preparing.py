@@ -24,6 +24,7 @@ from harness.model import (
     Load,
     MemoryFit,
     PlannedTrial,
+    Variant,
     WarmUpSpec,
 )
 from harness.provenance import without_paths
@@ -46,9 +47,16 @@ from harness.workloads import load_cases
 
 
 def parts_for(
-    assembly: Assembly, ledger: RunningProcesses, load: Load | None, warm_up: WarmUpSpec | None = None
+    assembly: Assembly,
+    ledger: RunningProcesses,
+    load: Load | None,
+    warm_up: WarmUpSpec | None = None,
+    variant: Variant | None = None,
 ) -> TrialContext:
-    """Return what the runner works with, its load generators' own words among it."""
+    """Return what the runner works with, its load generators' own words among it.
+
+    ``variant``: whose load it is; ``None``: nobody but the load's host runs its generators.
+    """
     tools = [one.generator for one in (warm_up, load) if one is not None]
     words = {ours: theirs for tool in tools for ours, theirs in assembly.load_words(tool).items()}
     return TrialContext(
@@ -60,6 +68,7 @@ def parts_for(
         sampling_hz=assembly.sampling_hz,
         backing=assembly.backing,
         other_host=assembly.load_host,
+        load_by=None if variant is None else assembly.load_by(variant),
         database_host=assembly.database_host,
         load_words=words,
         further_loads=assembly.further_loads(load.generator) if load is not None else (),

@@ -19,13 +19,14 @@ from harness.backing import BackingNeed, BackingSource, running
 from harness.backing.postgres import Postgres
 from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
-from harness.definitions import contract_of, load_implementations
-from harness.errors import InputError, MissingTool
+from harness.definitions import contract_folder, contract_of, load_implementations, load_study
+from harness.errors import InputError, MissingTool, RematchError
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.settings import LOCAL
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
+from harness.launchers.kubernetes import KubernetesLauncher
 from harness.launchers.process import ProcessLauncher, Training
 from harness.launchers.tools import Tools, tools_among
 from harness.loadgen.base import Installed, LoadGenerator
@@ -50,9 +51,9 @@ from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_tool
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-image")
 
-LAUNCHERS = ("process", "container")
+LAUNCHERS = ("process", "container", "kubernetes")
 #: What else a launcher is called.
-ALSO = {"docker": "container"}
+ALSO = {"docker": "container", "k8s": "kubernetes"}
 
 #: runtime -> the variable that names a base image for its containers.
 BASE_IMAGES = {"jvm": "REMATCH_JAVA_BASE_IMAGE", "go": "REMATCH_GO_BASE_IMAGE"}
@@ -79,6 +80,9 @@ class Assembly:
     further_loads: Callable[[str], tuple[LoadSlot, ...]] = lambda _generator: ()
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
+    #: Who runs a variant's load generators in the place of the load's host; ``None``: nobody else.
+    load_by: Callable[[Variant], MeasuringHost | None] = lambda _variant: None
+    closing: Callable[[], None] = lambda: None
 
     @cached_property
     def cpus(self) -> tuple[int, ...]:
@@ -92,7 +96,8 @@ class Assembly:
         return tuple(tuple(core) for core in physical_cores(self.cpus))
 
     def close(self) -> None:
-        """End what runs on far hosts, and the connections to them."""
+        """End what runs on far hosts or in a cluster, and the connections to them."""
+        self.closing()
         if self.stations is not None:
             self.stations.close()
 
@@ -146,6 +151,13 @@ def assemble(
         HostError: a host cannot be reached or used.
     """
     launcher = launcher_name(launcher)
+    if launcher == "kubernetes" and {host, load_host or LOCAL, database_host or LOCAL} != {LOCAL}:
+        raise InputError(
+            "a cluster is measured from its node",
+            place="--launcher kubernetes",
+            found=host,
+            allowed=f"--host {LOCAL}",
+        )
     around = Surroundings(project=root)
     with ThreadPoolExecutor() as asked:  # most of them are asked for their version, which takes a process
         tools = tuple(asked.map(lambda name: find_tool(name, around), TOOLS))
@@ -158,7 +170,7 @@ def assemble(
     java = jdks[0].java if jdks else None
     installed = Installed(programs=paths, java=java, n_cpus=len(places.cpus))
     backing: dict[BackingName, BackingSource] = {}
-    inside = launcher == "container"
+    inside = launcher != "process"
     # what goes into a container is built, trimmed and trained with what is here, wherever it will run
     process = ProcessLauncher(
         here if inside else places.service,
@@ -167,7 +179,11 @@ def assemble(
         training=training_of(root, backing),
         elsewhere=None if inside else places.elsewhere,
     )
-    contained = ContainerLauncher(process, root, bases=_bases(), host=places.service)
+    launchers: dict[str, Launcher] = {
+        "process": process,
+        "container": ContainerLauncher(process, root, bases=_bases(), host=places.service),
+    }
+    clustered = KubernetesLauncher(process, root) if launcher == "kubernetes" else None
     backing |= _backing(root, places, tools, launcher_tools, process)
     postgres = paths.get("postgres")
 
@@ -178,7 +194,7 @@ def assemble(
 
     return Assembly(
         root=root,
-        host=places.service,
+        host=places.service if clustered is None else clustered.host,
         load_host=places.load,
         database_host=places.database,
         stations=places,
@@ -186,7 +202,9 @@ def assemble(
         further_loads=lambda generator: tuple(
             LoadSlot(host=one, words=_load_words(one, generator, paths, java)) for one in places.further_loads
         ),
-        launcher=contained if inside else process,
+        launcher=launchers[launcher] if clustered is None else clustered,
+        load_by=(lambda _variant: None) if clustered is None else clustered.load_by,
+        closing=(lambda: None) if clustered is None else clustered.close,
         backing=backing,
         launch_command=launch_command,
         generators={tool.name: partial(adapter_of, tool.name, installed) for tool in LOAD_TOOLS},
@@ -264,6 +282,17 @@ def launcher_name(word: str) -> str:
     if name not in LAUNCHERS:
         raise InputError("unknown launcher", place="--launcher", found=word, allowed=", ".join(LAUNCHERS))
     return name
+
+
+def usual_launcher(root: Path, experiment: str) -> str:
+    """Return how an experiment's services are started where nobody says otherwise.
+
+    A definition that cannot be read says nothing here: whoever loads it says what is wrong with it.
+    """
+    try:
+        return load_study(root, experiment).experiment.launcher or "process"
+    except RematchError:
+        return "process"
 
 
 def _bases() -> dict[str, str]:

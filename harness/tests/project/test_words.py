@@ -114,7 +114,7 @@ def test_no_help_has_a_retired_word_and_every_command_begins_with_a_verb(command
         lines = [line.strip() for line in shown.output.splitlines() if line.strip()]
         first = next(line for line in lines if not line.startswith("Usage"))
         assert first.split()[0] in {
-            "Analyse", "Benchmark", "Build", "Compare", "Convert", "Find", "List", "Load", "Run", "Show", "Unpack", "Write",
+            "Analyse", "Benchmark", "Build", "Compare", "Convert", "Find", "List", "Load", "Remove", "Run", "Show", "Unpack", "Write",
         }  # fmt: skip
 
 

@@ -92,3 +92,10 @@ def _path_of(tool: Tool) -> Path | None:
 
 def _words(tool: Tool) -> str:
     return f"{tool.name} is missing; install it with: {tool.how_to_get}"
+
+
+def only_with_a_cluster() -> pytest.MarkDecorator:
+    """Mark what needs a Kubernetes cluster, which ``make test-kubernetes`` takes from KUBECONFIG."""
+    # Opt-in: it takes minutes and makes objects in somebody's cluster.
+    asked = os.environ.get("REMATCH_KUBERNETES_TESTS") == "1"
+    return pytest.mark.skipif(not asked, reason=f"{NOT_ASKED_FOR}a Kubernetes cluster (make test-kubernetes)")

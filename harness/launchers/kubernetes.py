@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services in pods of a Kubernetes cluster whose node is this machine: the same builds and flags as plain processes.
+
+A session has a namespace of its own, labelled and removed at its end. An instance is a deployment and a service;
+its pods' processes are watched on this machine, and asked at their own addresses until each has served.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.agent.sampler import Watched
+from harness.errors import HostError, RematchError, TrialFailure
+from harness.hosts.base import Command, now
+from harness.hosts.measuring import MeasuringHost
+from harness.launchers.arguments import ONLY_PODS, expand, native_start, runtime_arguments, setting_flags
+from harness.launchers.base import LaunchSpec, masked
+from harness.launchers.cgroup import bytes_of
+from harness.launchers.chosen import with_toolchain
+from harness.launchers.images import Image
+from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, port_of
+from harness.launchers.kubernetes_host import Group, Groups, JobHost, KubernetesHost
+from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, Importer, importer_for
+from harness.launchers.kubernetes_instance import KubernetesInstance
+from harness.launchers.kubernetes_job import JobProcess, new_name, pods_of, start_job
+from harness.launchers.kubernetes_namespaces import labels_here, sweep
+from harness.launchers.kubernetes_objects import (
+    INSTANCE,
+    PORT,
+    PodsSpec,
+    deployment,
+    namespace,
+    service,
+)
+from harness.launchers.kubernetes_pods import ended_state, processes_of, trouble
+from harness.launchers.kubernetes_prober import Prober
+from harness.launchers.process import GRACE_S, ProcessLauncher
+from harness.launchers.rootfs import is_elf
+from harness.model import (
+    BackingSettings,
+    BuildRecord,
+    Implementation,
+    InstanceRecord,
+    KubernetesRecord,
+    Outcome,
+    RuntimeSettings,
+    Variant,
+)
+from harness.model.endpoint import Endpoint
+
+#: From the request for pods until each has a process; with many pods the node is busy.
+STARTED_WITHIN_S = 120.0
+#: A pod that no node takes: another one may be on its way out.
+UNSCHEDULED_FOR_S = 10.0
+LOOPBACK = "127.0.0.1"
+FROM_CGROUP = "processes of the pods, read on their node, which is this machine"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+class KubernetesLauncher:
+    """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds.
+
+    ``file``: the kubeconfig; ``None``: the one of KUBECONFIG or the usual one. ``bases``: runtime -> folder with
+    what programs of it run on; a Java program without one brings a trimmed runtime. ``importer``: how images come
+    to the node; ``None``: it is found out.
+    """
+
+    name = "kubernetes"
+
+    def __init__(
+        self,
+        process: ProcessLauncher,
+        root: Path,
+        *,
+        file: Path | None = None,
+        bases: Mapping[str, Path] | None = None,
+        importer: Importer | None = None,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self._process, self._root, self._grace_s = process, root, grace_s
+        self._file, self._bases, self._importer = file, dict(bases or {}), importer
+        self._groups = Groups()
+        self._cluster: Cluster | None = None
+        self._silent: str | None = None
+        self._images: ClusterImages | None = None
+        self._namespace: str | None = None
+        self._facts: dict[str, str | None] = {}
+        self._made: dict[str, tuple[str, Image]] = {}
+        self.host = KubernetesHost(self._groups)
+
+    def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
+        if self._connected() is None:
+            return self._silent
+        runtime = variant.runtime
+        if implementation.needs:
+            return f"pods do not reach backing services of this machine: {', '.join(implementation.needs)}"
+        if runtime.aot_cache:
+            return "an AOT cache belongs to the JDK that made it, and the pod has another one"
+        if with_toolchain(implementation, runtime).toolchain is not None:
+            return "a toolchain that a variant names is that of plain processes; the pod has another one"
+        if implementation.runtime == "other" and "other" not in self._bases:
+            return f"no image is made for programs of this kind: {implementation.name} needs an interpreter"
+        return self._process.unfit(implementation, self._inside(implementation, variant))
+
+    def build(
+        self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
+    ) -> BuildRecord:
+        self._needed()
+        record = self._process.build(implementation, self._inside(implementation, variant), backing)
+        if record.form is None or record.form.problem is None:
+            self._image(implementation, record)
+        return record
+
+    def load_by(self, variant: Variant) -> MeasuringHost | None:
+        """Return who runs the load generators of a variant: jobs of the cluster, or ``None``: processes of this
+        machine."""
+        inside = variant.runtime.access == "cluster-ip"
+        return JobHost(self._groups, self._start_load) if inside else None
+
+    def launch(self, spec: LaunchSpec) -> KubernetesInstance:
+        cluster = self._needed()
+        if spec.build.form is not None and spec.build.form.problem is not None:
+            raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
+        name, image = self._image(spec.implementation, spec.build)
+        argv, told = self._argv(spec)
+        runtime, environment = spec.variant.runtime, {**told, **spec.environment}
+        pods = self._pods_spec(
+            new_name("service"),
+            image=name,
+            argv=argv,
+            environment=environment,
+            folder=spec.folder,
+            runtime=runtime,
+        )
+        node_port = runtime.access != "cluster-ip"
+        prober = Prober(
+            wanted=lambda: [
+                str(one.metadata.uid) for one in pods_of(cluster, pods) if one.metadata is not None
+            ],
+            look=processes_of,
+            expected=pods.replicas,
+            port=PORT,
+            path=spec.implementation.readiness,
+        )
+        instance: KubernetesInstance | None = None
+        try:
+            made = cluster.apply(service(pods, node_port=node_port))
+            port = int(port_of(made).nodePort or 0) if node_port else PORT
+            inner = str(made.spec.clusterIP) if made.spec is not None else ""
+            endpoint = Endpoint(host=LOOPBACK if node_port else inner, port=port)
+            launched = now()
+            record = InstanceRecord(
+                argv=argv,
+                environment=masked(environment),
+                pid=0,
+                process_start_ticks=0,
+                port=port,
+                launched=launched,
+                cpu_affinity=(),
+                cpu_limit=runtime.cpus,
+                artifact_sha256=spec.build.artifact_sha256,
+                artifact_bytes=spec.build.artifact_bytes,
+                runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
+                runtime_version=self._runtime_version(spec),
+                kubernetes=self._around(pods, node_port=node_port),
+            )
+            cluster.apply(deployment(pods))
+            prober.start()
+            self._wait_started(cluster, pods, prober)
+            seen = [one.found for one in prober.pods.values() if one.found is not None]
+            if seen:
+                first = {"pid": seen[0].pid, "process_start_ticks": seen[0].start_ticks}
+                record = record.model_copy(update=first)
+            instance = KubernetesInstance(cluster, pods, record, endpoint, prober)
+            members = tuple(Watched(pid=one.pid, start_ticks=one.start_ticks) for one in seen)
+            for member in members[:1]:
+                self._groups.known[(member.pid, member.start_ticks)] = Group(
+                    members, instance.lacking, instance.unrouted, inside=not node_port
+                )
+            return instance
+        except BaseException:
+            prober.stop()
+            self._remove(cluster, pods)
+            raise
+
+    def close(self) -> None:
+        """Remove this session's namespace with everything in it; a cluster that is gone is left alone."""
+        if self._cluster is not None:
+            with contextlib.suppress(HostError):
+                if self._namespace is not None:
+                    self._cluster.remove_namespaces([self._namespace])
+            self._cluster.close()
+        self._cluster, self._namespace = None, None
+
+    def _wait_started(self, cluster: Cluster, pods: PodsSpec, prober: Prober) -> None:
+        """Wait until every pod has a process, or one of them has ended.
+
+        Raises:
+            TrialFailure: one of them cannot start; says why.
+        """
+        begun = time.monotonic()
+        while not prober.all_found:
+            waited_s, said = time.monotonic() - begun, None
+            for pod in pods_of(cluster, pods):
+                if ended_state(pod) is not None:
+                    return
+                said = trouble(pod) or said
+                if said is not None and (not said.passing or waited_s > _patience_s(said.reason)):
+                    raise TrialFailure(said.outcome, said.reason)
+            if waited_s > STARTED_WITHIN_S:
+                raise TrialFailure(
+                    Outcome.FAILED,
+                    f"no process of {pods.name} was seen on this machine within {waited_s:.0f} s",
+                )
+            time.sleep(0.05)
+
+    def _pods_spec(
+        self,
+        name: str,
+        *,
+        image: str,
+        argv: tuple[str, ...],
+        environment: Mapping[str, str],
+        folder: Path,
+        runtime: RuntimeSettings,
+    ) -> PodsSpec:
+        limit = runtime.cpu_limit or (float(runtime.cpus) if runtime.cpus else None)
+        return PodsSpec(
+            name=name,
+            namespace=self._own_namespace(),
+            labels={**labels_here(self._root), INSTANCE: name},
+            image=image,
+            argv=argv,
+            environment=environment,
+            folder=folder,
+            user=os.getuid(),
+            group=os.getgid(),
+            grace_s=self._grace_s,
+            replicas=runtime.replicas or 1,
+            cpu_request=runtime.cpu_request,
+            cpu_limit=limit,
+            memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
+        )
+
+    def _start_load(self, command: Command) -> JobProcess:
+        cluster = self._needed()
+        program = Path(command.argv[0])
+        if not is_elf(program) or program.name == "java":
+            raise TrialFailure(
+                Outcome.FAILED,
+                f"{program.name} cannot be run inside the cluster: choose a generator that is one program (k6, oha, "
+                "vegeta, wrk)",
+            )
+        assert self._images is not None, "connected"
+        pods = self._pods_spec(
+            new_name("load"),
+            image=self._images.of_program(program),
+            argv=command.argv,
+            environment=command.environment,
+            folder=command.folder,
+            runtime=RuntimeSettings(),
+        )
+        return start_job(cluster, pods, command, now)
+
+    def _argv(self, spec: LaunchSpec) -> tuple[tuple[str, ...], dict[str, str]]:
+        """The start of ``service.toml``, with the program and artifact where they are in the image."""
+        implementation, variant = spec.implementation, _plain(spec.variant)
+        file = self._process.builder.service_toml(implementation)
+        told = runtime_arguments(
+            implementation,
+            variant.runtime,
+            cpu_limit=variant.runtime.cpus,
+            java_major=self._process.runtimes.java_major(implementation),
+        )
+        values: dict[str, str | tuple[str, ...]] = {
+            "artifact": str(SERVICE / implementation.artifact),
+            "java": str(JAVA / "bin" / "java"),
+            "python": "/bin/python3",
+            "host": "0.0.0.0",
+            "port": str(PORT),
+            "settings": setting_flags(implementation, variant, file),
+            "runtime_args": told.argv,
+        }
+        native = variant.runtime.form == "native"
+        start = native_start(implementation.start) if native else implementation.start
+        return expand(start, values, file=file, place="start"), told.environment
+
+    def _around(self, pods: PodsSpec, *, node_port: bool) -> KubernetesRecord:
+        return KubernetesRecord(
+            server=self._facts.get("server") or "",
+            node=self._facts.get("node") or "",
+            proxy_mode=self._facts.get("proxy_mode"),
+            namespace=pods.namespace,
+            access="node-port" if node_port else "cluster-ip",
+            replicas=pods.replicas,
+            cpu_request=pods.cpu_limit if pods.cpu_request is None else pods.cpu_request,
+            cpu_limit=pods.cpu_limit,
+            memory_limit_bytes=pods.memory_limit_bytes,
+            samples=FROM_CGROUP,
+        )
+
+    def _runtime_version(self, spec: LaunchSpec) -> str | None:
+        if spec.build.form is not None:
+            return spec.build.form.tool
+        built = self._process.builder.find(spec.implementation, spec.build.source_sha256)
+        return None if built is None else built.runtime_version
+
+    def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
+        """The variant as it is built: a Java program brings a trimmed runtime."""
+        variant = _plain(variant)
+        if implementation.runtime == "jvm" and variant.runtime.form in (None, "jvm"):
+            changed = variant.runtime.model_copy(update={"form": "jlink"})
+            return variant.model_copy(update={"runtime": changed})
+        return variant
+
+    def _image(self, implementation: Implementation, record: BuildRecord) -> tuple[str, Image]:
+        form = "" if record.form is None else record.form.form
+        key = f"{implementation.name} {record.source_sha256} {form}"
+        if key not in self._made:
+            self._needed()
+            assert self._images is not None, "connected"
+            self._made[key] = self._images.of_build(implementation, record)
+        return self._made[key]
+
+    def _own_namespace(self) -> str:
+        if self._namespace is None:
+            cluster, name = self._needed(), new_name("rematch")
+            sweep(cluster, self._root)
+            cluster.apply(namespace(name, labels_here(self._root)))
+            self._namespace = name
+        return self._namespace
+
+    def _remove(self, cluster: Cluster, pods: PodsSpec) -> None:
+        from lightkube.resources.apps_v1 import Deployment
+        from lightkube.resources.core_v1 import Service
+
+        for kind in (Deployment, Service):
+            with contextlib.suppress(HostError):
+                cluster.delete(kind, pods.name, pods.namespace)
+
+    def _needed(self) -> Cluster:
+        cluster = self._connected()
+        if cluster is None:
+            raise RematchError(self._silent or "no cluster answers")
+        return cluster
+
+    def _connected(self) -> Cluster | None:
+        if self._cluster is None and self._silent is None:
+            try:
+                self._cluster = self._connect()
+            except RematchError as problem:
+                self._silent = str(problem)
+        return self._cluster
+
+    def _connect(self) -> Cluster:
+        file = self._file or kubeconfig()
+        if file is None:
+            raise HostError(
+                "no cluster: KUBECONFIG names no file and there is no ~/.kube/config; set it to the kubeconfig of a "
+                "cluster whose node is this machine (k3s, kind, minikube)"
+            )
+        cluster = Cluster(file)
+        server, nodes = cluster.version(), cluster.nodes()
+        boot = _BOOT_ID.read_text().strip() if _BOOT_ID.is_file() else ""
+        infos = [node.status.nodeInfo for node in nodes if node.status is not None and node.status.nodeInfo]
+        here = [info for info in infos if info.bootID == boot]
+        if not here or len(here) < len(infos):
+            raise HostError(
+                f"the cluster at {cluster.address} has nodes on other machines, where pods cannot be sampled: measure "
+                "on a cluster of which this machine is the one node"
+            )
+        facts = here[0]
+        self._facts = {
+            "server": server,
+            "node": f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}",
+            "proxy_mode": cluster.proxy_mode(),
+        }
+        importer = self._importer or importer_for(self._process.builds_on, cluster.context, file)
+        self._images = ClusterImages(self._process, importer, self._bases)
+        return cluster
+
+
+def _patience_s(reason: str) -> float:
+    return UNSCHEDULED_FOR_S if "Unschedulable" in reason else STARTED_WITHIN_S
+
+
+def _plain(variant: Variant) -> Variant:
+    """The variant without what concerns pods and not the program."""
+    without: dict[str, object] = dict.fromkeys(ONLY_PODS) | {"memory_limit": None}
+    return variant.model_copy(update={"runtime": variant.runtime.model_copy(update=without)})
+
+
+__all__ = ["KubernetesLauncher"]

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cluster that a kubeconfig names: one client, a timeout on every request, and errors in one line.
+
+Objects are typed and sent by server-side apply with one field manager. Everything made here stands in a namespace
+that carries this project's label, and goes with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from harness.errors import HostError
+
+if TYPE_CHECKING:
+    import httpx
+    from lightkube import Client
+    from lightkube.models.core_v1 import ServicePort
+    from lightkube.resources.batch_v1 import Job
+    from lightkube.resources.core_v1 import Event, Namespace, Node, Pod, Service
+
+MANAGER = "rematch"
+#: Of one request: to connect, to send, to read, to get a connection.
+REQUEST_S = 10.0
+#: A namespace goes when everything in it has gone; pods have their grace period first.
+REMOVED_WITHIN_S = 90.0
+_FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND = 403, 401, 404
+
+AnObject = TypeVar("AnObject")
+
+
+def kubeconfig() -> Path | None:
+    """Return the kubeconfig that is asked for or usual, or ``None``: there is none."""
+    said = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
+    path = Path(said) if said else Path.home() / ".kube" / "config"
+    return path if path.is_file() else None
+
+
+class Cluster:
+    """A cluster's API. ``transport``: what carries requests; ``None``: the network."""
+
+    def __init__(self, file: Path, transport: httpx.BaseTransport | None = None) -> None:
+        import httpx
+        from lightkube import Client, KubeConfig
+        from lightkube.core.exceptions import ConfigError
+
+        try:
+            config = KubeConfig.from_file(file).get()  # type: ignore[no-untyped-call]  # the client's own
+            if config is None:
+                raise ConfigError("no current context")
+            self.address = str(config.cluster.server)
+            self.context = str(config.context_name)
+            self._client: Client = Client(
+                config=config,
+                namespace="default",
+                timeout=httpx.Timeout(REQUEST_S),
+                field_manager=MANAGER,
+                trust_env=False,
+                transport=transport,  # type: ignore[arg-type]  # None is its default
+            )
+        except (ConfigError, OSError, ValueError, KeyError, TypeError) as problem:
+            raise HostError(f"{file}: no kubeconfig that can be used: {problem}") from problem
+
+    def close(self) -> None:
+        """Close the connections."""
+        with contextlib.suppress(AttributeError):  # a release of the client that has no such method
+            self._client._client._client.close()  # the public client has no close
+
+    def version(self) -> str:
+        """Return the version of the API server, which answers this to anybody.
+
+        Raises:
+            HostError: no cluster answers.
+        """
+        with self.asking("get", "version"):
+            http: httpx.Client = self._client._client._client
+            answer = http.get("/version")
+            answer.raise_for_status()
+            return str(answer.json()["gitVersion"])
+
+    def proxy_mode(self, address: str = "127.0.0.1") -> str | None:
+        """Return kube-proxy's mode as it says itself on this node; ``None``: it does not answer."""
+        import httpx
+
+        with contextlib.suppress(httpx.HTTPError):
+            answer = httpx.get(f"http://{address}:10249/proxyMode", timeout=2.0, trust_env=False)
+            return answer.text.strip() or None
+        return None
+
+    def nodes(self) -> list[Node]:
+        """Return the nodes."""
+        from lightkube.resources.core_v1 import Node
+
+        with self.asking("list", "nodes"):
+            return list(self._client.list(Node))
+
+    def apply(self, made: AnObject) -> AnObject:
+        """Have an object be as it is described, by server-side apply.
+
+        Raises:
+            HostError: no cluster answers, or it is not permitted.
+        """
+        with self.asking("patch", _resource_of(made)):
+            answer: AnObject = self._client.apply(made, force=True)  # type: ignore[call-overload]  # any resource
+            return answer
+
+    def pods(self, namespace: str, labels: dict[str, str]) -> list[Pod]:
+        """Return the pods with these labels."""
+        from lightkube.resources.core_v1 import Pod
+
+        with self.asking("list", "pods"):
+            return list(self._client.list(Pod, namespace=namespace, labels=dict(labels)))
+
+    def events(self, namespace: str) -> list[Event]:
+        """Return all events of a namespace."""
+        from lightkube.resources.core_v1 import Event
+
+        with self.asking("list", "events"):
+            return list(self._client.list(Event, namespace=namespace))
+
+    def job(self, namespace: str, name: str) -> Job | None:
+        """Return a job, or ``None``: it is gone."""
+        from lightkube.resources.batch_v1 import Job
+
+        with self.absent_is_none(), self.asking("get", "jobs.batch"):
+            return self._client.get(Job, name, namespace=namespace)
+        return None
+
+    def log_lines(self, namespace: str, pod: str, *, follow: bool = False) -> Iterator[str]:
+        """Yield what a pod's container said, stdout and stderr together; ``follow``: until it ends."""
+        with self.asking("get", "pods/log"):
+            yield from self._client.log(pod, namespace=namespace, follow=follow)
+
+    def delete(self, kind: Any, name: str, namespace: str | None = None) -> None:
+        """Delete an object and what belongs to it; one that is gone is no error."""
+        from lightkube.types import CascadeType
+
+        where = {} if namespace is None else {"namespace": namespace}
+        with self.absent_is_none(), self.asking("delete", _resource_of(kind)):
+            self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)  # type: ignore[call-overload]  # any resource
+
+    def namespaces(self, labels: dict[str, str]) -> list[Namespace]:
+        """Return the namespaces with these labels."""
+        from lightkube.resources.core_v1 import Namespace
+
+        with self.asking("list", "namespaces"):
+            return list(self._client.list(Namespace, labels=dict(labels)))
+
+    def remove_namespaces(self, names: list[str]) -> None:
+        """Delete namespaces and wait until they are gone.
+
+        Raises:
+            HostError: one of them does not go.
+        """
+        from lightkube.resources.core_v1 import Namespace
+
+        for name in names:
+            self.delete(Namespace, name)
+        deadline = time.monotonic() + REMOVED_WITHIN_S
+        left = list(names)
+        while left:
+            left = [name for name in left if self._has_namespace(name)]
+            if left and time.monotonic() > deadline:
+                raise HostError(
+                    f"the cluster does not remove namespace {left[0]}: kubectl get all -n {left[0]}"
+                )
+            time.sleep(0.1 if left else 0.0)
+
+    def _has_namespace(self, name: str) -> bool:
+        from lightkube.resources.core_v1 import Namespace
+
+        with self.absent_is_none(), self.asking("get", "namespaces"):
+            self._client.get(Namespace, name)
+            return True
+        return False
+
+    @contextlib.contextmanager
+    def absent_is_none(self) -> Iterator[None]:
+        """Go on where the object that is asked for is not there."""
+        try:
+            yield
+        except NotThere:
+            return
+
+    @contextlib.contextmanager
+    def asking(self, verb: str, resource: str) -> Iterator[None]:
+        """Say in one line what the API refused. ``resource``: as roles name it.
+
+        Raises:
+            HostError: no permission, no answer, or another refusal.
+            NotThere: the object does not exist.
+        """
+        import httpx
+        from lightkube.core.exceptions import ApiError
+
+        try:
+            yield
+        except ApiError as problem:
+            code, said = problem.status.code, str(problem.status.message or problem)
+            if code == _NOT_FOUND:
+                raise NotThere(f"the cluster at {self.address}: {said}") from problem
+            if code == _FORBIDDEN:
+                raise HostError(
+                    f"no permission on the cluster at {self.address}: verb {verb}, resource {resource} ({said})"
+                ) from problem
+            if code == _UNAUTHORIZED:
+                raise HostError(
+                    f"the cluster at {self.address} does not accept the credentials of the kubeconfig"
+                ) from problem
+            raise HostError(
+                f"the cluster at {self.address} refused to {verb} {resource}: {said}"
+            ) from problem
+        except httpx.HTTPError as problem:
+            said = str(problem) or type(problem).__name__
+            raise HostError(
+                f"no cluster answers at {self.address} ({said}): start it, or set KUBECONFIG to one that runs"
+            ) from problem
+
+
+class NotThere(HostError):
+    """The object that was asked for does not exist in the cluster."""
+
+
+def port_of(service: Service) -> ServicePort:
+    """Return the one port of a service as the cluster has it."""
+    ports = service.spec.ports if service.spec is not None else None
+    if not ports:
+        raise HostError("the cluster made a service without a port")
+    return ports[0]
+
+
+def _resource_of(made: object) -> str:
+    """As roles name it: ``deployments.apps``."""
+    kind = made if isinstance(made, type) else type(made)
+    info = kind._api_info  # type: ignore[attr-defined]  # every resource of the client has it
+    group = info.resource.group
+    return f"{info.plural}.{group}" if group else str(info.plural)
+
+
+__all__ = ["MANAGER", "Cluster", "NotThere", "kubeconfig", "port_of"]

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""This machine as the node of a cluster: an instance of several pods is read as one, and loads run as jobs.
+
+Pods' processes are processes of this machine, so the same sampler reads them. Of several pods the role ``service``
+is their sum, and ``pod-1``, ``pod-2`` ... are each of them.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.agent.sampler import SamplerSummary, Watched
+from harness.errors import TrialFailure
+from harness.hosts.base import Command, Process
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Sampling, Started
+from harness.model import ClockReading, Outcome, ResourceReading
+from harness.model.endpoint import Endpoint
+
+SERVICE = "service"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The pods of one instance. ``lacking``: waits until all serve, ``unrouted``: until the service's address leads to
+    each; both return why not by then, or ``None``. ``inside``: that address is known to the cluster alone."""
+
+    members: tuple[Watched, ...]
+    lacking: Callable[[float], str | None]
+    unrouted: Callable[[float], str | None]
+    inside: bool
+
+
+@dataclass
+class Groups:
+    """Which processes are pods of one instance: first pod's (pid, start ticks) -> all of them."""
+
+    known: dict[tuple[int, int], Group] = field(default_factory=dict)
+
+    def of(self, watched: Watched) -> Group | None:
+        """Return the pods that this process stands for; ``None``: it is no pod."""
+        return self.known.get((watched.pid, watched.start_ticks))
+
+
+class KubernetesHost(LocalHost):
+    """A ``MeasuringHost``: this machine, which is the node of the cluster."""
+
+    def __init__(self, groups: Groups) -> None:
+        super().__init__()
+        self._groups = groups
+
+    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+        group = self._groups.of(watched)
+        if group is None or len(group.members) < 2:
+            return super().resources(watched, pss=pss)
+        return added([super(KubernetesHost, self).resources(one, pss=pss) for one in group.members])
+
+    def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
+        return _PodSampling(super().sampler(samples, machine, hz), samples, self._groups)
+
+    def first_answer(
+        self,
+        endpoint: Endpoint,
+        request: bytes,
+        watched: Watched,
+        *,
+        launched: ClockReading,
+        deadline_s: float,
+    ) -> Started:
+        """Poll through the service's address, and wait until every pod serves and is reached through it.
+
+        An address inside the cluster is asked after that alone: before kube-proxy knows it, it leads anywhere, and
+        somebody else may answer.
+
+        Raises:
+            TrialFailure: not all did before the deadline.
+        """
+
+        def ask() -> Started:
+            return super(KubernetesHost, self).first_answer(
+                endpoint, request, watched, launched=launched, deadline_s=deadline_s
+            )
+
+        group = self._groups.of(watched)
+        if group is None:
+            return ask()
+        started = None if group.inside else ask()
+        if started is None or started.first.answer is not None:
+            until = launched.monotonic_s + deadline_s
+            said = group.lacking(until) or group.unrouted(until)
+            if said is not None:
+                raise TrialFailure(Outcome.TIMED_OUT, said)
+        return started or ask()
+
+
+class JobHost(KubernetesHost):
+    """As ``KubernetesHost``, but what is spawned here runs in a job of the cluster."""
+
+    def __init__(self, groups: Groups, start: Callable[[Command], Process]) -> None:
+        super().__init__(groups)
+        self._start = start
+
+    def spawn(self, command: Command) -> Process:  # type: ignore[override]  # a pod's process is no child of ours
+        return self._start(command)
+
+
+class _PodSampling:
+    """A sampler that watches each pod, and lays their sum beside them when it stops."""
+
+    def __init__(self, inner: Sampling, samples: Path, groups: Groups) -> None:
+        self._inner, self._samples, self._groups = inner, samples, groups
+        self._several = 0
+        self._stopped = False
+
+    def add(self, role: str, watched: Watched) -> None:
+        group = self._groups.of(watched) if role == SERVICE else None
+        if group is None or len(group.members) < 2:
+            self._inner.add(role, watched)
+            return
+        self._several = len(group.members)
+        for number, one in enumerate(group.members, start=1):
+            self._inner.add(f"pod-{number}", one)
+
+    def stop(self) -> SamplerSummary:
+        summary = self._inner.stop()
+        if self._several and not self._stopped:
+            self._stopped = True
+            with_sum(self._samples, self._several)
+        return summary
+
+
+def with_sum(samples: Path, pods: int) -> None:
+    """Add rows of role ``service`` to a file of samples: at each reading of the last pod the sum of all.
+
+    What a pod was last read as is its part of a sum; before all have been read there is none.
+    """
+    with samples.open(newline="") as stream:
+        reader = csv.DictReader(stream)
+        columns = list(reader.fieldnames or ())
+        rows = list(reader)
+    last: dict[str, Mapping[str, str]] = {}
+    written: list[Mapping[str, str]] = []
+    for row in rows:
+        written.append(row)
+        if not row["role"].startswith("pod-"):
+            continue
+        last[row["role"]] = row
+        if row["role"] == f"pod-{pods}" and len(last) == pods:
+            of = list(last.values())
+            counted = {name: _sum([one[name] for one in of]) for name in columns[2:]}
+            written.append({"monotonic_s": row["monotonic_s"], "role": SERVICE, **counted})
+    with samples.open("w", newline="") as out:
+        writer = csv.DictWriter(out, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(written)
+
+
+def _sum(cells: Sequence[str]) -> str:
+    if "" in cells:
+        return ""
+    total = sum(float(cell) for cell in cells)
+    return f"{total:.6f}" if any("." in cell for cell in cells) else str(int(total))
+
+
+def added(readings: Sequence[ResourceReading]) -> ResourceReading:
+    """Return the sum of readings; what one of them lacks, the sum lacks. Its moment is the last one's."""
+
+    def of(name: str) -> float | int | None:
+        values = [getattr(one, name) for one in readings]
+        return None if None in values else sum(values)
+
+    names = ("rss_bytes", "pss_bytes", "cpu_s", "n_threads", "n_descriptors", "compile_s")
+    return readings[-1].model_copy(update={name: of(name) for name in names})
+
+
+__all__ = ["Group", "Groups", "JobHost", "KubernetesHost", "added", "with_sum"]

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of pods: what keeps one from running, their processes on this machine, conditions and events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.agent.processes import read_stat
+from harness.model import Outcome
+
+if TYPE_CHECKING:
+    from lightkube.models.core_v1 import (
+        ContainerStateTerminated,
+        ContainerStateWaiting,
+        ContainerStatus,
+        PodCondition,
+    )
+    from lightkube.resources.core_v1 import Event, Pod
+
+#: The events of every start of a pod; one that is not there was lost, or dropped by a limit of the cluster.
+EVENTS_OF_A_START = ("Scheduled", "Pulled", "Created", "Started")
+_NO_IMAGE = ("ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError")
+_NOT_MADE = ("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError")
+_OWN_ADDRESS = re.compile(r"\|-- (\d+\.\d+\.\d+\.\d+)\s*\n\s*/32 host LOCAL")
+#: The name of an event ends in the moment of its making, in nanoseconds; its fields have whole seconds.
+_MOMENT = re.compile(r"\.([0-9a-f]{15,16})$")
+_LAST_LINES = 3
+#: As the kernel writes it in /proc/net/tcp.
+_ESTABLISHED = "01"
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why a pod does not run. ``passing``: it may still come right by itself."""
+
+    outcome: Outcome
+    reason: str
+    passing: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """The first process of a pod's container on this machine, and its address in the cluster."""
+
+    pid: int
+    start_ticks: int
+    address: str | None
+
+
+def trouble(pod: Pod) -> Trouble | None:
+    """Return what keeps a pod from running, or ``None``: nothing that is known."""
+    ended = ended_state(pod)
+    return _waiting(pod) if ended is None else _ended(pod, ended)
+
+
+def _ended(pod: Pod, ended: ContainerStateTerminated) -> Trouble:
+    name = _name(pod)
+    if ended.reason == "OOMKilled":
+        limit = _memory_limit(pod)
+        said = f"pod {name}: killed by the kernel (OOMKilled): the memory limit{limit} was reached"
+        return Trouble(Outcome.OUT_OF_MEMORY, said)
+    waiting = _waiting_state(pod)
+    loop = "crash loop, " if waiting is not None and waiting.reason == "CrashLoopBackOff" else ""
+    said = f"; last lines: {_last_lines(ended)}" if ended.message else "; it said nothing"
+    return Trouble(Outcome.FAILED, f"pod {name}: {loop}exited with {ended.exitCode}{said}")
+
+
+def _waiting(pod: Pod) -> Trouble | None:
+    name, status, waiting = _name(pod), status_of(pod), _waiting_state(pod)
+    reason = waiting.reason if waiting is not None else None
+    if waiting is not None and reason in _NO_IMAGE:
+        image = status.image if status is not None else ""
+        said = f"pod {name}: image not found: {image} ({reason}: {waiting.message or ''})"
+        return Trouble(Outcome.FAILED, said)
+    if waiting is not None and reason in _NOT_MADE:
+        return Trouble(Outcome.FAILED, f"pod {name}: {reason}: {waiting.message or ''}")
+    for one in _conditions(pod):
+        if one.type == "PodScheduled" and one.status != "True":
+            said = f"pod {name} is pending: {one.reason}: {one.message}"
+            return Trouble(Outcome.FAILED, said, passing=True)
+    if status is None or waiting is not None:
+        return Trouble(Outcome.FAILED, f"pod {name} is pending: {reason or 'no container yet'}", passing=True)
+    return None
+
+
+def _waiting_state(pod: Pod) -> ContainerStateWaiting | None:
+    status = status_of(pod)
+    return status.state.waiting if status is not None and status.state is not None else None
+
+
+def status_of(pod: Pod) -> ContainerStatus | None:
+    """Return the state of the pod's one container; ``None``: it has none yet."""
+    states = pod.status.containerStatuses if pod.status is not None else None
+    return states[0] if states else None
+
+
+def ended_state(pod: Pod) -> ContainerStateTerminated | None:
+    """Return how the pod's container ended, now or before its last restart; ``None``: it has not."""
+    status = status_of(pod)
+    for state in () if status is None else (status.state, status.lastState):
+        if state is not None and state.terminated is not None:
+            return state.terminated
+    return None
+
+
+def processes_of(uids: Collection[str], root: Path = Path("/")) -> dict[str, Found]:
+    """Return pod uid -> its container's first process on this machine; pods without one are left out.
+
+    The kernel names a process's control groups, and the path of a pod's has its uid, whoever made the cluster. Of
+    each container the first process has id 1 of its own; the pod's own holder (``pause``) is none of them.
+    """
+    wanted = {form: uid for uid in uids for form in (uid, uid.replace("-", "_"))}
+    found: dict[str, Found] = {}
+    for entry in (root / "proc").iterdir() if wanted else ():
+        if not entry.name.isdigit():
+            continue
+        try:
+            groups = (entry / "cgroup").read_text()
+            if "pod" not in groups:
+                continue
+            uid = next((uid for form, uid in wanted.items() if f"pod{form}" in groups), None)
+            if uid is None or not _is_first(entry):
+                continue
+            stat = read_stat(int(entry.name)) if root == Path("/") else None
+            if stat is None or stat.ended:
+                continue
+            found[uid] = Found(int(entry.name), stat.start_ticks, _address_of(entry))
+        except OSError:  # it has just ended
+            continue
+    return found
+
+
+def _is_first(entry: Path) -> bool:
+    name = (entry / "comm").read_text().strip()
+    if name == "pause" or name.startswith("runc"):
+        return False
+    ids = re.search(r"^NSpid:\s*(.+)$", (entry / "status").read_text(), flags=re.MULTILINE)
+    return ids is not None and ids.group(1).split()[-1] == "1"
+
+
+def _address_of(entry: Path) -> str | None:
+    """The address in the process's own network, as its kernel tables have it."""
+    table = (entry / "net" / "fib_trie").read_text()
+    others = [address for address in _OWN_ADDRESS.findall(table) if not address.startswith("127.")]
+    return others[0] if others else None
+
+
+def established(pid: int, port: int) -> bool:
+    """Whether a process's own network has an open connection to a port of it."""
+    suffix = f":{port:04X}"
+    for name in ("tcp", "tcp6"):
+        try:
+            rows = Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
+        except OSError:  # it has just ended, or has no such protocol
+            continue
+        cells = (row.split(maxsplit=4) for row in rows)
+        if any(row[1].endswith(suffix) and row[3] == _ESTABLISHED for row in cells):
+            return True
+    return False
+
+
+def condition_moments(pod: Pod) -> dict[str, float]:
+    """Return condition -> when it became true, in epoch seconds; the API has whole ones."""
+    return {
+        one.type: one.lastTransitionTime.timestamp()
+        for one in _conditions(pod)
+        if one.status == "True" and one.lastTransitionTime is not None
+    }
+
+
+def event_moments(events: Iterable[Event], uid: str) -> dict[str, float]:
+    """Return reason -> the first event of it about a pod, in epoch seconds, to the microsecond where it is known."""
+    moments: dict[str, float] = {}
+    for event in events:
+        if event.involvedObject.uid != uid or not event.reason:
+            continue
+        at = event_moment(event)
+        if at is not None and at < moments.get(event.reason, float("inf")):
+            moments[event.reason] = at
+    return moments
+
+
+def event_moment(event: Event) -> float | None:
+    """Return when an event was made: its own microseconds, else those in its name, else its whole second."""
+    if event.eventTime is not None:
+        return round(event.eventTime.timestamp(), 6)
+    name = event.metadata.name if event.metadata is not None else None
+    found = _MOMENT.search(name or "")
+    if found is not None:
+        return round(int(found.group(1), 16) / 1e9, 6)
+    return None if event.firstTimestamp is None else event.firstTimestamp.timestamp()
+
+
+def lost(moments: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the events of every start that were not found."""
+    return tuple(reason for reason in EVENTS_OF_A_START if reason not in moments)
+
+
+def created(pod: Pod) -> float | None:
+    """Return when the API made the pod, in whole epoch seconds."""
+    at = pod.metadata.creationTimestamp if pod.metadata is not None else None
+    return at.replace(tzinfo=at.tzinfo or UTC).timestamp() if isinstance(at, datetime) else None
+
+
+def _conditions(pod: Pod) -> list[PodCondition]:
+    return list((pod.status.conditions if pod.status is not None else None) or ())
+
+
+def _name(pod: Pod) -> str:
+    return str(pod.metadata.name) if pod.metadata is not None else "?"
+
+
+def _memory_limit(pod: Pod) -> str:
+    containers = pod.spec.containers if pod.spec is not None else []
+    limits = containers[0].resources.limits if containers and containers[0].resources is not None else None
+    return f" of {limits['memory']}" if limits and "memory" in limits else ""
+
+
+def _last_lines(ended: ContainerStateTerminated) -> str:
+    lines = [line.strip() for line in (ended.message or "").splitlines() if line.strip()]
+    return " | ".join(lines[-_LAST_LINES:])[:300]
+
+
+__all__ = [
+    "EVENTS_OF_A_START",
+    "Found",
+    "Trouble",
+    "condition_moments",
+    "created",
+    "ended_state",
+    "established",
+    "event_moment",
+    "event_moments",
+    "lost",
+    "processes_of",
+    "status_of",
+    "trouble",
+]

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When each pod of an instance serves its first request: asked 100 times a second, from its launch on.
+
+The prober runs on the cluster's node and asks each pod at its own address, on a new connection each time. A pod's
+process and address are read from this machine's kernel as soon as they exist, not from the API, which learns of them
+up to a second later. A pod that never answers is left without an answer: it is censored, not dropped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from harness.agent.http_exchange import request_bytes
+from harness.errors import HostError
+from harness.launchers.kubernetes_pods import Found, established
+from harness.model.endpoint import Endpoint
+
+PROBES_PER_S = 100.0
+#: A pod that takes longer for an answer is asked again.
+ANSWER_WITHIN_S = 2.0
+#: Of one connection through the service's address.
+ROUTED_WITHIN_S = 0.2
+#: How often the kernel is asked for new processes.
+LOOKS_PER_S = 25.0
+
+
+@dataclass
+class Probed:
+    """What is known of one pod so far. Moments are on the monotonic clock."""
+
+    found: Found | None = None
+    served_s: float | None = None
+    probes: int = 0
+    longest_gap_s: float = 0.0
+    routed_s: float | None = None
+
+
+@dataclass
+class Prober:
+    """Probes pods by their uid until each has answered, or until it is stopped.
+
+    ``wanted``: returns the uids that exist by now; ``look``: returns the processes of some of them.
+    ``expected``: how many pods there will be. ``port`` and ``path``: what they are asked for.
+    """
+
+    wanted: Callable[[], Collection[str]]
+    look: Callable[[Collection[str]], Mapping[str, Found]]
+    expected: int
+    port: int
+    path: str
+    pods: dict[str, Probed] = field(default_factory=dict)
+    ended_s: float | None = None
+
+    def __post_init__(self) -> None:
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="prober", daemon=True)
+
+    def start(self) -> None:
+        """Begin to probe."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop probing. Idempotent."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    @property
+    def all_found(self) -> bool:
+        """Whether each pod's process was seen."""
+        return sum(one.found is not None for one in self.pods.values()) >= self.expected
+
+    @property
+    def all_served(self) -> bool:
+        """Whether each pod has answered."""
+        return sum(one.served_s is not None for one in self.pods.values()) >= self.expected
+
+    def _work(self) -> None:
+        threads: dict[str, threading.Thread] = {}
+        while not self._stop.is_set() and not self.all_served:
+            if len(threads) < self.expected:
+                self._find()
+            for uid, one in self.pods.items():
+                if uid not in threads and one.found is not None and one.found.address is not None:
+                    threads[uid] = threading.Thread(
+                        target=self._probe, args=(one, one.found.address), daemon=True
+                    )
+                    threads[uid].start()
+            self._stop.wait(1.0 / LOOKS_PER_S)
+        for thread in threads.values():
+            thread.join()
+        self.ended_s = time.monotonic()
+
+    def _probe(self, one: Probed, address: str) -> None:
+        """Ask one pod until it answers; each has a thread, so that a slow one does not delay the others."""
+        begun = last = time.monotonic()
+        number = 0
+        while not self._stop.is_set():
+            one.probes += 1
+            if answers(address, self.port, self.path):
+                one.served_s = time.monotonic()
+                return
+            number = max(number + 1, int((time.monotonic() - begun) * PROBES_PER_S))
+            self._stop.wait(max(0.0, begun + number / PROBES_PER_S - time.monotonic()))
+            now_s = time.monotonic()
+            one.longest_gap_s, last = max(one.longest_gap_s, now_s - last), now_s
+
+    def _find(self) -> None:
+        if len(self.pods) < self.expected:
+            with contextlib.suppress(
+                HostError
+            ):  # asked again at the next look; the launch says what is wrong
+                for uid in self.wanted():
+                    self.pods.setdefault(uid, Probed())
+        left = [uid for uid, one in self.pods.items() if one.found is None or one.found.address is None]
+        for uid, found in self.look(left).items():
+            self.pods[uid].found = found
+
+
+def answers(address: str, port: int, path: str) -> bool:
+    """Ask once, on a new connection; whether a right answer (2xx) came."""
+    asked = request_bytes("GET", path, {}, None, Endpoint(host=address, port=port))
+    try:
+        with socket.create_connection((address, port), timeout=ANSWER_WITHIN_S) as connection:
+            connection.settimeout(ANSWER_WITHIN_S)
+            connection.sendall(asked)
+            head = connection.recv(64)
+    except OSError:
+        return False
+    words = head.split(b" ", 2)
+    return len(words) > 1 and words[0].startswith(b"HTTP/") and words[1].startswith(b"2")
+
+
+def connected_through(endpoint: Endpoint, pods: Mapping[str, Found], port: int) -> str | None:
+    """Connect once to a service's address and return the uid of the pod that has the connection; ``None``: none has.
+
+    A pod's own table of connections tells, so that nobody else who answers at that address is taken for a pod: until
+    kube-proxy knows a service, its address leads anywhere. Nobody else may connect to the pods meanwhile.
+    """
+    try:
+        with socket.create_connection((endpoint.host, endpoint.port), timeout=ROUTED_WITHIN_S):
+            for uid, found in pods.items():
+                if established(found.pid, port):
+                    return uid
+    except OSError:
+        return None
+    return None
+
+
+__all__ = ["PROBES_PER_S", "Probed", "Prober", "answers", "connected_through"]

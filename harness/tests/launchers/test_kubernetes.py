@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pods as instances, in the real cluster that KUBECONFIG names: ``make test-kubernetes``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.errors import TrialFailure
+from harness.launchers.kubernetes_images import ClusterImages
+from harness.model import Outcome, RuntimeSettings, Variant
+from harness.runner.start_up import wait_first_response
+from harness.tests.contracts.launcher import HELLO, LauncherContract
+from harness.tests.support.available import PROJECT, only_with_a_cluster
+from harness.tests.support.clustered import Clustered, cluster_here, python_root
+from harness.tests.support.instances import eventually
+
+pytestmark = only_with_a_cluster()
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return python_root(tmp_path_factory.mktemp("base") / "root")
+
+
+@pytest.fixture
+def project(tmp_path: Path, base: Path) -> Iterator[Clustered]:
+    made = Clustered(tmp_path, base)
+    yield made
+    made.close()
+
+
+class TestPods(LauncherContract):
+    @pytest.fixture
+    def project(self, tmp_path: Path, base: Path) -> Iterator[Clustered]:
+        made = Clustered(tmp_path, base)
+        yield made
+        made.close()
+
+
+def late(**runtime: object) -> Variant:
+    return Variant(implementation="late", runtime=RuntimeSettings.model_validate(runtime))
+
+
+def test_an_injected_delay_is_measured_from_the_process_to_the_first_request_served(
+    project: Clustered,
+) -> None:
+    instance = project.launch_late(delay="1.3s")
+    assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
+    around = instance.stop().kubernetes
+    assert around is not None
+    (pod,) = around.pods
+    assert pod.first_served_after_s is not None and pod.process_after_s is not None
+    assert abs(pod.first_served_after_s - pod.process_after_s - 1.3) <= 0.05
+    assert pod.probes is not None and pod.probes > 50
+
+
+def test_three_clocks_stand_side_by_side_for_each_of_several_pods(project: Clustered) -> None:
+    instance = project.launch_late(late(replicas=3, cpu_request=0.01))
+    assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
+    around = instance.stop().kubernetes
+    assert around is not None and len(around.pods) == 3
+    launched = instance.record.launched.wall_epoch_s
+    for pod in around.pods:
+        assert pod.first_served_after_s is not None and pod.first_served_after_s > 0
+        assert pod.conditions_epoch_s["Ready"] == int(pod.conditions_epoch_s["Ready"])
+        assert pod.conditions_epoch_s["Ready"] >= int(launched)
+        assert set(pod.events_epoch_s) | set(pod.events_lost) >= {"Scheduled", "Pulled", "Created", "Started"}
+        assert "Started" in pod.events_lost or pod.events_epoch_s["Started"] > launched
+    assert instance.record.pid == around.pods[0].pid
+
+
+def test_a_pod_that_never_serves_is_censored_not_dropped(project: Clustered) -> None:
+    instance = project.launch_late(delay="1h")
+    said = instance.lacking(instance.record.launched.monotonic_s + 3)
+    assert said is not None and said.startswith("0 of 1 pods have served")
+    around = instance.stop().kubernetes
+    assert around is not None and around.watched_s is not None and around.watched_s > 1
+    assert [pod.first_served_after_s for pod in around.pods] == [None]
+
+
+def test_limits_requests_and_the_cluster_stand_in_the_record(project: Clustered) -> None:
+    instance = project.launch_late(late(cpu_limit=0.5, cpu_request=0.02, memory_limit="64m"))
+    around = instance.stop().kubernetes
+    assert around is not None
+    assert (around.cpu_limit, around.cpu_request, around.memory_limit_bytes) == (0.5, 0.02, 64 * 2**20)
+    assert around.server.startswith("v1.") and "kubelet" in around.node
+    reading = around.pods[0].at_stop
+    assert reading is not None and reading.cpu_s is not None and reading.n_throttled is not None
+
+
+def test_a_pod_over_its_memory_limit_ran_out_of_memory(project: Clustered) -> None:
+    runtime = RuntimeSettings(memory_limit="64m")
+    variant = Variant(implementation="misbehaving", runtime=runtime, settings={"grow_bytes": 30_000_000})
+    instance = project.launch_variant(variant)
+    wait_first_response(instance, HELLO, 30, host=project.host)
+    for _ in range(20):
+        if instance.exited() is not None:
+            break
+        with_answer(instance)
+    assert eventually(lambda: instance.exited() is not None)
+    instance.stop()
+    said = instance.out_of_memory()
+    assert said is not None and "OOMKilled" in said and "64" in said and "\n" not in said
+
+
+def with_answer(instance: object) -> None:
+    """Ask once more; a service that is killed meanwhile does not answer."""
+    with pytest.MonkeyPatch.context():
+        try:
+            wait_first_response(instance, HELLO, 5)  # type: ignore[arg-type]  # an instance
+        except TrialFailure:
+            return
+
+
+def test_a_pod_that_no_node_has_room_for_is_pending_and_says_why(project: Clustered) -> None:
+    with pytest.raises(
+        TrialFailure, match=r"pod \S+ is pending: Unschedulable: .*Insufficient cpu"
+    ) as caught:
+        project.launch_late(late(cpu_limit=1000.0))
+    assert caught.value.outcome == Outcome.FAILED and "\n" not in caught.value.reason
+
+
+def test_an_image_that_the_node_lacks_is_named(project: Clustered, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ClusterImages.of_build
+
+    def elsewhere(self: ClusterImages, *order: object) -> object:
+        name, image = made(self, *order)  # type: ignore[arg-type]  # passed on
+        return name + "x", image
+
+    monkeypatch.setattr(ClusterImages, "of_build", elsewhere)
+    with pytest.raises(
+        TrialFailure, match=r"image not found: docker\.io/rematch/late:\S+ \(ErrImageNeverPull"
+    ):
+        project.launch_late()
+
+
+def test_a_crash_loop_says_the_last_lines(project: Clustered) -> None:
+    instance = project.launch(fail_start="no database at db:5432")
+    assert eventually(lambda: instance.exited() is not None)
+    assert eventually(lambda: "crash loop, exited with 3" in (instance.lacking(0.0) or ""))
+    assert "no database at db:5432" in (instance.lacking(0.0) or "")
+    instance.stop()
+
+
+def test_a_namespace_deleted_under_us_ends_the_instance_and_leaves_nothing(project: Clustered) -> None:
+    instance = project.launch_late()
+    cluster = cluster_here()
+    cluster.remove_namespaces(project.namespaces())
+    cluster.close()
+    assert eventually(lambda: instance.exited() is not None)
+    assert instance.stop().stop_signal == "exited"
+
+
+def test_a_smoke_session_of_the_cluster_is_measured_and_leaves_nothing() -> None:
+    seed = str(1000 + int.from_bytes(os.urandom(3), "big"))
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", "measure", "k8s-rounds", "--profile", "smoke", "--seed", seed, "--json"],
+        cwd=PROJECT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    shutil.rmtree(PROJECT / "data" / "raw" / said["session"])
+    assert said["complete"] and set(said["outcomes"]) == {"ok"}
