@@ -19,7 +19,7 @@ from harness.backing import BackingNeed, BackingSource, running
 from harness.backing.postgres import Postgres
 from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
-from harness.definitions import contract_folder, contract_of, load_implementations, load_study
+from harness.definitions import contract_of, load_implementations, load_study
 from harness.errors import InputError, MissingTool, RematchError
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
