@@ -20,13 +20,13 @@ from harness.adopt.stacks.procfile import own_start
 from harness.adopt.workspace import Workspace
 from harness.agent.http_exchange import Answer
 from harness.errors import InputError
-from harness.model import RuntimeSettings, Variant
+from harness.model import LOAD_TOOLS, RuntimeSettings, Variant
 from harness.session import Assembly
 
 #: Paths by which services say that they are ready; the first that answers 200 is noted.
 HEALTH = ("/health", "/healthz", "/actuator/health", "/q/health", "/ready", "/livez")
-#: In this order: the fastest load generator that is here measures; Locust always is.
-GENERATORS = ("wrk", "oha", "k6")
+#: The lean ones first; of the others those that start quickest.
+QUICK_START = ("program", "python", "java")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,8 +186,15 @@ def _health(running: Running) -> str | None:
 
 
 def _generator(assembly: Assembly) -> str:
+    """The leanest load tool with a closed loop that is here; one that is a module of this Python always is."""
     usable = {tool.name for tool in assembly.tools if tool.usable}
-    return next((name for name in GENERATORS if name in usable), "locust")
+    closed = [
+        tool
+        for tool in LOAD_TOOLS
+        if (tool.name in usable or tool.runs_as == "python")
+        and (tool.only_loop is None or tool.only_loop[0] == "closed")
+    ]
+    return min(closed, key=lambda tool: (not tool.saturates, QUICK_START.index(tool.runs_as))).name
 
 
 def _comments(guess: Guess | None, source: str, recording: Recording, left: Sequence[str]) -> list[str]:

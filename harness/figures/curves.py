@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from harness.figures.variant_style import VariantStyle
+from harness.model.digits import percent, plain
 
 Floats = NDArray[np.float64]
 
@@ -80,7 +81,7 @@ def line_of_each_trial(axes: Axes, frame: pd.DataFrame, x: str, y: str, colour: 
 def quantile_notes(shares: Floats, middle_ms: Floats) -> list[str]:
     """Return what a reader of a percentile curve is told of each of its points."""
     return [
-        f"{100 * share:.4g} % of requests within {value:.3g} ms"
+        f"{percent(share, 4)} of requests within {plain(value)} ms"
         for share, value in zip(shares, middle_ms, strict=True)
     ]
 

@@ -14,6 +14,7 @@ from harness.figures.dots import failed_strip, rows_of_dots
 from harness.figures.marks import name_last
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
 from harness.figures.variant_style import ordered, variant_styles
+from harness.model.digits import plain
 
 #: With more panels than this beside each other there is room for the levels, not for the factor before each.
 CROWDED = 4
@@ -104,7 +105,7 @@ def run_order(trials: pd.DataFrame, metric: str, *, label: str) -> Figure:
 
 def _places(trials: pd.DataFrame) -> list[str]:
     return [
-        f"trial {row['trial_id']}, block {row['block']}: {row['relative']:.3g} of the mean of its configuration"
+        f"trial {row['trial_id']}, block {row['block']}: {plain(row['relative'])} of the mean of its configuration"
         for _, row in trials.iterrows()
     ]
 

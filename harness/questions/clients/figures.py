@@ -11,6 +11,7 @@ from harness.figures.curves import line_of_each_trial, line_of_medians
 from harness.figures.marks import name_last
 from harness.figures.style import canvas, label_ends, log_scale, styled
 from harness.figures.variant_style import ordered, variant_styles
+from harness.model.digits import plain
 
 
 @styled
@@ -39,7 +40,7 @@ def by_part(parts: pd.DataFrame, metric: str, *, label: str, factor: float = 1.0
             markeredgecolor=look.colour,
         )  # fmt: skip
         name_last(
-            axes, look.label, [f"{part}: {value:.3g}" for part, value in zip(names, middle, strict=False)]
+            axes, look.label, [f"{part}: {plain(value)}" for part, value in zip(names, middle, strict=False)]
         )
         ends.append((float(middle.iloc[-1]), look.label, look.colour))
     if log:

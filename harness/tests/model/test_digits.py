@@ -90,6 +90,7 @@ _NO_MEASUREMENT = {
     "questions/claims/judging.py": {"g"},  # limits, as the ledger of claims has them
     "questions/claims/words.py": {"g"},
     "figures/trials.py": {"g"},
+    "figures/marks.py": {".g"},  # places on the paper
     "evidence/requests.py": {"g"},
     "report/text.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},
     "report/html.py": {".3f", ".1f"},

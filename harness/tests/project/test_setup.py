@@ -213,9 +213,10 @@ def test_the_pinned_go_is_new_enough_for_the_services() -> None:
 def test_every_pin_is_one_version_with_hashes() -> None:
     for pin in (PROJECT / "setup/pins").glob("*.txt"):
         lines = [line for line in pin.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-        assert "==" in lines[0], pin
-        assert len(lines) > 1, pin
-        assert all(line.strip().startswith("--hash=sha256:") for line in lines[1:]), pin
+        kinds = ["hash" if line.strip().startswith("--hash=sha256:") else "package" for line in lines]
+        assert all("==" in line for line, kind in zip(lines, kinds, strict=True) if kind == "package"), pin
+        assert kinds[0] == "package" and kinds[-1] == "hash", pin
+        assert "package package" not in " ".join(kinds), pin
 
 
 # --- what each command needs
