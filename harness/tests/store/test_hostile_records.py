@@ -59,7 +59,14 @@ def test_the_record_of_another_trial_is_refused(session: SessionFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"a,b\n1,2\n", b"", gzip.compress(b"x" * 100)[:20], b"monotonic_s,role\nx,y\n"]
+    "content",
+    [
+        pytest.param(b"a,b\n1,2\n", id="other columns"),
+        pytest.param(b"", id="empty"),
+        # its header holds no time, so that every worker collects the same bytes
+        pytest.param(gzip.compress(b"x" * 100, mtime=0)[:20], id="truncated gzip"),
+        pytest.param(b"monotonic_s,role\nx,y\n", id="words for numbers"),
+    ],
 )
 def test_samples_that_are_none_exclude_their_trial_and_no_other(
     session: SessionFolder, tmp_path: Path, content: bytes
