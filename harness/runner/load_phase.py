@@ -13,7 +13,7 @@ from harness.hosts.base import Command
 from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance
 from harness.model import MachineWindow
-from harness.runner.backing_phase import backing_cpu_s
+from harness.runner.backing_phase import backing_cpu_s, log_reader_cpu_s
 from harness.runner.context import Notes, TrialContext, TrialSpec, compare_clocks, phase
 from harness.runner.load_coordination import convene
 from harness.runner.load_process import OWN_SAMPLES, LoadProcess
@@ -87,7 +87,7 @@ def _offer(
 
     A coordinator goes on for a while when those it commanded have ended: that is no part of the measurement.
     """
-    backing_before_s = backing_cpu_s(context, notes)
+    backing_before_s, reader_before_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
     compare_clocks(context, notes)
     notes.machine_before = context.host.machine()
     with contextlib.ExitStack() as last:
@@ -101,11 +101,13 @@ def _offer(
             _wait_for_load(engines, coordinator, instance, spec, context, notes)
         notes.machine_after = context.host.machine()
         compare_clocks(context, notes)
-        backing_after_s = backing_cpu_s(context, notes)
+        backing_after_s, reader_after_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
         if coordinator is not None:
             _wait_for_coordinator(coordinator)
     known = backing_before_s is not None and backing_after_s is not None
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
+    if reader_before_s is not None and reader_after_s is not None:
+        notes.log_reader_cpu_s = reader_after_s - reader_before_s
     if context.backing_apart:
         notes.backing_cpu_s = 0.0  # on a machine of their own they used nothing of this one
     for engine in engines:
@@ -206,8 +208,9 @@ def machine_during_load(notes: Notes) -> MachineWindow | None:
     apart = notes.placement is not None and notes.placement.generator_apart
     generator_cpu_s = 0.0 if apart else notes.generator.cpu_s if notes.generator else None
     return machine_window(
-        notes.machine_before, notes.machine_after, service_cpu_s, generator_cpu_s, notes.backing_cpu_s
-    )
+        notes.machine_before, notes.machine_after,
+        *(service_cpu_s, generator_cpu_s, notes.backing_cpu_s, notes.log_reader_cpu_s or 0.0),
+    )  # fmt: skip
 
 
 def headroom_ratio(notes: Notes) -> float | None:
