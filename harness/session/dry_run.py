@@ -25,8 +25,11 @@ BACKING_S = 1.0
 
 
 def trial_s(assembly: Assembly, study: Study, trial: PlannedTrial) -> float:
-    """Return about how long a trial of a plan takes, in seconds; one that goes on with a process is loaded only."""
+    """Return about how long a trial of a plan takes, in seconds; one that goes on with a process is loaded only, and
+    the later one of a duet takes none: it runs beside its partner."""
     configuration = trial.configuration
+    if trial.duet is not None and not trial.duet.leads:
+        return 0.0
     if trial.process_of is not None and configuration.load is not None:
         return load_s(assembly, configuration.load, study.requests[configuration.mix])
     return expected_s(assembly, study, configuration)
@@ -58,9 +61,9 @@ def session_s(assembly: Assembly, prepared: Prepared) -> float:
     return total + _memory_s(assembly, prepared)
 
 
-def _same_time(trial: PlannedTrial) -> tuple[str, bool]:
+def _same_time(trial: PlannedTrial) -> tuple[str, bool, bool]:
     """What trials that take the same time have in common."""
-    return trial.configuration.key, trial.process_of is None
+    return trial.configuration.key, trial.process_of is None, trial.pair == trial.trial_id
 
 
 def _memory_s(assembly: Assembly, prepared: Prepared) -> float:
