@@ -174,9 +174,14 @@ class Experiment(Frozen):
         description="factor whose levels follow each other on one process, in the file's order; None: each trial "
         "has a fresh one",
     )
-    design: Design = Field(default="alternating", description="whether trials of a block run one by one or in pairs")
+    design: Design = Field(
+        default="alternating", description="whether trials of a block run one by one or in pairs"
+    )
     exchange_s: float = Field(
-        default=0.5, ge=0.1, le=10, description="of a duet: about how long until the sets of CPUs are exchanged"
+        default=0.5,
+        ge=0.1,
+        le=10,
+        description="of a duet: about how long until the sets of CPUs are exchanged",
     )
     launcher: Literal["process", "container", "kubernetes"] | None = Field(
         default=None,
@@ -255,9 +260,13 @@ class Experiment(Frozen):
                 if why is not None:
                     raise ValueError(f"profiles.{name}.loads.{load_name}: {why} in a duet")
             pinned = [*(variant.runtime.pin for variant in self.variants.values())]
-            pinned += [level.runtime.get("pin") for levels in self.factors.values() for level in levels.values()]
+            pinned += [
+                level.runtime.get("pin") for levels in self.factors.values() for level in levels.values()
+            ]
             if any(pin is not None for pin in pinned):
-                raise ValueError("design = 'duet' and runtime.pin exclude each other: each arm has a set of CPUs")
+                raise ValueError(
+                    "design = 'duet' and runtime.pin exclude each other: each arm has a set of CPUs"
+                )
 
     def _check_same_process(self) -> None:
         """On a process that runs already nothing but the load can change."""

@@ -222,7 +222,11 @@ def machine_during_load(notes: Notes, partner_cpu_s: float | None = 0.0) -> Mach
     # on a machine of its own it is none of what this one did
     apart = notes.placement is not None and notes.placement.generator_apart
     generator_cpu_s = 0.0 if apart else notes.generator.cpu_s if notes.generator else None
-    beside_s = None if None in (notes.backing_cpu_s, partner_cpu_s) else (notes.backing_cpu_s or 0.0) + (partner_cpu_s or 0.0)
+    beside_s = (
+        None
+        if None in (notes.backing_cpu_s, partner_cpu_s)
+        else (notes.backing_cpu_s or 0.0) + (partner_cpu_s or 0.0)
+    )
     return machine_window(
         notes.machine_before, notes.machine_after, service_cpu_s(notes), generator_cpu_s, beside_s
     )

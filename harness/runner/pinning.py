@@ -85,7 +85,9 @@ def place_on_two(
     return Placement(service=service, generator=None, shared=False, words=words, generator_apart=True)
 
 
-def place_two(available: tuple[int, ...], interval_s: float, cores: Cores = ()) -> tuple[Placement, Placement]:
+def place_two(
+    available: tuple[int, ...], interval_s: float, cores: Cores = ()
+) -> tuple[Placement, Placement]:
     """Return two placements of as many CPUs each, for two arms that exchange them: an arm's service and its generator
     share its CPUs. Whole physical cores, where there are two; one that is left over is nobody's.
 
@@ -102,7 +104,10 @@ def place_two(available: tuple[int, ...], interval_s: float, cores: Cores = ()) 
     if len(groups) == 1:  # one core: its threads are all there is to divide
         groups = [(cpu,) for cpu in cpus]
     half = len(groups) // 2
-    sides = [tuple(sorted(cpu for core in part for cpu in core)) for part in (groups[:half], groups[half : 2 * half])]
+    sides = [
+        tuple(sorted(cpu for core in part for cpu in core))
+        for part in (groups[:half], groups[half : 2 * half])
+    ]
     n = min(map(len, sides))  # a core whose other thread is not ours is as good as half of one
     first, second = sides[0][:n], sides[1][:n]
 

@@ -54,7 +54,7 @@ def session_s(assembly: Assembly, prepared: Prepared) -> float:
     times = Counter(_same_time(trial) for trial in prepared.plan.trials)
     alike = {_same_time(trial): trial for trial in prepared.plan.trials}
     total = sum(n * trial_s(assembly, prepared.study, alike[key]) for key, n in times.items())
-    once = {trial.configuration.key: trial.configuration for trial in prepared.plan.trials}
+    once = {one.configuration.key: one.configuration for one in prepared.plan.trials if one.duet is None}
     for load, mix in wanted_readings(once.values(), ()):
         short = load.model_copy(update={"profile": bounded(load.profile)})
         total += ECHO_OVERHEAD_S + load_s(assembly, short, prepared.study.requests[mix])

@@ -29,7 +29,9 @@ def refuse_duets_here(
             "the threads of a container are not ours to move", place=place, found=f"--launcher {launcher}",
             allowed="--launcher process",
         )  # fmt: skip
-    far = [one.name for one in (assembly.load_host, assembly.database_host) if one not in (None, assembly.host)]
+    far = [
+        one.name for one in (assembly.load_host, assembly.database_host) if one not in (None, assembly.host)
+    ]
     if not assembly.host.here or far:
         raise InputError(
             "CPUs are exchanged on this machine only", place=place, found=far[0] if far else assembly.host.name,

@@ -227,9 +227,7 @@ class _Session:
             self.total -= len(out)
         return out
 
-    def _together(
-        self, trials: Sequence[PlannedTrial], cases: tuple[Case, ...]
-    ) -> tuple[TrialRecord, ...]:
+    def _together(self, trials: Sequence[PlannedTrial], cases: tuple[Case, ...]) -> tuple[TrialRecord, ...]:
         """Take one fresh process through its trials, or two side by side; records are written when all has ended."""
         folders = [self.writer.begin(trial.trial_id) for trial in trials]
         steps = [

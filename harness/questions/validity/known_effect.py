@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.pairing import in_duet, with_own_reference
 from harness.evidence import Evidence
 from harness.model.base import Frozen
 from harness.model.digits import plain
@@ -48,6 +49,8 @@ def recovered(
 
     A process that burns the share h of its CPU time has 1/(1 - h) times the CPU time per request, and (1 - h) times
     the throughput where the CPU is the limit: where something else was, the comparison says so, and nothing is held.
+    In a duet the service has the share s of what its arm uses, and the generator the rest: throughput is then
+    1/(s/(1 - h) + 1 - s) times that of the reference, and s is measured in the trials of the reference.
 
     Args:
         declared: variant -> the share. trials: of one session, the reference among them.
@@ -60,8 +63,9 @@ def recovered(
         for one in compare(trials, metric, reference=reference):
             if one.variant not in declared:
                 continue
-            share = declared[one.variant]
-            truth = 1 - share if metric == "throughput_per_s" else 1 / (1 - share)
+            truth = _truth(
+                metric, declared[one.variant], with_own_reference(trials, one.variant, reference), reference
+            )
             low, high = one.ratio.low, one.ratio.high
             told = low is not None and high is not None and one.about_services
             found.append(
@@ -73,6 +77,18 @@ def recovered(
                 )
             )
     return tuple(found)
+
+
+def _truth(metric: str, handicap: float, arms: pd.DataFrame, reference: str) -> float:
+    """What a handicap makes of a metric, by definition; see :func:`recovered`."""
+    if metric != "throughput_per_s":
+        return 1 / (1 - handicap)
+    ours = arms[(arms["variant"] == reference) & ~arms["excluded"].astype(bool) & in_duet(arms)]
+    used = ours[["service_cores", "generator_cores"]].dropna() if len(ours) else ours
+    if used.empty:
+        return 1 - handicap
+    share = float((used["service_cores"] / (used["service_cores"] + used["generator_cores"])).mean())
+    return 1 / (share / (1 - handicap) + 1 - share)
 
 
 def known_results(found: Sequence[Recovered]) -> Tree:
