@@ -196,9 +196,8 @@ def _arm(seen: Seen) -> _Said | None:
         return None
     larger = service if ours >= load else generator
     others = f"; others took {fixed(taken, 2)} of them" if taken >= OTHERS_SHARE * limit else ""
-    return larger.name, (
-        f"of {plain(limit)} CPUs of its arm the service used {fixed(ours, 2)} and the generator {fixed(load, 2)}{others}"
-    )
+    used = f"the service used {fixed(ours, 2)} and the generator {fixed(load, 2)}"
+    return larger.name, f"of {fixed(limit, 0)} {'CPU' if limit == 1 else 'CPUs'} of its arm {used}{others}"
 
 
 def _generator_limit(seen: Seen) -> _Said | None:
