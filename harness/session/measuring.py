@@ -206,7 +206,8 @@ class _Session:
             records = self._together(process, cases)
             spent_s += time.monotonic() - began
             n_done += len(process)
-            self.left_s = sum(planned_s[n_done:]) * spent_s / sum(planned_s[:n_done])
+            so_far_s = sum(planned_s[:n_done])
+            self.left_s = sum(planned_s[n_done:]) * (spent_s / so_far_s if so_far_s else 1.0)
             if self.prepared.budget_s is not None:
                 self.left_s = min(
                     self.left_s, max(0.0, self.prepared.budget_s - (time.monotonic() - began_s))

@@ -117,7 +117,7 @@ def over_partner(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     theirs = [values.get(one) for one in _ids(trials, PARTNER)]
     told = trials.assign(**{metric: trials[metric] / pd.Series(theirs, index=trials.index, dtype="float64")})
     told.loc[told["is_reference"].astype(bool), metric] = 1.0
-    told = told[~told.duplicated(["session_id", "block", "variant"])]
+    told = told[~told.duplicated(["session_id", "block", "variant"])].dropna(subset=[metric])
     return pd.concat([trials[~duets], told[in_duet(told)]])
 
 
