@@ -73,3 +73,16 @@ def test_the_experiment_declares_what_its_service_is_told() -> None:
     plain, slowed = experiment.variants[experiment.reference], experiment.variants[name]
     assert {**plain.settings, SETTING: slowed.settings[SETTING]} == slowed.settings, "nothing else differs"
     assert plain.runtime == slowed.runtime and plain.implementation == slowed.implementation
+
+
+def test_in_a_duet_the_generators_share_of_an_arm_is_not_handicapped() -> None:
+    trials = session(0.0)
+    pairs = {"slow": "go", "go": "slow"}
+    ids = {
+        (row["block"], row["variant"]): row["trial_id"] for _, row in trials[~trials["duplicate"]].iterrows()
+    }
+    trials["duet_partner"] = [ids[row["block"], pairs[row["variant"]]] for _, row in trials.iterrows()]
+    trials = trials[~trials["duplicate"]].assign(service_cores=0.6, generator_cores=0.4)
+    throughput, cpu = recovered(trials, {"slow": SHARE}, reference="go")
+    assert throughput.truth == pytest.approx(1 / (0.6 / 0.95 + 0.4))
+    assert cpu.truth == pytest.approx(1 / 0.95)
