@@ -105,12 +105,13 @@ class DuetArm:
         return bool(self._swap(ready)) and ready
 
     def tell(self, cpu_s: float | None) -> None:
-        """Tell the partner what this arm used while both loads ran, and keep what the partner used.
+        """Tell the partner what this arm used while both loads ran, and keep what the partner used; exchanges end.
 
         Raises:
             TrialFailure: it has failed.
         """
         theirs = self._swap(cpu_s)
+        self.exchanger.stop()
         self.partner_cpu_s = theirs if isinstance(theirs, float) else None
 
     def refuse_alone(self) -> None:

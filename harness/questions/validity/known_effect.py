@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.detectable import power_curve
 from harness.analysis.stats.pairing import in_duet, with_own_reference
 from harness.evidence import Evidence
 from harness.model.base import Frozen
@@ -17,6 +19,8 @@ from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, as_is
 
 #: The setting of a variant that declares which share of its CPU time it burns.
 SETTING = "handicap"
+#: Blocks that the smallest ratio of a duet is told for.
+DUET_BLOCKS = 10
 _WORDS = {"throughput_per_s": "throughput", "cpu_s_per_request": "CPU time per request"}
 _KEYS = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 
@@ -91,8 +95,8 @@ def _truth(metric: str, handicap: float, arms: pd.DataFrame, reference: str) -> 
     return 1 / (share / (1 - handicap) + 1 - share)
 
 
-def known_results(found: Sequence[Recovered]) -> Tree:
-    """Return ``known.{throughput,cpu}.{ratio,truth,said}``, the ratio with its verdict, measured or not."""
+def known_results(found: Sequence[Recovered], name: str = "known") -> Tree:
+    """Return ``<name>.{throughput,cpu}.{effect,truth,said}``, the ratio with its verdict, measured or not."""
     by_metric = {one.comparison.metric: one for one in found}
     tree: dict[str, Tree] = {}
     for key, metric in _KEYS.items():
@@ -102,7 +106,25 @@ def known_results(found: Sequence[Recovered]) -> Tree:
             "truth": Absent() if one is None else as_is(one.truth, "ratio", "declared"),
             "said": NO_TEXT if one is None else said(one),
         }
-    return {"known": tree}
+    return {name: tree}
+
+
+def duet_results(evidence: Evidence | None, found: Sequence[Recovered]) -> Tree:
+    """Return ``duet`` as :func:`known_results` does, and of the reference beside itself
+    ``duet.equal.{throughput,cpu}.{ratio,finds}``: the ratio, and the smallest one that ten blocks would find."""
+    equal: dict[str, Tree] = {}
+    for key, metric in _KEYS.items():
+        curves = () if evidence is None else power_curve(
+            evidence.trials, metric, reference=evidence.reference, blocks=(DUET_BLOCKS,)
+        )  # fmt: skip
+        twice = next((one for one in curves if one.twice), None)
+        equal[key] = {
+            "ratio": Absent() if evidence is None or twice is None else aa_noise(evidence.trials, metric).ratio,
+            "finds": Absent() if twice is None else twice.smallest[0].ratio,
+        }
+    tree = known_results(found, "duet")["duet"]
+    assert isinstance(tree, Mapping)
+    return {"duet": {**tree, "equal": equal}}
 
 
 def known_rows(found: Sequence[Recovered]) -> list[Mapping[str, Cell] | None]:

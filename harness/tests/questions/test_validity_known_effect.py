@@ -10,7 +10,7 @@ import pytest
 from harness.definitions import load_study
 from harness.project import find_root
 from harness.publish.results import leaves, measured
-from harness.questions.validity.known_effect import SETTING, known_results, known_rows, recovered
+from harness.questions.validity.known_effect import SETTING, duet_results, known_results, known_rows, recovered
 
 SHARE = 0.05
 
@@ -86,3 +86,13 @@ def test_in_a_duet_the_generators_share_of_an_arm_is_not_handicapped() -> None:
     throughput, cpu = recovered(trials, {"slow": SHARE}, reference="go")
     assert throughput.truth == pytest.approx(1 / (0.6 / 0.95 + 0.4))
     assert cpu.truth == pytest.approx(1 / 0.95)
+
+
+def test_results_of_a_duet_have_the_same_keys_where_nothing_was_measured() -> None:
+    found = recovered(session(SHARE), {"slow": SHARE}, reference="go")
+    there, empty = known_results(found, "duet"), duet_results(None, ())
+    assert {path for path, _ in leaves(there)} < {path for path, _ in leaves(empty)}
+    assert {path[1:] for path, _ in leaves(empty)} - {path[1:] for path, _ in leaves(there)} == {
+        ("equal", key, leaf) for key in ("throughput", "cpu") for leaf in ("ratio", "finds")
+    }
+    assert not any(measured(leaf) for _, leaf in leaves(empty))
