@@ -57,6 +57,10 @@ def run_duet(first: Step, second: Step) -> tuple[TrialRecord, TrialRecord]:
     other.start()
     try:
         go(0)
+        other.join()
+    except BaseException as end:  # a signal may come while we wait, too
+        rendezvous.leave(0, type(end).__name__)
+        raise
     finally:
         other.join()
         exchanger.stop()

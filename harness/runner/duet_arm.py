@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from functools import cache
 
 from harness.agent.affinity import Exchanger
-from harness.agent.spawn import Spawned
+from harness.agent.spawn import Spawned, Spawner
 from harness.errors import TrialFailure
 from harness.hosts.base import Command, Completed
-from harness.hosts.local import LocalHost, LocalProcess, order_of
+from harness.hosts.local import STUB, LocalHost, LocalProcess, order_of
 from harness.runner.pinning import Placement
 
 #: How the reason of a trial begins whose partner failed: it says nothing about its own service.
@@ -133,12 +134,19 @@ class DuetArm:
         return TrialFailure("failed", failed_with(self.partner, self.rendezvous.why(1 - self.arm)))
 
 
+@cache
+def _spawner_of(_arm: int) -> Spawner:
+    """One for each arm, so that neither waits for the other's start; its thread lives as long as we do."""
+    return Spawner(STUB, host=LocalHost.name, make=LocalProcess)
+
+
 class ArmHost(LocalHost):
     """This machine as one arm has it: what is started goes where the arm is."""
 
     def __init__(self, arm: DuetArm) -> None:
         super().__init__()
         self._arm = arm
+        self._spawner = _spawner_of(arm.arm)
 
     def spawn(self, command: Command) -> LocalProcess:
         process = super().spawn(self._here(command))
