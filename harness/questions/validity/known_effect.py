@@ -119,7 +119,9 @@ def duet_results(evidence: Evidence | None, found: Sequence[Recovered]) -> Tree:
         )  # fmt: skip
         twice = next((one for one in curves if one.twice), None)
         equal[key] = {
-            "ratio": Absent() if evidence is None or twice is None else aa_noise(evidence.trials, metric).ratio,
+            "ratio": Absent()
+            if evidence is None or twice is None
+            else aa_noise(evidence.trials, metric).ratio,
             "finds": Absent() if twice is None else twice.smallest[0].ratio,
         }
     tree = known_results(found, "duet")["duet"]

@@ -10,7 +10,13 @@ import pytest
 from harness.definitions import load_study
 from harness.project import find_root
 from harness.publish.results import leaves, measured
-from harness.questions.validity.known_effect import SETTING, duet_results, known_results, known_rows, recovered
+from harness.questions.validity.known_effect import (
+    SETTING,
+    duet_results,
+    known_results,
+    known_rows,
+    recovered,
+)
 
 SHARE = 0.05
 

@@ -75,9 +75,13 @@ def test_of_duets_whole_pairs_are_wanted_each_for_its_own_variant(
     wanted = wanted_trials(tmp_path, folder, block)
     of_cell = [trial for trial in block if trial.configuration.levels == cell]
     names = sorted(trial.configuration.variant_name for trial in wanted)
-    assert names == sorted([wanted_here, *[experiment.reference] * 3]), "its pair, and the A/A pair of the cell"
+    assert names == sorted([wanted_here, *[experiment.reference] * 3]), (
+        "its pair, and the A/A pair of the cell"
+    )
     assert all(trial in of_cell for trial in wanted)
-    assert {trial.pair for trial in wanted} == {trial.trial_id for trial in wanted if trial.pair == trial.trial_id}
+    assert {trial.pair for trial in wanted} == {
+        trial.trial_id for trial in wanted if trial.pair == trial.trial_id
+    }
     monkeypatch.setattr("harness.session.undecided._undecided", lambda *_: {})
     assert wanted_trials(tmp_path, folder, block) == ()
 
