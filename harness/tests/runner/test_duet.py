@@ -19,6 +19,7 @@ from harness.model import Outcome, Phase, TrialRecord
 from harness.runner.duet_arm import PARTNER_FAILED
 from harness.session import Assembly, measure, prepare
 from harness.store import SessionFolder
+from harness.tests.support.available import needs
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import (
     LIMITS,
@@ -30,9 +31,7 @@ from harness.tests.support.sessions import (
     tiny_folder,
 )
 
-pytestmark = pytest.mark.skipif(
-    len(usable_cpus()) < 2, reason="not run: two CPUs are needed, and this machine gives one"
-)
+pytestmark = needs(None if len(usable_cpus()) > 1 else "two CPUs are needed, and this machine gives one")
 
 #: Another variant ends under load; a second one as the reference, but for its name.
 SAME = """
