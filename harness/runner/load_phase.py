@@ -89,6 +89,8 @@ def _offer(
     """
     backing_before_s, reader_before_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
     compare_clocks(context, notes)
+    if context.duet is not None:
+        context.duet.meet()  # both loads run over the same seconds
     notes.machine_before = context.host.machine()
     with contextlib.ExitStack() as last:
         with phase("measurement", notes), contextlib.ExitStack() as cleanup:
@@ -161,6 +163,8 @@ def _wait_for_load(
     deadline = time.monotonic() + limit_s
     while _some_run(engines):
         refuse_ended(notes.backing, "while under load")
+        if context.duet is not None:
+            context.duet.refuse_alone()
         if (service_exit := instance.exited()) is not None:
             raise crash(service_exit, "while under load", notes.service_folder, context.host)
         if coordinator is not None and coordinator.ended(0.0):
@@ -197,19 +201,32 @@ def _last_words(engine: LoadProcess) -> str:
     return "nothing"
 
 
-def machine_during_load(notes: Notes) -> MachineWindow | None:
-    """The machine during the measurement; the service's CPU time is that between its two boundaries."""
-    if notes.machine_before is None or notes.machine_after is None:
-        return None
+def service_cpu_s(notes: Notes) -> float | None:
+    """The service's CPU time between the two boundaries of the measurement."""
     used = {boundary.name: boundary.reading.cpu_s for boundary in notes.boundaries}
     before, after = used.get("before-load"), used.get("after-load")
-    service_cpu_s = None if before is None or after is None else after - before
+    return None if before is None or after is None else after - before
+
+
+def arm_cpu_s(notes: Notes) -> float | None:
+    """CPU time of service and generator together while the load ran; ``None``: not known."""
+    service, generator = service_cpu_s(notes), notes.generator.cpu_s if notes.generator else None
+    return None if service is None or generator is None else service + generator
+
+
+def machine_during_load(notes: Notes, partner_cpu_s: float | None = 0.0) -> MachineWindow | None:
+    """The machine during the measurement; the service's CPU time is that between its two boundaries.
+
+    ``partner_cpu_s``: of the other arm of a duet, which is no neighbour's noise.
+    """
+    if notes.machine_before is None or notes.machine_after is None:
+        return None
     # on a machine of its own it is none of what this one did
     apart = notes.placement is not None and notes.placement.generator_apart
     generator_cpu_s = 0.0 if apart else notes.generator.cpu_s if notes.generator else None
     return machine_window(
-        notes.machine_before, notes.machine_after,
-        *(service_cpu_s, generator_cpu_s, notes.backing_cpu_s, notes.log_reader_cpu_s or 0.0),
+        notes.machine_before, notes.machine_after, service_cpu_s(notes), generator_cpu_s,
+        *(notes.backing_cpu_s, notes.log_reader_cpu_s or 0.0, partner_cpu_s),
     )  # fmt: skip
 
 
@@ -220,4 +237,4 @@ def headroom_ratio(notes: Notes) -> float | None:
     return echo / notes.load.achieved_per_s
 
 
-__all__ = ["OWN_SAMPLES", "headroom_ratio", "machine_during_load", "measure"]
+__all__ = ["OWN_SAMPLES", "arm_cpu_s", "headroom_ratio", "machine_during_load", "measure"]
