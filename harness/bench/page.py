@@ -18,7 +18,7 @@ Each section comes from one run, and everything compared in it ran within that r
 A ratio is the harness over its peer, below 1 the harness needs less, unless the row says else.
 Most were made on a virtual machine with two cores that other work disturbs: read ratios, not seconds.
 *holds*: the median of the repetitions keeps the target, and the table has their range.
-*cannot say*: the median misses the target and a repetition meets it, other work used the machine, or an interval includes the target.
+*cannot say*: the median misses the target and a repetition meets it, others used the machine, or an interval has it.
 """
 
 
