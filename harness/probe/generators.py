@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from harness.agent.http_exchange import request_bytes
+from harness.agent.platforms import usable_cpus
 from harness.errors import InputError, RematchError, UnsupportedLoad
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
@@ -64,7 +65,7 @@ class Generators:
                 found = find_tool(tool.name, around)
                 if found.usable:
                     programs[tool.name] = found.path
-        self._cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._cpus = len(usable_cpus())
         installed = Installed(programs=programs, n_cpus=self._cpus)
         lean_first = sorted(
             (tool for tool in LOAD_TOOLS if tool.name in programs), key=lambda one: not one.saturates

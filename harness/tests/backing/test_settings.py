@@ -24,6 +24,7 @@ MD5 = 'backing = { authentication = "md5" }'
 UNUSED: dict[str, Any] = {
     "warm_up_users": True,
     "same_process": True,
+    "launcher": True,
     "factors": {"__all__": {"__all__": {"backing", "warm_up_mix", "warm_up_connections"}}},
     "variants": {
         "__all__": {
@@ -36,6 +37,10 @@ UNUSED: dict[str, Any] = {
                 "goexperiment",
                 "go",
                 "java",
+                "cpu_limit",
+                "cpu_request",
+                "replicas",
+                "access",
             }
         }
     },
