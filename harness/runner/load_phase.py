@@ -124,7 +124,7 @@ def _refuse_ended_badly(engine: LoadProcess) -> None:
         raise TrialFailure("failed", f"{engine.name} was killed by signal {code - _SIGNALLED}")
     if code and engine.number == 0:
         said = _last_words(engine)
-        raise TrialFailure("failed", f"{engine.name} ended with exit code {code}; it said: {said}")
+        raise TrialFailure("failed", f"{engine.name} ended with exit code {code}; output: {said}")
     if code and engine.of > 1:
         raise TrialFailure(
             "failed", f"{engine.name} ended with exit code {code}: its share of the load is missing"
