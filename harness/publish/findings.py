@@ -152,28 +152,43 @@ def _title(found: Sequence[Comparison], phrase: Phrase) -> str:
 def _takeaway(found: Sequence[Comparison], phrase: Phrase) -> str:
     groups = _grouped(found)
     if len(found) == 1 and phrase.one is not None:
-        kind = _kind(found[0])
-        word = {"more": phrase.more_short, "less": phrase.less_short}.get(kind)
-        if word is not None:
-            return f"{_capital(phrase.one.format(word))} ({_spread(found)})."
+        return _takeaway_of_one(found[0], phrase.one, phrase)
     clauses: list[str] = []
     for kind in sorted(("more", "less"), key=lambda one: -len(groups[one])):
         if mine := groups[kind]:
             long, short = (
                 (phrase.more, phrase.more_short) if kind == "more" else (phrase.less, phrase.less_short)
             )
-            clauses.append(_clause(len(mine), len(found), phrase.who, long, short, clauses) + f" ({_spread(mine)})")
+            clauses.append(
+                _clause(len(mine), len(found), phrase.who, long, short, clauses) + f" ({_spread(mine)})"
+            )
     if mine := groups["same"]:
         margin = max(one.margin or 0.0 for one in mine)
         words = f"{'is' if len(mine) == 1 else 'are'} equal within {whole_percent(margin)}"
         clauses.append(_clause(len(mine), len(found), phrase.who, words, words, clauses))
     if mine := groups["open"]:
         words = f"{'is' if len(mine) == 1 else 'are'} not shown to differ"
-        clauses.append(_clause(len(mine), len(found), phrase.who, words, words, clauses) + f" ({_spread(mine)})")
+        clauses.append(
+            _clause(len(mine), len(found), phrase.who, words, words, clauses) + f" ({_spread(mine)})"
+        )
     if mine := groups["refused"]:
         words = "cannot be judged, as something else bounded the trials or they were not warm"
         clauses.append(_clause(len(mine), len(found), phrase.who, words, words, clauses))
     return f"{_capital('; '.join(clauses))}."
+
+
+def _takeaway_of_one(found: Comparison, one: str, phrase: Phrase) -> str:
+    either = f"{phrase.more_short} or {phrase.less_short}"
+    words = {
+        "more": phrase.more_short,
+        "less": phrase.less_short,
+        "same": f"at most {whole_percent(found.margin or 0.0)} {either}",
+        "open": f"not shown to be {either}",
+        "refused": f"not shown to be {either}",
+    }
+    kind = _kind(found)
+    why = ": something else bounded the trials, or they were not warm" if kind == "refused" else ""
+    return f"{_capital(one.format(words[kind]))} ({_spread([found])}){why}."
 
 
 def _clause(n: int, of: int, who: str, long: str, short: str, before: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ _CAPTION = (
 
 
 def index_rows(contributions: Sequence[Contribution]) -> list[list[str]]:
-    """Return a row a notebook, by its name: notebook, first words of its keys, and how many of each kind it published."""
+    """Return a row a notebook, by its name: first words of its keys, and how many of each kind it published."""
     rows = []
     for one in sorted(contributions, key=lambda each: str(each["notebook"])):
         first = dict.fromkeys(key.split(".")[0] for kind in KINDS for key in sorted(one[kind]))
@@ -33,7 +33,7 @@ def index_table(contributions: Sequence[Contribution], *, notebook: str) -> tupl
     Args:
         contributions: what each notebook published. notebook: who publishes the table.
     """
-    header = ["notebook", "keys begin with", "values", "tables", "figures"]
+    header = ["notebook", "keys begin with", "values", "tables", "fig."]
     rows = index_rows(contributions)
     text = render_table(
         notebook=notebook,
@@ -42,9 +42,9 @@ def index_table(contributions: Sequence[Contribution], *, notebook: str) -> tupl
         rows=rows,
         caption=_CAPTION,
         notes=(),
-        wide=True,
+        wide=False,
         numeric=[False, False, True, True, True],
-        widths=[None, 0.55, None, None, None],
+        widths=[None, 0.4, None, None, None],
     )
     entry = {
         "caption": _CAPTION,

@@ -20,5 +20,6 @@ from harness.questions.claims.sessions import newest_evidence
 
 __all__ = [
     "COLUMNS", "FRONT_COLUMNS", "FRONT_WIDTHS", "TABLES", "WIDTHS", "JudgedClaim", "JudgedTest", "PublishedTables",
-    "as_table", "counts", "experiments", "front_rows", "judge_all", "judge_claims", "newest_evidence", "results", "table_rows",
+    "as_table", "counts", "experiments", "front_rows", "judge_all", "judge_claims", "newest_evidence", "results",
+    "table_rows",
 ]  # fmt: skip

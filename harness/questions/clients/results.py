@@ -16,6 +16,7 @@ from harness.evidence.load_parts import parts_table
 from harness.evidence.load_response import every
 from harness.evidence.parameters import StageParameters
 from harness.model import Estimate
+from harness.publish.bounds import bounded
 from harness.publish.case import Case, Cases
 from harness.publish.cells import Cell, gapped
 from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
@@ -102,7 +103,8 @@ def results(cases: Cases[ClientCase]) -> Tree:
 def parts_results(case: ClientCase) -> Tree:
     """Return what the parts of a load say: of each variant the last over the first, and in the last against the
     reference; under ``most`` what each used at most: connections to the database, and CPUs for a second; and
-    ``finding``: title, take-away and how sure, of mean latency in the last part over the first."""
+    ``finding``: title, take-away and how sure, of mean latency in the last part over the first; ``bounded``: what
+    bounded the trials."""
     parts = case.parts
     names = [] if parts is None else sorted(set(parts[PART]), key=int)
     first, last = (names[0], names[-1]) if names else ("1", "1")
@@ -110,6 +112,7 @@ def parts_results(case: ClientCase) -> Tree:
     effects = level_effects(parts, case.variants, factor=PART, base=first, other=last, metrics=_PART)
     return {
         FINDING: finding(comparisons_in(effects["mean"]), _PHRASE),
+        "bounded": bounded(case.trials),
         "last_over_first": effects,
         "last": {word: _against_reference(case, at_last, metric) for word, metric in _PART.items()},
         "most": {word: _most(case, column) for word, column in _MOST.items()},

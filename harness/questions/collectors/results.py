@@ -31,9 +31,9 @@ _PHRASE = Phrase(
     who="Java services",
     more="need more memory than Go to come near their best throughput",
     less="need less memory than Go to come near their best throughput",
-    more_short="more",
-    less_short="less",
-    one="to come near its best throughput, Java needs {} memory than Go",
+    more_short="larger",
+    less_short="smaller",
+    one="the memory that Java needs to come near its best throughput is {} than Go's",
 )
 
 

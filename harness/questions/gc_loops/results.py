@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.evidence import Evidence
+from harness.publish.bounds import bounded
 from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
 from harness.publish.results import NO_COMPARISON, Tree, for_each
 
@@ -20,8 +21,10 @@ _PHRASE = Phrase(
 
 
 def results(evidence: Evidence | None, variants: Mapping[str, str]) -> Tree:
-    """Return ``{p99,mean}.<variant>``, open over closed block by block, for every variant of the definition, and ``finding``:
-    title, take-away and how sure, of the ninety-ninth percentile."""
+    """Return ``{p99,mean}.<variant>``, open over closed block by block, for every variant of the definition.
+
+    ``finding``: title, take-away and how sure, of the ninety-ninth percentile; ``bounded``: what bounded the trials.
+    """
 
     def over_closed(metric: str) -> Tree:
         measured = {} if evidence is None else {
@@ -30,4 +33,9 @@ def results(evidence: Evidence | None, variants: Mapping[str, str]) -> Tree:
         return for_each(variants, measured, NO_COMPARISON)
 
     found = {word: over_closed(metric) for word, metric in _METRICS.items()}
-    return {"name": variants, FINDING: finding(comparisons_in(found["p99"]), _PHRASE), **found}
+    return {
+        "name": variants,
+        FINDING: finding(comparisons_in(found["p99"]), _PHRASE),
+        "bounded": bounded(None if evidence is None else evidence.trials),
+        **found,
+    }

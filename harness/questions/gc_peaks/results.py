@@ -9,6 +9,7 @@ from harness.analysis.attribution.memory_labels import memory_fit
 from harness.analysis.attribution.rows import AttributionRow
 from harness.evidence import Evidence
 from harness.model.formatting import NOT_MEASURED
+from harness.publish.bounds import bounded
 from harness.publish.cells import Cell
 from harness.publish.findings import FINDING, at_most
 from harness.publish.memory_words import asked_words, least_words
@@ -55,7 +56,8 @@ def results(
     ``refused``: variants whose pauses could not be aligned with the requests. ``equal.{memory,p99}.<variant>``: a
     Go variant over the Java variant whose memory it was given; ``equal.memory_verdict.<variant>``: whether memory
     was equal. ``finding``: title, take-away and how sure, of the share of the percentile that pauses explain; of a
-    variant whose pauses could not be aligned, the most that they can have taken.
+    variant whose pauses could not be aligned, the most that they can have taken. ``bounded``: what bounded the
+    trials.
 
     Args:
         rows: of one quantile and one combination of levels.
@@ -69,6 +71,7 @@ def results(
     defined = [_part(name) for name in defined]
     return {
         "name": variants,
+        "bounded": bounded(None if evidence is None else evidence.trials),
         FINDING: at_most(
             {row.label: row.share if row.share.value is not None else row.most_share for row in rows},
             what="pauses explain",

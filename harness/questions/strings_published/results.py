@@ -75,7 +75,7 @@ def results(found: AsPublished | None, variants: Mapping[str, str], *, reference
     return {
         "name": compared,
         FINDING: finding(
-            comparisons_in(log["saturation"]["throughput"]),
+            comparisons_in(log["saturation"]["throughput"], set(compared) - set(OTHER_LOCKS.values())),
             _PHRASE,
             also=(half.text if isinstance(half, Words) else "",),
         ),

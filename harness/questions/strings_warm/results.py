@@ -10,12 +10,13 @@ from harness.analysis.stats.detectable import PowerCurve, power_curve
 from harness.analysis.stats.pairing import inputs_of
 from harness.analysis.stats.rank_intervals import rank_intervals
 from harness.evidence.warm import Warm
+from harness.publish.bounds import kept
 from harness.publish.comparisons import comparison_notes
 from harness.publish.detectable import detectable_tree
 from harness.publish.findings import FINDING, NO_FINDING, Phrase, comparisons_in, finding
 from harness.publish.results import NO_TEXT, Tree, Words, for_each
 from harness.publish.session_agreement import agreement_text
-from harness.publish.warm_results import compared, kept, warm_tree
+from harness.publish.warm_results import compared, warm_tree
 from harness.publish.warm_words import where
 from harness.questions.strings_warm.short_answer import price, short_answer
 
@@ -26,8 +27,8 @@ def results(
     """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``.
 
     Beside it ``tuned.{throughput,cpu}``, comparisons of tuned programs, ``rank.<variant>`` in throughput, and the
-    sentences ``short``, ``price`` (memory and cold starts) and ``agreement``, with other sessions; ``detectable``: the smallest ratios that so many blocks
-    tell from 1; ``finding``: title, take-away and how sure, of throughput.
+    sentences ``short``, ``price`` (memory and cold starts) and ``agreement``, with other sessions; ``detectable``: the
+    smallest ratios that so many blocks tell from 1; ``finding``: title, take-away and how sure, of throughput.
     """
     others = [name for name in variants if name != reference]
     tree = warm_tree(warm, variants, reference=reference)
