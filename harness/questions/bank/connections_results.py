@@ -43,7 +43,7 @@ _PHRASE = Phrase(
     less="take less time to serve all passes with a pool than with a connection for every statement",
     more_short="longer",
     less_short="less time",
-    one="the bank that can be compared takes {} to serve all passes with a pool than with a connection for every statement",
+    one="the bank that can be compared takes {} to serve all passes with a pool than with a connection a statement",
 )
 _CHECKED = {"scram-sha-256": "SCRAM", "md5": "MD5"}
 _SAID = {

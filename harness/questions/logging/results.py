@@ -12,6 +12,7 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import inputs_of
 from harness.model import BOUND_WORDS, BoundBy
 from harness.model.digits import percent, plain
+from harness.publish.bounds import bounded
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
 from harness.publish.load_sentence import load_sentence
@@ -43,8 +44,8 @@ def results(logged: Logged | None, variants: Mapping[str, str]) -> Tree:
     """Return what is said of every variant of the definition in every sink, measured or not.
 
     ``cpu.{mean,cost}.<sink>.<variant>`` and ``throughput.{mean,cost}.<sink>.<variant>``: ``cost`` is the ratio to the
-    same program without a log; ``lost.<sink>.<variant>`` and ``bound.<sink>.<variant>`` in words; ``sinks``, ``load``
-    and ``unavailable``; ``finding``: title, take-away and how sure, of CPU time per request in a pipe.
+    same program without a log; ``lost.<sink>.<variant>`` and ``bound.<sink>.<variant>`` in words; ``sinks``,
+    ``bounded``, ``load`` and ``unavailable``; ``finding``: title, take-away and how sure, of CPU time per request in a pipe.
     """
     cpu = _metric(logged, variants, CPU)
     return {
@@ -61,6 +62,7 @@ def results(logged: Logged | None, variants: Mapping[str, str]) -> Tree:
             for sink in SINKS
         },
         "bound": {sink: _bound(logged, variants, sink) for sink in SINKS},
+        "bounded": bounded(None if logged is None else logged.trials),
         **_sentences(logged, variants),
     }
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import inputs_of, unit_of
-from harness.publish.bounds import bound_in_words
+from harness.publish.bounds import bound_in_words, bounded
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
 from harness.publish.load_sentence import load_sentence
@@ -56,7 +56,7 @@ def results(found: AsPublished | None, variants: Mapping[str, str], *, reference
     the reference; ``log.{saturation,plan}.{throughput,cpu,latency,p99}.<variant>``, with a line over without;
     ``lock.{none,jdk}.{throughput,cpu,p99}.{off,on}``, Helidon with another lock over Helidon as published;
     ``bound.{saturation,plan}.{off,on}.<variant>`` and ``waits.{off,on}`` in words; and the sentences ``answer``,
-    ``answer_half``, ``answer_lock``, ``answer_waits``, ``load``, ``place`` and ``unavailable``; ``finding``: title,
+    ``answer_half``, ``answer_lock``, ``answer_waits``, ``bounded``, ``load``, ``place`` and ``unavailable``; ``finding``: title,
     take-away and how sure, of what a line leaves of the throughput.
     """
     compared = {name: label for name, label in variants.items() if name != RECORDED}
@@ -104,6 +104,7 @@ def results(found: AsPublished | None, variants: Mapping[str, str], *, reference
             branch: {logging: _bound(found, compared, load, logging) for logging in _LOGGING}
             for branch, load in _LOADS.items()
         },
+        "bounded": bounded(None if found is None else found.at(SATURATION)),
         "waits": {logging: _waits(found, logging) for logging in _LOGGING},
         **said,
     }

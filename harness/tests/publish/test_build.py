@@ -99,6 +99,14 @@ def test_what_was_not_measured_is_said_in_one_place() -> None:
             assert re.search(r"^\\listunmeasured\{[^}]+\}$", one, re.MULTILINE), name
 
 
+def test_no_heading_of_the_paper_stands_over_what_may_be_missing() -> None:
+    for path in SOURCES:
+        for heading, below in re.findall(
+            r"(\\subsection\{[^}]*\})\n(?:\\label\{[^}]*\}\n)?([^\n]*)", path.read_text("utf-8")
+        ):
+            assert not below.startswith((r"\ifpublished", r"\ifmeasured")), f"{path.stem}: {heading}"
+
+
 def test_verdicts_are_never_typed() -> None:
     general = {
         "main",

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from harness.publish.key_index import KEY, index_rows, index_table
 from harness.publish.contribution import Contribution
+from harness.publish.key_index import KEY, index_rows, index_table
 
 PUBLISHED: list[Contribution] = [
     {"notebook": "31-b", "values": {"startup.first.go": {}, "memory.after.go": {}}, "tables": {}, "figures": {}},
