@@ -45,7 +45,8 @@ def results(logged: Logged | None, variants: Mapping[str, str]) -> Tree:
 
     ``cpu.{mean,cost}.<sink>.<variant>`` and ``throughput.{mean,cost}.<sink>.<variant>``: ``cost`` is the ratio to the
     same program without a log; ``lost.<sink>.<variant>`` and ``bound.<sink>.<variant>`` in words; ``sinks``,
-    ``bounded``, ``load`` and ``unavailable``; ``finding``: title, take-away and how sure, of CPU time per request in a pipe.
+    ``bounded``, ``load`` and ``unavailable``; ``finding``: title, take-away and how sure, of CPU time per request in a
+    pipe.
     """
     cpu = _metric(logged, variants, CPU)
     return {

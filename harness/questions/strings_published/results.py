@@ -56,8 +56,8 @@ def results(found: AsPublished | None, variants: Mapping[str, str], *, reference
     the reference; ``log.{saturation,plan}.{throughput,cpu,latency,p99}.<variant>``, with a line over without;
     ``lock.{none,jdk}.{throughput,cpu,p99}.{off,on}``, Helidon with another lock over Helidon as published;
     ``bound.{saturation,plan}.{off,on}.<variant>`` and ``waits.{off,on}`` in words; and the sentences ``answer``,
-    ``answer_half``, ``answer_lock``, ``answer_waits``, ``bounded``, ``load``, ``place`` and ``unavailable``; ``finding``: title,
-    take-away and how sure, of what a line leaves of the throughput.
+    ``answer_half``, ``answer_lock``, ``answer_waits``, ``bounded``, ``load``, ``place`` and ``unavailable``;
+    ``finding``: title, take-away and how sure, of what a line leaves of the throughput.
     """
     compared = {name: label for name, label in variants.items() if name != RECORDED}
     others = [name for name in compared if name != reference]
