@@ -13,7 +13,10 @@ from pathlib import Path
 from harness.errors import InputError, MissingTool, RematchError
 from harness.publish.agreement import contradictions
 from harness.publish.contribution import Contribution
-from harness.publish.generated import GENERATED, text_entry, update
+from harness.publish.generated import GENERATED, contributions, text_entry, update
+from harness.publish.key_index import FILE as INDEX_FILE
+from harness.publish.key_index import KEY as INDEX_KEY
+from harness.publish.key_index import index_table
 from harness.repository import commit_of, has_changes
 
 PAPER = Path("paper")
@@ -54,7 +57,17 @@ def build_paper(root: Path) -> Path:
         raise InputError(
             "no notebook has published anything; run papermill notebooks/run_all.ipynb", file=root / GENERATED
         )
-    update(root / GENERATED, BUILD, [("values", SOURCE_KEY, _source(root))])
+    text, entry = index_table(
+        [one for one in contributions(root / GENERATED) if one["notebook"] != BUILD], notebook=BUILD
+    )
+    update(
+        root / GENERATED,
+        BUILD,
+        [("values", SOURCE_KEY, _source(root)), ("tables", INDEX_KEY, dict(entry))],
+    )
+    table = root / GENERATED / INDEX_FILE
+    table.parent.mkdir(exist_ok=True)
+    table.write_text(text, "utf-8")
     for program in ("latexmk", "pdflatex", "bibtex"):
         if shutil.which(program) is None:
             raise MissingTool(program, why="to build the paper", how_to_get=_how_to_get())

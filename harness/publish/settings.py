@@ -35,6 +35,7 @@ def settings_tables(publisher: Publisher, opened: Sequence[Evidence]) -> tuple[P
         "are not read from.",
         wide=True,
         right=("blocks",),
+        widths={"generator": 0.12, "load": 0.36, "warm_up": 0.17},
     )  # fmt: skip
     runtimes = publisher.table(
         RUNTIMES,

@@ -71,6 +71,7 @@ def sources_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published
         "Registered: whether plan, margins and rule of stopping were fixed with a hash before the first trial, and "
         "what has changed since.",
         wide=True,
+        widths={"title": 0.28, "registered": 0.16},
     )  # fmt: skip
 
 

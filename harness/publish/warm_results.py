@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
 
 import pandas as pd
 
@@ -12,8 +11,8 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import inputs_of
 from harness.evidence import Evidence
 from harness.evidence.warm import COMPILE_SHARE, RATE, ColdStart, Warm
-from harness.model import BOUND_WORDS, BoundBy, Estimate
-from harness.publish.bounds import bound_in_words
+from harness.model import Estimate
+from harness.publish.bounds import bound_in_words, bounded_sentence, kept
 from harness.publish.comparisons import noise_results
 from harness.publish.load_sentence import load_sentence
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each, means
@@ -183,25 +182,6 @@ def words_of_each(
         return for_each(variants, {}, NO_TEXT)
     found = {str(name): Words(say(mine), inputs_of(mine)) for name, mine in kept(trials).groupby("variant")}
     return for_each(variants, found, NO_TEXT)
-
-
-def kept(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials that were not excluded, without the duplicates of the reference."""
-    return trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
-
-
-def bounded_sentence(trials: pd.DataFrame) -> str:
-    """What bounded all trials at saturation, in one sentence."""
-    mine = kept(trials)
-    if mine.empty:
-        return ""
-    told = mine["bound_by"].fillna("unknown").astype(str)
-    n_service = int((told == "service").sum())
-    said = f"The service was the limit in {n_service} of {len(mine)} trials"
-    rest = [
-        f"{BOUND_WORDS[cast(BoundBy, by)]} in {n}" for by, n in told[told != "service"].value_counts().items()
-    ]
-    return f"{said}{', ' if rest else ''}{', '.join(rest)}."
 
 
 def unavailable_sentence(evidence: Evidence, variants: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ from harness.model.formatting import show
 from harness.publish.bounds import bounds
 from harness.publish.case import Case
 from harness.publish.cells import Cell
+from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
 from harness.publish.leaves import each, mean_of, means
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, level_effects
 from harness.questions.bank.connections import (
@@ -36,6 +37,14 @@ _SURVIVORS = {"p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
 #: word in the key -> a variant, and the one that it is an alternative to
 _ALTERNATIVES = {"pgx": ("go-pgx", GO), "virtual": ("java-spring-virtual", JAVA)}
 _ALTERNATIVE = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
+_PHRASE = Phrase(
+    who="banks",
+    more="take longer to serve all passes with a pool than with a connection for every statement",
+    less="take less time to serve all passes with a pool than with a connection for every statement",
+    more_short="longer",
+    less_short="less time",
+    one="the bank that can be compared takes {} to serve all passes with a pool than with a connection a statement",
+)
 _CHECKED = {"scram-sha-256": "SCRAM", "md5": "MD5"}
 _SAID = {
     Verdict.DIFFERENT: "a difference",
@@ -153,6 +162,7 @@ def _pooled(trials: pd.DataFrame | None, level: str, variants: Mapping[str, str]
     }
     return {
         **compared,
+        FINDING: finding(comparisons_in(compared["serve"]), _PHRASE),
         "serve": {**compared["serve"], "words": words},
         # the claim is of the article's two programs
         **claim_results(pooled_claim({name: found[name] for name in (GO, JAVA) if name in found}, variants)),

@@ -14,6 +14,7 @@ from harness.model import TrialRecord
 from harness.publish.bounds import bound_in_words, bounds
 from harness.publish.case import Case, Cases
 from harness.publish.cells import Cell, gapped
+from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.leaves import mean_of, means, ratios
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, for_each, level_effects
 from harness.questions.bank.analysis import knees, saturations
@@ -34,6 +35,14 @@ _RATIOS = {
     "mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request", "memory": "rss_after_bytes",
 }  # fmt: skip
 _TABLE = {"serve": "serve_s", "mean": "latency_mean_s", "cpu": "cpu_s_per_request"}
+_PHRASE = Phrase(
+    who="Java banks",
+    more="have a higher mean latency than the Go bank",
+    less="have a lower mean latency than the Go bank",
+    more_short="higher",
+    less_short="lower",
+    one="with a pool, the Java bank's mean latency is {} than the Go bank's",
+)
 #: The columns of the load response that tables have means of.
 _COLUMNS = (
     "offered_per_s", "sustained_per_s", "serve_s", "right_share", "latency_mean_s", "latency_p99_s",
@@ -115,7 +124,8 @@ def pooled_levels(case: Case) -> dict[str, str]:
 
 def rematch_results(case: Case) -> Tree:
     """Return the banks with a pool of twenty against the reference, the cell that the text speaks of, and whether
-    Java is alike in it; and under ``repaired`` the rematch's own programs against each other."""
+    Java is alike in it; under ``repaired`` the rematch's own programs against each other; and ``finding``: title,
+    take-away and how sure, of the Java bank's mean latency."""
     levels = pooled_levels(case)
     main = case.last_cell(**levels)
     found = {word: case.ratios(metric, **levels) for word, metric in _RATIOS.items()}
@@ -126,6 +136,7 @@ def rematch_results(case: Case) -> Tree:
     there = None if case.evidence is None else case.cell(**main)
     return {
         "name": case.variants,
+        FINDING: finding([of_java["mean"]], _PHRASE),
         "warm_up": case.warm_up,
         "main_cell": ", ".join(f"{factor} {level}" for factor, level in main.items()) or NO_TEXT,
         **{word: ratios(compared, case.others, main) for word, compared in found.items()},

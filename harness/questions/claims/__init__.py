@@ -5,10 +5,13 @@ from harness.questions.claims.evaluation import JudgedClaim, JudgedTest, counts,
 from harness.questions.claims.published import PublishedTables
 from harness.questions.claims.results import (
     COLUMNS,
+    FRONT_COLUMNS,
+    FRONT_WIDTHS,
     TABLES,
     WIDTHS,
     as_table,
     experiments,
+    front_rows,
     judge_all,
     results,
     table_rows,
@@ -16,6 +19,7 @@ from harness.questions.claims.results import (
 from harness.questions.claims.sessions import newest_evidence
 
 __all__ = [
-    "COLUMNS", "TABLES", "WIDTHS", "JudgedClaim", "JudgedTest", "PublishedTables", "as_table", "counts", "experiments",
-    "judge_all", "judge_claims", "newest_evidence", "results", "table_rows",
+    "COLUMNS", "FRONT_COLUMNS", "FRONT_WIDTHS", "TABLES", "WIDTHS", "JudgedClaim", "JudgedTest", "PublishedTables",
+    "as_table", "counts", "experiments", "front_rows", "judge_all", "judge_claims", "newest_evidence", "results",
+    "table_rows",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from harness.model.claim import ClaimVerdict
 from harness.model.formatting import DASH, show
 from harness.project import find_root
 from harness.publish.cells import Cell
+from harness.publish.findings import FINDING, NO_FINDING
 from harness.publish.results import Absent, Leaf, Tree, Words, as_is
 from harness.questions.claims.evaluation import JudgedClaim, JudgedTest, counts, judge_claims
 from harness.questions.claims.published import PublishedTables
@@ -34,6 +35,32 @@ TABLES = {
     "clients": ("tivrfoa2024",),
     "runtimes": ("openjdk444", "openjdk483", "openjdk519", "go125"),
 }
+#: Claims of the table near the front of the paper, in its order; those that could not be judged have no row.
+FRONT = (
+    "N9",
+    "N13",
+    "N1",
+    "N3",
+    "N5",
+    "N6",
+    "N10",
+    "N11",
+    "N23",
+    "R4",
+    "R1",
+    "B4",
+    "T1",
+    "T2",
+    "T4",
+    "T5",
+    "V4",
+)
+FRONT_ROWS = 12
+FRONT_COLUMNS = {
+    "claim": "claim", "statement": "what is claimed", "number": "number that decides", "printed": "published",
+    "here": "here (95 %)", "verdict": "verdict",
+}  # fmt: skip
+FRONT_WIDTHS = {"statement": 0.27, "number": 0.23, "printed": 0.07, "here": 0.17, "verdict": 0.12}
 #: Columns of those tables, and the widths of the ones that are set in lines.
 COLUMNS = {
     "claim": "claim", "statement": "what is claimed", "number": "number", "claimed": "claimed", "printed": "printed",
@@ -68,7 +95,8 @@ def results(judged: Sequence[JudgedClaim]) -> Tree:
 
     ``count.<verdict>`` and ``count.all``; for each claim ``here.<claim>``, the number that decided its verdict here,
     ``verdict.<claim>`` and ``line.<claim>``, its statement, what it needs, what was printed and measured, and the
-    verdict; ``contradicted`` and ``untestable``, those that are so; and which of the ``TABLES`` have rows.
+    verdict; ``contradicted`` and ``untestable``, those that are so; which of the ``TABLES`` have rows, and ``front``;
+    and ``finding``: title, take-away and how sure.
     """
     counted: dict[str, Leaf] = {
         verdict.value: as_is(float(n), "1", f"claims {VERDICT_WORDS[verdict]}")
@@ -76,7 +104,10 @@ def results(judged: Sequence[JudgedClaim]) -> Tree:
     }
     missing = untestable(judged)
     counted["all"] = as_is(float(len(judged)), "1", "claims")
+    front = {"front": {"measured": "measured"}} if front_rows(judged) else {}
     return {
+        **front,
+        FINDING: _finding(judged),
         "count": counted,
         "here": {one.name: _here(one) for one in judged},
         "contradicted": ", ".join(one.name for one in judged if one.verdict is ClaimVerdict.CONTRADICTED)
@@ -94,11 +125,21 @@ def table_rows(judged: Sequence[JudgedClaim], table: str) -> list[Mapping[str, C
     Claims that cannot be tested here have none (``untestable`` lists them), nor has a table of which nothing was
     measured.
     """
-    rows: list[Mapping[str, Cell] | None] = []
     mine = [one for one in judged if one.claim.source in TABLES[table]]
     if not any(one.sessions for one in mine):
         return []
-    for one in mine:
+    return _rows(mine)
+
+
+def front_rows(judged: Sequence[JudgedClaim]) -> list[Mapping[str, Cell] | None]:
+    """Return the rows of the table near the front: ``FRONT``, those of which something was measured here."""
+    found = {one.name: one for one in judged if one.sessions}
+    return _rows([found[name] for name in FRONT if name in found][:FRONT_ROWS])
+
+
+def _rows(judged: Sequence[JudgedClaim]) -> list[Mapping[str, Cell] | None]:
+    rows: list[Mapping[str, Cell] | None] = []
+    for one in judged:
         if one.verdict is ClaimVerdict.NOT_TESTABLE:
             continue
         shown = one.shown
@@ -125,6 +166,43 @@ def untestable(judged: Sequence[JudgedClaim]) -> str:
         if one.verdict is ClaimVerdict.NOT_TESTABLE:
             told.setdefault(one.shown.judgement.why, []).append(one.name)
     return "; ".join(f"{', '.join(names)} ({why})" for why, names in told.items())
+
+
+def _finding(judged: Sequence[JudgedClaim]) -> Tree:
+    """How many claims are judged here, and with which verdicts."""
+    found = counts(judged)
+    n_tested = len(judged) - found[ClaimVerdict.NOT_TESTABLE]
+    if not any(one.sessions for one in judged):
+        return NO_FINDING
+    inputs = tuple(
+        dict.fromkeys(
+            trial
+            for one in judged
+            for test in one.tests
+            if test.measured is not None
+            for trial in test.measured.estimate.inputs
+        )
+    )
+    told = ", ".join(
+        f"{found[verdict]} {VERDICT_WORDS[verdict]}"
+        for verdict in ClaimVerdict
+        if verdict is not ClaimVerdict.NOT_TESTABLE
+    )
+    return {
+        "title": Words(
+            f"{found[ClaimVerdict.REPRODUCED]} of {n_tested} published claims that could be judged are reproduced",
+            inputs,
+        ),
+        "takeaway": Words(
+            f"Of {len(judged)} published claims {n_tested} could be judged: {told}.",
+            inputs,
+        ),
+        "sure": Words(
+            "A claim counts as reproduced only where each of its numbers holds with its whole interval, in trials that "
+            "speak of the services.",
+            inputs,
+        ),
+    }
 
 
 def _here(one: JudgedClaim) -> Leaf:

@@ -16,8 +16,10 @@ from harness.evidence.load_parts import parts_table
 from harness.evidence.load_response import every
 from harness.evidence.parameters import StageParameters
 from harness.model import Estimate
+from harness.publish.bounds import bounded
 from harness.publish.case import Case, Cases
 from harness.publish.cells import Cell, gapped
+from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
 from harness.publish.leaves import each, mean_of, means, ratios
 from harness.publish.results import Absent, Tree, level_effects
 from harness.questions.clients.usage import PERCENTILES, SECOND_HALF, use_table
@@ -36,6 +38,13 @@ _BRANCH = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 _FACE = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
 _CALLS = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
 _MOST = {"connections": "most_connections", "cores": "most_cores"}
+_PHRASE = Phrase(
+    who="client services",
+    more="answer later in the last part of a load than in the first",
+    less="answer sooner in the last part of a load than in the first",
+    more_short="later",
+    less_short="sooner",
+)
 #: Columns that tables have means of: of what each service used, and by face.
 _USE = ("most_connections", "most_active", "most_cores", "rss_max_bytes")
 _FACES = ("latency_mean_s", "latency_p99_s", "cpu_s_per_request", "rss_max_bytes", "upstream_opened")
@@ -93,15 +102,18 @@ def results(cases: Cases[ClientCase]) -> Tree:
 
 def parts_results(case: ClientCase) -> Tree:
     """Return what the parts of a load say: of each variant the last over the first, and in the last against the
-    reference; and under ``most`` what each used at most: connections to the database, and CPUs for a second."""
+    reference; under ``most`` what each used at most: connections to the database, and CPUs for a second; and
+    ``finding``: title, take-away and how sure, of mean latency in the last part over the first; ``bounded``: what
+    bounded the trials."""
     parts = case.parts
     names = [] if parts is None else sorted(set(parts[PART]), key=int)
     first, last = (names[0], names[-1]) if names else ("1", "1")
     at_last = None if parts is None else parts[parts[PART] == last]
+    effects = level_effects(parts, case.variants, factor=PART, base=first, other=last, metrics=_PART)
     return {
-        "last_over_first": level_effects(
-            parts, case.variants, factor=PART, base=first, other=last, metrics=_PART
-        ),
+        FINDING: finding(comparisons_in(effects["mean"]), _PHRASE),
+        "bounded": bounded(case.trials),
+        "last_over_first": effects,
         "last": {word: _against_reference(case, at_last, metric) for word, metric in _PART.items()},
         "most": {word: _most(case, column) for word, column in _MOST.items()},
     }

@@ -11,6 +11,7 @@ from harness.evidence.warm import Warm
 from harness.model import LeastHeap
 from harness.model.digits import whole_percent
 from harness.publish.comparisons import comparison_notes
+from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.memory_words import asked_words, least_words
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each
 from harness.publish.warm_results import warm_tree
@@ -26,6 +27,14 @@ from harness.questions.collectors.analysis import (
 
 MEMORY = Quantity(verb="held", more="more", less="less", what="memory", subject="memory")
 _LANGUAGES = ("go", "java")
+_PHRASE = Phrase(
+    who="Java services",
+    more="need more memory than Go to come near their best throughput",
+    less="need less memory than Go to come near their best throughput",
+    more_short="larger",
+    less_short="smaller",
+    one="the memory that Java needs to come near its best throughput is {} than Go's",
+)
 
 
 def results(warm: Warm | None, variants: Mapping[str, str], *, reference: str) -> Tree:
@@ -34,7 +43,8 @@ def results(warm: Warm | None, variants: Mapping[str, str], *, reference: str) -
     ``p99``, at saturation; ``setting.<variant>``: what bounded its memory; ``least`` and ``least_load``: least heaps
     and limits, and how they were searched; ``enough.{with,memory,share}.{go,java}``: the variant with the least memory
     that holds 95 % of the best throughput of its language, and ``enough.java``, Java's memory over Go's; and the
-    sentences ``answer_memory`` and ``answer_former``, on the collector that Go had before.
+    sentences ``answer_memory`` and ``answer_former``, on the collector that Go had before; ``finding``: title,
+    take-away and how sure, of the memory that is enough.
     """
     fit = None if warm is None else memory_fit(warm.evidence.header)
     found = {language: enough(warm, language) for language in _LANGUAGES}
@@ -43,6 +53,7 @@ def results(warm: Warm | None, variants: Mapping[str, str], *, reference: str) -
     searched = fit is not None and bool(fit.least)
     return {
         **warm_tree(warm, variants, reference=reference, also={"p99": "latency_p99_s"}),
+        FINDING: finding([ratio], _PHRASE),
         "setting": for_each(variants, settings, NO_TEXT),
         "least": least_words(fit, lambda one: _family(warm, one)) if warm and fit and searched else NO_TEXT,
         "least_load": asked_words(fit) if fit and searched else NO_TEXT,

@@ -16,6 +16,7 @@ from harness.model import BuildRecord, Estimate, Experiment, Variant
 from harness.model.formatting import NOT_MEASURED
 from harness.project import find_root
 from harness.publish.cells import Cell, gapped
+from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, for_each, nothing
 
 EXPERIMENT = "forms"
@@ -27,6 +28,13 @@ _PARTS = {
     "artifact": ("artifact_bytes", "B"),
     "runtime": ("runtime_bytes", "B"),
 }
+_PHRASE = Phrase(
+    who="forms of Java programs",
+    more="start later than the same program on a whole JDK",
+    less="start sooner than the same program on a whole JDK",
+    more_short="later",
+    less_short="sooner",
+)
 #: parts that a form is compared in
 _COMPARED = ("first", "memory_idle")
 #: column of the table of builds -> unit
@@ -39,7 +47,8 @@ def results(evidence: Evidence | None, experiment: str = EXPERIMENT) -> Tree:
 
     ``<part>.<variant>``: means; ``cache.<variant>``: size of an AOT cache; ``effect.<part>.<variant>``: a form over its
     program on a whole JDK; ``reference.<part>.<variant>``: over the reference; ``tool.native`` and ``unavailable``:
-    in words, what compiled the native images and which forms could not be had.
+    in words, what compiled the native images and which forms could not be had; ``finding``: title, take-away and how
+    sure, of the time to the first answer over that on a whole JDK.
     """
     defined, gone = _definition(experiment), _unavailable(evidence)
     variants = defined.variants
@@ -52,20 +61,22 @@ def results(evidence: Evidence | None, experiment: str = EXPERIMENT) -> Tree:
     tools = {b.form.tool for b in builds if b.form is not None and b.form.form == "native"}
     lacking = [f"{variants[name].label or name}: {why}" for name, why in gone.items()]
     caches = {name: _cache(evidence, name, v) for name, v in variants.items()}
+    compared = {
+        kind: {
+            part: for_each(
+                base_of,
+                {name: _effect(evidence, part, name, base) for name, base in base_of.items()},
+                NO_COMPARISON,
+            )
+            for part in _COMPARED
+        }
+        for kind, base_of in bases.items()
+    }
     return {
+        FINDING: finding(comparisons_in(compared["effect"]["first"]), _PHRASE),
         **{part: {name: _published(evidence, name, part) for name in variants} for part in _PARTS},
         "cache": {name: size for name, size in caches.items() if size is not None},
-        **{
-            kind: {
-                part: for_each(
-                    base_of,
-                    {name: _effect(evidence, part, name, base) for name, base in base_of.items()},
-                    NO_COMPARISON,
-                )
-                for part in _COMPARED
-            }
-            for kind, base_of in bases.items()
-        },
+        **compared,
         "tool": {
             "native": ", ".join(sorted(tools)) or ("none" if evidence else Absent(kind="text", why="none"))
         },

@@ -14,26 +14,38 @@ from harness.model.digits import plain
 from harness.model.formatting import show
 from harness.project import find_root
 from harness.publish.comparisons import comparison_notes
+from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
 from harness.publish.results import NO_TEXT, Absent, Leaf, Tree, Words, for_each
 from harness.publish.warm_results import warm_tree
 from harness.questions.forms_load.analysis import Ends, Race, Spent, defined_forms, ends, races
 
 _SPENT: Mapping[Spent, str] = {"time": "in time since launch", "cpu": "in CPU time since launch"}
 
+_PHRASE = Phrase(
+    who="forms of a Java program",
+    more="answer more requests per second, warm, than the program on a whole JDK",
+    less="answer fewer requests per second, warm, than the program on a whole JDK",
+    more_short="more",
+    less_short="fewer",
+)
+
 
 def results(warm: Warm | None, experiment: str) -> Tree:
     """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``, and
 
     ``even.{time,cpu}.<form>``: requests until the program on a whole JDK has caught up with the form, a mean where it
-    did in every block; ``even_words.{time,cpu}.<form>``: the same in words; ``answer_even``: a sentence.
+    did in every block; ``even_words.{time,cpu}.<form>``: the same in words; ``answer_even``: a sentence; ``finding``:
+    title, take-away and how sure, of the warm throughput of forms.
     """
     defined = load_study(find_root(), experiment).experiment
     variants = {name: one.label or name for name, one in defined.variants.items()}
     forms = defined_forms(defined)
     found = {spent: races(warm, spent) for spent in _SPENT}
     told = {spent: ends(mine) for spent, mine in found.items()}
+    tree = warm_tree(warm, variants, reference=defined.reference)
     return {
-        **warm_tree(warm, variants, reference=defined.reference),
+        **tree,
+        FINDING: finding(comparisons_in(tree["throughput"], forms), _PHRASE),
         "even": {
             spent: for_each(
                 forms,

@@ -6,13 +6,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.evidence import Evidence
+from harness.publish.bounds import bounded
+from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
 from harness.publish.results import NO_COMPARISON, Tree, for_each
 
 _METRICS = {"p99": "latency_p99_s", "mean": "latency_mean_s"}
+_PHRASE = Phrase(
+    who="services",
+    more="show a longer tail of latency under arrivals than under waiting users",
+    less="show a shorter tail of latency under arrivals than under waiting users",
+    more_short="a longer one",
+    less_short="a shorter one",
+)
 
 
 def results(evidence: Evidence | None, variants: Mapping[str, str]) -> Tree:
-    """Return ``{p99,mean}.<variant>``, open over closed block by block, for every variant of the definition."""
+    """Return ``{p99,mean}.<variant>``, open over closed block by block, for every variant of the definition.
+
+    ``finding``: title, take-away and how sure, of the ninety-ninth percentile; ``bounded``: what bounded the trials.
+    """
 
     def over_closed(metric: str) -> Tree:
         measured = {} if evidence is None else {
@@ -20,4 +32,10 @@ def results(evidence: Evidence | None, variants: Mapping[str, str]) -> Tree:
         }  # fmt: skip
         return for_each(variants, measured, NO_COMPARISON)
 
-    return {"name": variants, **{word: over_closed(metric) for word, metric in _METRICS.items()}}
+    found = {word: over_closed(metric) for word, metric in _METRICS.items()}
+    return {
+        "name": variants,
+        FINDING: finding(comparisons_in(found["p99"]), _PHRASE),
+        "bounded": bounded(None if evidence is None else evidence.trials),
+        **found,
+    }

@@ -9,7 +9,9 @@ from harness.analysis.attribution.memory_labels import memory_fit
 from harness.analysis.attribution.rows import AttributionRow
 from harness.evidence import Evidence
 from harness.model.formatting import NOT_MEASURED
+from harness.publish.bounds import bounded
 from harness.publish.cells import Cell
+from harness.publish.findings import FINDING, at_most
 from harness.publish.memory_words import asked_words, least_words
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, for_each
 from harness.questions.gc_peaks.equal_memory import MemoryPair
@@ -53,7 +55,9 @@ def results(
     ``least`` and ``least_heap_load``: the least heaps, and the load under which they were searched.
     ``refused``: variants whose pauses could not be aligned with the requests. ``equal.{memory,p99}.<variant>``: a
     Go variant over the Java variant whose memory it was given; ``equal.memory_verdict.<variant>``: whether memory
-    was equal.
+    was equal. ``finding``: title, take-away and how sure, of the share of the percentile that pauses explain; of a
+    variant whose pauses could not be aligned, the most that they can have taken. ``bounded``: what bounded the
+    trials.
 
     Args:
         rows: of one quantile and one combination of levels.
@@ -67,6 +71,12 @@ def results(
     defined = [_part(name) for name in defined]
     return {
         "name": variants,
+        "bounded": bounded(None if evidence is None else evidence.trials),
+        FINDING: at_most(
+            {row.label: row.share if row.share.value is not None else row.most_share for row in rows},
+            what="pauses explain",
+            of="the ninety-ninth percentile",
+        ),
         **{
             part: for_each(variants, {row.variant: getattr(row, field) for row in rows}, Absent(unit=unit))
             for part, (field, unit) in _PARTS.items()

@@ -8,10 +8,13 @@ from typing import cast
 
 import pandas as pd
 
+from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import inputs_of
 from harness.model import BOUND_WORDS, BoundBy
 from harness.model.digits import percent, plain
+from harness.publish.bounds import bounded
 from harness.publish.comparisons import comparison_notes
+from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
 from harness.publish.load_sentence import load_sentence
 from harness.publish.results import (
     NO_COMPARISON,
@@ -26,6 +29,14 @@ from harness.publish.results import (
 from harness.questions.logging.analysis import CPU, SILENT, SINK, SINKS, THROUGHPUT, Logged, Lost
 
 _UNITS = {CPU: "s/request", THROUGHPUT: "1/s"}
+PIPE = "pipe"
+_PHRASE = Phrase(
+    who="loggers in a pipe",
+    more="make a request cost more CPU time",
+    less="make a request cost less CPU time",
+    more_short="more",
+    less_short="less",
+)
 _NO_LOG = Absent(kind="comparison", why="it writes no log")
 
 
@@ -33,12 +44,15 @@ def results(logged: Logged | None, variants: Mapping[str, str]) -> Tree:
     """Return what is said of every variant of the definition in every sink, measured or not.
 
     ``cpu.{mean,cost}.<sink>.<variant>`` and ``throughput.{mean,cost}.<sink>.<variant>``: ``cost`` is the ratio to the
-    same program without a log; ``lost.<sink>.<variant>`` and ``bound.<sink>.<variant>`` in words; ``sinks``, ``load``
-    and ``unavailable``.
+    same program without a log; ``lost.<sink>.<variant>`` and ``bound.<sink>.<variant>`` in words; ``sinks``,
+    ``bounded``, ``load`` and ``unavailable``; ``finding``: title, take-away and how sure, of CPU time per request in a
+    pipe.
     """
+    cpu = _metric(logged, variants, CPU)
     return {
         "name": variants,
-        "cpu": _metric(logged, variants, CPU),
+        FINDING: finding(_in_a_pipe(cpu), _PHRASE),
+        "cpu": cpu,
         "throughput": _metric(logged, variants, THROUGHPUT),
         "lost": {
             sink: for_each(
@@ -49,8 +63,14 @@ def results(logged: Logged | None, variants: Mapping[str, str]) -> Tree:
             for sink in SINKS
         },
         "bound": {sink: _bound(logged, variants, sink) for sink in SINKS},
+        "bounded": bounded(None if logged is None else logged.trials),
         **_sentences(logged, variants),
     }
+
+
+def _in_a_pipe(metric: Tree) -> list[Comparison]:
+    cost = metric["cost"]
+    return comparisons_in(cost[PIPE]) if isinstance(cost, Mapping) else []
 
 
 def _metric(logged: Logged | None, variants: Mapping[str, str], metric: str) -> Tree:

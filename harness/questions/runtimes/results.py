@@ -10,6 +10,7 @@ from harness.definitions import load_study
 from harness.evidence.warm import Warm
 from harness.project import find_root
 from harness.publish.comparisons import comparison_notes
+from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, for_each
 from harness.publish.warm_results import warm_tree
 from harness.publish.warm_words import CPU, THROUGHPUT, answer, where
@@ -21,6 +22,13 @@ _METRICS = {
     "memory": "rss_after_bytes",
     "first": "time_to_first_response_s",
 }
+_PHRASE = Phrase(
+    who="newer releases of a runtime",
+    more="answer more requests per second than the oldest one measured",
+    less="answer fewer requests per second than the oldest one measured",
+    more_short="more",
+    less_short="fewer",
+)
 _KINDS: tuple[Kind, ...] = ("release", "threads")
 
 
@@ -30,7 +38,8 @@ def results(warm: Warm | None, experiment: str) -> Tree:
     ``release.{throughput,cpu,memory,first}.<variant>``: over the oldest release of the same program that was measured;
     ``threads.<metric>.<variant>``: over the same program on the same release as it waits by default;
     ``over.{release,threads}.<variant>``: what each is over; ``version.<variant>``: what ran or built it; and the
-    sentences ``answer_release``, ``answer_release_cpu``, ``answer_threads`` and ``answer_threads_cpu``.
+    sentences ``answer_release``, ``answer_release_cpu``, ``answer_threads`` and ``answer_threads_cpu``; ``finding``:
+    title, take-away and how sure, of the throughput by release.
     """
     defined = load_study(find_root(), experiment).experiment
     variants = {name: one.label or name for name, one in defined.variants.items()}
@@ -46,6 +55,7 @@ def results(warm: Warm | None, experiment: str) -> Tree:
         }
         tree[f"answer_{kind}"] = _answer(warm, variants, found[kind]["throughput"]) or NO_TEXT
         tree[f"answer_{kind}_cpu"] = _answer(warm, variants, found[kind]["cpu"], of_cpu=True) or NO_TEXT
+    tree[FINDING] = finding(found["release"]["throughput"], _PHRASE)
     tree["version"] = for_each(variants, {} if warm is None else _versions(warm), NO_TEXT)
     tree["over"] = {
         kind: for_each(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from harness.model import Estimate
 from harness.publish.cells import Cell, gapped
+from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, for_each
 from harness.questions.scaling.analysis import LOGGING, OFF, ON, ScalingRow, Sweep
 
@@ -17,6 +18,13 @@ _LAW = {
     "coherency": ("coherency", "share"),
     "peak": ("peak_cores", "cores"),
 }
+_PHRASE = Phrase(
+    who="services",
+    more="answer more requests per second on the most cores than on the fewest",
+    less="answer fewer requests per second on the most cores than on the fewest",
+    more_short="more",
+    less_short="fewer",
+)
 _WHERE = ("fewest", "most", "by_cores")
 
 
@@ -25,25 +33,27 @@ def results(sweep: Sweep | None, variants: Mapping[str, str], *, reference: str)
 
     ``growth.<logging>.<variant>``, ``law.<logging>.<number>.<variant>``, ``log.<where>.<variant>`` (the effect of a
     log line), ``lead.<logging>.<where>.<variant>`` (over the reference); ``where`` is fewest, most or by_cores.
-    ``fewest``, ``most``, ``shared`` and ``refused`` are words.
+    ``fewest``, ``most``, ``shared`` and ``refused`` are words; ``finding``: title, take-away and how sure, of growth.
     """
     rows = {(row.levels[LOGGING], row.variant): row for row in sweep.rows} if sweep else {}
     refused = sorted({row.refused for row in rows.values() if row.refused})
     others = [name for name in variants if name != reference]
+    growth = {
+        logging: for_each(
+            variants,
+            {name: row.growth for (at, name), row in rows.items() if at == logging},
+            NO_COMPARISON,
+        )
+        for logging in (OFF, ON)
+    }
     return {
         "name": variants,
+        FINDING: finding(comparisons_in(growth[OFF]), _PHRASE),
         "fewest": sweep.fewest if sweep else NO_TEXT,
         "most": sweep.most if sweep else NO_TEXT,
         "shared": ", ".join(map(str, sweep.shared)) or "none" if sweep else NO_TEXT,
         "refused": "; ".join(refused) or "nowhere" if sweep else NO_TEXT,
-        "growth": {
-            logging: for_each(
-                variants,
-                {name: row.growth for (at, name), row in rows.items() if at == logging},
-                NO_COMPARISON,
-            )
-            for logging in (OFF, ON)
-        },
+        "growth": growth,
         "law": {
             logging: {
                 part: {name: _law(rows.get((logging, name)), part) for name in variants} for part in _LAW

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from harness.analysis.stats.comparisons import compare
 from harness.evidence import Evidence
+from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Tree, for_each, means
 from harness.questions.startup.other_session import compared_in_words
 
@@ -12,11 +14,30 @@ FIRST = "time_to_first_response_s"
 
 def results(evidence: Evidence, other: Evidence | None) -> Tree:
     """Return ``{first,idle_memory}.<variant>``, ``aot.<implementation>``, with a cache over without one, and
-    ``other_session``: a paragraph on the programs that another session measured in the same form."""
+    ``other_session``: a paragraph on the programs that another session measured in the same form; ``finding``: title,
+    take-away and how sure, of the time to the first answer of programs in another language than the reference's."""
     effects = evidence.aot_effects(FIRST)
     return {
+        FINDING: _finding(evidence),
         "first": means(evidence.trials, evidence.variants, FIRST),
         "idle_memory": means(evidence.trials, evidence.variants, "idle_rss_bytes"),
         "aot": for_each(effects, effects, NO_COMPARISON),
         "other_session": (compared_in_words(evidence, other, FIRST) if other else "") or NO_TEXT,
     }
+
+
+def _finding(evidence: Evidence) -> Tree:
+    trials, reference = evidence.trials, evidence.reference
+    languages = dict(zip(trials["variant"].astype(str), trials["language"].astype(str), strict=True))
+    found = compare(trials, FIRST, reference=reference)
+    name = evidence.variants[reference]
+    return finding(
+        [one for one in found if languages[one.variant] != languages[reference]],
+        Phrase(
+            who="Java programs",
+            more=f"take longer than {name} to their first correct answer",
+            less=f"take less time than {name} to their first correct answer",
+            more_short="longer",
+            less_short="less time",
+        ),
+    )

@@ -4,7 +4,7 @@
 from harness.publish.comparisons import comparison_columns, comparison_notes, margin_note, noise_results
 from harness.questions.strings.headline import headline
 from harness.questions.strings.published import published_results, published_rounds, published_rows
-from harness.questions.strings.results import payload_sizes, results
+from harness.questions.strings.results import finding_of, payload_sizes, results
 from harness.questions.strings.sequels import (
     published_round3,
     published_sequel,
@@ -15,6 +15,7 @@ from harness.questions.strings.sequels import (
 __all__ = [
     "comparison_columns",
     "comparison_notes",
+    "finding_of",
     "headline",
     "margin_note",
     "noise_results",

@@ -7,9 +7,18 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.evidence import Evidence
+from harness.publish.findings import Phrase, finding
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Tree, for_each, means
 from harness.questions.strings.headline import cell_in_words
 
+_PHRASE = Phrase(
+    who="services under the published load",
+    more="answer more requests per second than the reference",
+    less="answer fewer requests per second than the reference",
+    more_short="more",
+    less_short="fewer",
+    none="under the published load, no ratio of throughputs is about the services",
+)
 _SIZES = ("128", "8192")
 
 
@@ -19,6 +28,11 @@ def payload_sizes(payload: Evidence | None) -> tuple[Comparison, ...]:
         return ()
     closed = payload.cell(loop="closed")
     return tuple(compare(closed, "throughput_per_s", reference=payload.reference, by=["payload"]))
+
+
+def finding_of(found: Sequence[Comparison], main: Mapping[str, str]) -> Tree:
+    """Return ``title``, ``takeaway`` and ``sure`` of the throughput over the reference's in the main cell."""
+    return finding([one for one in found if one.levels == dict(main)], _PHRASE)
 
 
 def results(evidence: Evidence, main: Mapping[str, str], sizes: Sequence[Comparison]) -> Tree:

@@ -9,8 +9,9 @@ import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import inputs_of, unit_of
-from harness.publish.bounds import bound_in_words
+from harness.publish.bounds import bound_in_words, bounded
 from harness.publish.comparisons import comparison_notes
+from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
 from harness.publish.load_sentence import load_sentence
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each, means
 from harness.questions.strings_published.analysis import (
@@ -39,6 +40,13 @@ _METRICS = {
 }
 _LOADS = {"saturation": SATURATION, "plan": PLAN}
 _LOGGING = (OFF, ON)
+_PHRASE = Phrase(
+    who="published programs",
+    more="answer more requests per second with a log line per request than without",
+    less="answer fewer requests per second with a log line per request than without",
+    more_short="more",
+    less_short="fewer",
+)
 
 
 def results(found: AsPublished | None, variants: Mapping[str, str], *, reference: str) -> Tree:
@@ -48,12 +56,29 @@ def results(found: AsPublished | None, variants: Mapping[str, str], *, reference
     the reference; ``log.{saturation,plan}.{throughput,cpu,latency,p99}.<variant>``, with a line over without;
     ``lock.{none,jdk}.{throughput,cpu,p99}.{off,on}``, Helidon with another lock over Helidon as published;
     ``bound.{saturation,plan}.{off,on}.<variant>`` and ``waits.{off,on}`` in words; and the sentences ``answer``,
-    ``answer_half``, ``answer_lock``, ``answer_waits``, ``load``, ``place`` and ``unavailable``.
+    ``answer_half``, ``answer_lock``, ``answer_waits``, ``bounded``, ``load``, ``place`` and ``unavailable``;
+    ``finding``: title, take-away and how sure, of what a line leaves of the throughput.
     """
     compared = {name: label for name, label in variants.items() if name != RECORDED}
     others = [name for name in compared if name != reference]
+    said = _sentences(found, compared)
+    half = said["answer_half"]
+    log = {
+        branch: {
+            metric: for_each(
+                compared, {} if found is None else found.log_effects(column, load), NO_COMPARISON
+            )
+            for metric, column in _METRICS.items()
+        }
+        for branch, load in _LOADS.items()
+    }
     return {
         "name": compared,
+        FINDING: finding(
+            comparisons_in(log["saturation"]["throughput"], set(compared) - set(OTHER_LOCKS.values())),
+            _PHRASE,
+            also=(half.text if isinstance(half, Words) else "",),
+        ),
         **{
             branch: {
                 metric: {
@@ -63,15 +88,7 @@ def results(found: AsPublished | None, variants: Mapping[str, str], *, reference
             }
             for branch, load in _LOADS.items()
         },
-        "log": {
-            branch: {
-                metric: for_each(
-                    compared, {} if found is None else found.log_effects(column, load), NO_COMPARISON
-                )
-                for metric, column in _METRICS.items()
-            }
-            for branch, load in _LOADS.items()
-        },
+        "log": log,
         "lock": {
             which: {
                 metric: for_each(
@@ -87,8 +104,9 @@ def results(found: AsPublished | None, variants: Mapping[str, str], *, reference
             branch: {logging: _bound(found, compared, load, logging) for logging in _LOGGING}
             for branch, load in _LOADS.items()
         },
+        "bounded": bounded(None if found is None else found.at(SATURATION)),
         "waits": {logging: _waits(found, logging) for logging in _LOGGING},
-        **_sentences(found, compared),
+        **said,
     }
 
 

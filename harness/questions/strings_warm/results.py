@@ -10,13 +10,15 @@ from harness.analysis.stats.detectable import PowerCurve, power_curve
 from harness.analysis.stats.pairing import inputs_of
 from harness.analysis.stats.rank_intervals import rank_intervals
 from harness.evidence.warm import Warm
+from harness.publish.bounds import kept
 from harness.publish.comparisons import comparison_notes
 from harness.publish.detectable import detectable_tree
+from harness.publish.findings import FINDING, NO_FINDING, Phrase, comparisons_in, finding
 from harness.publish.results import NO_TEXT, Tree, Words, for_each
 from harness.publish.session_agreement import agreement_text
-from harness.publish.warm_results import compared, kept, warm_tree
+from harness.publish.warm_results import compared, warm_tree
 from harness.publish.warm_words import where
-from harness.questions.strings_warm.short_answer import short_answer
+from harness.questions.strings_warm.short_answer import price, short_answer
 
 
 def results(
@@ -25,38 +27,80 @@ def results(
     """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``.
 
     Beside it ``tuned.{throughput,cpu}``, comparisons of tuned programs, ``rank.<variant>`` in throughput, and the
-    sentences ``short`` and ``agreement``, with other sessions; ``detectable``: the smallest ratios that so many blocks
-    tell from 1.
+    sentences ``short``, ``price`` (memory and cold starts) and ``agreement``, with other sessions; ``detectable``: the
+    smallest ratios that so many blocks tell from 1; ``finding``: title, take-away and how sure, of throughput.
     """
     others = [name for name in variants if name != reference]
+    tree = warm_tree(warm, variants, reference=reference)
     return {
-        **warm_tree(warm, variants, reference=reference),
+        **tree,
+        FINDING: NO_FINDING if warm is None else _finding(warm, tree, variants[reference]),
         "tuned": {
             branch: compared(others, () if tuned is None else tuned.compared(metric))
             for branch, metric in (("throughput", "throughput_per_s"), ("cpu", "cpu_s_per_request"))
         },
         "rank": for_each(variants, _ranks(warm), NO_TEXT),
         "short": _short(warm, variants) or NO_TEXT,
+        "price": _price(warm, variants) or NO_TEXT,
         "detectable": detectable_tree(_curves(warm), variants, reference=reference),
         "agreement": agreement_text(None if warm is None else warm.evidence, variants),
     }
+
+
+def _finding(warm: Warm, tree: Tree, reference: str) -> Tree:
+    """Throughput of the services in another language than the reference's, and what bounded their trials."""
+    languages = languages_of(warm)
+    mine = languages.get(warm.evidence.reference)
+    names = [name for name, language in languages.items() if language != mine]
+    bounded = tree["bounded"]
+    return finding(
+        comparisons_in(tree["throughput"], names),
+        Phrase(
+            who="warm Java services",
+            more=f"answer more requests per second than {reference}",
+            less=f"answer fewer requests per second than {reference}",
+            more_short="more",
+            less_short="fewer",
+        ),
+        sure=(bounded.text if isinstance(bounded, Words) else "",),
+    )
+
+
+def languages_of(warm: Warm) -> Mapping[str, str]:
+    """Return variant -> the language of its program."""
+    trials = warm.saturation
+    return dict(zip(trials["variant"].astype(str), trials["language"].astype(str), strict=True))
 
 
 def _short(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
     if warm is None:
         return None
     trials = warm.saturation
-    languages = dict(zip(trials["variant"].astype(str), trials["language"].astype(str), strict=True))
     said = short_answer(
         warm.compared("throughput_per_s"),
         warm.compared("rss_after_bytes"),
         warm.cold,
         variants,
-        languages,
+        languages_of(warm),
         place=where(warm.cpus),
         heaps=_heaps(warm),
     )
     return Words(said, inputs_of(kept(trials))) if said else None
+
+
+def _price(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
+    """What Java services took in memory and from a cold start."""
+    if warm is None:
+        return None
+    languages, reference = languages_of(warm), warm.evidence.reference
+    names = [name for name, language in languages.items() if language != languages.get(reference)]
+    if not names:
+        return None
+    said = price(
+        warm.compared("rss_after_bytes"), warm.cold, names, variants, reference=reference, heaps=_heaps(warm),
+        who="the Java services",
+    )  # fmt: skip
+    return Words(said, inputs_of(kept(warm.saturation))) if said else None
 
 
 def _heaps(warm: Warm) -> list[str]:

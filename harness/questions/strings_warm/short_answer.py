@@ -41,13 +41,29 @@ def short_answer(
         return ""
     who = f"{_NAMES.get(next(iter(told)), next(iter(told)))} services"
     names = [one.variant for one in others]
-    said = [_faster(others, labels, who, place)]
-    said += [
-        text
-        for text in (_memory(memory, names, labels[reference], heaps), _cold(cold, names, labels, reference))
-        if text
-    ]
-    return " ".join(said)
+    said = (
+        _faster(others, labels, who, place),
+        price(memory, cold, names, labels, reference=reference, heaps=heaps),
+    )
+    return " ".join(text for text in said if text)
+
+
+def price(
+    memory: Sequence[Comparison],
+    cold: Mapping[str, ColdStart],
+    names: Sequence[str],
+    labels: Mapping[str, str],
+    *,
+    reference: str,
+    heaps: Sequence[str] = (),
+    who: str = "they",
+) -> str:
+    """Return the sentences on memory and on cold starts of these variants; empty: no verdict supports one."""
+    said = (
+        _memory(memory, names, labels[reference], heaps, who),
+        _cold(cold, names, labels, reference, who),
+    )
+    return " ".join(text for text in said if text)
 
 
 def _faster(found: Sequence[Comparison], labels: Mapping[str, str], who: str, place: str) -> str:
@@ -87,7 +103,9 @@ def _group(one: Comparison) -> str:
     return "open" if one.verdict is Verdict.INCONCLUSIVE else "same"
 
 
-def _memory(found: Sequence[Comparison], names: Sequence[str], reference: str, heaps: Sequence[str]) -> str:
+def _memory(
+    found: Sequence[Comparison], names: Sequence[str], reference: str, heaps: Sequence[str], who: str
+) -> str:
     """Said only where all of them used more, or all less."""
     mine = [one for one in found if one.variant in names and one.ratio.value is not None]
     ratios = [
@@ -96,11 +114,15 @@ def _memory(found: Sequence[Comparison], names: Sequence[str], reference: str, h
     if len(ratios) < len(names) or not (min(ratios) > 1 or max(ratios) < 1):
         return ""
     allowed = f", with heaps of at most {_and(heaps)}," if heaps else ""
-    return f"After the load{allowed} they held {_span(ratios)} times the memory of {reference}."
+    return f"After the load{allowed} {who} held {_span(ratios)} times the memory of {reference}."
 
 
 def _cold(
-    cold: Mapping[str, ColdStart], names: Sequence[str], labels: Mapping[str, str], reference: str
+    cold: Mapping[str, ColdStart],
+    names: Sequence[str],
+    labels: Mapping[str, str],
+    reference: str,
+    everyone: str,
 ) -> str:
     """Said only where every process settled, and some services were slower to it than the reference ever was."""
     if not {reference, *names} <= set(cold) or any(
@@ -113,7 +135,7 @@ def _cold(
         return ""
     seconds = [value for value in late.values() if value is not None]
     soon = {reference: bound} | {name: _at_most_s(cold[name]) for name in names if name not in late}
-    who = "they" if len(late) == len(names) else f"{len(late)} of {len(names)}"
+    who = everyone if len(late) == len(names) else f"{len(late)} of {len(names)}"
     others = _and([f"{labels[name]} at most {plain(at_most_s)} s" for name, at_most_s in soon.items()])
     return (
         f"From a cold start {who} needed {_span(seconds)} s of full load to come within 10 % of their "

@@ -151,7 +151,7 @@ def test_a_key_that_latex_could_stumble_over_is_refused(tmp_path: Path, key: str
 
 def test_text_prints_as_itself_in_latex() -> None:
     assert escape("50 % of $a_b & {c}~^\\#") == (
-        r"50 \% of \$a\_b \& \{c\}\textasciitilde{}\textasciicircum{}\textbackslash{}\#"
+        r"50\,\% of \$a\_b \& \{c\}\textasciitilde{}\textasciicircum{}\textbackslash{}\#"
     )
     assert escape("12 µs × 3 – 1") == r"12 \textmu{}s \(\times\) 3 -- 1"
 
@@ -166,10 +166,10 @@ def test_a_table_shows_a_dash_and_says_why_below(tmp_path: Path) -> None:
         [{"v": "x_1", "t": estimate(0.012, 0.011, 0.013)}, None, {"v": "y", "t": nothing}], caption="Times & more",
     )  # fmt: skip
     text = (tmp_path / "paper/generated/tables/a-table.tex").read_text()
-    assert r"x\_1 & 12.0 (11.0 to 13.0) \\" in text
-    assert "variant & time (ms)" in text
+    assert r"x\_1 & \rematchci{12.0}{11.0 to 13.0} \\" in text
+    assert "{variant & time (ms)}" in text
     assert "--: below resolution." in text
-    assert r"\caption{Times \& more}" in text
+    assert r"\begin{rematchtab}{}{a.table}{Times \& more}" in text
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_column_with_a_width_is_set_in_lines_and_the_others_keep_theirs() -> N
         notebook="n", key="k", header=["a", "b", "c"], rows=[["x", "a long text", "1"]], caption="c", notes=[],
         wide=True, numeric=[False, False, True], widths=[None, 0.25, None],
     )  # fmt: skip
-    assert r"\begin{tabular}{l>{\raggedright\arraybackslash}p{0.25\linewidth}r}" in text
+    assert r"\begin{rematchfit}{l>{\raggedright\arraybackslash}p{0.25\linewidth}r}" in text
 
 
 def test_a_table_in_which_no_row_is_numeric_is_set_left() -> None:
@@ -223,7 +223,18 @@ def test_a_table_in_which_no_row_is_numeric_is_set_left() -> None:
         numeric=[False],
         widths=[None],
     )
-    assert r"\begin{tabular}{l}" in text
+    assert r"\begin{rematchfit}{l}{a}" in text
+
+
+def test_a_table_that_is_too_wide_can_be_set_in_lines() -> None:
+    text = render_table(
+        notebook="n", key="k", header=["throughput per core (1/s)", "a"],
+        rows=[["1.20 (1.10 to 1.30)", "the service (9 of 10), the generator (1 of 10)"]], caption="c", notes=["50 %"],
+        wide=False, numeric=[True, False], widths=[None, None],
+    )  # fmt: skip
+    assert r"\rematchhead{throughput per core (1/s)}{throughput\\per core\\(1/s)} & a" in text
+    assert r"\rematchci{1.20}{1.10 to 1.30} & \rematchlong{the service" in text
+    assert r"\rematchnotes{50\,\%}" in text
 
 
 def test_the_published_rounds_obey_the_arithmetic_of_a_closed_loop() -> None:

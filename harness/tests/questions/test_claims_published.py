@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 from harness.model import Estimate
-from harness.publish.results import Words, leaves
+from harness.publish.results import Absent, Words, leaves
 from harness.questions.claims import TABLES as SECTION
-from harness.questions.claims import as_table, experiments, results, table_rows
-from harness.questions.claims.results import untestable
+from harness.questions.claims import as_table, experiments, front_rows, results, table_rows
+from harness.questions.claims.results import FRONT, FRONT_ROWS, untestable
 from harness.tests.questions.test_claims import (
     LEDGER,
     RATIO,
@@ -26,7 +27,7 @@ from harness.tests.support.sessions import REPOSITORY
 def test_every_claim_is_in_one_table_of_the_paper_or_named_as_not_testable() -> None:
     sources = [source for table in SECTION.values() for source in table]
     assert sorted({claim.source for claim in LEDGER.values()}) == sorted(sources)
-    text = (REPOSITORY / "paper/sections/claims.tex").read_text("utf-8")
+    text = (REPOSITORY / "paper/sections/appendix-tables.tex").read_text("utf-8")
     assert [name for name in SECTION if rf"\rematchtable{{claims.{name}}}" not in text] == []
     judged = tuple(without_sessions().values())
     assert [row for table in SECTION for row in table_rows(judged, table)] == []  # nothing was measured
@@ -41,6 +42,28 @@ def test_a_claim_that_was_judged_has_a_row_with_the_number_that_decided() -> Non
     (row,) = (row for table in SECTION for row in table_rows([one], table))
     assert row is not None and row["claim"] == one.name and row["verdict"] == "reproduced"
     assert str(row["here"]).startswith("1.4985 (") and row["bound"] == "service 16 of 16"
+
+
+def test_the_table_near_the_front_has_claims_of_the_ledger_of_which_something_was_measured() -> None:
+    assert set(FRONT) <= set(LEDGER)
+    assert front_rows(tuple(without_sessions().values())) == []
+    one = judged_claim(one_claim(), made_evidence(made_trials(RATIO, 1.5)))
+    several = [replace(one, name=name) for name in [*reversed(FRONT), "A1"]]
+    rows = [row for row in front_rows(several) if row is not None]
+    assert [row["claim"] for row in rows] == list(FRONT[:FRONT_ROWS])
+    assert {row["verdict"] for row in rows} == {"reproduced"}
+
+
+def test_the_finding_counts_the_claims_that_were_judged() -> None:
+    said = {".".join(path): leaf for path, leaf in leaves(results(tuple(without_sessions().values())))}
+    assert isinstance(said["finding.title"], Absent)
+    one = judged_claim(one_claim(), made_evidence(made_trials(RATIO, 1.5)))
+    found = {".".join(path): leaf for path, leaf in leaves(results([one]))}
+    title, takeaway = found["finding.title"], found["finding.takeaway"]
+    assert isinstance(title, Words) and isinstance(takeaway, Words)
+    assert title.text == "1 of 1 published claims that could be judged are reproduced"
+    assert takeaway.text.startswith("Of 1 published claims 1 could be judged: 1 reproduced, 0 not reproduced")
+    assert len(takeaway.inputs) == 16
 
 
 def test_what_is_published_says_direction_and_verdict_from_the_numbers() -> None:

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a section of the paper found, in words: a title, a take-away, and how sure that is.
+
+Counts and directions are those of the verdicts. A title is made only where a verdict has a direction; else there is
+none, and the paper prints a neutral one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.stats.comparisons import Comparison
+from harness.model import Estimate, Verdict
+from harness.model.digits import percent, span, whole_percent
+from harness.model.formatting import show
+from harness.publish.results import NO_TEXT, Leaf, Tree, Words, leaves
+
+#: The branch of a question's results that its section prints.
+FINDING = "finding"
+NO_FINDING: Tree = {"title": NO_TEXT, "takeaway": NO_TEXT, "sure": NO_TEXT}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phrase:
+    """Words for comparisons with one meaning: "3 of 4 Java services answer fewer requests per second than Go".
+
+    ``who``: what is compared, several of them. ``more`` and ``less``: verb with all that belongs to it, of several;
+    ``more_short`` and ``less_short``: the same after the first clause. ``one``: in place of ``who`` and the verbs where
+    a single thing is compared: "the Java bank's mean latency is {} than the Go bank's". ``none``: the title where no
+    ratio speaks of the services.
+    """
+
+    who: str
+    more: str
+    less: str
+    more_short: str
+    less_short: str
+    one: str | None = None
+    none: str | None = None
+
+
+def finding(
+    found: Iterable[Comparison | None],
+    phrase: Phrase,
+    *,
+    also: Sequence[str] = (),
+    sure: Sequence[str] = (),
+) -> Tree:
+    """Return ``title``, ``takeaway`` and ``sure`` of comparisons with one meaning; absent: nothing was compared.
+
+    Args:
+        also: sentences behind the take-away. sure: sentences behind how sure it is, such as what bounded the trials.
+    """
+    told = [one for one in found if one is not None]
+    if not told:
+        return NO_FINDING
+    inputs = tuple(dict.fromkeys(trial for one in told for trial in one.ratio.inputs))
+    title = _title(told, phrase)
+    return {
+        "title": Words(title, inputs) if title else NO_TEXT,
+        "takeaway": Words(" ".join((_takeaway(told, phrase), *filter(None, also))), inputs),
+        "sure": Words(" ".join((_sure(told), *filter(None, sure))), inputs),
+    }
+
+
+def comparisons_in(branch: Tree | Leaf, names: Iterable[str] | None = None) -> list[Comparison]:
+    """Return the comparisons of a branch of results, in its order; of these names at its end, where there are any."""
+    wanted = None if names is None else set(names)
+    if not isinstance(branch, Mapping):
+        return []
+    return [
+        leaf
+        for path, leaf in leaves(branch)
+        if isinstance(leaf, Comparison) and (wanted is None or path[-1] in wanted)
+    ]
+
+
+def at_most(shares: Mapping[str, Estimate], *, what: str, of: str) -> Tree:
+    """Return the finding on shares with an upper limit: ``title``, ``takeaway``, ``sure``.
+
+    The number is the highest upper end of the intervals, so it holds for each of them at its level.
+
+    Args:
+        shares: name as it is printed -> share with its interval; those without one are left out and counted.
+        what: "pauses explain", of: "the ninety-ninth percentile".
+    """
+    told = {name: one for name, one in shares.items() if one.high is not None and one.value is not None}
+    if not told:
+        return NO_FINDING
+    who, largest = max(told.items(), key=lambda item: item[1].high or 0.0)
+    inputs = tuple(dict.fromkeys(trial for one in told.values() for trial in one.inputs))
+    most = percent(largest.high or 0.0)
+    n_none = sum((one.low or 0.0) <= 0.0 for one in told.values())
+    shown = f"For {len(told) - n_none} of {len(told)} variants the whole interval is above zero."
+    lost = len(shares) - len(told)
+    without = f" For {lost} more nothing can be said." if lost else ""
+    return {
+        "title": Words(f"{_capital(what)} at most {most} of {of}", inputs),
+        "takeaway": Words(
+            f"{_capital(what)} at most {most} of {of}: the upper end of the widest interval, that of {who}. "
+            f"{shown}{without}",
+            inputs,
+        ),
+        "sure": Words(
+            f"95 % intervals, the trial as the unit, {span_of([one.n_trials for one in told.values()])} trials each.",
+            inputs,
+        ),
+    }
+
+
+def span_of(numbers: Sequence[int]) -> str:
+    """Return ``5`` or ``5 to 10``."""
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+_Groups = Mapping[str, Sequence[Comparison]]
+
+
+def _grouped(found: Sequence[Comparison]) -> _Groups:
+    groups: dict[str, list[Comparison]] = {"more": [], "less": [], "same": [], "open": [], "refused": []}
+    for one in found:
+        groups[_kind(one)].append(one)
+    return groups
+
+
+def _kind(one: Comparison) -> str:
+    if one.verdict is Verdict.DIFFERENT:
+        return "more" if (one.ratio.value or 0.0) > 1 else "less"
+    if one.verdict is Verdict.NOT_ABOUT_SERVICES:
+        return "refused"
+    return "open" if one.verdict is Verdict.INCONCLUSIVE else "same"
+
+
+def _title(found: Sequence[Comparison], phrase: Phrase) -> str:
+    groups = _grouped(found)
+    decided = [(kind, len(groups[kind])) for kind in ("more", "less") if groups[kind]]
+    if not decided:
+        return _capital(phrase.none or "") if len(groups["refused"]) == len(found) else ""
+    if len(found) == 1 and phrase.one is not None:
+        (kind, _), *_ = decided
+        return _capital(phrase.one.format(phrase.more_short if kind == "more" else phrase.less_short))
+    decided.sort(key=lambda one: -one[1])
+    (first, n), *rest = decided
+    whole = f"all {n}" if n == len(found) and n > 1 else f"{n} of {len(found)}"
+    text = f"{whole} {phrase.who} {phrase.more if first == 'more' else phrase.less}"
+    text += "".join(f", {m} {phrase.more_short if kind == 'more' else phrase.less_short}" for kind, m in rest)
+    return _capital(text)
+
+
+def _takeaway(found: Sequence[Comparison], phrase: Phrase) -> str:
+    groups = _grouped(found)
+    if len(found) == 1 and phrase.one is not None:
+        return _takeaway_of_one(found[0], phrase.one, phrase)
+    clauses: list[str] = []
+    for kind in sorted(("more", "less"), key=lambda one: -len(groups[one])):
+        if mine := groups[kind]:
+            long, short = (
+                (phrase.more, phrase.more_short) if kind == "more" else (phrase.less, phrase.less_short)
+            )
+            clauses.append(
+                _clause(len(mine), len(found), phrase.who, long, short, clauses) + f" ({_spread(mine)})"
+            )
+    if mine := groups["same"]:
+        margin = max(one.margin or 0.0 for one in mine)
+        words = f"{'is' if len(mine) == 1 else 'are'} equal within {whole_percent(margin)}"
+        clauses.append(_clause(len(mine), len(found), phrase.who, words, words, clauses))
+    if mine := groups["open"]:
+        words = f"{'is' if len(mine) == 1 else 'are'} not shown to differ"
+        clauses.append(
+            _clause(len(mine), len(found), phrase.who, words, words, clauses) + f" ({_spread(mine)})"
+        )
+    if mine := groups["refused"]:
+        words = "cannot be judged, as something else bounded the trials or they were not warm"
+        clauses.append(_clause(len(mine), len(found), phrase.who, words, words, clauses))
+    return f"{_capital('; '.join(clauses))}."
+
+
+def _takeaway_of_one(found: Comparison, one: str, phrase: Phrase) -> str:
+    either = f"{phrase.more_short} or {phrase.less_short}"
+    words = {
+        "more": phrase.more_short,
+        "less": phrase.less_short,
+        "same": f"at most {whole_percent(found.margin or 0.0)} {either}",
+        "open": f"not shown to be {either}",
+        "refused": f"not shown to be {either}",
+    }
+    kind = _kind(found)
+    why = ": something else bounded the trials, or they were not warm" if kind == "refused" else ""
+    return f"{_capital(one.format(words[kind]))} ({_spread([found])}){why}."
+
+
+def _clause(n: int, of: int, who: str, long: str, short: str, before: Sequence[str]) -> str:
+    if before:
+        return f"{n} {short}"
+    return f"{f'all {n}' if n == of and n > 1 else f'{n} of {of}'} {who} {long}"
+
+
+def _spread(found: Sequence[Comparison]) -> str:
+    """The ratios of a group: one with its interval, of several the least and the largest."""
+    told = [one.ratio for one in found if one.ratio.value is not None]
+    if not told:
+        return "no ratio"
+    if len(told) == 1:
+        shown = show(told[0])
+        return f"{shown.text} times, {shown.bounds}" if shown.bounds else f"{shown.text} times"
+    values = [one.value for one in told if one.value is not None]
+    return f"{span(min(values), max(values))} times"
+
+
+def _sure(found: Sequence[Comparison]) -> str:
+    blocks = span_of([one.n_blocks for one in found])
+    text = f"95 % intervals over {blocks} blocks of fresh processes"
+    decided = sum(one.verdict not in (Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES) for one in found)
+    text += f"; {decided} of {len(found)} ratios have a verdict"
+    noise = next((one.noise for one in found if one.noise.ratio.value is not None), None)
+    if noise is not None:
+        where = "" if noise.elsewhere is None else " in another cell"
+        text += f"; the reference over itself{where}: {show(noise.ratio).interval}"
+    return f"{text}."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+__all__ = ["FINDING", "NO_FINDING", "Phrase", "at_most", "comparisons_in", "finding", "span_of"]

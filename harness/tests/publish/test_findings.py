@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A finding says what the verdicts say: counts and directions are theirs, and without one there is no title."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.model import Estimate, Verdict
+from harness.publish.findings import NO_FINDING, Phrase, at_most, comparisons_in, finding
+from harness.publish.results import Absent, Words
+
+PHRASE = Phrase(
+    who="services",
+    more="answer more than the reference",
+    less="answer fewer than the reference",
+    more_short="more",
+    less_short="fewer",
+    one="the service's rate is {} than the reference's",
+    none="no ratio is about the services",
+)
+
+
+def compared(rates: dict[str, float]) -> list[Comparison]:
+    """Comparisons with a reference of 100/s, over six blocks with a scatter of a percent."""
+    trials = pd.DataFrame(
+        [
+            {
+                "experiment": "e", "session_id": "s", "trial_id": f"{block}-{variant}-{again}", "source": "measured",
+                "variant": variant, "configuration": variant, "block": block, "duplicate": again, "excluded": False,
+                "outcome": "ok", "flags": "", "position": block,
+                "throughput_per_s": rate * (1 + 0.01 * ((block * 7 + len(variant) + 3 * again) % 5)), "n_requests": 1000,
+            }
+            for block in range(6)
+            for variant, rate in {"go": 100.0, **rates}.items()
+            for again in ((False, True) if variant == "go" else (False,))
+        ]
+    )  # fmt: skip
+    return list(compare(trials, "throughput_per_s", reference="go"))
+
+
+def as_if(found: Comparison, verdict: Verdict) -> Comparison:
+    return found.model_copy(update={"verdict": verdict})
+
+
+def text(leaf: object) -> str:
+    assert isinstance(leaf, Words)
+    return leaf.text
+
+
+def test_counts_and_directions_are_those_of_the_verdicts() -> None:
+    said = finding(compared({"java-a": 50.0, "java-b": 60.0, "java-c": 200.0}), PHRASE)
+    assert text(said["title"]) == "2 of 3 services answer fewer than the reference, 1 more"
+    assert text(said["takeaway"]).startswith("2 of 3 services answer fewer than the reference (0.")
+    assert "; 1 more (1.99" in text(said["takeaway"])
+    assert text(said["sure"]).startswith(
+        "95 % intervals over 6 blocks of fresh processes; 3 of 3 ratios have a"
+    )
+    assert "the reference over itself: " in text(said["sure"])
+    told = said["title"]
+    assert isinstance(told, Words) and len(told.inputs) > 10
+
+
+def test_where_all_agree_the_title_says_all() -> None:
+    assert text(finding(compared({"java-a": 50.0, "java-b": 60.0}), PHRASE)["title"]) == (
+        "All 2 services answer fewer than the reference"
+    )
+
+
+@pytest.mark.parametrize("verdict", [Verdict.INCONCLUSIVE, Verdict.EQUIVALENT])
+def test_without_a_direction_there_is_no_title(verdict: Verdict) -> None:
+    found = [as_if(one, verdict) for one in compared({"java-a": 50.0, "java-b": 200.0})]
+    said = finding(found, PHRASE)
+    assert isinstance(said["title"], Absent)
+    assert not re.search(r"\b(more|fewer)\b", text(said["takeaway"]))
+
+
+def test_a_ratio_that_is_not_about_the_services_counts_for_no_direction() -> None:
+    found = [as_if(one, Verdict.NOT_ABOUT_SERVICES) for one in compared({"java-a": 50.0, "java-b": 60.0})]
+    said = finding(found, PHRASE)
+    assert text(said["title"]) == "No ratio is about the services"
+    assert "All 2 services cannot be judged" in text(said["takeaway"])
+    mixed = finding([found[0], *compared({"java-b": 60.0})], PHRASE)
+    assert text(mixed["title"]) == "1 of 2 services answer fewer than the reference"
+
+
+def test_of_a_single_thing_the_words_are_those_of_one() -> None:
+    (one,) = compared({"java-a": 50.0})
+    said = finding([one], PHRASE)
+    assert text(said["title"]) == "The service's rate is fewer than the reference's"
+    open_ = finding([as_if(one, Verdict.INCONCLUSIVE)], PHRASE)
+    assert isinstance(open_["title"], Absent)
+    assert text(open_["takeaway"]).startswith(
+        "The service's rate is not shown to be more or fewer than the reference's (0."
+    )
+
+
+def test_nothing_compared_is_no_finding() -> None:
+    assert finding([], PHRASE) == NO_FINDING == finding([None], PHRASE) == at_most({}, what="x", of="y")
+
+
+def test_comparisons_are_found_in_a_branch_by_name() -> None:
+    found = {one.variant: one for one in compared({"java-a": 50.0, "java-b": 60.0})}
+    tree = {"mean": {"java-a": "text"}, **found}
+    assert [one.variant for one in comparisons_in(tree)] == ["java-a", "java-b"]
+    assert [one.variant for one in comparisons_in(tree, ["java-b"])] == ["java-b"]
+    assert comparisons_in("text") == []
+
+
+def share(value: float | None, low: float | None = None, high: float | None = None) -> Estimate:
+    return Estimate(
+        value=value, low=low, high=high, unit="share", method="jackknife", estimand="share", n_trials=5,
+        inputs=("e/s/1",), warnings=() if value is not None else ("not aligned",),
+    )  # fmt: skip
+
+
+def test_an_upper_limit_is_the_highest_end_of_the_intervals() -> None:
+    said = at_most(
+        {"Serial": share(0.07, 0.01, 0.15), "Go": share(0.03, 0.0, 0.13), "G1": share(None)},
+        what="pauses explain",
+        of="the percentile",
+    )
+    assert text(said["title"]) == "Pauses explain at most 15 % of the percentile"
+    assert "that of Serial. For 1 of 2 variants the whole interval is above zero. For 1 more nothing" in text(
+        said["takeaway"]
+    )
