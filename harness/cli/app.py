@@ -31,6 +31,7 @@ from harness.cli import (
     try_url,
     verify,
 )
+from harness.cli.machine_limits import at_a_limit
 from harness.cli.tidy import tidy_command
 from harness.errors import RematchError, printable
 
@@ -83,7 +84,8 @@ app.command("paper", short_help="Build the paper from published results.")(paper
 
 
 def main() -> None:
-    """Run the command line; what goes wrong on purpose is one line on stderr and an exit code."""
+    """Run the command line. What goes wrong on purpose, and what the machine has no more of, is one line on stderr and
+    an exit code."""
     gc.set_threshold(
         100_000, 30, 30
     )  # else a fifth of a start is spent on searching imported modules for garbage
@@ -92,3 +94,9 @@ def main() -> None:
     except RematchError as error:
         print(f"rematch: {printable(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except (OSError, RuntimeError, MemoryError) as error:
+        said = at_a_limit(error)
+        if said is None:
+            raise
+        print(f"rematch: {printable(said)}", file=sys.stderr)
+        sys.exit(2)

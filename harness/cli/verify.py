@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
+from harness.cli.faults import FAULTS, run_faults
 from harness.cli.fuzz import FUZZ, run_fuzz
 from harness.cli.lines import wrapped
 from harness.errors import InputError, RematchError
@@ -33,8 +34,13 @@ def verify_command(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="random seed")] = 1,
-    minutes: Annotated[float | None, typer.Option(help="only with fuzz: end after so many minutes")] = None,
-    write: Annotated[bool, typer.Option("--write", help="write the results to docs/verify.md")] = False,
+    minutes: Annotated[
+        float | None, typer.Option(help="only with fuzz and faults: end after so many minutes")
+    ] = None,
+    only: Annotated[
+        int | None, typer.Option(help="only with faults: repeat the fault of this number")
+    ] = None,
+    write: Annotated[bool, typer.Option("--write", help="write the results to docs/")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Run the simulations that validate the statistics, each with a negative control that must fail.
@@ -54,13 +60,20 @@ def verify_command(
 
         rematch verify fuzz --minutes 5 --seed 7
 
-    `fuzz` runs alone: it gives changed and hostile files to every reader;
-    --sims is then the number of files.
+        rematch verify faults --minutes 30 --seed 7
+
+    `fuzz` and `faults` run alone. `fuzz` gives changed and hostile files to
+    every reader, `faults` disturbs sessions of real services at random moments;
+    --sims is then the number of files or faults.
     """
-    if FUZZ in (names or ()):
-        if names != [FUZZ]:
-            raise InputError("stands alone", place="NAMES", found=" ".join(names or ()), allowed=FUZZ)
+    campaign = _alone(names or [])
+    if only is not None and campaign != FAULTS:
+        raise InputError("belongs to faults", place="--only", found=only, allowed="rematch verify faults")
+    if campaign == FUZZ:
         run_fuzz(inputs=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
+        return
+    if campaign == FAULTS:
+        run_faults(number=sims, minutes=minutes, seed=seed, only=only, write=write, as_json=as_json)
         return
     if minutes is not None:
         raise InputError("simulations have a number", place="--minutes", found=minutes, allowed="--sims")
@@ -92,6 +105,20 @@ def verify_command(
         print(f"{len(rows)} rows in {sum(row.wall_s for row in rows):.0f} s")
     if len(rows) < len(wanted) or not all(row.result.holds for row in rows):
         raise typer.Exit(1)
+
+
+def _alone(names: list[str]) -> str | None:
+    """Return the campaign among the names, which stands alone; ``None``: there is none.
+
+    Raises:
+        InputError: something stands beside it.
+    """
+    for campaign in (FUZZ, FAULTS):
+        if campaign in names:
+            if names != [campaign]:
+                raise InputError("stands alone", place="NAMES", found=" ".join(names), allowed=campaign)
+            return campaign
+    return None
 
 
 def _show(row: VerifiedRow) -> None:

@@ -49,6 +49,17 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder with those above it, so that a loss of power does not take what is synced in it later.
+
+    The two folders above are synced whoever made them: an earlier start may have been killed in between.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for above in {folder.parent, folder.parent.parent, *(one.parent for one in missing)}:
+        sync_folder(above)
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
     """Turn what the system says about a full or read-only disk into one line with what to do."""

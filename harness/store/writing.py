@@ -30,6 +30,7 @@ from harness.store import layout
 from harness.store.durable import (
     MIN_FREE_BYTES,
     explained,
+    make_folder,
     no_space,
     replace,
     sync_file,
@@ -66,7 +67,7 @@ class SessionWriter:
         self.session = folder
         self._min_free_bytes = min_free_bytes
         with explained(folder.folder):
-            folder.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder.folder)
             self._lock = (folder.folder / layout.LOCK).open("a+")
         _lock(self._lock, folder.folder)
 

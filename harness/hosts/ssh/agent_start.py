@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import time
@@ -123,12 +124,15 @@ def _send(client: paramiko.SSHClient, file: PurePosixPath, name: str) -> None:
         finally:
             sftp.close()
     except (OSError, EOFError, paramiko.SSHException) as problem:
-        _say(client, f"rm -f {shlex.quote(str(part))}", name)
-        _, free, _ = _say(client, f"df -Pk {shlex.quote(str(file.parent))} | tail -1", name)
-        said = "the disk there may be full" if str(problem) == "Failure" else str(problem)
-        raise HostError(
-            f"{name}: cannot send the agent to {file}: {said} (df says: {free.strip()})"
-        ) from problem
+        free = ""
+        with contextlib.suppress(
+            HostError
+        ):  # where the connection is what broke, nothing can be asked either
+            _say(client, f"rm -f {shlex.quote(str(part))}", name)
+            free = _say(client, f"df -Pk {shlex.quote(str(file.parent))} | tail -1", name)[1].strip()
+        said = "the disk there may be full" if str(problem) == "Failure" else str(problem) or "no connection"
+        more = f" (df says: {free})" if free else ""
+        raise HostError(f"{name}: cannot send the agent to {file}: {said}{more}") from problem
 
 
 def _started(client: paramiko.SSHClient, told: list[str], name: str) -> dict[str, Any]:

@@ -235,6 +235,20 @@ def test_one_that_is_not_wiped_and_was_killed_is_recovered_with_what_was_committ
     assert "recovery" in (tmp_path / "database.log").read_text(), "each trial has its own part of the log"
 
 
+def test_one_that_somebody_told_to_stop_still_says_what_it_holds(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    real.add(service.environment, 5)
+    os.kill(service.record.pid, signal.SIGTERM)  # it waits for whoever is connected: the watch
+    assert eventually(lambda: not can_enter(service))
+    (row,) = service.invariants()
+    assert row.found == 5
+    assert "shutting down" in (service.ended() or "")
+    service.stop()
+    assert workers_in(service.server.data) == ()
+
+
 def test_a_taken_port_costs_nothing_but_another_port(
     real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

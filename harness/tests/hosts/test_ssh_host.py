@@ -68,6 +68,24 @@ def test_the_agent_needs_nothing_but_the_standard_library(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
 
 
+def test_a_connection_that_breaks_while_the_agent_is_sent_is_said_to_have_broken_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Sshd(tmp_path / "sshd")
+    server.start()
+
+    def broken() -> bytes:
+        server.end_connections()
+        return b"x" * 1_000_000
+
+    monkeypatch.setattr("harness.hosts.ssh.agent_start.agent_file", broken)
+    try:
+        with pytest.raises(HostError, match=r"^bighost: cannot send the agent to .*: \S"):
+            SshHost("bighost", server.settings(tmp_path / "base"))
+    finally:
+        server.stop()
+
+
 def test_the_agent_has_no_port_and_its_socket_is_for_its_own_user_alone(far: SshHost) -> None:
     (folder,) = (Path(far.agent.base) / "sessions").glob("agent-*")
     assert [path.stat().st_mode & 0o777 for path in (folder, folder / "agent.sock")] == [0o700, 0o600]

@@ -1,141 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real sshd with keys of its own, on a high port of loopback or in a network namespace of its own."""
+"""A real sshd with keys of its own, for tests; where there is none, they say so."""
 
 from __future__ import annotations
 
-import contextlib
-import getpass
-import os
-import shutil
-import socket
-import subprocess
-import time
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
-import psutil
-
-from harness.agent.ports import free_port
-from harness.hosts.ssh.settings import HostSettings
 from harness.tests.support.available import not_run
-
-SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") or "/usr/sbin/sshd"
-_CONFIG = """
-ListenAddress {address}
-Port {port}
-HostKey {folder}/host_key
-AuthorizedKeysFile {folder}/authorized_keys
-PidFile none
-UsePAM no
-StrictModes no
-PermitRootLogin yes
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-Subsystem sftp internal-sftp
-MaxSessions 50
-{more}
-"""
-
-
-def why_not() -> str | None:
-    """Return why no sshd can be started here, or ``None``."""
-    if not os.access(SSHD, os.X_OK) or shutil.which("ssh-keygen") is None:
-        return "hosts over SSH need sshd and ssh-keygen (apt-get install -y openssh-server)"
-    return None
+from harness.verify.faults import sshd
+from harness.verify.faults.lacking import Lacking
 
 
 @dataclass
-class Sshd:
-    """One sshd. ``prefix``: the words before it, such as ``ip netns exec NAME``; ``more``: for its configuration."""
-
-    folder: Path
-    address: str = "127.0.0.1"
-    prefix: tuple[str, ...] = ()
-    more: str = ""
-    port: int = field(default_factory=free_port)
-    process: subprocess.Popen[bytes] | None = None
+class Sshd(sshd.Sshd):
+    """One sshd, as ``harness.verify.faults.sshd`` has it."""
 
     def start(self) -> None:
         """Start it; return when it answers. Where there is none, the test says that it was not run."""
-        if (reason := why_not()) is not None:
-            not_run(reason)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for name in ("host_key", "client_key", "other_key"):
-            make_key(self.folder / name)
-        authorized = self.folder / "authorized_keys"
-        shutil.copy2(self.folder / "client_key.pub", authorized)
-        self.know(self.folder / "host_key.pub")
-        config = self.folder / "sshd_config"
-        config.write_text(
-            _CONFIG.format(address=self.address, port=self.port, folder=self.folder, more=self.more)
-        )
-        if os.geteuid() == 0:
-            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd locks itself in there
-        self.process = subprocess.Popen(
-            [*self.prefix, SSHD, "-D", "-f", str(config), "-E", str(self.folder / "sshd.log")],
-            start_new_session=True,
-        )
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                with socket.create_connection((self.address, self.port), timeout=5) as answered:
-                    answered.recv(4)
-                return
-            except OSError:
-                if self.process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(
-                        f"sshd did not start: {(self.folder / 'sshd.log').read_text()}"
-                    ) from None
-                time.sleep(0.02)
-
-    def stop(self) -> None:
-        """End it; its connections stay until they are ended by ``end_connections``."""
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait(10)
-            self.process = None
-
-    def end_connections(self) -> None:
-        """Kill the processes that serve its connections, as a crash of theirs would."""
-        assert self.process is not None
-        _kill(psutil.Process(self.process.pid).children(recursive=True))
-
-    def die(self) -> None:
-        """Kill it with all its connections; nobody listens there any more until ``start``."""
-        assert self.process is not None
-        serving = psutil.Process(self.process.pid).children(recursive=True)
-        self.process.kill()
-        self.process.wait(10)
-        self.process = None
-        _kill(serving)
-
-    def know(self, public_key: Path) -> None:
-        """Make this, and only this, the known key of the host."""
-        kind, key, *_ = public_key.read_text().split()
-        (self.folder / "known_hosts").write_text(f"[{self.address}]:{self.port} {kind} {key}\n")
-
-    def settings(self, base: Path, **more: object) -> HostSettings:
-        """Return how to reach it; ``base`` is our folder on it."""
-        told: dict[str, object] = {
-            "address": self.address,
-            "port": self.port,
-            "user": getpass.getuser(),
-            "key": str(self.folder / "client_key"),
-            "known_hosts": str(self.folder / "known_hosts"),
-            "folder": str(base),
-            "grace_s": 6.0,
-        }
-        return HostSettings.model_validate({**told, **more})
-
-
-def make_key(path: Path) -> None:
-    """Make a key pair unless it is there."""
-    if not path.exists():
-        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "of a test", "-f", str(path)]
-        subprocess.run(words, check=True)
-
-
-def _kill(processes: list[psutil.Process]) -> None:
-    for process in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
+        try:
+            super().start()
+        except Lacking as problem:
+            not_run(str(problem))

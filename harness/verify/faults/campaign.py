@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults one after another, each in a session of its own, and what came of them.
+
+A session is started, the fault comes, the session ends by itself; then the same command is given again on a machine
+without the fault. It must complete the same plan: see ``holds.py`` for all that must hold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.verify.faults.hands import HANDS
+from harness.verify.faults.holds import (
+    Kept,
+    finished,
+    incomplete,
+    lost,
+    running_on,
+    said_badly,
+    taken_for_measured,
+)
+from harness.verify.faults.lacking import Lacking
+from harness.verify.faults.plan import Fault, Scene
+from harness.verify.faults.scenes import LONGEST_S, Stage, stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Violation:
+    """A broken promise; ``number`` and the seed repeat it."""
+
+    number: int
+    kind: str
+    what: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of the faults of one kind. ``late``: the session, or its target, had ended before; ``said``: the line
+    that a session said last."""
+
+    injected: int = 0
+    held: int = 0
+    violated: int = 0
+    late: int = 0
+    unavailable: int = 0
+    reason: str = ""
+    said: str = ""
+    longest_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Campaign:
+    """Counts by kind, and every broken promise."""
+
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    violations: list[Violation] = field(default_factory=list)
+
+    @property
+    def faults(self) -> int:
+        return sum(one.injected + one.late + one.unavailable for one in self.tallies.values())
+
+    @property
+    def injected(self) -> int:
+        return sum(one.injected for one in self.tallies.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """What came of one fault: whether it met something, what was broken, and what the session said last."""
+
+    struck: bool
+    broken: tuple[str, ...]
+    said: str
+
+
+Say = Callable[[Campaign, Fault, float], None]
+
+
+def run(
+    faults: Iterable[Fault],
+    clone: Path,
+    *,
+    seconds: float | None = None,
+    say: Say | None = None,
+) -> Campaign:
+    """Inject faults until there are no more, or ``seconds`` have passed.
+
+    Args:
+        clone: the project whose services are measured.
+        seconds: ``None``: there is no limit, and ``faults`` has an end.
+        say: told of each fault with the seconds it took.
+    """
+    found = Campaign()
+    ends_s = None if seconds is None else time.monotonic() + seconds
+    with contextlib.ExitStack() as stack:
+        stages: dict[Scene, Stage | str] = {}
+        for one in faults:
+            if ends_s is not None and time.monotonic() > ends_s:
+                break
+            began_s = time.monotonic()
+            tally = found.tallies.setdefault(one.kind.name, Tally())
+            try:
+                here = _stage(one.kind.scene, clone, stages, stack)
+                came = try_one(one, here)
+            except Lacking as problem:
+                tally.unavailable += 1
+                tally.reason = str(problem)
+            else:
+                _count(found, one, tally, came)
+            took_s = time.monotonic() - began_s
+            tally.longest_s = max(tally.longest_s, took_s)
+            if say is not None:
+                say(found, one, took_s)
+    return found
+
+
+def _count(found: Campaign, one: Fault, tally: Tally, came: Tried) -> None:
+    found.violations += [Violation(number=one.number, kind=one.kind.name, what=what) for what in came.broken]
+    tally.said = came.said or tally.said
+    if came.broken:
+        tally.injected += 1
+        tally.violated += 1
+    elif came.struck:
+        tally.injected += 1
+        tally.held += 1
+    else:
+        tally.late += 1
+
+
+def _stage(scene: Scene, clone: Path, stages: dict[Scene, Stage | str], stack: contextlib.ExitStack) -> Stage:
+    """Return a scene, laid out when it is needed for the first time.
+
+    Raises:
+        Lacking: it cannot be had here.
+    """
+    if scene not in stages:
+        try:
+            stages[scene] = stack.enter_context(stage(scene, clone))
+        except Lacking as problem:
+            stages[scene] = str(problem)
+    known = stages[scene]
+    if isinstance(known, str):
+        raise Lacking(known)
+    return known
+
+
+def try_one(fault: Fault, here: Stage) -> Tried:
+    """Inject one fault, and give the same command again without it.
+
+    Raises:
+        Lacking: it cannot be had here.
+    """
+    broken: list[str] = []
+    with contextlib.ExitStack() as stack:
+        hand = HANDS[fault.kind.act](fault, here, stack)
+        folder = here.folder(fault.number, hand.host)
+        stack.callback(here.forget, fault.number, hand.host)
+        before, struck_epoch_s = Kept(), 0.0
+
+        def record() -> None:
+            nonlocal before, struck_epoch_s
+            before, struck_epoch_s = (
+                finished(folder, promised=fault.kind.act == "power"),
+                time.time(),
+            )
+
+        order = hand.order()
+        running = here.start(fault.number, host=hand.host, **order)
+        try:
+            struck = hand.strike(running, record)
+            if not running.ended(LONGEST_S):
+                broken.append(f"still runs after {LONGEST_S:.0f} s")
+        finally:
+            running.kill()
+        hand.after()
+        said = running.result()
+        broken += said_badly(said, fault.kind, folder)
+        broken += lost(folder, before)
+        if here.far is None:  # a remote agent waits for its controller, for as long as its grace lasts
+            broken += running_on(here)
+        hand.mend()
+        again = here.start(fault.number, host=hand.host)
+        if not again.ended(LONGEST_S):
+            broken.append(f"resumed: still runs after {LONGEST_S:.0f} s")
+        again.kill()
+        broken += incomplete(again.result(), folder)
+        broken += lost(folder, before)
+        if not broken:
+            broken += taken_for_measured(folder, fault.kind, struck_epoch_s)
+        broken += running_on(here)
+    words = (said.stderr.strip().splitlines() or [""])[-1].replace(str(here.root), "{root}")
+    broken = [what.replace(str(here.root), "{root}") for what in broken]
+    return Tried(struck=struck, broken=tuple(dict.fromkeys(broken)), said=words)
