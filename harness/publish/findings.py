@@ -115,6 +115,8 @@ def span_of(numbers: Sequence[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
+#: Verbs of which one is not told by an s.
+_SINGULAR = {"are": "is", "have": "has", "cannot": "cannot"}
 _Groups = Mapping[str, Sequence[Comparison]]
 
 
@@ -143,8 +145,7 @@ def _title(found: Sequence[Comparison], phrase: Phrase) -> str:
         return _capital(phrase.one.format(phrase.more_short if kind == "more" else phrase.less_short))
     decided.sort(key=lambda one: -one[1])
     (first, n), *rest = decided
-    whole = f"all {n}" if n == len(found) and n > 1 else f"{n} of {len(found)}"
-    text = f"{whole} {phrase.who} {phrase.more if first == 'more' else phrase.less}"
+    text = _clause(n, len(found), phrase.who, phrase.more if first == "more" else phrase.less, "", ())
     text += "".join(f", {m} {phrase.more_short if kind == 'more' else phrase.less_short}" for kind, m in rest)
     return _capital(text)
 
@@ -167,13 +168,20 @@ def _takeaway(found: Sequence[Comparison], phrase: Phrase) -> str:
         words = f"{'is' if len(mine) == 1 else 'are'} equal within {whole_percent(margin)}"
         clauses.append(_clause(len(mine), len(found), phrase.who, words, words, clauses))
     if mine := groups["open"]:
-        words = f"{'is' if len(mine) == 1 else 'are'} not shown to differ"
-        clauses.append(
-            _clause(len(mine), len(found), phrase.who, words, words, clauses) + f" ({_spread(mine)})"
-        )
+        if len(mine) == len(found) > 1:
+            words = f"none of the {len(mine)} {phrase.who} is shown to differ"
+        else:
+            verb = f"{'is' if len(mine) == 1 else 'are'} not shown to differ"
+            words = _clause(len(mine), len(found), phrase.who, verb, verb, clauses)
+        clauses.append(f"{words} ({_spread(mine)})")
     if mine := groups["refused"]:
-        words = "cannot be judged, as something else bounded the trials or they were not warm"
-        clauses.append(_clause(len(mine), len(found), phrase.who, words, words, clauses))
+        if len(mine) == len(found) > 1:
+            words = f"none of the {len(mine)} {phrase.who} can be judged"
+        else:
+            words = _clause(
+                len(mine), len(found), phrase.who, "cannot be judged", "cannot be judged", clauses
+            )
+        clauses.append(f"{words}, as something else bounded the trials or they were not warm")
     return f"{_capital('; '.join(clauses))}."
 
 
@@ -192,9 +200,13 @@ def _takeaway_of_one(found: Comparison, one: str, phrase: Phrase) -> str:
 
 
 def _clause(n: int, of: int, who: str, long: str, short: str, before: Sequence[str]) -> str:
+    """A group in words; the verb of the first clause, given of several, agrees with the number."""
     if before:
         return f"{n} {short}"
-    return f"{f'all {n}' if n == of and n > 1 else f'{n} of {of}'} {who} {long}"
+    verb, _, rest = long.partition(" ")
+    if n == 1:
+        verb = _SINGULAR.get(verb, verb if verb in _SINGULAR.values() else f"{verb}s")
+    return f"{f'all {n}' if n == of and n > 1 else f'{n} of {of}'} {who} {verb} {rest}"
 
 
 def _spread(found: Sequence[Comparison]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.model import Estimate, Verdict
 from harness.publish.findings import NO_FINDING, Phrase, at_most, comparisons_in, finding
-from harness.publish.results import Absent, Words
+from harness.publish.results import Absent, Tree, Words
 
 PHRASE = Phrase(
     who="services",
@@ -76,15 +76,17 @@ def test_without_a_direction_there_is_no_title(verdict: Verdict) -> None:
     said = finding(found, PHRASE)
     assert isinstance(said["title"], Absent)
     assert not re.search(r"\b(more|fewer)\b", text(said["takeaway"]))
+    words = {Verdict.INCONCLUSIVE: "None of the 2 services is shown to", Verdict.EQUIVALENT: "All 2 services are equal"}
+    assert text(said["takeaway"]).startswith(words[verdict])
 
 
 def test_a_ratio_that_is_not_about_the_services_counts_for_no_direction() -> None:
     found = [as_if(one, Verdict.NOT_ABOUT_SERVICES) for one in compared({"java-a": 50.0, "java-b": 60.0})]
     said = finding(found, PHRASE)
     assert text(said["title"]) == "No ratio is about the services"
-    assert "All 2 services cannot be judged" in text(said["takeaway"])
+    assert text(said["takeaway"]).startswith("None of the 2 services can be judged, as something else")
     mixed = finding([found[0], *compared({"java-b": 60.0})], PHRASE)
-    assert text(mixed["title"]) == "1 of 2 services answer fewer than the reference"
+    assert text(mixed["title"]) == "1 of 2 services answers fewer than the reference"
 
 
 def test_of_a_single_thing_the_words_are_those_of_one() -> None:
@@ -104,7 +106,7 @@ def test_nothing_compared_is_no_finding() -> None:
 
 def test_comparisons_are_found_in_a_branch_by_name() -> None:
     found = {one.variant: one for one in compared({"java-a": 50.0, "java-b": 60.0})}
-    tree = {"mean": {"java-a": "text"}, **found}
+    tree: Tree = {"mean": {"java-a": "text"}, **found}
     assert [one.variant for one in comparisons_in(tree)] == ["java-a", "java-b"]
     assert [one.variant for one in comparisons_in(tree, ["java-b"])] == ["java-b"]
     assert comparisons_in("text") == []
