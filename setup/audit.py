@@ -110,7 +110,7 @@ def audit(project: Path, environ: Mapping[str, str]) -> int:
     if not output.is_file():
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         raise SetupError(
-            f"{service} cannot be asked: {lines[-1].strip()[:300] if lines else 'pip-audit said nothing'}"
+            f"{service} cannot be asked: {lines[-1].strip()[:300] if lines else 'pip-audit printed nothing'}"
         )
     said = json.loads(output.read_text(encoding="utf-8"))
     found, left_out = findings(said), unaudited(said)

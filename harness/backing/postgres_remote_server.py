@@ -179,7 +179,7 @@ class RemoteServer:
         if done.exit_code != 0:
             said = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
             raise HostError(
-                f"{self.host.name}: {words[0]} ended with {done.exit_code}; it said: {said[-1][:300]}"
+                f"{self.host.name}: {words[0]} ended with {done.exit_code}; output: {said[-1][:300]}"
             )
 
     def inside(self, database: Database, purpose: str, name: str) -> Connection:
@@ -198,7 +198,7 @@ class RemoteServer:
         if code is None:
             return None
         said = self.host.read(database.log, LOG_TAIL_BYTES).decode(errors="replace")
-        return f"the database ended by itself ({in_words(code)}; it said: {words_of_log(said)})"
+        return f"the database ended by itself ({in_words(code)}; output: {words_of_log(said)})"
 
     def log_bytes(self, database: Database) -> int:
         """Return how long its log is now."""

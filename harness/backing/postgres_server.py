@@ -74,7 +74,7 @@ class Server:
         code = self.process.exited()
         if code is None:
             return None
-        return f"the database ended by itself ({in_words(code)}; it said: {last_words(self.log)})"
+        return f"the database ended by itself ({in_words(code)}; output: {last_words(self.log)})"
 
     def stop(self, first: StopSignal) -> Stopped:
         """End it: SIGINT is a fast stop that keeps the data in order, SIGQUIT one that does not care."""

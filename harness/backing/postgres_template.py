@@ -156,7 +156,7 @@ class Templates:
         done = self._host.run(command, INITDB_WITHIN_S)
         if done.exit_code != 0:
             said = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
-            raise HostError(f"initdb ended with {done.exit_code}; it said: {said[-1][:300]}")
+            raise HostError(f"initdb ended with {done.exit_code}; output: {said[-1][:300]}")
 
 
 @contextlib.contextmanager

@@ -68,7 +68,7 @@ class LentUpstream:
         if code is None:
             return None
         how = f"signal {code - 128}" if code > 128 else f"exit code {code}"
-        return f"the upstream API ended by itself ({how}; it said: {self._place.last_words()})"
+        return f"the upstream API ended by itself ({how}; output: {self._place.last_words()})"
 
     def invariants(self) -> tuple[InvariantReading, ...]:
         return ()  # it keeps nothing

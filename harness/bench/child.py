@@ -49,6 +49,6 @@ def take(argv: Sequence[str], folder: Path) -> Taken:
     if taken.exit_code != 0:
         words = err.read_text(errors="replace").strip() or out.read_text(errors="replace").strip()
         raise RematchError(
-            f"{Path(argv[0]).name} ended with {taken.exit_code} in a benchmark; it said: {words[-300:] or 'nothing'}"
+            f"{Path(argv[0]).name} ended with {taken.exit_code} in a benchmark; output: {words[-300:] or 'nothing'}"
         )
     return taken

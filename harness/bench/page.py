@@ -17,8 +17,8 @@ Written by `python -m harness bench all --write`; do not edit.
 Each section comes from one run, and everything compared in it ran within that run, in turn, on the same machine.
 A ratio is the harness over its peer, below 1 the harness needs less, unless the row says else.
 Most were made on a virtual machine with two cores that other work disturbs: read ratios, not seconds.
-*holds*: the median of the repetitions keeps the target, and their range stands beside it.
-*cannot say*: the median does not and a repetition does, others used the machine, or an interval lies on both sides.
+*holds*: the median of the repetitions keeps the target, and the table has their range.
+*cannot say*: the median misses the target and a repetition meets it, others used the machine, or an interval has it.
 """
 
 

@@ -44,9 +44,7 @@ def adopt_command(
     out: Annotated[
         Path | None, typer.Option(help="folder for the files; default: NAME-rematch in this folder")
     ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="guess anew, although there is a service.toml already")
-    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="guess again, even if service.toml exists")] = False,
     ready_within: Annotated[
         float, typer.Option(help="seconds in which it has to give its first answer")
     ] = 60.0,
@@ -57,14 +55,14 @@ def adopt_command(
 ) -> None:
     """Write down how a service is started and what it answers, and measure it.
 
-    Known are Go, Maven, Gradle, jars, Node.js and Python; Procfile, Dockerfile and Compose files add to them. Three
+    Supported are Go, Maven, Gradle, jars, Node.js and Python, and Procfile, Dockerfile and Compose files. Three
     kinds of files are written: NAME.toml, the experiment, with each guess as a comment;
     services/NAME/NAME/service.toml, of at most 12 lines, with the start command; and the contract, which has every
-    request with the answer that the service gives now. Each request is asked twice of one process and once of
-    another one; what changes is masked.
+    request with the answer that the service gives now. Each request is sent twice to one process and once to
+    another one; values that change are masked.
 
-    A wrong guess ends in one line with the line of service.toml to change. The same command goes on with the changed
-    file. No process runs on afterwards.
+    A wrong guess ends in one line with the line of service.toml to change. The same command continues with the changed
+    file. No process is left running.
 
     Examples:
 

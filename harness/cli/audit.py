@@ -37,7 +37,7 @@ def audit_command(
     strict: Annotated[
         bool, typer.Option("--strict", help="end with status 1 where a contradiction is found")
     ] = False,
-    every: Annotated[bool, typer.Option("--all", help="list the checks that hold, too")] = False,
+    every: Annotated[bool, typer.Option("--all", help="also list the checks that hold")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Find numbers of a load test that cannot all be true: rates, users, response times, sums, clocks.

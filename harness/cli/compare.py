@@ -48,7 +48,9 @@ def compare_command(
     ] = "0",
     accept: Annotated[
         list[str] | None,
-        typer.Option(help="trap that is none here: it is named, but withholds no verdict; may be repeated"),
+        typer.Option(
+            help="trap that does not apply here: it is still listed, but withholds no verdict; may be repeated"
+        ),
     ] = None,
     latency_unit: Annotated[
         str | None,
@@ -75,7 +77,7 @@ def compare_command(
 ) -> None:
     """Compare two arms of load-test runs, B over A: ratio, interval and verdict for each metric.
 
-    The run is the unit: verdicts need 5 or more runs of each arm. Of one run each, differences are shown without a
+    The run is the unit: verdicts need 5 or more runs of each arm. With one run each, differences are shown without a
     verdict.
 
     Exit status 1: a limit of --fail-if is exceeded, that is, the whole 95 % interval lies beyond it. Exit status 2:

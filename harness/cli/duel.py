@@ -44,14 +44,13 @@ def duel_command(
     ] = None,
     repo: Annotated[
         Path | None,
-        typer.Option(
-            help="folder in a git repository whose refs are meant; default: where the service's sources lie"
-        ),
+        typer.Option(help="folder of the git repository of the refs; default: that of the service's sources"),
     ] = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(
-            help="case whose answers may differ: it is neither checked nor asked; may be repeated; all"
+            help="case whose answers may differ: it is not checked and not part of the load; may be repeated; "
+            "all: every case"
         ),
     ] = None,
     fail_if: Annotated[
@@ -72,7 +71,7 @@ def duel_command(
         float, typer.Option(help="seconds in which each has to give its first answer")
     ] = 60.0,
     no_measure: Annotated[
-        bool, typer.Option("--no-measure", help="hold both against the contract, and measure nothing")
+        bool, typer.Option("--no-measure", help="check both against the contract; measure nothing")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
     markdown: Annotated[

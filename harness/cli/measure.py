@@ -74,7 +74,7 @@ def measure_command(
         bool,
         typer.Option(
             "--undecided",
-            help="with --minutes: after five blocks, only what no verdict is decided of",
+            help="with --minutes: after five blocks, only variants without a decided verdict",
         ),
     ] = False,
     new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,

@@ -27,7 +27,7 @@ def paper_command(
 ) -> None:
     """Build paper/main.pdf from paper/ and the numbers, tables and figures of the notebooks.
 
-    It measures and analyses nothing; `make paper` does that first.
+    Measuring and analysing come first, with `make paper`.
     The archive of --bundle is for preprint servers: it is unpacked into an
     empty folder and built there by pdflatex alone.
 

@@ -29,7 +29,7 @@ def passport_command(
     profile: Annotated[
         str,
         typer.Option(
-            help="quick: two minutes; full: a quarter of an hour; smoke: whether it runs",
+            help="quick: two minutes; full: a quarter of an hour; smoke: a test run",
             autocompletion=completion.profiles,
         ),
     ] = "quick",
@@ -42,9 +42,9 @@ def passport_command(
 ) -> None:
     """Run a self-test: which ratios can sessions on this machine tell from 1?
 
-    One Go service runs twice in each block, in fresh processes. From the spread
-    between the two follows the smallest ratio that 5, 10 and 20 blocks find in 80 %
-    of sessions, for each metric, with and without blocks.
+    One Go service runs twice in each block, in fresh processes. The spread
+    between the two gives the smallest ratio that 5, 10 and 20 blocks find in 80 % of
+    sessions, for each metric, with and without blocks.
 
     The session is kept (data/raw/passport) and compared with earlier ones of the
     same machine: has it become noisier?

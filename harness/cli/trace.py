@@ -23,7 +23,10 @@ VALUES = Path("paper") / "generated" / "values.json"
 def trace(
     key: Annotated[
         str | None,
-        typer.Argument(help="key of the number; default: list all keys", autocompletion=completion.keys),
+        typer.Argument(
+            help="key of the number, or the number as it is printed; default: list all keys",
+            autocompletion=completion.keys,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -34,6 +37,8 @@ def trace(
         rematch trace
 
         rematch trace strings.throughput.ratio.java_helidon
+
+        rematch trace 0.89
     """
     from harness.store import Store
 
@@ -45,7 +50,7 @@ def trace(
         else:
             _print_keys(values)
         return
-    value = _value(values, key)
+    key, value = _value(values, key)
     store = Store(root)
     trials = [_trial(store, root, name) for name in value.get("inputs", [])]
     if as_json:
@@ -65,12 +70,25 @@ def _values(root: Path) -> dict[str, Any]:
     return values
 
 
-def _value(values: dict[str, Any], key: str) -> dict[str, Any]:
-    if key not in values:
-        near = difflib.get_close_matches(key, values, n=5, cutoff=0.4)
-        raise UnknownKey(f"{VALUES}: no number has the key {key!r}; nearest: {', '.join(near) or 'none'}")
-    found = values[key]
-    return found if isinstance(found, dict) else {"value": found}
+def _value(values: dict[str, Any], asked: str) -> tuple[str, dict[str, Any]]:
+    """Return the key and the entry that are asked for: by key, or by what only one number is printed as."""
+    keys = [asked] if asked in values else [key for key in values if _is_printed_as(values[key], asked)]
+    if not keys:
+        near = difflib.get_close_matches(asked, values, n=5, cutoff=0.4)
+        raise UnknownKey(f"{VALUES}: no number has the key {asked!r}; nearest: {', '.join(near) or 'none'}")
+    if len(keys) > 1:
+        raise UnknownKey(
+            f"{VALUES}: {counted(len(keys), 'number')} printed as {asked!r}; give one of the keys: {', '.join(keys)}"
+        )
+    found = values[keys[0]]
+    return keys[0], found if isinstance(found, dict) else {"value": found}
+
+
+def _is_printed_as(value: Any, text: str) -> bool:
+    """Whether a number is printed as this text, with or without its unit and its interval."""
+    if not isinstance(value, dict):
+        return False
+    return any(f"{value.get(name) or ''} ".startswith(f"{text} ") for name in ("text", "interval_text"))
 
 
 def _trial(store: Any, root: Path, name: str) -> dict[str, Any]:

@@ -25,7 +25,8 @@ def try_command(
     permitted: Annotated[
         bool,
         typer.Option(
-            "--i-have-permission", help="load a host that is not this machine; only one that is yours to load"
+            "--i-have-permission",
+            help="load another host than this machine; only with its owner's permission",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
@@ -36,7 +37,7 @@ def try_command(
     (closed loop), then rates (open loop). The leanest load tool that is installed is used; else threads of this
     program.
 
-    Exit status 1: the service is not fit to be loaded. Exit status 2: nobody answers, or the host may not be loaded.
+    Exit status 1: the service is not fit to be loaded. Exit status 2: no answer, or the host may not be loaded.
 
     Examples:
 

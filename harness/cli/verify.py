@@ -28,7 +28,9 @@ def verify_command(
     ] = None,
     sims: Annotated[
         int | None,
-        typer.Option(help="simulated experiments per cell; default: the number that the limit is meant for"),
+        typer.Option(
+            help="simulated experiments per cell; default: the number for which the limit is defined"
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="random seed")] = 1,
     minutes: Annotated[float | None, typer.Option(help="only with fuzz: end after so many minutes")] = None,
@@ -38,7 +40,7 @@ def verify_command(
     """Run the simulations that validate the statistics, each with a negative control that must fail.
 
     Without --sims a row is simulated in up to four rounds, until no limit lies
-    within what the simulations leave open. A cell that still is undecided says so.
+    inside the interval of a cell. A cell that is still undecided is marked.
 
     Exit status 1: a limit does not hold.
 
@@ -52,7 +54,7 @@ def verify_command(
 
         rematch verify fuzz --minutes 5 --seed 7
 
-    `fuzz` stands alone: it gives changed and hostile files to every reader;
+    `fuzz` runs alone: it gives changed and hostile files to every reader;
     --sims is then the number of files.
     """
     if FUZZ in (names or ()):

@@ -2,7 +2,7 @@
 """Where commands run. A host runs, spawns, and moves files.
 
 A command is plain data (no callables, no shell), so that a host reached over SSH can
-carry out the very same one. What else a trial asks of a machine is in ``station``.
+carry out the very same one. What else a trial asks of a machine is in ``harness.hosts.measuring``.
 """
 
 from __future__ import annotations

@@ -310,4 +310,4 @@ def version_of(host: Host, program: str, environment: Mapping[str, str]) -> str 
 def _last_error(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
-    return (errors or lines or ["it said nothing"])[0][:200]
+    return (errors or lines or ["no output"])[0][:200]

@@ -43,8 +43,9 @@ def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> Docke
     except (docker.errors.DockerException, HostError, ValueError, KeyError) as problem:
         get = how_to_get(wanted("docker"), Surroundings(project=root))
         where = "" if host.here else f" on {host.name}"
+        why = str(problem).splitlines()[0][:200].removeprefix(SILENT).strip()
         raise RematchError(
-            f"{SILENT}{where} ({str(problem).splitlines()[0][:200]}): it is required to measure "
+            f"{SILENT}{where} ({why}): it is required to measure "
             f"services in containers; install it{where} with: {get}; then start it (or set "
             f"{'DOCKER_HOST' if host.here else 'docker in hosts.toml'}) and grant access to its socket"
         ) from problem

@@ -263,4 +263,4 @@ def _short(path: Path, root: Path) -> Path:
 def _why(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith(("error", "fatal", "caused by"))]
-    return (errors or lines[-1:] or ["it said nothing"])[0][:200]
+    return (errors or lines[-1:] or ["no output"])[0][:200]

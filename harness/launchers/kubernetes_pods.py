@@ -66,7 +66,7 @@ def _ended(pod: Pod, ended: ContainerStateTerminated) -> Trouble:
         return Trouble(Outcome.OUT_OF_MEMORY, said)
     waiting = _waiting_state(pod)
     loop = "crash loop, " if waiting is not None and waiting.reason == "CrashLoopBackOff" else ""
-    said = f"; last lines: {_last_lines(ended)}" if ended.message else "; it said nothing"
+    said = f"; last lines: {_last_lines(ended)}" if ended.message else "; no output"
     return Trouble(Outcome.FAILED, f"pod {name}: {loop}exited with {ended.exitCode}{said}")
 
 

@@ -73,7 +73,7 @@ class Runtimes:
                 return str(error)
             if kept and completed.exit_code == 0:
                 self._accepted.add(java, flags)
-            said = (completed.stdout + completed.stderr).strip().splitlines() or ["it said nothing"]
+            said = (completed.stdout + completed.stderr).strip().splitlines() or ["no output"]
             self._refusals[key] = (
                 None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {said[0]}"
             )

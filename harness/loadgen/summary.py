@@ -70,7 +70,7 @@ def last_words(folder: Path, *names: str, limit: int = 300) -> str:
             continue
         if text:
             return " | ".join(text[-limit:].splitlines())
-    return "it said nothing"
+    return "none"
 
 
 class Passes(NamedTuple):

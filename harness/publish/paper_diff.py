@@ -113,4 +113,4 @@ def _marked_pdf(root: Path, earlier: bytes) -> tuple[Path | None, str | None]:
 
 def _last_line(said: bytes) -> str:
     lines = said.decode("utf-8", errors="replace").strip().splitlines()
-    return lines[-1].strip() if lines else "it said nothing"
+    return lines[-1].strip() if lines else "no output"

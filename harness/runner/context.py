@@ -182,6 +182,9 @@ class Notes:
     warm_up: WarmUpRecord | None = None
     load: LoadSummary | None = None
     request_log: RequestLogRecord | None = None
+    #: The reader of the request log's pipe, and the CPU time it used while the load ran.
+    log_reader: Watched | None = None
+    log_reader_cpu_s: float | None = None
     generator: GeneratorRecord | None = None
     generators: tuple[GeneratorRecord, ...] = ()
     coordinator: CoordinatorRecord | None = None

@@ -13,7 +13,7 @@ from harness.hosts.base import Command
 from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance
 from harness.model import MachineWindow
-from harness.runner.backing_phase import backing_cpu_s
+from harness.runner.backing_phase import backing_cpu_s, log_reader_cpu_s
 from harness.runner.context import Notes, TrialContext, TrialSpec, compare_clocks, phase
 from harness.runner.load_coordination import convene
 from harness.runner.load_process import OWN_SAMPLES, LoadProcess
@@ -87,7 +87,7 @@ def _offer(
 
     A coordinator goes on for a while when those it commanded have ended: that is no part of the measurement.
     """
-    backing_before_s = backing_cpu_s(context, notes)
+    backing_before_s, reader_before_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
     compare_clocks(context, notes)
     if context.duet is not None:
         context.duet.meet()  # both loads run over the same seconds
@@ -103,11 +103,13 @@ def _offer(
             _wait_for_load(engines, coordinator, instance, spec, context, notes)
         notes.machine_after = context.host.machine()
         compare_clocks(context, notes)
-        backing_after_s = backing_cpu_s(context, notes)
+        backing_after_s, reader_after_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
         if coordinator is not None:
             _wait_for_coordinator(coordinator)
     known = backing_before_s is not None and backing_after_s is not None
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
+    if reader_before_s is not None and reader_after_s is not None:
+        notes.log_reader_cpu_s = reader_after_s - reader_before_s
     if context.backing_apart:
         notes.backing_cpu_s = 0.0  # on a machine of their own they used nothing of this one
     for engine in engines:
@@ -122,7 +124,7 @@ def _refuse_ended_badly(engine: LoadProcess) -> None:
         raise TrialFailure("failed", f"{engine.name} was killed by signal {code - _SIGNALLED}")
     if code and engine.number == 0:
         said = _last_words(engine)
-        raise TrialFailure("failed", f"{engine.name} ended with exit code {code}; it said: {said}")
+        raise TrialFailure("failed", f"{engine.name} ended with exit code {code}; output: {said}")
     if code and engine.of > 1:
         raise TrialFailure(
             "failed", f"{engine.name} ended with exit code {code}: its share of the load is missing"
@@ -222,14 +224,10 @@ def machine_during_load(notes: Notes, partner_cpu_s: float | None = 0.0) -> Mach
     # on a machine of its own it is none of what this one did
     apart = notes.placement is not None and notes.placement.generator_apart
     generator_cpu_s = 0.0 if apart else notes.generator.cpu_s if notes.generator else None
-    beside_s = (
-        None
-        if None in (notes.backing_cpu_s, partner_cpu_s)
-        else (notes.backing_cpu_s or 0.0) + (partner_cpu_s or 0.0)
-    )
     return machine_window(
-        notes.machine_before, notes.machine_after, service_cpu_s(notes), generator_cpu_s, beside_s
-    )
+        notes.machine_before, notes.machine_after, service_cpu_s(notes), generator_cpu_s,
+        *(notes.backing_cpu_s, notes.log_reader_cpu_s or 0.0, partner_cpu_s),
+    )  # fmt: skip
 
 
 def headroom_ratio(notes: Notes) -> float | None:

@@ -18,18 +18,19 @@ RECORD = Path("docs") / "verify.json"
 LIMIT_S = 20 * 60.0
 HEAD = "\n".join(
     (
-        "# What shows the statistics right",
+        "# Validation of the statistics",
         "",
         "Written by `python -m harness verify all --write`; do not edit.",
-        "Each row simulates experiments whose truth is known, asks the method that the analysis uses, and holds its "
-        "answers against a bar that was set before.",
+        "Each row simulates experiments with a known truth, applies the method of the analysis, and compares the "
+        "result with a limit that was set before.",
         "A *control* is a method, or an order of trials, that must fail in the same simulation: where it passes, the "
-        "simulation has no teeth, and the row does not hold.",
-        "The interval is of the simulation alone, at 95 %: what this number of experiments leaves open.",
-        "It is Wilson's for shares (for an F1 through the share of all events, found or to be found, that are both), "
+        "simulation could not have failed either, and the row does not hold.",
+        "The interval is the 95 % interval of the simulation, due to its number of experiments.",
+        "It is Wilson's for shares (for an F1: of the share of all true or found events that are both), "
         "Poisson's for events per minute or per series, Student's for means; a largest error and a median have none.",
-        "While a limit lies inside the interval of a cell, its row is simulated in further rounds of other random "
-        "numbers, four in all; where it still does, the cell is *undecided*, on the side that its value is on.",
+        "While a limit lies inside the interval of a cell, its row is simulated in further rounds with other random "
+        "numbers, at most four; where it still does, the cell is *undecided*, and its value decides whether the "
+        "row holds.",
         "",
     )
 )

@@ -36,7 +36,7 @@ def beside_sources(
     told = "the load tool's time to connect, request by request"
     connect = Source(
         recorded=has_connect,
-        words=told if has_connect else "not recorded: the load tool tells no time to connect",
+        words=told if has_connect else "not recorded: the load tool does not report the time to connect",
     )
     sources: dict[CauseName, Source] = {"connect": connect}
     found: list[Beside] = []

@@ -110,7 +110,7 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         detectability_s=over("shortest pause that latencies alone show", "s", lambda t: t.detectability_s),
         share=share("clear", "behind pauses and their queue drain"),
         share_lower=share("unpaused", "in the pauses' own time"),
-        share_upper=share("drained", "with wakes at the median"),
+        share_upper=share("drained", "with queue drains at the median"),
         most_share=over(
             f"most of {quantile} that pauses can have taken", "share", lambda t: t.most_share.get(quantile)
         ),

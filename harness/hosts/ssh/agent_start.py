@@ -136,7 +136,7 @@ def _started(client: paramiko.SSHClient, told: list[str], name: str) -> dict[str
     try:
         started: dict[str, Any] = json.loads(out)
     except ValueError:
-        said = (err.strip().splitlines() or ["it said nothing"])[-1]
+        said = (err.strip().splitlines() or ["no output"])[-1]
         raise HostError(f"{name}: the agent did not start (exit code {code}): {said}") from None
     return started
 

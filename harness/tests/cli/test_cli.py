@@ -260,6 +260,20 @@ def test_trace_leads_from_a_number_to_the_records_it_came_from(tmp_path: Path, c
     for trial in json.loads(out)["trials"]:
         assert json.loads((root / trial["record"]).read_text())["planned"]["trial_id"] in trial["trial"]
     assert "nearest: tiny.throughput.ratio.other" in cli.refused(root, "trace", "tiny.throughput.ratio.othr")
+    assert json.loads(cli(root, "trace", "1.25", "--json")[1])["key"] == key
+
+
+def test_trace_takes_a_printed_number_and_lists_its_keys_where_there_are_several(
+    tmp_path: Path, cli: Cli
+) -> None:
+    values = make_session_project(tmp_path) / "paper" / "generated" / "values.json"
+    values.parent.mkdir(parents=True)
+    times = {"a.first": "13.4 ms", "b.again": "13.4 ms", "c.other": "3.4 ms"}
+    values.write_text(json.dumps({key: {"value": 1.0, "text": text} for key, text in times.items()}))
+    assert "a.first, b.again" in cli.refused(tmp_path, "trace", "13.4")
+    code, out, err = cli(tmp_path, "trace", "3.4 ms")
+    assert (code, err) == (0, "") and out.startswith("c.other = 3.4 ms")
+    assert "no number has the key '4 ms'" in cli.refused(tmp_path, "trace", "4 ms")
 
 
 def test_trace_before_anything_was_published_says_so(tmp_path: Path, cli: Cli) -> None:

@@ -217,7 +217,8 @@ def test_without_a_daemon_the_variant_is_unavailable_with_the_way_to_one(tmp_pat
     reason = launcher.unavailable(implementation, Variant(implementation="misbehaving"))
     assert reason is not None
     assert re.match(
-        r"no Docker daemon answers \(.*\): it is required to measure .*; install it with: .*docker", reason
+        r"no Docker daemon answers \(at unix://.*/no\.sock: .*\): it is required to measure .*; install it with: .*docker",
+        reason,
     )
     with pytest.raises(RematchError, match="no Docker daemon answers"):
         launcher.build(implementation, Variant(implementation="misbehaving"))

@@ -64,7 +64,7 @@ class FakeLoadGenerator:
             table = read_samples(path)
         except InputError as problem:
             said = last_words(folder, "generator.stderr.txt")
-            raise TrialFailure("failed", f"no samples ({problem}); it said: {said}") from problem
+            raise TrialFailure("failed", f"no samples ({problem}); output: {said}") from problem
         if not table.n_requests:
             raise TrialFailure("failed", f"{path} has no rows")
         with open_text(path) as stream:

@@ -130,7 +130,7 @@ class JMeter:
             table = read_jtl(path)
         except InputError as problem:
             said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt", LOG)
-            raise TrialFailure("failed", f"JMeter left no samples ({problem}); it said: {said}") from problem
+            raise TrialFailure("failed", f"JMeter left no samples ({problem}); output: {said}") from problem
         if not table.n_requests:
             raise TrialFailure("failed", f"JMeter sent nothing: {path} has no rows; see {folder / LOG}")
         kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()

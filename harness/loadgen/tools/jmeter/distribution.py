@@ -124,7 +124,7 @@ class JMeterController:
             )
         except OSError as problem:
             said = last_words(coordinator, "generator.stderr.txt", "generator.stdout.txt", LOG)
-            reason = f"JMeter's controller left no samples ({problem}); it said: {said}"
+            reason = f"JMeter's controller left no samples ({problem}); output: {said}"
             raise TrialFailure("failed", reason) from problem
         return _counted(coordinator / "generator.stdout.txt")
 

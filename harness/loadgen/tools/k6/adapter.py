@@ -130,9 +130,9 @@ class K6:
         try:
             table = read_k6(path)
         except InputError as problem:
-            raise TrialFailure("failed", f"k6 left no samples ({problem}); it said: {said}") from problem
+            raise TrialFailure("failed", f"k6 left no samples ({problem}); output: {said}") from problem
         if not table.n_requests:
-            raise TrialFailure("failed", f"k6 sent nothing: {path} has no rows; it said: {said}")
+            raise TrialFailure("failed", f"k6 sent nothing: {path} has no rows; output: {said}")
         kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
         dropped = None
         if isinstance(order.profile, OpenLoad):

@@ -108,10 +108,10 @@ class Locust:
             table = read_samples(path)
         except InputError as problem:
             said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
-            raise TrialFailure("failed", f"Locust left no samples ({problem}); it said: {said}") from problem
+            raise TrialFailure("failed", f"Locust left no samples ({problem}); output: {said}") from problem
         if not table.n_requests:
             said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
-            raise TrialFailure("failed", f"Locust sent nothing: {path} has no rows; it said: {said}")
+            raise TrialFailure("failed", f"Locust sent nothing: {path} has no rows; output: {said}")
         return summarise(table, order, errors_by_kind=_errors_by_kind(path) if table.n_errors else Counter())
 
 

@@ -117,13 +117,13 @@ class Oha:
             table = read_oha_db(path)
         except InputError as problem:
             raise TrialFailure(
-                "failed", f"oha left no samples ({problem}); it said: {_said(folder)}"
+                "failed", f"oha left no samples ({problem}); output: {_said(folder)}"
             ) from problem
         errors = Counter({kind: n for kind, n in totals.errors.items() if kind != _GIVEN_UP})
         n_unanswered = errors.total()
         n_requests = table.n_requests + n_unanswered
         if not n_requests:
-            raise TrialFailure("failed", f"oha sent nothing; it said: {_said(folder)}")
+            raise TrialFailure("failed", f"oha sent nothing; output: {_said(folder)}")
         for status, n in statuses(path).items():
             if not 200 <= status < 400:
                 errors[f"status {status}"] += n
@@ -198,7 +198,7 @@ def _totals(folder: Path) -> _Totals:
         with open_text(path) as stream:
             return _Totals.model_validate_json(stream.read())
     except (OSError, ValidationError) as problem:
-        reason = f"oha ended before it wrote its totals ({path.name}); it said: {_said(folder)}"
+        reason = f"oha ended before it wrote its totals ({path.name}); output: {_said(folder)}"
         raise TrialFailure("failed", reason) from problem
 
 

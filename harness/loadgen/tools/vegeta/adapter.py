@@ -105,14 +105,14 @@ class Vegeta:
         said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
         if not path.exists():
             raise TrialFailure(
-                "failed", f"vegeta ended before its results could be encoded: no {SAMPLES}; it said: {said}"
+                "failed", f"vegeta ended before its results could be encoded: no {SAMPLES}; output: {said}"
             )
         try:
             table = read_vegeta(path)
         except InputError as problem:
-            raise TrialFailure("failed", f"vegeta left no samples ({problem}); it said: {said}") from problem
+            raise TrialFailure("failed", f"vegeta left no samples ({problem}); output: {said}") from problem
         if not table.n_requests:
-            raise TrialFailure("failed", f"vegeta sent nothing: {path} has no rows; it said: {said}")
+            raise TrialFailure("failed", f"vegeta sent nothing: {path} has no rows; output: {said}")
         dropped = None
         if isinstance(order.profile, OpenLoad):
             dropped = n_dropped(table, order, int(order.profile.rate_per_s * order.profile.duration_s))

@@ -145,7 +145,7 @@ class Wrk:
                 return _Result.model_validate_json(stream.read())
         except (OSError, ValidationError) as problem:
             said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
-            reason = f"wrk ended before it wrote its totals ({path.name}); it said: {said}"
+            reason = f"wrk ended before it wrote its totals ({path.name}); output: {said}"
             raise TrialFailure("failed", reason) from problem
 
 

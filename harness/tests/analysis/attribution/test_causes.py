@@ -200,7 +200,7 @@ def test_what_nobody_recorded_is_told_and_is_no_zero(session: SessionFolder) -> 
     why: dict[CauseName, str] = {
         "cgroup_throttle": "there is no machine.csv",
         "jit": "no flight recording",
-        "connect": "tells no time to connect",
+        "connect": "does not report the time to connect",
         "run_queue": "there is no machine.csv",
     }
     for cause, words in why.items():
