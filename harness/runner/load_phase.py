@@ -209,9 +209,11 @@ def service_cpu_s(notes: Notes) -> float | None:
 
 
 def arm_cpu_s(notes: Notes) -> float | None:
-    """CPU time of service and generator together while the load ran; ``None``: not known."""
+    """CPU time of service, generator and the reader of its log while the load ran; ``None``: not known."""
     service, generator = service_cpu_s(notes), notes.generator.cpu_s if notes.generator else None
-    return None if service is None or generator is None else service + generator
+    if service is None or generator is None:
+        return None
+    return service + generator + (notes.log_reader_cpu_s or 0.0)
 
 
 def machine_during_load(notes: Notes, partner_cpu_s: float | None = 0.0) -> MachineWindow | None:
