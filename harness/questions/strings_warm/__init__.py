@@ -4,6 +4,7 @@
 from harness.evidence.warm import cold_windows, warm_services
 from harness.figures.cold import cold_curves
 from harness.publish.session_agreement import agreement_counts, agreement_rows
+from harness.questions.strings_warm.duet import duet_results
 from harness.questions.strings_warm.results import notes, quantities, results
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "agreement_rows",
     "cold_curves",
     "cold_windows",
+    "duet_results",
     "notes",
     "quantities",
     "results",

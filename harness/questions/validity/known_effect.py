@@ -7,20 +7,17 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.detectable import power_curve
 from harness.analysis.stats.pairing import in_duet, with_own_reference
 from harness.evidence import Evidence
 from harness.model.base import Frozen
 from harness.model.digits import plain
 from harness.publish.cells import Cell
+from harness.publish.duets import beside_itself
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, as_is
 
 #: The setting of a variant that declares which share of its CPU time it burns.
 SETTING = "handicap"
-#: Blocks that the smallest ratio of a duet is told for.
-DUET_BLOCKS = 10
 _WORDS = {"throughput_per_s": "throughput", "cpu_s_per_request": "CPU time per request"}
 _KEYS = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 
@@ -112,20 +109,9 @@ def known_results(found: Sequence[Recovered], name: str = "known") -> Tree:
 def duet_results(evidence: Evidence | None, found: Sequence[Recovered]) -> Tree:
     """Return ``duet`` as :func:`known_results` does, and of the reference beside itself
     ``duet.equal.{throughput,cpu}.{ratio,finds}``: the ratio, and the smallest one that ten blocks would find."""
-    equal: dict[str, Tree] = {}
-    for key, metric in _KEYS.items():
-        curves = () if evidence is None else power_curve(
-            evidence.trials, metric, reference=evidence.reference, blocks=(DUET_BLOCKS,)
-        )  # fmt: skip
-        twice = next((one for one in curves if one.twice), None)
-        equal[key] = {
-            "ratio": Absent()
-            if evidence is None or twice is None
-            else aa_noise(evidence.trials, metric).ratio,
-            "finds": Absent() if twice is None else twice.smallest[0].ratio,
-        }
     tree = known_results(found, "duet")["duet"]
     assert isinstance(tree, Mapping)
+    equal = {key: beside_itself(evidence, metric) for key, metric in _KEYS.items()}
     return {"duet": {**tree, "equal": equal}}
 
 

@@ -19,7 +19,7 @@ from harness.pipeline.steps import tidy_all
 from harness.publish.results import Absent, Words, leaves
 from harness.publish.session_agreement import agreement_counts, agreement_rows
 from harness.publish.warm_words import THROUGHPUT, answer, until_warm, where
-from harness.questions.strings_warm import cold_windows, quantities, results, warm_services
+from harness.questions.strings_warm import cold_windows, duet_results, quantities, results, warm_services
 from harness.questions.strings_warm.short_answer import short_answer
 from harness.questions.validity.session_power import split_rows, splits
 from harness.tests.support.made_up_trials import made_up_trials
@@ -259,3 +259,14 @@ def test_every_verdict_of_another_session_has_a_row_and_is_counted_once(tmp_path
         kinds = [int(str(row[kind])) for kind in ("agree", "one undecided", "contradict")]
         assert sum(kinds) == row["verdicts"]
     assert agreement_rows(None, {}) == [] and agreement_counts(None) == []
+
+
+def test_what_stands_side_by_side_has_the_same_keys_measured_or_not(evidence: Evidence) -> None:
+    """The made-up session is none of duets; the pairs of its blocks stand for them."""
+    variants = {"go-nethttp": "Go", "java-helidon": "Helidon"}
+    told = duet_results(evidence, variants, reference="go-nethttp")
+    untold = duet_results(None, variants, reference="go-nethttp")
+    assert [path for path, _ in leaves(told)] == [path for path, _ in leaves(untold)]
+    found = {path: leaf for path, leaf in leaves(told)}
+    assert isinstance(found["duet", "cpu", "java-helidon"], Comparison)
+    assert all(isinstance(leaf, Absent) for _, leaf in leaves(untold))
