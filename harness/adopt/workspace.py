@@ -14,6 +14,7 @@ from harness.adopt.stacks.procfile import as_toml
 from harness.definitions import load_implementations
 from harness.errors import InputError, printable
 from harness.model import Implementation
+from harness.model.load_tools import ALWAYS_HERE
 
 #: Lines that a service.toml may have here: it is to be read and changed by hand.
 MOST_LINES = 12
@@ -123,7 +124,7 @@ load = "users"
 blocks = 1
 
 [profiles.smoke.loads.users]
-generator = "locust"
+generator = "{ALWAYS_HERE}"
 profile = {{ model = "closed", users = 4, loops = 50 }}
 
 [profiles.quick]

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,8 +184,10 @@ class Spawner:
             started.add_done_callback(_end_unowned)
             raise
 
-    def run(self, order: dict[str, Any], timeout_s: float) -> RunReport:
-        """Run to the end.
+    def run(
+        self, order: dict[str, Any], timeout_s: float, begun: Callable[[Any], None] = lambda _process: None
+    ) -> RunReport:
+        """Run to the end. ``begun`` is told of the process (a ``make``) as soon as it runs.
 
         Raises:
             HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
@@ -194,6 +196,7 @@ class Spawner:
             stdout, stderr = Path(folder, "stdout"), Path(folder, "stderr")
             process = self.spawn({**order, "stdout": str(stdout), "stderr": str(stderr)})
             try:
+                begun(process)
                 exit_code = process.wait(timeout_s)
             finally:
                 process.end(0.0)

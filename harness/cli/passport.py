@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis.stats.detectable import Detectable
+    from harness.evidence import Evidence
+    from harness.evidence.designs import Designs
     from harness.evidence.passport import Change, Passport
     from harness.store import SessionFolder
 
@@ -32,6 +34,10 @@ def passport_command(
         ),
     ] = "quick",
     last: Annotated[bool, typer.Option("--last", help="print the newest passport; measure nothing")] = False,
+    duet: Annotated[
+        bool,
+        typer.Option("--duet", help="a pilot: the same pairs side by side, too, and which design tells more"),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Run a self-test: which ratios can sessions on this machine tell from 1?
@@ -43,34 +49,44 @@ def passport_command(
     The session is kept (data/raw/passport) and compared with earlier ones of the
     same machine: has it become noisier?
 
+    With --duet the same pairs run side by side as well, a minute more. From both
+    follows how wide the intervals of half an hour would be by each design, and
+    whether a duet gains anything here.
+
     Examples:
 
         rematch passport
 
+        rematch passport --duet
+
         rematch passport --last --json
     """
-    from harness.evidence.passport import changes
+    from harness.evidence.designs import EXPERIMENT as SIDE_BY_SIDE
+    from harness.evidence.passport import EXPERIMENT, changes
 
     root = find_root()
-    if not last:
-        _measure(root, profile, silent=as_json)
-    newest, *earlier = _passports(root, profile)
+    for experiment in () if last else (EXPERIMENT, SIDE_BY_SIDE) if duet else (EXPERIMENT,):
+        _measure(root, experiment, profile, silent=as_json)
+    (newest, *earlier), designs = _passports(root, profile), _designs(root, profile) if duet else None
     found = changes(newest, earlier)
     if as_json:
         plain = newest.model_dump(mode="json")
         plain["changes"] = [one.model_dump(mode="json") | {"changed": one.changed} for one in found]
+        if designs is not None:
+            plain["designs"] = designs.model_dump(mode="json") | {"recommended": designs.recommended}
         print(json.dumps(plain, indent=1, allow_nan=False))
         return
     _print(newest, found)
+    if designs is not None:
+        _print_designs(designs)
 
 
-def _measure(root: Path, profile: str, *, silent: bool) -> SessionFolder:
-    from harness.evidence.passport import EXPERIMENT
+def _measure(root: Path, experiment: str, profile: str, *, silent: bool) -> SessionFolder:
     from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
 
     assembly = assemble(root, host="local", load_host=None, database_host=None, launcher="process")
     with contextlib.closing(assembly):
-        prepared = prepare(assembly, EXPERIMENT, profile=profile, host="local", seed=1, launcher="process")
+        prepared = prepare(assembly, experiment, profile=profile, host="local", seed=1, launcher="process")
         try:
             progress = Silent() if silent else suitable_progress()
             return measure(assembly, prepared, progress=progress, new=True)
@@ -85,25 +101,50 @@ def _passports(root: Path, profile: str) -> list[Passport]:
     Raises:
         InputError: there is none yet.
     """
+    from harness.evidence.passport import EXPERIMENT, passport_of
+
+    found = [passport_of(one) for one in _evidence(root, EXPERIMENT, profile, "rematch passport")]
+    return sorted(found, key=lambda one: -one.started_epoch_s)
+
+
+def _designs(root: Path, profile: str) -> Designs:
+    """Return both designs by the newest session of each.
+
+    Raises:
+        InputError: one of them has none yet.
+    """
+    from harness.evidence.designs import EXPERIMENT as SIDE_BY_SIDE
+    from harness.evidence.designs import block_s, compare_designs
+    from harness.evidence.passport import EXPERIMENT, passport_of
+
+    def newest(experiment: str) -> Evidence:
+        found = _evidence(root, experiment, profile, "rematch passport --duet")
+        return max(found, key=lambda one: one.header.provenance.started_epoch_s)
+
+    one, other = newest(EXPERIMENT), newest(SIDE_BY_SIDE)
+    return compare_designs(
+        passport_of(one), passport_of(other), alternating_block_s=block_s(one), duet_block_s=block_s(other)
+    )
+
+
+def _evidence(root: Path, experiment: str, profile: str, command: str) -> list[Evidence]:
     from harness.analysis.tables.tidy import tidy
     from harness.errors import InputError
     from harness.evidence import Evidence
-    from harness.evidence.passport import EXPERIMENT, passport_of
     from harness.store import Store
 
     sessions = [
         one
-        for one in Store(root).sessions(EXPERIMENT, bundled=False)
+        for one in Store(root).sessions(experiment, bundled=False)
         if one.complete and one.header.plan.profile == profile
     ]
     if not sessions:
         raise InputError(
             "no passport yet", place="--last", found=f"no session of profile {profile}",
-            allowed="measure one: rematch passport",
+            allowed=f"measure one: {command}",
         )  # fmt: skip
-    tidy(root, [EXPERIMENT])
-    found = [passport_of(Evidence(root=root, experiment=EXPERIMENT, sessions=(one,))) for one in sessions]
-    return sorted(found, key=lambda one: -one.started_epoch_s)
+    tidy(root, [experiment])
+    return [Evidence(root=root, experiment=experiment, sessions=(one,)) for one in sessions]
 
 
 def _print(passport: Passport, found: tuple[Change, ...]) -> None:
@@ -130,6 +171,29 @@ def _print(passport: Passport, found: tuple[Change, ...]) -> None:
                 f"{one.words}: {said}; spread now over then {plain(one.ratio, 2)}, p {plain(one.p_value, 2)}"
             )
         )
+
+
+def _print_designs(found: Designs) -> None:
+    from harness.model.digits import percent, plain
+
+    print()
+    print(
+        wrapped(
+            f"Half of the 95 % interval of a ratio after {plain(found.minutes, 2)} minutes, between settled Go "
+            f"processes: {found.n_alternating} blocks of trials one after the other, or {found.n_duet} of duets"
+        )
+    )
+    print(f"\n{'':<28}{'alternating':>13}{'duet':>9}  narrower")
+    for line in found.lines:
+        cells = ["–" if width is None else percent(width) for width in (line.alternating, line.duet)]
+        print(f"{line.words:<28.28}{cells[0]:>13}{cells[1]:>9}  {line.narrower}")
+    print()
+    if found.recommended == "duet":
+        print(wrapped('Here a duet tells more in the same minutes: design = "duet" (docs/duet.md).'))
+        print(wrapped("Fresh JVMs gain less, because what varies is their own. Each ratio is then one for half of the "
+                      "cores for service and generator, both under contention by the other arm."))  # fmt: skip
+    else:
+        print(wrapped("A duet gains nothing that this pilot could show: leave the design as it is."))
 
 
 def _cells(smallest: tuple[Detectable, ...]) -> str:

@@ -51,6 +51,24 @@ def _check_settings(settings: Iterable[str], implementation: Implementation, pat
             )
 
 
+def check_duets(experiment: Experiment, known: Mapping[str, Implementation], path: Path) -> None:
+    """Refuse a duet whose arms would share a database or another backing service.
+
+    Raises:
+        InputError: names the first variant that needs one.
+    """
+    if all(experiment.design_of(profile) != "duet" for profile in experiment.profiles):
+        return
+    for name, variant in experiment.variants.items():
+        needs = known[variant.implementation].needs
+        if needs:
+            raise InputError(
+                "the arms of a duet would share a backing service, and either would slow the other", file=path,
+                place=f"variants.{name}", found=", ".join(needs),
+                allowed="implementations that need none, or design = 'alternating'",
+            )  # fmt: skip
+
+
 def check_levels(experiment: Experiment, mixes: Mapping[str, object], path: Path) -> None:
     """Refuse levels with an unknown mix, or with changes that are no settings.
 

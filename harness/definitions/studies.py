@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.definitions.checks import check_levels, check_variants, with_backing
+from harness.definitions.checks import check_duets, check_levels, check_variants, with_backing
 from harness.definitions.memory_checks import check_memory
 from harness.definitions.services import SERVICES, contract_folder, load_implementations, load_requests
 from harness.definitions.strict_files import read_toml, short, to_model, unknown
@@ -67,6 +67,7 @@ def load_study(root: Path, name: str) -> Study:
     implementations = load_implementations(root, experiment.workload, beside)
     requests = load_requests(root, experiment.workload, beside)
     check_variants(experiment, implementations, path)
+    check_duets(experiment, implementations, path)
     check_levels(experiment, requests, path)
     check_memory(experiment, implementations, path)
     experiment = with_backing(
@@ -90,6 +91,8 @@ def _definition_sha256(experiment: Experiment) -> str:
     _drop_if(None, data, "backing")
     _drop_if(1, data, "warm_up_users")
     _drop_if(None, data, "same_process", "launcher")
+    _drop_if("alternating", data, "design")
+    _drop_if(Experiment.model_fields["exchange_s"].default, data, "exchange_s")
     if "backing" in data:
         _drop_if(BackingSettings().authentication, data["backing"], "authentication")
     for variant in data["variants"].values():
@@ -110,6 +113,7 @@ def _definition_sha256(experiment: Experiment) -> str:
             _drop_if("reference", profile["calibration"], "of")
             _drop_if([], profile["calibration"], "among")
         _drop_if(0.0, profile, "settle_s")
+        _drop_if(None, profile, "design")
     for levels in data["factors"].values():
         for level in levels.values():
             _drop_if({}, level, "backing")

@@ -16,6 +16,7 @@ from harness.adopt.workspace import experiment_text
 from harness.duel.sides import Side
 from harness.errors import InputError
 from harness.model import Implementation, RuntimeSettings, Variant
+from harness.model.load_tools import ALWAYS_HERE
 
 SUFFIX = "-duel"
 
@@ -103,7 +104,7 @@ def _generator(place: Workspace) -> str:
         data = tomllib.loads(place.experiment.read_text("utf-8"))
         return str(data["profiles"]["quick"]["loads"]["users"]["generator"])
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError):
-        return "locust"
+        return ALWAYS_HERE
 
 
 def _described(place: Workspace) -> dict[str, Any]:

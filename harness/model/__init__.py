@@ -10,7 +10,7 @@ from harness.model.load import ClosedLoad, Load, LoadProfile, OpenLoad
 from harness.model.load_summary import AnswerCount, LoadSummary
 from harness.model.load_tools import LOAD_TOOLS, GeneratorName, LoadTool
 from harness.model.memory import HeapProbe, HeldMemory, LeastHeap, LimitProbe, MatchedLimit, MemoryFit
-from harness.model.plan import Configuration, Plan, PlannedTrial, configurations, make_plan
+from harness.model.plan import Configuration, DuetSeat, Plan, PlannedTrial, configurations, make_plan
 from harness.model.readings import (
     ClockReading,
     GroupReading,
@@ -58,6 +58,7 @@ from harness.model.trial import (
     Boundary,
     ConformanceResult,
     CoordinatorRecord,
+    DuetRecord,
     Flag,
     GeneratorRecord,
     InvariantReading,
@@ -92,6 +93,8 @@ __all__ = [
     "ConformanceResult",
     "ContainerRecord",
     "CoordinatorRecord",
+    "DuetRecord",
+    "DuetSeat",
     "EchoReading",
     "Estimate",
     "Expectation",

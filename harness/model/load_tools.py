@@ -150,6 +150,10 @@ BY_NAME: Mapping[str, LoadTool] = MappingProxyType({tool.name: tool for tool in 
 TOTALS_ONLY = frozenset(tool.name for tool in LOAD_TOOLS if not tool.has_rows)
 
 
+#: The tool that every installation has: a module of this project's Python.
+ALWAYS_HERE: GeneratorName = next(tool.name for tool in LOAD_TOOLS if tool.runs_as == "python")
+
+
 def run_as(*kinds: RunsAs) -> tuple[GeneratorName, ...]:
     """Return the names of the tools that run as one of ``kinds``, kind by kind."""
     return tuple(tool.name for kind in kinds for tool in LOAD_TOOLS if tool.runs_as == kind)

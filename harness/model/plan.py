@@ -59,6 +59,15 @@ class Configuration(Frozen):
         return ",".join([self.variant_name, *(f"{f}={v}" for f, v in sorted(self.levels.items()))])
 
 
+class DuetSeat(Frozen):
+    """The place of a trial in a duet: who runs at the same time, and where either begins."""
+
+    partner: str = Field(description="trial id of who runs at the same time")
+    leads: bool = Field(description="the earlier one of the two in the plan, which stands for the pair")
+    side: Literal[0, 1] = Field(description="of the two sets of CPUs the one where it begins")
+    interval_s: float = Field(gt=0, description="about how long until the sets are exchanged")
+
+
 class PlannedTrial(Frozen):
     """One trial to be made. ``trial_id`` is also its folder's name."""
 
@@ -70,7 +79,13 @@ class PlannedTrial(Frozen):
     process_of: str | None = Field(
         default=None, description="the trial whose process this one goes on with; None: it has a fresh one"
     )
+    duet: DuetSeat | None = Field(default=None, description="None: nothing runs beside it")
     configuration: Configuration
+
+    @property
+    def pair(self) -> str:
+        """The trial id that stands for all that run at the same time: its own, or that of the one that leads."""
+        return self.trial_id if self.duet is None or self.duet.leads else self.duet.partner
 
 
 class Plan(Frozen):
@@ -124,11 +139,18 @@ def make_plan(
         blocks: how many; default: the profile's number.
     """
     chosen: Pairs = pairs or ("first cell" if profile == "smoke" else "every cell")
+    n_blocks = blocks or experiment.profiles[profile].blocks
+    if experiment.design_of(profile) == "duet":
+        trials_of_pairs = _duet_trials(experiment, profile, seed, n_blocks, chosen)
+        return Plan(
+            experiment=experiment.name, profile=profile, seed=seed, host=host, launcher=launcher,
+            trials=trials_of_pairs, pairs=chosen,
+        )  # fmt: skip
     block_of = by_process(configurations(experiment, profile), experiment.same_process)
     of_reference = [one for one in block_of if one[0].variant_name == experiment.reference]
     doubled = of_reference if chosen == "every cell" else of_reference[:1]
     trials: list[PlannedTrial] = []
-    for block in range(1, (blocks or experiment.profiles[profile].blocks) + 1):
+    for block in range(1, n_blocks + 1):
         members = [(process, False) for process in block_of]
         members += [(process, True) for process in doubled]
         _block_rng(experiment.name, profile, seed, block).shuffle(members)
@@ -157,6 +179,52 @@ def make_plan(
         trials=tuple(trials),
         pairs=chosen,
     )
+
+
+def _duet_trials(
+    experiment: Experiment, profile: ProfileName, seed: int, n_blocks: int, pairs: Pairs
+) -> tuple[PlannedTrial, ...]:
+    """Each variant beside the reference in every cell, and the reference beside itself where ``pairs`` says.
+
+    Pairs are shuffled within a block. Who leads, and who begins on which set of CPUs, is drawn for each.
+    """
+    all_of_block = configurations(experiment, profile)
+    references = [one for one in all_of_block if one.variant_name == experiment.reference]
+    of_cell = {tuple(one.levels.items()): one for one in references}
+    others = [one for one in all_of_block if one.variant_name != experiment.reference]
+    planned = [(one, of_cell[tuple(one.levels.items())], False) for one in others]
+    planned += [(one, one, True) for one in (references if pairs == "every cell" else references[:1])]
+    trials: list[PlannedTrial] = []
+    for block in range(1, n_blocks + 1):
+        rng, members = _block_rng(experiment.name, profile, seed, block), list(planned)
+        rng.shuffle(members)
+        for one, reference, duplicate in members:
+            arms = [(one, duplicate), (reference, False)]
+            if rng.random() < 0.5:
+                arms.reverse()
+            first_side = rng.randrange(2)
+            positions = (len(trials) + 1, len(trials) + 2)
+            ids = [
+                f"{position:04d}-{arm.variant_name}{'-aa' if again else ''}"
+                for position, (arm, again) in zip(positions, arms, strict=True)
+            ]
+            trials += [
+                PlannedTrial(
+                    trial_id=ids[place],
+                    block=block,
+                    position=positions[place],
+                    duplicate=again,
+                    duet=DuetSeat(
+                        partner=ids[1 - place],
+                        leads=place == 0,
+                        side=1 if (first_side + place) % 2 else 0,
+                        interval_s=experiment.exchange_s,
+                    ),
+                    configuration=arm,
+                )
+                for place, (arm, again) in enumerate(arms)
+            ]
+    return tuple(trials)
 
 
 def by_process(

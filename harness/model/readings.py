@@ -9,6 +9,10 @@ from pydantic import Field
 
 from harness.model.base import Frozen
 
+#: Of the measurement's length: more is a noisy machine.
+STEAL_SHARE = 0.01
+OTHER_CPU_SHARE = 0.10
+
 
 class ClockReading(Frozen):
     """Wall and monotonic time read together: joins logs written on either clock."""
@@ -56,7 +60,12 @@ class MachineWindow(Frozen):
     throttled_s: float | None
     n_throttled: int | None
     load_average_1m: float | None
-    other_cpu_s: float | None = Field(description="CPU time used by neither service nor generator")
+    other_cpu_s: float | None = Field(description="CPU time used by no part of the trial")
+
+    def is_noisy(self, window_s: float) -> bool:
+        """Tell whether the hypervisor or other processes took so much of ``window_s`` that the trial is flagged."""
+        steal_s, other_s = self.steal_s or 0.0, self.other_cpu_s or 0.0
+        return window_s > 0 and (steal_s > STEAL_SHARE * window_s or other_s > OTHER_CPU_SHARE * window_s)
 
 
 class HostClock(Frozen):

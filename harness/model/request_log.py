@@ -19,6 +19,10 @@ class RequestLogRecord(Frozen):
     )
     lines: int | None = Field(default=None, description="that reached the sink; None: not known")
     bytes: int | None = None
+    reader_cpu_s: float | None = Field(
+        default=None,
+        description="CPU time of the pipe's reader while the load ran, not in other_cpu_s; None: not read",
+    )
     reader_ended: bool = Field(default=False, description="the pipe's reader was gone before the service")
 
     @property

@@ -22,6 +22,9 @@ Name = str
 ProfileName = Literal["smoke", "quick", "full"]
 #: Of the requests of a warm-up: one after another on a connection, or each on one of its own.
 Connections = Literal["kept", "fresh"]
+#: ``alternating``: one trial at a time. ``duet``: a variant and the reference at the same time, each with its own load
+#: generator on its own set of CPUs, and the sets exchanged again and again.
+Design = Literal["alternating", "duet"]
 
 
 class Variant(Frozen):
@@ -81,6 +84,7 @@ class ProfileDefinition(Frozen):
     cells: tuple[dict[str, str], ...] | None = Field(
         default=None, description="explicit combinations of levels; None: every combination"
     )
+    design: Design | None = Field(default=None, description="None: the experiment's")
     idle_s: float = Field(default=0.0, ge=0, description="start-up trials: how long to stay idle")
     settle_s: float = Field(
         default=0.0,
@@ -136,6 +140,17 @@ def _lasts_s(profile: ClosedLoad | OpenLoad | ClosedShare | OpenShare) -> float 
     return profile.whole_s if isinstance(profile, ClosedLoad) else None
 
 
+def _not_for_duets(load: Load) -> str | None:
+    """Return why a load cannot be offered to two services over the same seconds; ``None``: it can."""
+    if load.processes > 1 or load.coordination != "independent":
+        return "one process of a load generator, found several,"
+    if not isinstance(load.profile, ClosedLoad):
+        return "a closed loop is needed, found a rate,"
+    if load.profile.duration_s is None:
+        return "duration_s is needed, so that both loads end together,"
+    return None
+
+
 class Experiment(Frozen):
     """A question with its factors: one TOML file."""
 
@@ -159,6 +174,15 @@ class Experiment(Frozen):
         description="factor whose levels follow each other on one process, in the file's order; None: each trial "
         "has a fresh one",
     )
+    design: Design = Field(
+        default="alternating", description="whether trials of a block run one by one or in pairs"
+    )
+    exchange_s: float = Field(
+        default=0.5,
+        ge=0.1,
+        le=10,
+        description="of a duet: about how long until the sets of CPUs are exchanged",
+    )
     launcher: Literal["process", "container", "kubernetes"] | None = Field(
         default=None,
         description="how its services are started unless --launcher says otherwise; None: process",
@@ -173,6 +197,10 @@ class Experiment(Frozen):
     def measured_unasked(self, profile: str) -> bool:
         """Tell whether it is measured when all is asked for under this profile."""
         return self.in_paper if isinstance(self.in_paper, bool) else profile in self.in_paper
+
+    def design_of(self, profile: ProfileName) -> Design:
+        """Return how trials of a block are arranged under this profile."""
+        return self.profiles[profile].design or self.design
 
     def calibrated(self, profile: ProfileName, capacity_per_s: float) -> Experiment:
         """Return the experiment with the profile's scaled loads replaced by loads for this capacity."""
@@ -211,7 +239,34 @@ class Experiment(Frozen):
         ):
             raise ValueError("warm_up_users requires warm_up_requests")
         self._check_same_process()
+        self._check_duets()
         return self
+
+    def _check_duets(self) -> None:
+        """A duet is two loads over the same seconds, on one set of CPUs each."""
+        for name, profile in self.profiles.items():
+            if self.design_of(name) != "duet":
+                continue
+            if self.kind != "load":
+                raise ValueError("design = 'duet': start-up trials have no load to run side by side")
+            if self.same_process is not None:
+                raise ValueError("design = 'duet' and same_process exclude each other")
+            if profile.scaled_loads:
+                raise ValueError(
+                    f"profiles.{name}.scaled_loads: a capacity is that of other CPUs than a duet's; allowed: loads"
+                )
+            for load_name, load in profile.loads.items():
+                why = _not_for_duets(load)
+                if why is not None:
+                    raise ValueError(f"profiles.{name}.loads.{load_name}: {why} in a duet")
+            pinned = [*(variant.runtime.pin for variant in self.variants.values())]
+            pinned += [
+                level.runtime.get("pin") for levels in self.factors.values() for level in levels.values()
+            ]
+            if any(pin is not None for pin in pinned):
+                raise ValueError(
+                    "design = 'duet' and runtime.pin exclude each other: each arm has a set of CPUs"
+                )
 
     def _check_same_process(self) -> None:
         """On a process that runs already nothing but the load can change."""

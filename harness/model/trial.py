@@ -168,6 +168,20 @@ Flag = Literal[
 ]
 
 
+class DuetRecord(Frozen):
+    """Who ran beside a trial, and how the two exchanged their sets of CPUs."""
+
+    partner: str = Field(description="its trial id")
+    cpus: tuple[int, ...] = Field(description="where service and generator of this trial began")
+    partner_cpus: tuple[int, ...] = Field(description="where the partner's began")
+    interval_s: float = Field(description="about how long until the sets were exchanged")
+    n_exchanges: int = Field(ge=0, description="from both services up until both loads were over")
+    partner_cpu_s: float | None = Field(
+        default=None, description="of the partner's service and generator while the load ran; None: not known"
+    )
+    file: str = Field(description="each exchange with its moment, and the CPUs of either arm from then on")
+
+
 class TrialRecord(Frozen):
     """One fresh instance taken through one configuration: the unit of replication."""
 
@@ -203,6 +217,7 @@ class TrialRecord(Frozen):
     invariants: tuple[InvariantReading, ...] = ()
     stored: tuple[StoredReading, ...] = ()
     machine: MachineWindow | None = None
+    duet: DuetRecord | None = Field(default=None, description="None: nothing ran beside it")
     placement: str = Field(default="", description="in words: what was pinned where, or why not")
     clocks: tuple[HostClock, ...] = Field(
         default=(), description="of hosts that are not this machine, before and after the load"

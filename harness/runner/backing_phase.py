@@ -112,6 +112,13 @@ def backing_cpu_s(context: TrialContext, notes: Notes) -> float | None:
     return total_s
 
 
+def log_reader_cpu_s(context: TrialContext, notes: Notes) -> float | None:
+    """Return the CPU time that the reader of the request log's pipe used so far; ``None``: there is none."""
+    if notes.log_reader is None:
+        return None
+    return context.host.resources(notes.log_reader, pss=False).cpu_s
+
+
 def environment_of(notes: Notes) -> dict[str, str]:
     """Return what the instance is told of what stands behind it."""
     return {name: value for service in notes.backing for name, value in service.environment.items()}

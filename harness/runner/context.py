@@ -41,6 +41,7 @@ from harness.model import (
     StoredReading,
     WarmUpRecord,
 )
+from harness.runner.duet_arm import DuetArm
 from harness.runner.pinning import Placement
 from harness.workloads import Case
 
@@ -95,6 +96,9 @@ class TrialContext:
     database_host: MeasuringHost | None = None
     #: Who runs the load on the service's own machine in another way than as processes: as jobs of a cluster.
     load_by: MeasuringHost | None = None
+
+    #: Of a trial that runs beside another one; ``None``: nothing runs beside it.
+    duet: DuetArm | None = None
 
     load_words: Mapping[str, str] = field(default_factory=dict)
     further_loads: tuple[LoadSlot, ...] = ()
@@ -178,6 +182,9 @@ class Notes:
     warm_up: WarmUpRecord | None = None
     load: LoadSummary | None = None
     request_log: RequestLogRecord | None = None
+    #: The reader of the request log's pipe, and the CPU time it used while the load ran.
+    log_reader: Watched | None = None
+    log_reader_cpu_s: float | None = None
     generator: GeneratorRecord | None = None
     generators: tuple[GeneratorRecord, ...] = ()
     coordinator: CoordinatorRecord | None = None

@@ -13,7 +13,7 @@ from harness.hosts.base import Command
 from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance
 from harness.model import MachineWindow
-from harness.runner.backing_phase import backing_cpu_s
+from harness.runner.backing_phase import backing_cpu_s, log_reader_cpu_s
 from harness.runner.context import Notes, TrialContext, TrialSpec, compare_clocks, phase
 from harness.runner.load_coordination import convene
 from harness.runner.load_process import OWN_SAMPLES, LoadProcess
@@ -87,8 +87,10 @@ def _offer(
 
     A coordinator goes on for a while when those it commanded have ended: that is no part of the measurement.
     """
-    backing_before_s = backing_cpu_s(context, notes)
+    backing_before_s, reader_before_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
     compare_clocks(context, notes)
+    if context.duet is not None:
+        context.duet.meet()  # both loads run over the same seconds
     notes.machine_before = context.host.machine()
     with contextlib.ExitStack() as last:
         with phase("measurement", notes), contextlib.ExitStack() as cleanup:
@@ -101,11 +103,13 @@ def _offer(
             _wait_for_load(engines, coordinator, instance, spec, context, notes)
         notes.machine_after = context.host.machine()
         compare_clocks(context, notes)
-        backing_after_s = backing_cpu_s(context, notes)
+        backing_after_s, reader_after_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
         if coordinator is not None:
             _wait_for_coordinator(coordinator)
     known = backing_before_s is not None and backing_after_s is not None
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
+    if reader_before_s is not None and reader_after_s is not None:
+        notes.log_reader_cpu_s = reader_after_s - reader_before_s
     if context.backing_apart:
         notes.backing_cpu_s = 0.0  # on a machine of their own they used nothing of this one
     for engine in engines:
@@ -159,6 +163,8 @@ def _wait_for_load(
     deadline = time.monotonic() + limit_s
     while _some_run(engines):
         refuse_ended(notes.backing, "while under load")
+        if context.duet is not None:
+            context.duet.refuse_alone()
         if (service_exit := instance.exited()) is not None:
             raise crash(service_exit, "while under load", notes.service_folder, context.host)
         if coordinator is not None and coordinator.ended(0.0):
@@ -195,19 +201,33 @@ def _last_words(engine: LoadProcess) -> str:
     return "nothing"
 
 
-def machine_during_load(notes: Notes) -> MachineWindow | None:
-    """The machine during the measurement; the service's CPU time is that between its two boundaries."""
-    if notes.machine_before is None or notes.machine_after is None:
-        return None
+def service_cpu_s(notes: Notes) -> float | None:
+    """The service's CPU time between the two boundaries of the measurement."""
     used = {boundary.name: boundary.reading.cpu_s for boundary in notes.boundaries}
     before, after = used.get("before-load"), used.get("after-load")
-    service_cpu_s = None if before is None or after is None else after - before
+    return None if before is None or after is None else after - before
+
+
+def arm_cpu_s(notes: Notes) -> float | None:
+    """CPU time of service and generator together while the load ran; ``None``: not known."""
+    service, generator = service_cpu_s(notes), notes.generator.cpu_s if notes.generator else None
+    return None if service is None or generator is None else service + generator
+
+
+def machine_during_load(notes: Notes, partner_cpu_s: float | None = 0.0) -> MachineWindow | None:
+    """The machine during the measurement; the service's CPU time is that between its two boundaries.
+
+    ``partner_cpu_s``: of the other arm of a duet, which is no neighbour's noise.
+    """
+    if notes.machine_before is None or notes.machine_after is None:
+        return None
     # on a machine of its own it is none of what this one did
     apart = notes.placement is not None and notes.placement.generator_apart
     generator_cpu_s = 0.0 if apart else notes.generator.cpu_s if notes.generator else None
     return machine_window(
-        notes.machine_before, notes.machine_after, service_cpu_s, generator_cpu_s, notes.backing_cpu_s
-    )
+        notes.machine_before, notes.machine_after, service_cpu_s(notes), generator_cpu_s,
+        *(notes.backing_cpu_s, notes.log_reader_cpu_s or 0.0, partner_cpu_s),
+    )  # fmt: skip
 
 
 def headroom_ratio(notes: Notes) -> float | None:
@@ -217,4 +237,4 @@ def headroom_ratio(notes: Notes) -> float | None:
     return echo / notes.load.achieved_per_s
 
 
-__all__ = ["OWN_SAMPLES", "headroom_ratio", "machine_during_load", "measure"]
+__all__ = ["OWN_SAMPLES", "arm_cpu_s", "headroom_ratio", "machine_during_load", "measure"]

@@ -48,8 +48,6 @@ OVERLOADED_SHARE = 0.5
 HEADROOM_ENOUGH = 1.25
 GENERATOR_BUSY_SHARE = 0.9
 OPEN_LOOP_KEPT_SHARE = 0.95
-STEAL_SHARE = 0.01
-OTHER_CPU_SHARE = 0.10
 DROPPED_SHARE = 0.001
 SAMPLING_GAP_S = 0.25
 FEW_REQUESTS = 1_000
@@ -119,23 +117,27 @@ def trial_flags(
     placement: Placement | None,
     clocks: Sequence[HostClock] = (),
     coordinator: CoordinatorRecord | None = None,
+    in_duet: bool = False,
 ) -> tuple[Flag, ...]:
-    """Return the reasons to look twice, in a fixed order."""
+    """Return the reasons to look twice, in a fixed order.
+
+    ``in_duet``: service and generator share their CPUs by design, and no echo reading is made of such CPUs.
+    """
     window_s = _measured_s(phases)
     flags: list[tuple[Flag, bool]] = []
     if load is not None and generator is not None:
         flags += [
             ("generator_bottleneck", _is_bottleneck(load, generator, window_s)),
-            ("headroom_unknown", generator.echo_achieved_per_s is None),
+            ("headroom_unknown", generator.echo_achieved_per_s is None and not in_duet),
             ("errors_seen", load.n_errors > 0),
             ("arrivals_dropped", _has_dropped(load)),
             ("few_requests", load.n_requests < FEW_REQUESTS),
-            ("shared_cores", placement is None or placement.shared),
+            ("shared_cores", placement is None or (placement.shared and not in_duet)),
         ]
     flags += [
         ("counts_differ", coordinator is not None and coordinator.disagrees),
         ("throttled", bool(machine and machine.n_throttled)),
-        ("noisy_machine", _is_noisy(machine, window_s)),
+        ("noisy_machine", machine is not None and machine.is_noisy(window_s)),
         ("killed_on_stop", instance is not None and instance.stop_signal == "SIGKILL"),
         ("limits_not_enforced", _is_unlimited(instance)),
         ("clock_skew", _is_skewed(clocks)),
@@ -177,13 +179,6 @@ def _has_dropped(load: LoadSummary) -> bool:
     dropped = load.n_dropped or 0
     begun = load.n_requests if load.n_flows is None else load.n_flows
     return dropped > DROPPED_SHARE * (begun + dropped)
-
-
-def _is_noisy(machine: MachineWindow | None, window_s: float) -> bool:
-    if machine is None or window_s <= 0:
-        return False
-    steal, other = machine.steal_s or 0.0, machine.other_cpu_s or 0.0
-    return steal > STEAL_SHARE * window_s or other > OTHER_CPU_SHARE * window_s
 
 
 def _measured_s(phases: Sequence[Phase]) -> float:

@@ -85,6 +85,40 @@ def place_on_two(
     return Placement(service=service, generator=None, shared=False, words=words, generator_apart=True)
 
 
+def place_two(
+    available: tuple[int, ...], interval_s: float, cores: Cores = ()
+) -> tuple[Placement, Placement]:
+    """Return two placements of as many CPUs each, for two arms that exchange them: an arm's service and its generator
+    share its CPUs. Whole physical cores, where there are two; one that is left over is nobody's.
+
+    Raises:
+        InputError: there is one CPU only.
+    """
+    cpus = tuple(sorted(available))
+    if len(cpus) < 2:
+        raise InputError(
+            "a duet needs a set of CPUs for each of its arms", place="design", found=f"{len(cpus)} CPU",
+            allowed="2 CPUs or more, or design = 'alternating'",
+        )  # fmt: skip
+    groups = _groups(cpus, cores)
+    if len(groups) == 1:  # one core: its threads are all there is to divide
+        groups = [(cpu,) for cpu in cpus]
+    half = len(groups) // 2
+    sides = [
+        tuple(sorted(cpu for core in part for cpu in core))
+        for part in (groups[:half], groups[half : 2 * half])
+    ]
+    n = min(map(len, sides))  # a core whose other thread is not ours is as good as half of one
+    first, second = sides[0][:n], sides[1][:n]
+
+    def placed(mine: tuple[int, ...], theirs: tuple[int, ...]) -> Placement:
+        words = f"duet: service and generator on CPU {_listed(mine)}, exchanged with CPU {_listed(theirs)} "
+        words += f"about every {interval_s:g} s"
+        return Placement(service=mine, generator=mine, shared=True, words=words)
+
+    return placed(first, second), placed(second, first)
+
+
 def cpus_allowed(host: Host, pid: int) -> tuple[int, ...] | None:
     """Return the CPUs on which the kernel of that host lets a process run, cpuset and affinity together;
     ``None``: it does not tell."""

@@ -86,6 +86,7 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
             placement=notes.placement,
             clocks=notes.clocks,
             coordinator=notes.coordinator,
+            in_duet=spec.planned.duet is not None,
         ),
         started=notes.started,
         ended=now(),

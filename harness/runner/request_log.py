@@ -74,12 +74,11 @@ class RequestLog:
             raise TrialFailure(Outcome.FAILED, f"the reader of the request log: {problem}") from problem
         if context.host.here:
             context.ledger.note(pid=running.pid, role="reader of the request log")
-        sampler.add(
-            ROLE,
-            Watched(
-                pid=running.pid, start_ticks=running.start_ticks, cpu_at_launch_s=running.cpu_at_launch_s
-            ),
+        watched = Watched(
+            pid=running.pid, start_ticks=running.start_ticks, cpu_at_launch_s=running.cpu_at_launch_s
         )
+        self._notes.log_reader = watched
+        sampler.add(ROLE, watched)
         self._wait_until_ready(running)
 
     def _wait_until_ready(self, running: Process) -> None:
@@ -125,6 +124,7 @@ class RequestLog:
             requests=self._requests,
             lines=lines.get("lines") if known else None,
             bytes=lines.get("bytes") if known else None,
+            reader_cpu_s=self._notes.log_reader_cpu_s,
             reader_ended=early,
         )
 

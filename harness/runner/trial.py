@@ -27,7 +27,7 @@ from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, RuntimeSettings, TrialRecord
 from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing
 from harness.runner.context import Limits, Notes, TrialContext, TrialSpec, going_on, now, phase, watch
-from harness.runner.load_phase import machine_during_load, measure
+from harness.runner.load_phase import arm_cpu_s, machine_during_load, measure
 from harness.runner.outcome import crash
 from harness.runner.pinning import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
 from harness.runner.record import SAMPLES, keep_logs, trial_record
@@ -63,6 +63,12 @@ def run_trials(steps: Sequence[Step]) -> tuple[TrialRecord, ...]:
 
     Where one fails, those after it have failed with it: each has a record.
     """
+    made = attempt(steps)
+    return tuple(trial_record(one, notes) for (one, _), notes in zip(steps, made, strict=True))
+
+
+def attempt(steps: Sequence[Step]) -> list[Notes]:
+    """Take a fresh instance through its trials as ``run_trials``, and return what was written down of each."""
     (spec, _), *others = steps
     first = Notes(started=now())
     first.anchors.append(first.started)
@@ -84,14 +90,15 @@ def run_trials(steps: Sequence[Step]) -> tuple[TrialRecord, ...]:
         keep_logs(spec.folder, later.folder)
     for notes in made:
         notes.anchors.append(now())
-    return tuple(trial_record(one, notes) for (one, _), notes in zip(steps, made, strict=True))
+    return made
 
 
 def _go_through(steps: Sequence[Step], made: list[Notes]) -> None:
     (spec, context), *others = steps
     notes = made[0]
     configuration = spec.planned.configuration
-    notes.placement = placement_of(configuration.variant.runtime, context)
+    duet = context.duet
+    notes.placement = duet.placement if duet else placement_of(configuration.variant.runtime, context)
     with contextlib.ExitStack() as cleanup:
         there = notes.service_folder = context.host.open_folder(spec.folder)
         notes.folders_there[there] = spec.folder
@@ -102,7 +109,8 @@ def _go_through(steps: Sequence[Step], made: list[Notes]) -> None:
         request_log = RequestLog(spec, context, notes)
         request_log.open(sampler, cleanup)
         with phase("start-up", notes):
-            instance = _bring_up(spec, context, sampler, notes)
+            with duet.rendezvous.starting if duet else contextlib.nullcontext():
+                instance = _bring_up(spec, context, sampler, notes)
             jfr = Path(instance.record.argv[0]).with_name("jfr")  # recordings are written as the JVM ends
             if configuration.variant.runtime.flight_recording:
                 cleanup.callback(keep_recording, context.host, jfr, there, spec.folder)
@@ -162,7 +170,11 @@ def _load(
     _boundary("before-load", instance, spec, context, notes)
     measure(instance, sampler, spec, context, notes)
     _boundary("after-load", instance, spec, context, notes)
-    notes.machine = machine_during_load(notes)
+    if context.duet is None:
+        notes.machine = machine_during_load(notes)
+        return
+    context.duet.tell(arm_cpu_s(notes))
+    notes.machine = machine_during_load(notes, context.duet.partner_cpu_s)
 
 
 def placement_of(runtime: RuntimeSettings, context: TrialContext) -> Placement:
@@ -258,6 +270,9 @@ def _make_warm(instance: Instance, spec: TrialSpec, context: TrialContext, notes
     Windows begin with the first request of all, so the check comes when all loads are over: its wrong requests take
     paths that a JIT compiler left out, and make a warm JVM compile again for many seconds.
     """
+    if context.duet is not None:
+        context.duet.add(instance.record.pid, instance.record.process_start_ticks)
+        context.duet.begin()
     windows = spec.planned.configuration.warm_up
     if windows is not None:
         with phase("warm-up", notes):

@@ -106,10 +106,18 @@ class _Windows:
                 raise TrialFailure(
                     Outcome.FAILED, f"no right answer in window {len(self.seen)} of the warm-up"
                 )
-            if not unsettled(self.seen, self.asked):
-                return "settled"
-            if time.monotonic() - began_s + self.asked.window_s > self.asked.at_most_s:
-                return "not settled"
+            settled = not unsettled(self.seen, self.asked)
+            over = time.monotonic() - began_s + self.asked.window_s > self.asked.at_most_s
+            if self._ends(settled, over):
+                return "settled" if settled else "not settled"
+
+    def _ends(self, settled: bool, over: bool) -> bool:
+        """Whether this was the last window. Two arms of a duet go on together until both are settled."""
+        duet = self.context.duet
+        if duet is None:
+            return settled or over
+        both_settled = duet.both(settled)
+        return not duet.both(not over) or both_settled
 
     def _command(self) -> LoadCommand:
         """Its files lie in the folder afterwards, on the load's host."""

@@ -43,18 +43,17 @@ def read_resources(
 def machine_window(
     before: MachineReading,
     after: MachineReading,
-    service_cpu_s: float | None,
-    generator_cpu_s: float | None,
-    backing_cpu_s: float | None = 0.0,
+    *used_cpu_s: float | None,
 ) -> MachineWindow:
     """Return what happened between two readings. The load average is the later one.
+
+    ``used_cpu_s``: CPU seconds of each part of the trial: service, generator, and what stood beside them.
 
     ``other_cpu_s`` is what nobody of the trial used, the harness's own sampling included;
     the kernel counts it in hundredths of a second, so a small negative difference is zero.
     """
     busy_s = _difference(before.total_cpu_s, after.total_cpu_s)
-    ours = (service_cpu_s, generator_cpu_s, backing_cpu_s)
-    used_s = None if None in ours else sum(used for used in ours if used is not None)
+    used_s = None if None in used_cpu_s else sum(used for used in used_cpu_s if used is not None)
     return MachineWindow(
         psi_cpu_some_s=_difference(before.psi_cpu_some_s, after.psi_cpu_some_s),
         psi_memory_some_s=_difference(before.psi_memory_some_s, after.psi_memory_some_s),

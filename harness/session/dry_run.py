@@ -25,8 +25,11 @@ BACKING_S = 1.0
 
 
 def trial_s(assembly: Assembly, study: Study, trial: PlannedTrial) -> float:
-    """Return about how long a trial of a plan takes, in seconds; one that goes on with a process is loaded only."""
+    """Return about how long a trial of a plan takes, in seconds; one that goes on with a process is loaded only, and
+    the later one of a duet takes none: it runs beside its partner."""
     configuration = trial.configuration
+    if trial.duet is not None and not trial.duet.leads:
+        return 0.0
     if trial.process_of is not None and configuration.load is not None:
         return load_s(assembly, configuration.load, study.requests[configuration.mix])
     return expected_s(assembly, study, configuration)
@@ -51,16 +54,16 @@ def session_s(assembly: Assembly, prepared: Prepared) -> float:
     times = Counter(_same_time(trial) for trial in prepared.plan.trials)
     alike = {_same_time(trial): trial for trial in prepared.plan.trials}
     total = sum(n * trial_s(assembly, prepared.study, alike[key]) for key, n in times.items())
-    once = {trial.configuration.key: trial.configuration for trial in prepared.plan.trials}
+    once = {one.configuration.key: one.configuration for one in prepared.plan.trials if one.duet is None}
     for load, mix in wanted_readings(once.values(), ()):
         short = load.model_copy(update={"profile": bounded(load.profile)})
         total += ECHO_OVERHEAD_S + load_s(assembly, short, prepared.study.requests[mix])
     return total + _memory_s(assembly, prepared)
 
 
-def _same_time(trial: PlannedTrial) -> tuple[str, bool]:
+def _same_time(trial: PlannedTrial) -> tuple[str, bool, bool]:
     """What trials that take the same time have in common."""
-    return trial.configuration.key, trial.process_of is None
+    return trial.configuration.key, trial.process_of is None, trial.pair == trial.trial_id
 
 
 def _memory_s(assembly: Assembly, prepared: Prepared) -> float:

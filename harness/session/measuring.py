@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,8 +25,9 @@ from harness.model import (
     TrialRecord,
 )
 from harness.provenance import collect_provenance, name_places, without_paths
-from harness.runner import Limits, TrialContext, TrialSpec, run_trials
+from harness.runner import Limits, TrialContext, TrialSpec, run_duet, run_trials
 from harness.session.dry_run import trial_s
+from harness.session.duets import by_start, lost_partner
 from harness.session.headroom import echo_achieved
 from harness.session.open_files import allowed, raise_limit, refuse_too_large
 from harness.session.orphans import RunningProcesses
@@ -190,7 +191,7 @@ class _Session:
         cases = load_cases(self._contract())
         spent_s, self.left_s, n_done = 0.0, sum(planned_s), 0
         began_s, block, out = time.monotonic(), 0, frozenset[str]()
-        for process in by_process(left):
+        for process in by_start(left):
             trial = process[0]
             budget_s, spent = self.prepared.budget_s, time.monotonic() - began_s
             if budget_s is not None and trial.trial_id not in out and trial.block > max(block, FIRST_BLOCKS):
@@ -200,12 +201,13 @@ class _Session:
             if trial.trial_id in out:
                 n_done += len(process)
                 continue
-            self._show(f"trial {trial.position}, block {trial.block}: {trial.configuration.key}")
+            self._show(_doing(process))
             began = time.monotonic()
-            records = self._on_one_process(process, cases)
+            records = self._together(process, cases)
             spent_s += time.monotonic() - began
             n_done += len(process)
-            self.left_s = sum(planned_s[n_done:]) * spent_s / sum(planned_s[:n_done])
+            so_far_s = sum(planned_s[:n_done])
+            self.left_s = sum(planned_s[n_done:]) * (spent_s / so_far_s if so_far_s else 1.0)
             if self.prepared.budget_s is not None:
                 self.left_s = min(
                     self.left_s, max(0.0, self.prepared.budget_s - (time.monotonic() - began_s))
@@ -226,17 +228,22 @@ class _Session:
             self.total -= len(out)
         return out
 
-    def _on_one_process(
-        self, trials: Sequence[PlannedTrial], cases: tuple[Case, ...]
-    ) -> tuple[TrialRecord, ...]:
-        """Take one fresh process through its trials; their records are written when it has ended."""
+    def _together(self, trials: Sequence[PlannedTrial], cases: tuple[Case, ...]) -> tuple[TrialRecord, ...]:
+        """Take one fresh process through its trials, or two side by side; records are written when all has ended."""
         folders = [self.writer.begin(trial.trial_id) for trial in trials]
         steps = [
             (self._spec(trial, folder, cases), self._parts(trial.configuration))
             for trial, folder in zip(trials, folders, strict=True)
         ]
+        made: tuple[TrialRecord, ...]
+        if trials[0].duet is None:
+            made = run_trials(steps)
+        elif len(steps) == 1:
+            made = (lost_partner(trials[0], self.header),)
+        else:
+            made = run_duet(steps[0], steps[1])
         records: list[TrialRecord] = []
-        for folder, record in zip(folders, run_trials(steps), strict=True):
+        for folder, record in zip(folders, made, strict=True):
             name_places(folder.folder, places=self._places(folder.folder))
             records.append(self.writer.finish(folder, record))
             self.done += 1
@@ -303,9 +310,8 @@ def _why(end: BaseException) -> str:
     return str(end) if isinstance(end, RematchError) else type(end).__name__
 
 
-def by_process(trials: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
-    """Return the trials by the process that they share; one whose first trial is not among them has its own."""
-    groups: dict[str, list[PlannedTrial]] = {}
-    for trial in trials:
-        groups.setdefault(trial.process_of or trial.trial_id, []).append(trial)
-    return list(groups.values())
+def _doing(trials: Sequence[PlannedTrial]) -> str:
+    """What is being done, in words: of a duet both arms."""
+    first = trials[0]
+    keys = [trial.configuration.key for trial in (trials if first.duet is not None else [first])]
+    return f"trial {first.position}, block {first.block}: {' beside '.join(keys)}"

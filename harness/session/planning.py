@@ -25,6 +25,7 @@ from harness.model import (
 )
 from harness.model.plan import Pairs
 from harness.session.availability import unavailable_here
+from harness.session.duets import refuse_duets_here
 from harness.session.wiring import Assembly
 from harness.store import Store
 from harness.workloads import load_all_requests
@@ -81,6 +82,7 @@ def prepare_study(
     """
     study = _as_written(assembly.root, study)
     profile_name = study.profile_name(profile)
+    refuse_duets_here(assembly, study.experiment, profile_name, launcher)
     unavailable = unavailable_here(assembly, study, profile_name, reasons)
     plan = plan_without(study.experiment, profile_name, unavailable, host=host, seed=seed, launcher=launcher)
     return Prepared(

@@ -243,7 +243,8 @@ class Preparation:
             )
 
     def _try_generators(self, left: list[PlannedTrial]) -> None:
-        configurations = [trial.configuration for trial in left]
+        # against echo a generator has CPUs of its own, which in a duet it has not: its share is measured in each trial
+        configurations = [trial.configuration for trial in left if trial.duet is None]
         wanted = wanted_readings(configurations, self.echo)
         if not wanted:
             return

@@ -16,6 +16,7 @@ from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.errors import InputError
 from harness.model import PlannedTrial
 from harness.session.blocks import within_minutes
+from harness.session.duets import by_start
 from harness.session.planning import MOST_BLOCKS, Prepared, with_blocks
 from harness.session.wiring import Assembly
 from harness.store import SessionFolder
@@ -60,13 +61,16 @@ def wanted_trials(
     open_cells = _undecided(root, folder)
     reference = folder.header.experiment.reference
 
-    def wanted(trial: PlannedTrial) -> bool:
-        variants = open_cells.get(frozenset(trial.configuration.levels.items()), set())
-        name = trial.configuration.variant_name
-        return bool(variants) if name == reference else name in variants
+    def wanted(group: Sequence[PlannedTrial]) -> bool:
+        named = {trial.configuration.variant_name for trial in group} - {reference}
+        for trial in group:
+            variants = open_cells.get(frozenset(trial.configuration.levels.items()), set())
+            # a reference beside a variant is measured for that one alone
+            if variants & named if named else variants:
+                return True
+        return False
 
-    processes = {trial.process_of or trial.trial_id for trial in block if wanted(trial)}
-    return tuple(trial for trial in block if (trial.process_of or trial.trial_id) in processes)
+    return tuple(trial for group in by_start(block) if wanted(group) for trial in group)
 
 
 def _undecided(root: Path, folder: SessionFolder) -> dict[frozenset[tuple[str, str]], set[str]]:

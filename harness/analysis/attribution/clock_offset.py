@@ -156,6 +156,13 @@ def _within(gap_ends: FloatArray, pause_ends: FloatArray, search_s: float) -> Fl
 FINEST_S = 1e-3
 
 
+#: Why no pause of a duet is laid over its requests.
+IN_DUET = (
+    "in a duet the other arm and the exchanges of CPUs stop requests as pauses do, and no log tells when: attribute "
+    "the pauses of trials beside which nothing ran"
+)
+
+
 def why_not_aligned(
     service: AlignedLog,
     pauses: Paused,
@@ -165,6 +172,8 @@ def why_not_aligned(
     in_question_s: float,
 ) -> tuple[ClockOffset | None, str | None]:
     """Return what the latencies tell of the clocks, and why attribution would be a guess (``None``: it is not)."""
+    if record.duet is not None:
+        return None, IN_DUET
     if service.placed_within_s is None:
         return None, service.refused
     spans = sorted(span for spans in pauses.values() for span in spans)

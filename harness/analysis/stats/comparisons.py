@@ -20,12 +20,15 @@ from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.equivalence import equivalence_test
 from harness.analysis.stats.pairing import (
+    DUET_ESTIMAND,
+    in_duet,
     inputs_of,
     narrowed,
     pair_by_block,
     require,
     split_excluded,
     split_missing,
+    with_own_reference,
 )
 from harness.analysis.stats.randomization import randomization_test
 from harness.analysis.stats.summaries import SUMMED, requests_of, resolution_of
@@ -176,12 +179,14 @@ def _compare(
     wide: pd.DataFrame,
 ) -> Comparison:
     """Return the estimates; what they say is decided when the whole family is there."""
-    arms = cell[cell["variant"].isin([variant, reference])]
+    arms = with_own_reference(cell, variant, reference)
     kept, n_excluded = split_excluded(arms)
     kept, warnings = split_missing(kept, metric)
     a, b, n_alone = pair_by_block(
         kept[kept["variant"] == variant], kept[kept["variant"] == reference], wide=wide
     )
+    if in_duet(a).any():
+        warnings += (f"measured side by side: {DUET_ESTIMAND}",)
     if n_excluded:
         warnings += (f"{n_excluded} trials excluded",)
     if n_alone:
@@ -232,6 +237,7 @@ def _estimated(
     x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
     inputs, n_requests = inputs_of(pd.concat([a, b])), requests_of(pd.concat([a, b]))
     what = f" of {facts['metric']}, {facts['variant']} over {facts['reference']}"
+    what += f"; {DUET_ESTIMAND}" if in_duet(a).any() else ""
 
     def told(estimate: Estimate) -> Estimate:
         return estimate.model_copy(

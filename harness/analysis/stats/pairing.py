@@ -22,6 +22,10 @@ NEEDED = (
     "flags",
 )
 
+#: The trial that ran beside this one; empty: none did.
+PARTNER = "duet_partner"
+#: What a ratio of two trials of a duet speaks of. Of two CPUs half is one core.
+DUET_ESTIMAND = "half of the cores for service and generator, both under contention by the other arm"
 #: What tells one trial from every other.
 _IDENTITY = ["experiment", "session_id", "trial_id"]
 _UNITS = (
@@ -79,7 +83,42 @@ def split_missing(trials: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, tupl
 
 def narrowed(trials: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Return ``NEEDED`` and those of the columns that are there: a selection of rows copies every column."""
-    return trials[[name for name in dict.fromkeys((*NEEDED, *columns)) if name in trials.columns]]
+    return trials[[name for name in dict.fromkeys((*NEEDED, PARTNER, *columns)) if name in trials.columns]]
+
+
+def in_duet(trials: pd.DataFrame) -> pd.Series[bool]:
+    """Return for each trial whether another one ran beside it."""
+    if PARTNER not in trials.columns:
+        return pd.Series(data=False, index=trials.index)
+    return trials[PARTNER].notna()
+
+
+def with_own_reference(trials: pd.DataFrame, variant: str, reference: str) -> pd.DataFrame:
+    """Return the trials of a variant and of the reference; of a duet only those that ran beside the variant."""
+    arms = trials[trials["variant"].isin([variant, reference])]
+    duets = in_duet(arms)
+    if not duets.any():
+        return arms
+    mine = arms.loc[arms["variant"] == variant, ["session_id", PARTNER]]
+    beside = set(_ids(mine, PARTNER))
+    known = pd.Series([one in beside for one in _ids(arms, "trial_id")], index=arms.index)
+    return arms[(arms["variant"] == variant) | ~duets | known]
+
+
+def over_partner(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return trials of duets with the metric as a ratio to the partner's, and the reference once a block with 1.
+
+    Trials beside which nothing ran stay as they are.
+    """
+    duets = in_duet(trials)
+    if not duets.any():
+        return trials
+    values = dict(zip(_ids(trials, "trial_id"), trials[metric], strict=True))
+    theirs = [values.get(one) for one in _ids(trials, PARTNER)]
+    told = trials.assign(**{metric: trials[metric] / pd.Series(theirs, index=trials.index, dtype="float64")})
+    told.loc[told["is_reference"].astype(bool), metric] = 1.0
+    told = told[~told.duplicated(["session_id", "block", "variant"])].dropna(subset=[metric])
+    return pd.concat([trials[~duets], told[in_duet(told)]])
 
 
 def pair_by_block(
@@ -87,7 +126,8 @@ def pair_by_block(
 ) -> tuple[pd.DataFrame, pd.DataFrame, int]:
     """Return both arms in the same order of blocks, and how many trials have no partner.
 
-    A block is one of a session: blocks of two sessions are different blocks.
+    A block is one of a session: blocks of two sessions are different blocks. Trials of a duet are paired with those
+    that ran beside them, and the reference beside another variant is left out.
 
     Args:
         wide: the same trials with more columns, in which a factor that was left out is looked for.
@@ -96,15 +136,32 @@ def pair_by_block(
         InputError: an arm has several trials in one block, so a factor was left out of ``by``.
     """
     keys = ["session_id", "block", *also]
-    mine, theirs = (list(zip(*(arm[key] for key in keys), strict=True)) for arm in (a, b))
+    mine, theirs = _places(a, keys, PARTNER), _places(b, keys, "trial_id")
     for arm, found in ((a, mine), (b, theirs)):
         if len(set(found)) < len(found):
             raise _several(arm[arm.duplicated(keys, keep=False)], keys, wide)
     places = {key: place for place, key in enumerate(theirs)}
     common = [(place, places[key]) for place, key in enumerate(mine) if key in places]
     left, right = ([pair[side] for pair in common] for side in (0, 1))
-    n_alone = len(a) + len(b) - 2 * len(common)
+    n_elsewhere = sum(in_duet(b)) - sum(in_duet(b.iloc[right]))  # beside others
+    n_alone = len(a) + len(b) - 2 * len(common) - n_elsewhere
     return a.iloc[left].reset_index(drop=True), b.iloc[right].reset_index(drop=True), n_alone
+
+
+def _places(arm: pd.DataFrame, keys: list[str], of_duet: str) -> list[tuple[object, ...]]:
+    """Return by what each trial is paired: its block, or of a duet the trial that ran beside it."""
+    places: list[tuple[object, ...]] = list(zip(*(arm[key] for key in keys), strict=True))
+    duets = in_duet(arm)
+    if not duets.any():
+        return places
+    beside = _ids(arm, of_duet)
+    return [
+        ("duet", *pair) if duet else place for place, pair, duet in zip(places, beside, duets, strict=True)
+    ]
+
+
+def _ids(trials: pd.DataFrame, column: str) -> list[tuple[object, object]]:
+    return list(zip(trials["session_id"], trials[column], strict=True))
 
 
 def _several(twice: pd.DataFrame, keys: list[str], wide: pd.DataFrame | None) -> InputError:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from harness.analysis.stats.inputs import Floats
-from harness.analysis.stats.pairing import require, split_excluded, split_missing
+from harness.analysis.stats.pairing import over_partner, require, split_excluded, split_missing
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.errors import InputError
 from harness.model.base import Frozen
@@ -58,7 +58,7 @@ def rank_intervals(
     """
     require(trials, metric, ())
     counted, _ = split_missing(split_excluded(trials)[0], metric)
-    counted = counted[~counted["duplicate"].astype(bool)]
+    counted = over_partner(counted[~counted["duplicate"].astype(bool)], metric)
     if counted.empty:
         return ()
     values = counted[metric].to_numpy(dtype=np.float64)

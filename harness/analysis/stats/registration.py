@@ -74,7 +74,11 @@ def _value(rule: float | None) -> str:
 
 
 def _sha256(plan: Plan, definition_sha256: str, stopping: str, rules: dict[str, float]) -> str:
+    planned = plan.model_dump(mode="json")
+    for trial in planned["trials"]:
+        if trial["duet"] is None:  # so that a hash is what it was before there were duets
+            del trial["duet"]
     fixed = {
-        "definition": definition_sha256, "plan": plan.model_dump(mode="json"), "rules": rules, "stopping": stopping,
+        "definition": definition_sha256, "plan": planned, "rules": rules, "stopping": stopping,
     }  # fmt: skip
     return hashlib.sha256(json.dumps(fixed, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

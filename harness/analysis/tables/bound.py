@@ -8,6 +8,8 @@ that holds names it:
    service unless another is ahead of it by more than 5 points;
 2. generator: against the echo service it reached less than 1.25 times as much in the same load (closed loop), or did
    not keep the rate even there (open loop that was not kept);
+   In a duet (service and generator share the CPUs of their arm): where both together, with half of what others took,
+   used 85 % of them, the larger user;
 3. machine: parts that share CPUs used 85 % of them together, and none of them alone; or other processes and the
    hypervisor took so much that a part may have lacked it;
 4. service: all connections of its own pool were in use, and everything else had room;
@@ -134,6 +136,7 @@ class Seen:
     around: AroundIt = AroundIt()
     connections: Connections | None = None
     missing: tuple[str, ...] = ()  # what is not known, in words
+    in_duet: bool = False  # service and generator share the CPUs of their arm
 
     def part(self, name: PartName) -> Part | None:
         """Return one of the parts; ``None``: the trial has none of that name."""
@@ -150,7 +153,7 @@ _Said = tuple[BoundBy, str]
 
 def what_bounds(seen: Seen) -> Bound:
     """Return what bounded a trial."""
-    rules = (_full, _generator_limit, _machine, _own_limit, _waiting, _pressure, _kept)
+    rules = (_full, _arm, _generator_limit, _machine, _own_limit, _waiting, _pressure, _kept)
     said = next((said for said in (rule(seen) for rule in rules) if said is not None), None)
     by, why = said or _unknown(seen)
     return Bound(
@@ -172,6 +175,29 @@ def _full(seen: Seen) -> _Said | None:
     if service is not None and (seen.share("service") or 0.0) >= max(FULL_SHARE, most - TIE):
         part = service
     return part.name, f"the {WORDS[part.name]} used {_used(part)}"
+
+
+def _arm(seen: Seen) -> _Said | None:
+    """Of a duet: the CPUs of the arm were used, and the larger user of them is what the arm waited for.
+
+    Neither can be near the whole: a service that would use all of a core of its own has to leave the generator's share
+    to it. So the two are counted together, and a ratio of throughputs speaks of the services as far as they are the
+    larger part of what an arm does; the generator's part pulls it towards 1. What others took is half of it this
+    arm's, because both arms were on the same CPUs as long: it makes both slower and neither of them the better one.
+    """
+    service, generator = seen.part("service"), seen.part("generator")
+    if not seen.in_duet or service is None or generator is None:
+        return None
+    limit, ours, load = service.may_use, service.cores, generator.cores
+    if not limit or ours is None or load is None:
+        return None
+    taken = min(limit, seen.around.taken_cores / 2)
+    if ours + load + taken < FULL_SHARE * limit or taken > ours + load:
+        return None
+    larger = service if ours >= load else generator
+    others = f"; others took {fixed(taken, 2)} of them" if taken >= OTHERS_SHARE * limit else ""
+    used = f"the service used {fixed(ours, 2)} and the generator {fixed(load, 2)}"
+    return larger.name, f"of {fixed(limit, 0)} {'CPU' if limit == 1 else 'CPUs'} of its arm {used}{others}"
 
 
 def _generator_limit(seen: Seen) -> _Said | None:

@@ -70,6 +70,7 @@ def bound_of(session: SessionFolder, record: TrialRecord, samples: pd.DataFrame 
             around=_around(session, record, window, parts),
             connections=_connections(session, record, record.load),
             missing=tuple(missing),
+            in_duet=record.duet is not None,
         )
     )
 
@@ -214,6 +215,7 @@ def _around(
         return _from_record(session.header.provenance, record)
     here = [part for part in parts if any(machine == "service" for machine, _ in part.cpus)]
     used = [part.cores for part in here]
+    used += [_partner_cores(record)] if record.duet is not None else []
     busy = rates["total_cpu_s"]
     ours = None if None in used else sum(cores for cores in used if cores is not None)
     counted = [rates[name] for name in ("total_cpu_s", "idle_s", "steal_s")]
@@ -226,6 +228,16 @@ def _around(
         waited_for_memory=rates["psi_memory_some_s"],
         waited_for_disks=rates["psi_io_some_s"],
     )
+
+
+def _partner_cores(record: TrialRecord) -> float | None:
+    """What the other arm of a duet used, per second of the load: it is no neighbour."""
+    phase = phase_of(record, "measurement")
+    used_s = record.duet.partner_cpu_s if record.duet is not None else None
+    if phase is None or used_s is None:
+        return None
+    span = phase.end.monotonic_s - phase.start.monotonic_s
+    return used_s / span if span > 0 else None
 
 
 _RATES = ("total_cpu_s", "idle_s", "steal_s", "psi_memory_some_s", "psi_io_some_s")

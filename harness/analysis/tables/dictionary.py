@@ -53,6 +53,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "bound_by": "what had no more to give while the load ran",
         "bound_why": "the reason for `bound_by`",
         "warm_class": "whether the process had settled after its warm-up in windows",
+        "duet_partner": "the trial that ran at the same time on the other set of CPUs",
         "block": "number of the block; each has every configuration once",
         "position": "place of the trial in the order of the session",
         "duplicate": "the second trial of the reference in its block and cell",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from harness.model import ContainerRecord, GroupReading, Phase, ResourceReading, TrialRecord
+from harness.model import ContainerRecord, GroupReading, MachineWindow, Phase, ResourceReading, TrialRecord
 
 #: Role in the samples of the process that reads a request log from a pipe.
 LOG_READER = "log-reader"
@@ -72,6 +72,23 @@ def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float 
         begin, end = np.interp(window, rows["monotonic_s"], rows["cpu_s"])
         total += float(end - begin)
     return total
+
+
+def machine_of(record: TrialRecord, samples: pd.DataFrame | None) -> MachineWindow | None:
+    """Return the machine during the measurement, without what the reader of a request log used.
+
+    Records made before ``reader_cpu_s`` was kept count the reader among the other processes; it is taken out by its
+    samples. ``None``: the machine was not read.
+    """
+    machine, log, phase = record.machine, record.request_log, phase_of(record, "measurement")
+    if machine is None or machine.other_cpu_s is None or samples is None or phase is None:
+        return machine
+    if log is None or log.sink != "pipe" or log.reader_cpu_s is not None:
+        return machine
+    used_s = cpu_in_window(samples, LOG_READER, (phase.start.monotonic_s, phase.end.monotonic_s))
+    if used_s is None:
+        return machine
+    return machine.model_copy(update={"other_cpu_s": max(0.0, machine.other_cpu_s - used_s)})
 
 
 def request_log_columns(

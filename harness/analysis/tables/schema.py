@@ -31,7 +31,7 @@ TEXT = (
 )
 OPTIONAL_TEXT = (
     "gc", "load_name", "generator", "load_model", "latency_method", "reason", "exclusion_reason", "limits",
-    "bound_by", "bound_why", "warm_class",
+    "bound_by", "bound_why", "warm_class", "duet_partner",
 )  # fmt: skip
 COUNTS = ("block", "position")
 SWITCHES = ("duplicate", "is_reference", "excluded")
@@ -109,8 +109,9 @@ def trials_schema(factors: Sequence[str]) -> pa.DataFrameSchema:
             pa.Check(
                 lambda frame: (
                     ~frame.duplicated(["source", "session_id", "block", "configuration", "duplicate"])
+                    | frame["duet_partner"].notna()
                 ),
-                error="a configuration stands once in a block, but for the duplicate",
+                error="a configuration stands once in a block, but for the duplicate and the pairs of a duet",
             ),
         ],
     )

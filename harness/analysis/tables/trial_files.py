@@ -102,6 +102,8 @@ def read_samples(session: SessionFolder, record: TrialRecord) -> pd.DataFrame | 
     try:
         with session.open(trial_id, SAMPLES) as stream:
             frame = pd.read_csv(stream, dtype={"role": "str"})
+        if frame.empty and "monotonic_s" in frame:  # a service that ended before the first tick
+            frame = frame.astype({"monotonic_s": "float64"})
         if not {"monotonic_s", "role"} <= set(frame.columns) or frame["monotonic_s"].dtype.kind not in "if":
             raise ValueError("it lacks the columns monotonic_s and role, or has a time that is no number")
     except (EOFError, OSError, ValueError, zlib.error) as error:  # pandas' errors are values' errors

@@ -12,7 +12,9 @@ import pandas as pd
 from harness.analysis.stats.quantiles import quantile_refused, rank
 from harness.analysis.tables.resource_columns import (
     limit_columns,
+    machine_of,
     memory_columns,
+    phase_of,
     processor_columns,
     reading_at,
     request_log_columns,
@@ -21,7 +23,7 @@ from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.settled import settled_answers
 from harness.analysis.tables.warm_up_columns import warm_up_columns
 from harness.formats.table import RequestTable
-from harness.model import BuildRecord, OpenLoad, Outcome, SessionHeader, TrialRecord
+from harness.model import BuildRecord, MachineWindow, OpenLoad, Outcome, SessionHeader, TrialRecord
 
 #: column -> quantile
 LATENCIES = {
@@ -55,6 +57,7 @@ def trial_row(
     reason = damage or _exclusion(record)
     settle_s = header.settle_s
     counted = _counted(record, requests, settle_s)
+    machine = machine_of(record, samples)
     return (
         _identity(header, record, source)
         | {"excluded": reason is not None, "exclusion_reason": reason, "settle_s": settle_s}
@@ -67,7 +70,8 @@ def trial_row(
         | _start_up(record)
         | request_log_columns(record, samples, settle_s=settle_s)
         | warm_up_columns(record)
-        | _surroundings(record)
+        | _surroundings(record, machine)
+        | {"flags": " ".join(_flags(record, machine))}
     )
 
 
@@ -92,6 +96,7 @@ def _identity(header: SessionHeader, record: TrialRecord, source: str) -> dict[s
         "block": planned.block,
         "position": planned.position,
         "duplicate": planned.duplicate,
+        "duet_partner": None if planned.duet is None else planned.duet.partner,
         "is_reference": cell.variant_name == header.experiment.reference,
         "variant": cell.variant_name,
         "label": cell.variant.label or cell.variant_name,
@@ -107,7 +112,6 @@ def _identity(header: SessionHeader, record: TrialRecord, source: str) -> dict[s
         "load_model": cell.load.profile.model if cell.load else None,
         "outcome": record.outcome.value,
         "reason": record.reason,
-        "flags": " ".join(record.flags),
     } | {factor_column(factor): level for factor, level in cell.levels.items()}
 
 
@@ -207,8 +211,17 @@ def _start_up(record: TrialRecord) -> dict[str, object]:
     }
 
 
-def _surroundings(record: TrialRecord) -> dict[str, object]:
-    generator, instance, machine = record.generator, record.instance, record.machine
+def _flags(record: TrialRecord, machine: MachineWindow | None) -> tuple[str, ...]:
+    """The record's flags, but for noise that was the reader of the trial's own request log."""
+    phase = phase_of(record, "measurement")
+    if machine is None or machine is record.machine or phase is None:
+        return record.flags
+    noisy = machine.is_noisy(phase.end.monotonic_s - phase.start.monotonic_s)
+    return tuple(flag for flag in record.flags if flag != "noisy_machine" or noisy)
+
+
+def _surroundings(record: TrialRecord, machine: MachineWindow | None) -> dict[str, object]:
+    generator, instance = record.generator, record.instance
     return {
         "echo_per_s": generator.echo_achieved_per_s if generator else None,
         "headroom_ratio": generator.headroom_ratio if generator else None,

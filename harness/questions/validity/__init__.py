@@ -6,7 +6,7 @@ from harness.questions.validity.adequacy import how_much
 from harness.questions.validity.audit import audit_sessions
 from harness.questions.validity.figures import coverage, power, precision_recall, ratios
 from harness.questions.validity.generators import compare_generators
-from harness.questions.validity.known_effect import known_effects, known_results, known_rows
+from harness.questions.validity.known_effect import duet_results, known_effects, known_results, known_rows
 from harness.questions.validity.results import (
     adequacy_results,
     audit_results,
@@ -41,6 +41,7 @@ __all__ = [
     "curve_rows",
     "drift_results",
     "drifts",
+    "duet_results",
     "equal_arms_results",
     "failure_rows",
     "generator_results",

@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.detectable import power_curve
+from harness.analysis.stats.pairing import in_duet, with_own_reference
 from harness.evidence import Evidence
 from harness.model.base import Frozen
 from harness.model.digits import plain
@@ -16,6 +19,8 @@ from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, as_is
 
 #: The setting of a variant that declares which share of its CPU time it burns.
 SETTING = "handicap"
+#: Blocks that the smallest ratio of a duet is told for.
+DUET_BLOCKS = 10
 _WORDS = {"throughput_per_s": "throughput", "cpu_s_per_request": "CPU time per request"}
 _KEYS = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 
@@ -48,6 +53,8 @@ def recovered(
 
     A process that burns the share h of its CPU time has 1/(1 - h) times the CPU time per request, and (1 - h) times
     the throughput where the CPU is the limit: where something else was, the comparison says so, and nothing is held.
+    In a duet the service has the share s of what its arm uses, and the generator the rest: throughput is then
+    1/(s/(1 - h) + 1 - s) times that of the reference, and s is measured in the trials of the reference.
 
     Args:
         declared: variant -> the share. trials: of one session, the reference among them.
@@ -60,8 +67,9 @@ def recovered(
         for one in compare(trials, metric, reference=reference):
             if one.variant not in declared:
                 continue
-            share = declared[one.variant]
-            truth = 1 - share if metric == "throughput_per_s" else 1 / (1 - share)
+            truth = _truth(
+                metric, declared[one.variant], with_own_reference(trials, one.variant, reference), reference
+            )
             low, high = one.ratio.low, one.ratio.high
             told = low is not None and high is not None and one.about_services
             found.append(
@@ -75,8 +83,20 @@ def recovered(
     return tuple(found)
 
 
-def known_results(found: Sequence[Recovered]) -> Tree:
-    """Return ``known.{throughput,cpu}.{ratio,truth,said}``, the ratio with its verdict, measured or not."""
+def _truth(metric: str, handicap: float, arms: pd.DataFrame, reference: str) -> float:
+    """What a handicap makes of a metric, by definition; see :func:`recovered`."""
+    if metric != "throughput_per_s":
+        return 1 / (1 - handicap)
+    ours = arms[(arms["variant"] == reference) & ~arms["excluded"].astype(bool) & in_duet(arms)]
+    used = ours[["service_cores", "generator_cores"]].dropna() if len(ours) else ours
+    if used.empty:
+        return 1 - handicap
+    share = float((used["service_cores"] / (used["service_cores"] + used["generator_cores"])).mean())
+    return 1 / (share / (1 - handicap) + 1 - share)
+
+
+def known_results(found: Sequence[Recovered], name: str = "known") -> Tree:
+    """Return ``<name>.{throughput,cpu}.{effect,truth,said}``, the ratio with its verdict, measured or not."""
     by_metric = {one.comparison.metric: one for one in found}
     tree: dict[str, Tree] = {}
     for key, metric in _KEYS.items():
@@ -86,7 +106,27 @@ def known_results(found: Sequence[Recovered]) -> Tree:
             "truth": Absent() if one is None else as_is(one.truth, "ratio", "declared"),
             "said": NO_TEXT if one is None else said(one),
         }
-    return {"known": tree}
+    return {name: tree}
+
+
+def duet_results(evidence: Evidence | None, found: Sequence[Recovered]) -> Tree:
+    """Return ``duet`` as :func:`known_results` does, and of the reference beside itself
+    ``duet.equal.{throughput,cpu}.{ratio,finds}``: the ratio, and the smallest one that ten blocks would find."""
+    equal: dict[str, Tree] = {}
+    for key, metric in _KEYS.items():
+        curves = () if evidence is None else power_curve(
+            evidence.trials, metric, reference=evidence.reference, blocks=(DUET_BLOCKS,)
+        )  # fmt: skip
+        twice = next((one for one in curves if one.twice), None)
+        equal[key] = {
+            "ratio": Absent()
+            if evidence is None or twice is None
+            else aa_noise(evidence.trials, metric).ratio,
+            "finds": Absent() if twice is None else twice.smallest[0].ratio,
+        }
+    tree = known_results(found, "duet")["duet"]
+    assert isinstance(tree, Mapping)
+    return {"duet": {**tree, "equal": equal}}
 
 
 def known_rows(found: Sequence[Recovered]) -> list[Mapping[str, Cell] | None]:

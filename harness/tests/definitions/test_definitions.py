@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.definitions import experiment_files, load_implementations, load_requests, load_study
+from harness.definitions.checks import check_duets
 from harness.errors import InputError
 from harness.model import Unavailable, make_plan
 from harness.project import find_root
@@ -171,3 +172,12 @@ def test_a_variant_that_cannot_run_leaves_the_others_in_the_plan(root: Path) -> 
     gone = (Unavailable(variant="other", reason="no JDK"),)
     plan = plan_without(experiment, "smoke", gone, host="local", seed=1, launcher="process")
     assert {trial.configuration.variant_name for trial in plan.trials} == {"calm"}
+
+
+def test_a_duet_of_services_with_a_database_is_refused() -> None:
+    study = load_study(ROOT, "bank-rematch")
+    check_duets(study.experiment, study.implementations, Path("bank.toml"))
+    duet = study.experiment.model_copy(update={"design": "duet"})
+    with pytest.raises(InputError, match="would share a backing service") as problem:
+        check_duets(duet, study.implementations, Path("bank.toml"))
+    assert "\n" not in str(problem.value) and "postgresql" in str(problem.value)

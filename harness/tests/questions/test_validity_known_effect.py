@@ -10,7 +10,13 @@ import pytest
 from harness.definitions import load_study
 from harness.project import find_root
 from harness.publish.results import leaves, measured
-from harness.questions.validity.known_effect import SETTING, known_results, known_rows, recovered
+from harness.questions.validity.known_effect import (
+    SETTING,
+    duet_results,
+    known_results,
+    known_rows,
+    recovered,
+)
 
 SHARE = 0.05
 
@@ -73,3 +79,26 @@ def test_the_experiment_declares_what_its_service_is_told() -> None:
     plain, slowed = experiment.variants[experiment.reference], experiment.variants[name]
     assert {**plain.settings, SETTING: slowed.settings[SETTING]} == slowed.settings, "nothing else differs"
     assert plain.runtime == slowed.runtime and plain.implementation == slowed.implementation
+
+
+def test_in_a_duet_the_generators_share_of_an_arm_is_not_handicapped() -> None:
+    trials = session(0.0)
+    pairs = {"slow": "go", "go": "slow"}
+    ids = {
+        (row["block"], row["variant"]): row["trial_id"] for _, row in trials[~trials["duplicate"]].iterrows()
+    }
+    trials["duet_partner"] = [ids[row["block"], pairs[row["variant"]]] for _, row in trials.iterrows()]
+    trials = trials[~trials["duplicate"]].assign(service_cores=0.6, generator_cores=0.4)
+    throughput, cpu = recovered(trials, {"slow": SHARE}, reference="go")
+    assert throughput.truth == pytest.approx(1 / (0.6 / 0.95 + 0.4))
+    assert cpu.truth == pytest.approx(1 / 0.95)
+
+
+def test_results_of_a_duet_have_the_same_keys_where_nothing_was_measured() -> None:
+    found = recovered(session(SHARE), {"slow": SHARE}, reference="go")
+    there, empty = known_results(found, "duet"), duet_results(None, ())
+    assert {path for path, _ in leaves(there)} < {path for path, _ in leaves(empty)}
+    assert {path[1:] for path, _ in leaves(empty)} - {path[1:] for path, _ in leaves(there)} == {
+        ("equal", key, leaf) for key in ("throughput", "cpu") for leaf in ("ratio", "finds")
+    }
+    assert not any(measured(leaf) for _, leaf in leaves(empty))

@@ -11,13 +11,15 @@ import pytest
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.next_blocks import wants_more
 from harness.analysis.stats.registration import changed_since
+from harness.definitions import load_study
 from harness.errors import InputError
 from harness.evidence import Evidence
+from harness.model import make_plan
 from harness.session import for_the_undecided, measure, with_blocks, within_minutes
 from harness.session.undecided import FIRST_BLOCKS, STOPPING, wanted_trials
 from harness.store import LEFT_OUT, Store
 from harness.tests.support.sessions import LIMITS, make_session_project, tiny_session
-from harness.tests.support.synthetic import make_project
+from harness.tests.support.synthetic import ROOT, make_project
 
 
 def test_when_the_time_is_over_the_rest_is_left_out_and_the_session_is_complete(tmp_path: Path) -> None:
@@ -57,6 +59,31 @@ def test_of_the_next_block_only_what_is_undecided_is_wanted_with_its_reference(t
         expected = bool(of_cell) if name == evidence.reference else name in of_cell
         assert (trial in wanted) == expected, trial.configuration.key
     assert 0 < len(wanted) < len(block)
+
+
+def test_of_duets_whole_pairs_are_wanted_each_for_its_own_variant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = load_study(ROOT, "strings-rounds").experiment.model_copy(update={"design": "duet"})
+    plan = make_plan(experiment, "quick", 1)
+    block = [trial for trial in plan.trials if trial.block == 1]
+    cell = block[0].configuration.levels
+    wanted_here = next(name for name in experiment.variants if name != experiment.reference)
+    open_cells = {frozenset(cell.items()): {wanted_here}}
+    monkeypatch.setattr("harness.session.undecided._undecided", lambda *_: open_cells)
+    (folder,) = Store(make_project(tmp_path, experiments=("strings-rounds",))).sessions("strings-rounds")
+    wanted = wanted_trials(tmp_path, folder, block)
+    of_cell = [trial for trial in block if trial.configuration.levels == cell]
+    names = sorted(trial.configuration.variant_name for trial in wanted)
+    assert names == sorted([wanted_here, *[experiment.reference] * 3]), (
+        "its pair, and the A/A pair of the cell"
+    )
+    assert all(trial in of_cell for trial in wanted)
+    assert {trial.pair for trial in wanted} == {
+        trial.trial_id for trial in wanted if trial.pair == trial.trial_id
+    }
+    monkeypatch.setattr("harness.session.undecided._undecided", lambda *_: {})
+    assert wanted_trials(tmp_path, folder, block) == ()
 
 
 def test_the_first_blocks_must_fit_and_the_plan_has_room_for_more_than_whole_ones(tmp_path: Path) -> None:

@@ -58,6 +58,18 @@ def test_the_record_of_another_trial_is_refused(session: SessionFolder) -> None:
         session.record(first)
 
 
+def replace_samples(session: SessionFolder, content: bytes) -> None:
+    """Give the first trial other samples, and its record their size."""
+    first = min(session.finished())
+    stored = session.folder / first / "samples.csv.gz"
+    packed = content if content.startswith(b"\x1f\x8b") else gzip.compress(content, mtime=0)
+    stored.write_bytes(packed)
+    rewrite(
+        session.folder / first / "record.json",
+        lambda made: made["files"]["samples.csv.gz"].update(bytes=len(packed)),
+    )
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -71,14 +83,16 @@ def test_the_record_of_another_trial_is_refused(session: SessionFolder) -> None:
 def test_samples_that_are_none_exclude_their_trial_and_no_other(
     session: SessionFolder, tmp_path: Path, content: bytes
 ) -> None:
-    first = min(session.finished())
-    stored = session.folder / first / "samples.csv.gz"
-    packed = content if content.startswith(b"\x1f\x8b") else gzip.compress(content, mtime=0)
-    stored.write_bytes(packed)
-    rewrite(
-        session.folder / first / "record.json",
-        lambda made: made["files"]["samples.csv.gz"].update(bytes=len(packed)),
-    )
+    replace_samples(session, content)
     (done,) = tidy(tmp_path / "project", ["aa"]).experiments
     assert done.by_reason == {"damaged": 1}
     assert done.n_kept == done.n_planned - 1
+
+
+def test_samples_without_a_row_are_those_of_a_service_that_ended_at_once(
+    session: SessionFolder, tmp_path: Path
+) -> None:
+    replace_samples(session, b"monotonic_s,role,rss_bytes,cpu_s,n_threads,n_descriptors\n")
+    (done,) = tidy(tmp_path / "project", ["aa"]).experiments
+    assert done.by_reason == {}
+    assert done.n_kept == done.n_planned

@@ -126,6 +126,7 @@ def test_a_trial_counts_the_lines_of_its_whole_process(sink: str, tmp_path: Path
         assert (log.sink, log.lost, log.reader_ended) == (sink, 0, False)
         assert log.lines is not None and log.requests == log.lines > answered.n_requests
         assert log.bytes > 100 * log.lines
+        assert (log.reader_cpu_s is not None and log.reader_cpu_s > 0) == (sink == "pipe")
         assert not folder.has(record.planned.trial_id, "requests.log")
 
 

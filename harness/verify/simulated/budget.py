@@ -30,7 +30,7 @@ def budget(sims: int, seed: int) -> VerifyResult:
     most_each = np.zeros(sims)
     for ratio in RATIOS:
         d = log(ratio) + _differences(rng, sims)
-        low, high, used = _stopped(d, _in_band)
+        low, high, used = stopped(d, in_band)
         held[ratio] = float(np.mean((low <= log(ratio)) & (log(ratio) <= high)))
         spent += used
         most_each = np.maximum(most_each, used)
@@ -52,7 +52,7 @@ def budget(sims: int, seed: int) -> VerifyResult:
         )
     )
     d = _differences(rng, sims)
-    low, high, _ = _stopped(d, _holds_one)
+    low, high, _ = stopped(d, _holds_one)
     peeked = float(np.mean((low <= 0) & (high >= 0)))
     cells.append(
         share(
@@ -80,7 +80,7 @@ def _interval(d: Floats) -> tuple[Floats, Floats]:
     return bounds.low, bounds.high
 
 
-def _stopped(d: Floats, go_on: Callable[[Floats, Floats], Bools]) -> tuple[Floats, Floats, Floats]:
+def stopped(d: Floats, go_on: Callable[[Floats, Floats], Bools]) -> tuple[Floats, Floats, Floats]:
     """Return interval and number of blocks of each session, shapes (sims,), when it was stopped."""
     low, high = _interval(d[:, :FIRST])
     used = np.full(len(d), float(FIRST))
@@ -93,7 +93,8 @@ def _stopped(d: Floats, go_on: Callable[[Floats, Floats], Bools]) -> tuple[Float
     return low, high, used
 
 
-def _in_band(low: Floats, high: Floats) -> Bools:
+def in_band(low: Floats, high: Floats) -> Bools:
+    """Whether a session goes on: its interval holds an end of the band."""
     return undecided(low, high, MARGIN)
 
 

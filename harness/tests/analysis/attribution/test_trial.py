@@ -31,7 +31,7 @@ from harness.formats.gc_events import GcLog
 from harness.formats.gctrace import read_gctrace
 from harness.formats.jvm_log import read_jvm_log
 from harness.formats.runtime_metrics import LastCollection
-from harness.model import ClockReading, HostClock, TrialRecord
+from harness.model import ClockReading, DuetRecord, HostClock, TrialRecord
 from harness.store import SessionFolder
 from harness.tests.support.synthetic import make_session
 from harness.tests.support.synthetic_pauses import pauses_of
@@ -183,6 +183,20 @@ def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
     assert row.share.value is None
     assert row.unexplained_tail.value is None  # what could not be placed is not called unexplained
     assert row.most_share.value is not None
+
+
+def test_in_a_duet_no_pause_is_laid_over_requests_and_the_reason_is_said(
+    session: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = session.record(trial_of(session, "serial-3x"))
+    duet = DuetRecord(
+        partner="0002-go", cpus=(0,), partner_cpus=(1,), interval_s=0.5, n_exchanges=4, file="exchanges.csv"
+    )
+    beside = record.model_copy(update={"duet": duet})
+    monkeypatch.setattr(SessionFolder, "record", lambda *_: beside)
+    one = attributed(session, "serial-3x")
+    assert (one.refused or "").startswith("in a duet the other arm and the exchanges of CPUs stop requests")
+    assert one.by_service == {} and one.without_pauses == () and "gc_pause" not in one.events
 
 
 def test_a_quantile_with_too_few_requests_beyond_it_is_not_said(session: SessionFolder) -> None:

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One arm of a duet: where its processes run, and where it waits for its partner.
+
+What an arm starts runs on the set of CPUs that the arm has at that moment, and goes with it at every exchange.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from functools import cache
+
+from harness.agent.affinity import Exchanger
+from harness.agent.spawn import Spawned, Spawner
+from harness.errors import TrialFailure
+from harness.hosts.base import Command, Completed
+from harness.hosts.local import STUB, LocalHost, LocalProcess, order_of
+from harness.runner.pinning import Placement
+
+#: How the reason of a trial begins whose partner failed: it says nothing about its own service.
+PARTNER_FAILED = "duet_partner_failed"
+
+
+def failed_with(partner: str, why: str | None) -> str:
+    """Return the reason of a trial that was recorded as failed because its partner was."""
+    return f"{PARTNER_FAILED}: {partner}{f' ({why})' if why else ''}"
+
+
+class Rendezvous:
+    """Where two arms wait for each other. Once one of them has failed, the other learns it wherever it is."""
+
+    def __init__(self) -> None:
+        self._barrier = threading.Barrier(2)
+        self._said: list[object] = [None, None]
+        self._why: list[str | None] = [None, None]
+        #: One starts after the other, so that both cannot be given one free port.
+        self.starting = threading.Lock()
+
+    def swap(self, arm: int, said: object) -> object:
+        """Wait for the other arm, and return what it said at the same point.
+
+        Raises:
+            BrokenBarrierError: it has failed.
+        """
+        self._said[arm] = said
+        self._barrier.wait()
+        theirs = self._said[1 - arm]
+        self._barrier.wait()  # before either says the next thing
+        return theirs
+
+    def leave(self, arm: int, why: str) -> None:
+        """Say that an arm has failed, and why."""
+        if self._why[arm] is None:
+            self._why[arm] = why
+        self._barrier.abort()
+
+    @property
+    def broken(self) -> bool:
+        return self._barrier.broken
+
+    def why(self, arm: int) -> str | None:
+        """Return why an arm failed; ``None``: it has not."""
+        return self._why[arm]
+
+
+@dataclass(kw_only=True)
+class DuetArm:
+    """One of the two (``arm``: 0 or 1); ``partner``: the other's trial id, ``exchanger``: of both."""
+
+    arm: int
+    partner: str
+    placement: Placement
+    partner_placement: Placement
+    interval_s: float
+    exchanger: Exchanger
+    rendezvous: Rendezvous
+    partner_cpu_s: float | None = None
+    host: LocalHost = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.host = ArmHost(self)
+
+    def add(self, pid: int, start_ticks: int) -> None:
+        """Take a process with the arm from now on."""
+        self.exchanger.add(self.arm, pid, start_ticks)
+
+    def begin(self) -> None:
+        """Wait until both services are up; the sets of CPUs are exchanged from then on."""
+        self.meet()
+        self.exchanger.start()
+
+    def meet(self) -> None:
+        """Wait for the partner.
+
+        Raises:
+            TrialFailure: it has failed.
+        """
+        self._swap(None)
+
+    def both(self, ready: bool) -> bool:
+        """Wait for the partner; whether both are ready.
+
+        Raises:
+            TrialFailure: it has failed.
+        """
+        return bool(self._swap(ready)) and ready
+
+    def tell(self, cpu_s: float | None) -> None:
+        """Tell the partner what this arm used while both loads ran, and keep what the partner used; exchanges end.
+
+        Raises:
+            TrialFailure: it has failed.
+        """
+        theirs = self._swap(cpu_s)
+        self.exchanger.stop()
+        self.partner_cpu_s = theirs if isinstance(theirs, float) else None
+
+    def refuse_alone(self) -> None:
+        """Go no further without the partner.
+
+        Raises:
+            TrialFailure: it has failed.
+        """
+        if self.rendezvous.broken:
+            raise self._alone()
+
+    def _swap(self, said: object) -> object:
+        try:
+            return self.rendezvous.swap(self.arm, said)
+        except threading.BrokenBarrierError:
+            raise self._alone() from None
+
+    def _alone(self) -> TrialFailure:
+        return TrialFailure("failed", failed_with(self.partner, self.rendezvous.why(1 - self.arm)))
+
+
+@cache
+def _spawner_of(_arm: int) -> Spawner:
+    """One for each arm, so that neither waits for the other's start; its thread lives as long as we do."""
+    return Spawner(STUB, host=LocalHost.name, make=LocalProcess)
+
+
+class ArmHost(LocalHost):
+    """This machine as one arm has it: what is started goes where the arm is."""
+
+    def __init__(self, arm: DuetArm) -> None:
+        super().__init__()
+        self._arm = arm
+        self._spawner = _spawner_of(arm.arm)
+
+    def spawn(self, command: Command) -> LocalProcess:
+        process = super().spawn(self._here(command))
+        self._arm.add(process.pid, process.start_ticks)
+        return process
+
+    def run(self, command: Command, timeout_s: float) -> Completed:
+        def begun(process: Spawned) -> None:
+            self._arm.add(process.pid, process.start_ticks)
+
+        done = self._spawner.run(order_of(self._here(command)), timeout_s, begun=begun)
+        return Completed(
+            exit_code=done.exit_code, stdout=done.stdout, stderr=done.stderr, duration_s=done.duration_s
+        )
+
+    def _here(self, command: Command) -> Command:
+        return command.model_copy(update={"cpus": self._arm.exchanger.cpus(self._arm.arm)})
+
+
+__all__ = ["PARTNER_FAILED", "ArmHost", "DuetArm", "Rendezvous", "failed_with"]
