@@ -320,6 +320,7 @@ class Publisher:
         *arguments: Any,
         alt: str,
         caption: str,
+        simulated: bool = False,
         **options: Any,
     ) -> Published:
         """Publish a figure as ``figures/<key>.pdf`` (byte-stable), with PNG and SVG for other readers.
@@ -329,6 +330,7 @@ class Publisher:
                 says that nothing was measured, where an argument is ``None`` or empty; it returns ``None`` or
                 raises ``NothingToDraw`` where there is nothing to draw.
             alt: what a reader who cannot see it should know. caption: with n, trials and duration.
+                simulated: no draft stamp, since nothing in it was measured here.
         """
         if not alt.strip():
             raise InputError("a figure needs an alternative text", place=key, found=alt)
@@ -341,7 +343,7 @@ class Publisher:
                 figure = None
         if figure is None:
             return Published(NOT_MEASURED)
-        if self.draft:
+        if self.draft and not simulated:
             stamp(figure, self.draft)
         if self._publish:
             saved = save(figure, self._generated / "figures" / _file(key))

@@ -83,14 +83,15 @@ def explained(rows: Sequence[AttributionRow]) -> Figure:
     left.set_yticks(range(len(rows)), [_name(row) for row in reversed(rows)])
     left.set_ylim(-0.6, len(rows) - 0.4)
     left.set_xlabel(f"share of pooled {rows[0].quantile} that would vanish with pauses / %")
-    left.set_title("dot: estimate, 95 %; bar: bounds; arrow: the most", loc="left", fontsize=6)
+    left.set_title("; ".join(_signs_of(rows)), loc="left", fontsize=6)
     right.set_xlim(0, 100)
     right.set_xlabel(f"of the time beyond the median, requests beyond {rows[0].quantile} / %")
     handles = [
         Patch(facecolor=CAUSES[name][0], edgecolor="white", linewidth=0, hatch=HATCHES.get(name), label=label)
         for name, label in _STACKED.items()
     ]
-    handles.append(Patch(color=_UNTOLD, label="cannot be told apart"))
+    if any(_has_untold(row) for row in rows):
+        handles.append(Patch(color=_UNTOLD, label="cause not known"))
     figure.legend(handles=handles, loc="outside upper left", ncols=5, frameon=False, fontsize=6.2)
     return figure
 
@@ -102,6 +103,22 @@ _STACKED = {
     "connect": "connecting",
     "unexplained": "unexplained",
 }
+
+
+def _signs_of(rows: Sequence[AttributionRow]) -> list[str]:
+    """Return what the marks of the left panel mean, of those that some row has."""
+    signs = ["dot: estimate, 95 %"]
+    if any(row.share_lower.value is not None and row.share_upper.value is not None for row in rows):
+        signs.append("bar: bounds")
+    if any(row.share.value is None and row.most_share.value is not None for row in rows):
+        signs.append("arrow: upper bound")
+    return signs
+
+
+def _has_untold(row: AttributionRow) -> bool:
+    """Whether a part of the stack has no cause: pauses that could not be aligned are not unexplained."""
+    tails = (row.service_tail.value, row.generator_tail.value, row.connect_tail.value, row.unexplained_tail.value)
+    return any(tail is not None for tail in tails) and (tails[0] is None or tails[3] is None)
 
 
 def _one_timeline(axes: Axes, one: Timeline) -> None:
@@ -170,8 +187,7 @@ def _stack(axes: Axes, y: int, row: AttributionRow) -> None:
             hatch=HATCHES.get(name),
         )  # fmt: skip
         left += width
-    # what could not be placed is not unexplained
-    if row.service_tail.value is None or row.unexplained_tail.value is None:
+    if _has_untold(row):
         axes.barh(y, 100 - left, left=left, height=0.55, color=_UNTOLD, linewidth=0)
 
 

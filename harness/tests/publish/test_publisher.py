@@ -203,6 +203,16 @@ def test_a_figure_is_drawn_from_its_arguments_and_options(tmp_path: Path) -> Non
     assert (tmp_path / "paper/generated/figures/x-y.pdf").is_file()
 
 
+def test_a_simulated_figure_has_no_draft_stamp_and_any_other_one_has(tmp_path: Path) -> None:
+    publisher = Publisher("60-validity", root=tmp_path, draft="draft measurement: quick")
+    simulated, measured = Figure(), Figure()
+    for figure, is_simulated in ((simulated, True), (measured, False)):
+        figure.add_subplot()
+        publisher.figure("x.y", figure, alt="A figure.", caption="A caption.", simulated=is_simulated)
+    assert [text.get_text() for text in simulated.texts] == []
+    assert [text.get_text() for text in measured.texts] == ["draft measurement: quick"]
+
+
 def test_a_column_with_a_width_is_set_in_lines_and_the_others_keep_theirs() -> None:
     text = render_table(
         notebook="n", key="k", header=["a", "b", "c"], rows=[["x", "a long text", "1"]], caption="c", notes=[],
