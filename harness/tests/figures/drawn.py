@@ -44,6 +44,7 @@ from harness.store import Store
 from harness.tests.figures.test_style import curves, knee_at, under_growing_load
 from harness.tests.questions.test_scaling import place_trials, sweep_trials
 from harness.tests.support.made_up_trials import made_up_trials
+from harness.tests.support.named_effects import named_effects
 from harness.tests.support.synthetic import ROOT
 from harness.verify.simulated import run_verify
 
@@ -240,6 +241,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "coverage": lambda: validity.coverage(run_verify("tost", 40)),
         "ecdf": lambda: figures.ecdf(real_latencies(), trials),
         "explained": lambda: gc_peaks.explained(rows),
+        "factor_ratios": lambda: validity.factor_ratios({"strings-rounds": named_effects()}),
         "forest": lambda: figures.forest(ratios, trials, quantity="throughput"),
         "forests": lambda: figures.forests(by_metric, trials[trials["logging"] == "off"]),
         "forms": lambda: forms(forms_of(trials)),
