@@ -40,6 +40,8 @@ from harness.analysis.stats.detectable import power_curve as power_curve
 from harness.analysis.stats.effects import effect_size_ci as effect_size_ci
 from harness.analysis.stats.equivalence import EquivalenceTest as EquivalenceTest
 from harness.analysis.stats.equivalence import equivalence_test as equivalence_test
+from harness.analysis.stats.factor_effects import FactorEffect as FactorEffect
+from harness.analysis.stats.factor_effects import factor_effects as factor_effects
 from harness.analysis.stats.lower_bound_overhead import CollectorOverhead as CollectorOverhead
 from harness.analysis.stats.lower_bound_overhead import lower_bound_overhead as lower_bound_overhead
 from harness.analysis.stats.means import mean_ci as mean_ci

@@ -3,6 +3,16 @@
 
 from harness.runner.context import Limits, TrialContext, TrialSpec
 from harness.runner.duet import run_duet
-from harness.runner.trial import placement_of, run_trial, run_trials
+from harness.runner.trial import LoadAgain, Then, placement_of, run_trial, run_trials
 
-__all__ = ["Limits", "TrialContext", "TrialSpec", "placement_of", "run_duet", "run_trial", "run_trials"]
+__all__ = [
+    "Limits",
+    "LoadAgain",
+    "Then",
+    "TrialContext",
+    "TrialSpec",
+    "placement_of",
+    "run_duet",
+    "run_trial",
+    "run_trials",
+]

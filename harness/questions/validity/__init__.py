@@ -4,7 +4,8 @@
 from harness.evidence.warm import warm_services
 from harness.questions.validity.adequacy import how_much
 from harness.questions.validity.audit import audit_sessions
-from harness.questions.validity.figures import coverage, power, precision_recall, ratios
+from harness.questions.validity.factors import effect_results, effect_rows, effects_on_p99
+from harness.questions.validity.figures import coverage, factor_ratios, power, precision_recall, ratios
 from harness.questions.validity.generators import compare_generators
 from harness.questions.validity.known_effect import duet_results, known_effects, known_results, known_rows
 from harness.questions.validity.results import (
@@ -42,7 +43,11 @@ __all__ = [
     "drift_results",
     "drifts",
     "duet_results",
+    "effect_results",
+    "effect_rows",
+    "effects_on_p99",
     "equal_arms_results",
+    "factor_ratios",
     "failure_rows",
     "generator_results",
     "how_much",

@@ -9,15 +9,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.analysis.stats.detectable import PowerCurve
-from harness.errors import InputError
+from harness.errors import InputError, NothingToDraw
 from harness.figures.style import BAND, INK, PAGE_INCHES, cannot_be_said, canvas, log_scale, styled
 from harness.figures.variant_style import variant_styles
 from harness.model import Estimate
+from harness.questions.validity.factors import Effects
 from harness.verify.simulated.result import VerifyResult
 from harness.verify.simulated.stall_curves import PrecisionRecall
 
 #: Colour, marker and line of each curve: any one of the three tells them apart.
 _FINDERS = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"), ("#222222", "^", ":"))
+_ALONE, _TOGETHER = "#0072B2", "#D55E00"
 _HOLDS, _FAILS, _CONTROL = "#0072B2", "#D55E00", "#999999"
 
 
@@ -120,4 +122,40 @@ def ratios(found: Mapping[str, Estimate], *, label: str) -> Figure:
     axes.set_ylim(-0.6, len(found) - 0.4)
     log_scale(axes, "x")
     axes.set_xlabel(label)
+    return figure
+
+
+@styled
+def factor_ratios(found: Effects) -> Figure:
+    """Return every effect on p99 with its interval around one, on a log axis, one panel an experiment.
+
+    Squares: one factor alone, a ratio. Dots: two together, a ratio of ratios. Hollow: not about the services.
+    """
+    panels = {
+        name: [one for one in ones if one.effect.ratio.value is not None] for name, ones in found.items()
+    }
+    panels = {name: ones for name, ones in panels.items() if ones}
+    if not panels:
+        raise NothingToDraw("no effect to draw", found="0", allowed="at least one")
+    sizes = [len(ones) for ones in panels.values()]
+    figure, grid = canvas(
+        len(panels), width=PAGE_INCHES, height=0.5 * len(panels) + 0.15 * sum(sizes), height_ratios=sizes
+    )
+    for axes, (name, ones) in zip(grid[:, 0], panels.items(), strict=True):
+        axes.axvline(1, color=INK, linewidth=0.7)
+        for y, one in enumerate(reversed(ones)):
+            effect = one.effect
+            colour = _TOGETHER if effect.order > 1 else _ALONE
+            low, high = effect.ratio.low, effect.ratio.high
+            if low is not None and high is not None:
+                axes.plot([low, high], [y, y], color=colour, linewidth=1.2)
+            axes.plot(
+                [effect.ratio.value], [y], "o" if effect.order > 1 else "s", color=colour,
+                markerfacecolor="white" if effect.not_about else colour,
+            )  # fmt: skip
+        axes.set_yticks(range(len(ones)), [one.words for one in reversed(ones)], fontsize=6)
+        axes.set_ylim(-0.7, len(ones) - 0.3)
+        axes.set_title(name)
+        log_scale(axes, "x")
+    grid[-1, 0].set_xlabel("ratio of p99 (squares), ratio of ratios (dots), log")
     return figure

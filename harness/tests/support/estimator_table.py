@@ -186,6 +186,9 @@ def _ratios() -> list[Row]:
               lambda a, b: analysis.rank_intervals(_frame(a, b), "cost_s", higher_is_better=False),
               lambda found: [float(n) for one in found for n in (one.low, one.high)], how="two variants",
               permuted=(), swapped="same"),
+        ratio("factor_effects", lambda a, b: analysis.factor_effects(_crossed(a, b), "cost_s", ("variant", "logging")),
+              lambda found: [n for one in found for n in bounds(one.ratio)], how="two by two", permuted=(),
+              swapped=None),
         ratio("plan_repetitions", analysis.plan_repetitions,
               lambda found: [float(found.n_blocks), found.sd_log_ratio], how="pilot of both", swapped="same"),
         ratio("detectable_ratio", lambda a, b: analysis.detectable_ratio(a, b, n_blocks=10), bounds,
@@ -205,6 +208,12 @@ def _ratios() -> list[Row]:
               lambda a, b: analysis.pooled_quantile_ratio_ci(_trials_of(a), _trials_of(b), 0.9, paired=False),
               bounds, how="unpaired", make=_two_of_requests, permuted=()),
     ]  # fmt: skip
+
+
+def _crossed(a: np.ndarray, b: np.ndarray) -> pd.DataFrame:
+    """The table of trials with and without a log line, which costs the one arm more than the other."""
+    plain, logged = _frame(a, b), _frame(1.3 * np.roll(a, 1), 1.1 * np.roll(b, 2))
+    return pd.concat([plain.assign(logging="off"), logged.assign(logging="on")])
 
 
 def _two_of_requests(rng: np.random.Generator) -> Arrays:

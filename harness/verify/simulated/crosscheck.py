@@ -11,6 +11,8 @@ import pandas as pd
 
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.equivalence import equivalence_test
+from harness.analysis.stats.factor_effects import factor_effects
+from harness.analysis.stats.intervals import t_critical
 from harness.analysis.stats.sample_size import variance_components
 from harness.analysis.stats.verdicts import adjust_pvalues
 from harness.errors import MissingTool
@@ -25,7 +27,16 @@ def cross_check(sims: int, seed: int) -> VerifyResult:
     api, weightstats, multitest = _statsmodels()
     rng = np.random.default_rng(seed)
     worst = dict.fromkeys(
-        ("paired log-t", "Welch log-t", "Student log-t", "TOST", "variance components", "Holm, BH"), 0.0
+        (
+            "paired log-t",
+            "Welch log-t",
+            "Student log-t",
+            "TOST",
+            "variance components",
+            "Holm, BH",
+            "factor effects",
+        ),
+        0.0,
     )
     for _ in range(sims):
         k = int(rng.integers(5, 31))
@@ -39,6 +50,7 @@ def cross_check(sims: int, seed: int) -> VerifyResult:
             "TOST": _tost(weightstats, a, b, c),
             "variance components": _components(api, rng),
             "Holm, BH": _adjusted(multitest, rng),
+            "factor effects": _factors(api, rng),
         }
         worst = {name: max(value, apart[name]) for name, value in worst.items()}
     cells = [
@@ -121,3 +133,53 @@ def _adjusted(multitest: ModuleType, rng: np.random.Generator) -> float:
             ),
         )
     return apart
+
+
+def _factors(api: ModuleType, rng: np.random.Generator) -> float:
+    """A complete factorial: the saturated regression with sum coding, its standard errors clustered by block."""
+    k = int(rng.integers(5, 13))
+    rows = [
+        {
+            "experiment": "e", "session_id": "s", "trial_id": f"{block}{variant}{logging}", "block": block,
+            "position": 1, "duplicate": False, "variant": variant, "configuration": variant, "excluded": False,
+            "flags": "", "logging": logging,
+        }
+        for block in range(k)
+        for variant in ("a", "b", "c")
+        for logging in ("off", "on")
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows)
+    shared = rng.normal(0.0, 0.2, k)[frame["block"].to_numpy()]
+    frame["latency_p99_s"] = np.exp(rng.normal(0.0, 0.1, len(frame)) + shared)
+    # the coefficient of a level against the mean of all is no ratio of two levels: that is a difference of such
+    x, contrasts = _sum_coded(frame)
+    fit = api.OLS(np.log(frame["latency_p99_s"].to_numpy()), x).fit(
+        cov_type="cluster", cov_kwds={"groups": frame["block"].to_numpy(), "use_correction": False}
+    )
+    ours = factor_effects(frame, "latency_p99_s", ("variant", "logging"))
+    apart = 0.0
+    for one, weights in zip(ours, contrasts, strict=True):
+        test = fit.t_test(weights)
+        half = float(t_critical(0.95, k - 1)) * float(np.sqrt(k / (k - 1))) * float(np.squeeze(test.sd))
+        theirs = float(np.squeeze(test.effect)) + np.array([-half, 0.0, half])
+        mine = [one.ratio.low, one.ratio.value, one.ratio.high]
+        apart = max(apart, float(np.abs(np.log(np.array(mine, dtype=np.float64)) - theirs).max()))
+    return apart
+
+
+def _sum_coded(frame: pd.DataFrame) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the design of variant by logging, shape (trials, 6), and the effects as sums of its coefficients."""
+    variant = frame["variant"].map({"a": (1, 0), "b": (0, 1), "c": (-1, -1)})
+    v = np.array(variant.tolist(), dtype=np.float64)
+    g = frame["logging"].map({"off": 1.0, "on": -1.0}).to_numpy()
+    x = np.column_stack([np.ones(len(frame)), v, g, v * g[:, None]])
+    b, c, on = np.array([-1.0, 1.0]), np.array([-2.0, -1.0]), -2.0
+    zero = np.zeros(2)
+
+    def of(main: np.ndarray, logging: float, both: np.ndarray) -> np.ndarray:
+        return np.concatenate([[0.0], main, [logging], both])
+
+    return x, [
+        of(b, 0.0, zero), of(c, 0.0, zero), of(zero, on, zero),
+        of(zero, 0.0, on * b), of(zero, 0.0, on * c),
+    ]  # fmt: skip
