@@ -109,7 +109,9 @@ def experiment_text(
         for variant, implementation, more in all_variants
     )
     question = (
-        "Which of the two is faster, and at what cost?" if variants else "What is its capacity on this machine?"
+        "Which of the two is faster, and at what cost?"
+        if variants
+        else "What is its capacity on this machine?"
     )
     return f"""name = "{name}"
 title = "{title or name}"

@@ -81,11 +81,11 @@ def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[Tria
 
     Where one fails, those after it have failed with it: each has a record.
     """
-    made = attempt(steps)
+    made = attempt(steps, then)
     return tuple(trial_record(one, notes) for (one, _), notes in zip(steps, made, strict=True))
 
 
-def attempt(steps: Sequence[Step]) -> list[Notes]:
+def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
     """Take a fresh instance through its trials as ``run_trials``, and return what was written down of each."""
     (spec, _), *others = steps
     first = Notes(started=now())

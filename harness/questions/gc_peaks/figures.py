@@ -117,7 +117,12 @@ def _signs_of(rows: Sequence[AttributionRow]) -> list[str]:
 
 def _has_untold(row: AttributionRow) -> bool:
     """Whether a part of the stack has no cause: pauses that could not be aligned are not unexplained."""
-    tails = (row.service_tail.value, row.generator_tail.value, row.connect_tail.value, row.unexplained_tail.value)
+    tails = (
+        row.service_tail.value,
+        row.generator_tail.value,
+        row.connect_tail.value,
+        row.unexplained_tail.value,
+    )
     return any(tail is not None for tail in tails) and (tails[0] is None or tails[3] is None)
 
 

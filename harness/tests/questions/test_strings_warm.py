@@ -267,6 +267,6 @@ def test_what_stands_side_by_side_has_the_same_keys_measured_or_not(evidence: Ev
     told = duet_results(evidence, variants, reference="go-nethttp")
     untold = duet_results(None, variants, reference="go-nethttp")
     assert [path for path, _ in leaves(told)] == [path for path, _ in leaves(untold)]
-    found = {path: leaf for path, leaf in leaves(told)}
+    found = dict(leaves(told))
     assert isinstance(found["duet", "cpu", "java-helidon"], Comparison)
     assert all(isinstance(leaf, Absent) for _, leaf in leaves(untold))
