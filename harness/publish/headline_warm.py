@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harness.model.formatting import HIGHER, LOWER, NOT_MEASURED
+from harness.model.formatting import DASH, HIGHER, LOWER, NOT_MEASURED
 from harness.publish.generated import Values, text_of
 
 #: Published where anything of it was measured.
@@ -49,6 +49,10 @@ SENTENCES = (
     "strings_warm.short",
     "strings_warm.bounded",
 )
+
+
+#: Said where it was measured.
+SIDE_BY_SIDE = ("strings_warm.duet.short",)
 
 
 class Said(NamedTuple):
@@ -149,6 +153,7 @@ def below(values: Values) -> list[str]:
         f"{text_of(values, 'strings_warm.throughput.aa', interval=True)} to itself in throughput. "
         f"Margin of equivalence: {text_of(values, 'strings_warm.throughput.margin')}.",
         text_of(values, "strings_warm.detectable.short"),
+        *(text_of(values, key) for key in SIDE_BY_SIDE if values.get(key, {}).get("text", DASH) != DASH),
         text_of(values, "strings_warm.agreement"),
     ]
 

@@ -3,30 +3,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from harness.analysis.stats.comparisons import compare
+from harness.analysis.stats.comparisons import Comparison, compare
 from harness.evidence import Evidence
-from harness.publish.duets import beside_itself
-from harness.publish.results import Tree
+from harness.model import Estimate
+from harness.model.formatting import show, verdict_words
+from harness.publish.duets import BLOCKS, beside_itself
+from harness.publish.results import NO_TEXT, Tree, Words
 from harness.publish.warm_results import compared
 
 METRICS = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 
 
 def duet_results(evidence: Evidence | None, variants: Mapping[str, str], *, reference: str) -> Tree:
-    """Return ``duet.{throughput,cpu}.<variant>``, the comparison with the partner of each trial, and
-    ``duet.equal.{throughput,cpu}.{ratio,finds}`` of the reference beside itself; measured or not."""
+    """Return ``duet.{throughput,cpu}.<variant>``, the comparison with the partner of each trial,
+    ``duet.equal.{throughput,cpu}.{ratio,finds}`` of the reference beside itself, and ``duet.short``, the ratios of
+    CPU time per request in a sentence; measured or not."""
     others = [name for name in variants if name != reference]
+    found = {
+        branch: () if evidence is None else tuple(compare(evidence.trials, metric, reference=reference))
+        for branch, metric in METRICS.items()
+    }
+    equal = {branch: beside_itself(evidence, metric) for branch, metric in METRICS.items()}
     return {
         "duet": {
-            **{
-                branch: compared(
-                    others,
-                    () if evidence is None else tuple(compare(evidence.trials, metric, reference=reference)),
-                )
-                for branch, metric in METRICS.items()
-            },
-            "equal": {branch: beside_itself(evidence, metric) for branch, metric in METRICS.items()},
+            **{branch: compared(others, told) for branch, told in found.items()},
+            "equal": equal,
+            "short": _short(found["cpu"], equal["cpu"], variants, reference) or NO_TEXT,
         }
     }
+
+
+def _short(
+    found: Sequence[Comparison], equal: Tree, variants: Mapping[str, str], reference: str
+) -> Words | None:
+    told = [one for one in found if one.not_about is None]
+    ratio, finds = equal["ratio"], equal["finds"]
+    if not told or not isinstance(ratio, Estimate) or not isinstance(finds, Estimate):
+        return None
+    ratios = "; ".join(
+        f"{variants.get(one.variant, one.variant)} {show(one.ratio).interval}, {verdict_words(one.verdict, one.ratio, one.margin, one.not_about)}"
+        for one in told
+    )
+    text = (
+        f"Loaded at the same time as {variants[reference]}, on halves of the cores that are exchanged (duet, "
+        f"{told[0].n_blocks} blocks; half of the cores for service and generator, both under contention by the other "
+        f"arm), CPU time per request over that of {variants[reference]}: {ratios}; {variants[reference]} beside itself "
+        f"{show(ratio).interval}. {BLOCKS} such blocks of equal processes find a ratio of {show(finds).text}."
+    )
+    inputs = [path for one in told for path in one.ratio.inputs]
+    return Words(text, tuple(dict.fromkeys(inputs)))
