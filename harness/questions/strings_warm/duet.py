@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.evidence import Evidence
 from harness.model import Estimate
-from harness.model.formatting import show, verdict_words
+from harness.model.formatting import show
 from harness.publish.duets import BLOCKS, beside_itself
 from harness.publish.results import NO_TEXT, Tree, Words
 from harness.publish.warm_results import compared
@@ -43,7 +43,7 @@ def _short(
     if not told or not isinstance(ratio, Estimate) or not isinstance(finds, Estimate):
         return None
     ratios = "; ".join(
-        f"{variants.get(one.variant, one.variant)} {show(one.ratio).interval}, {verdict_words(one.verdict, one.ratio, one.margin, one.not_about)}"
+        f"{variants.get(one.variant, one.variant)} {show(one.ratio).interval}, {str(one.verdict).replace('_', ' ')}"
         for one in told
     )
     text = (
