@@ -76,7 +76,10 @@ def test_without_a_direction_there_is_no_title(verdict: Verdict) -> None:
     said = finding(found, PHRASE)
     assert isinstance(said["title"], Absent)
     assert not re.search(r"\b(more|fewer)\b", text(said["takeaway"]))
-    words = {Verdict.INCONCLUSIVE: "None of the 2 services is shown to", Verdict.EQUIVALENT: "All 2 services are equal"}
+    words = {
+        Verdict.INCONCLUSIVE: "None of the 2 services is shown to",
+        Verdict.EQUIVALENT: "All 2 services are equal",
+    }
     assert text(said["takeaway"]).startswith(words[verdict])
 
 
