@@ -88,8 +88,10 @@ def test_in_a_duet_throughput_is_the_inverse_of_what_service_and_generator_take_
         (row["block"], row["variant"]): row["trial_id"] for _, row in trials[~trials["duplicate"]].iterrows()
     }
     trials["duet_partner"] = [ids[row["block"], pairs[row["variant"]]] for _, row in trials.iterrows()]
-    trials = trials[~trials["duplicate"]].assign(throughput_per_s=1000.0, service_cores=0.6)
-    trials["generator_cores"] = 0.4 * trials["variant"].map({"go": 1.0, "slow": 1.1})
+    trials = trials[~trials["duplicate"]].assign(
+        service_cores=trials["throughput_per_s"] * 0.6e-3,
+        generator_cores=trials["throughput_per_s"] * trials["variant"].map({"go": 0.4e-3, "slow": 0.44e-3}),
+    )
     throughput, cpu = recovered(trials, {"slow": SHARE}, reference="go")
     assert throughput.truth == pytest.approx(1 / (0.6 / 0.95 + 0.44))
     assert cpu.truth == pytest.approx(1 / 0.95)
