@@ -50,8 +50,9 @@ def recovered(
 
     A process that burns the share h of its CPU time has 1/(1 - h) times the CPU time per request, and (1 - h) times
     the throughput where the CPU is the limit: where something else was, the comparison says so, and nothing is held.
-    In a duet the service has the share s of what its arm uses, and the generator the rest: throughput is then
-    1/(s/(1 - h) + 1 - s) times that of the reference, and s is measured in the trials of the reference.
+    In a duet service and generator share the CPUs, and throughput is the inverse of what both take per request: s/(1 - h)
+    of the service, where s is that of the reference, and of the generator what was measured in each arm. A generator takes
+    more per request from a slower service, because fewer answers come at once.
 
     Args:
         declared: variant -> the share. trials: of one session, the reference among them.
@@ -84,12 +85,16 @@ def _truth(metric: str, handicap: float, arms: pd.DataFrame, reference: str) -> 
     """What a handicap makes of a metric, by definition; see :func:`recovered`."""
     if metric != "throughput_per_s":
         return 1 / (1 - handicap)
-    ours = arms[(arms["variant"] == reference) & ~arms["excluded"].astype(bool) & in_duet(arms)]
-    used = ours[["service_cores", "generator_cores"]].dropna() if len(ours) else ours
-    if used.empty:
+    told = arms[in_duet(arms) & ~arms["excluded"].astype(bool) & ~arms["duplicate"].astype(bool)]
+    used = told.reindex(columns=["variant", metric, "service_cores", "generator_cores"]).dropna()
+    ours, theirs = used[used["variant"] == reference], used[used["variant"] != reference]
+    if ours.empty or theirs.empty:
         return 1 - handicap
-    share = float((used["service_cores"] / (used["service_cores"] + used["generator_cores"])).mean())
-    return 1 / (share / (1 - handicap) + 1 - share)
+    service, generator, handicapped_generator = (
+        float((arm[column] / arm[metric]).mean())
+        for arm, column in ((ours, "service_cores"), (ours, "generator_cores"), (theirs, "generator_cores"))
+    )
+    return (service + generator) / (service / (1 - handicap) + handicapped_generator)
 
 
 def known_results(found: Sequence[Recovered], name: str = "known") -> Tree:

@@ -81,16 +81,19 @@ def test_the_experiment_declares_what_its_service_is_told() -> None:
     assert plain.runtime == slowed.runtime and plain.implementation == slowed.implementation
 
 
-def test_in_a_duet_the_generators_share_of_an_arm_is_not_handicapped() -> None:
+def test_in_a_duet_throughput_is_the_inverse_of_what_service_and_generator_take_per_request() -> None:
     trials = session(0.0)
     pairs = {"slow": "go", "go": "slow"}
     ids = {
         (row["block"], row["variant"]): row["trial_id"] for _, row in trials[~trials["duplicate"]].iterrows()
     }
     trials["duet_partner"] = [ids[row["block"], pairs[row["variant"]]] for _, row in trials.iterrows()]
-    trials = trials[~trials["duplicate"]].assign(service_cores=0.6, generator_cores=0.4)
+    trials = trials[~trials["duplicate"]].assign(
+        service_cores=trials["throughput_per_s"] * 0.6e-3,
+        generator_cores=trials["throughput_per_s"] * trials["variant"].map({"go": 0.4e-3, "slow": 0.44e-3}),
+    )
     throughput, cpu = recovered(trials, {"slow": SHARE}, reference="go")
-    assert throughput.truth == pytest.approx(1 / (0.6 / 0.95 + 0.4))
+    assert throughput.truth == pytest.approx(1 / (0.6 / 0.95 + 0.44))
     assert cpu.truth == pytest.approx(1 / 0.95)
 
 
