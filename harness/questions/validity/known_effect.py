@@ -50,9 +50,9 @@ def recovered(
 
     A process that burns the share h of its CPU time has 1/(1 - h) times the CPU time per request, and (1 - h) times
     the throughput where the CPU is the limit: where something else was, the comparison says so, and nothing is held.
-    In a duet service and generator share the CPUs, and throughput is the inverse of what both take per request: s/(1 - h)
-    of the service, where s is that of the reference, and of the generator what was measured in each arm. A generator takes
-    more per request from a slower service, because fewer answers come at once.
+    In a duet service and generator share the CPUs, and throughput is the inverse of what both take per request:
+    s/(1 - h) of the service, where s is that of the reference, and of the generator what was measured in each arm. A
+    generator takes more per request from a slower service, because fewer answers come at once.
 
     Args:
         declared: variant -> the share. trials: of one session, the reference among them.
