@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -118,17 +117,11 @@ class CalibrationSpec(Frozen):
         default="saturation",
         description="what those users reach; or the highest rate of arrivals that keeps the goals, in the same process",
     )
+    #: A search has goals, and those that are left out stand in the definition's hash with their values.
     goals: CapacityGoals | None = Field(
-        default=None, description="capacity = search: what a rate has to keep"
+        default_factory=lambda given: CapacityGoals() if given.get("capacity") == "search" else None,
+        description="capacity = search: what a rate has to keep",
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_goals(cls, given: Any) -> Any:
-        """A search has goals, and those that are left out stand in the definition's hash with their values."""
-        if isinstance(given, Mapping) and given.get("capacity") == "search" and given.get("goals") is None:
-            return {**given, "goals": {}}
-        return given
 
     @model_validator(mode="after")
     def _goals_of_a_search(self) -> Self:
