@@ -20,17 +20,29 @@ def pack_command(
     to: Annotated[
         Path | None, typer.Option("--to", help="folder of the archive (default: among the bundled sessions)")
     ] = None,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="replace a session's archive by a smaller one with the same files"),
+    ] = False,
 ) -> None:
     """Write a measured session as one archive, with its SHA-256 beside it. The session itself is kept.
+
+    With --again, an archive of an earlier version of this program is packed as archives are now; before it is
+    replaced, every file of the new one is compared with the old one's.
 
     Examples:
 
         rematch pack strings-rounds/quick-local-1
+
+        rematch pack strings-rounds --again
     """
     from harness.store import Store, archive_of, pack
 
     root = find_root()
     store = Store(root)
+    if again:
+        _pack_again(store, session, to)
+        return
     found = _find(store, session, measured_only=True)
     base = store.bundled / found.folder.parent.name if to is None else to
     archive = pack(found.folder, archive_of(base / found.folder.name))
@@ -55,6 +67,7 @@ def unpack_command(
         rematch unpack strings-rounds
     """
     from harness.store import SessionFolder, Store
+    from harness.store.gzipping import library
 
     root = find_root()
     found = _find(Store(root), session)
@@ -62,12 +75,37 @@ def unpack_command(
         raise InputError("not archived: its files can be read as they are", file=found.folder)
     target = to or root / "results" / "unpacked" / found.folder.parent.name / found.folder.name
     found.archive.unpack(target)
-    problems = SessionFolder(target).verify()
+    checked = SessionFolder(target).check()
     print(f"{target}: {len(found.finished())} trials, {len(found.archive.sizes)} files")
-    for problem in problems:
+    if checked.recompressed:
+        print(
+            f"  not damaged: {len(checked.recompressed)} .gz files hold what was measured, but zlib {library()} "
+            "compresses it to other bytes than their records name; recompressed.json lists them"
+        )
+    for problem in checked.problems:
         print(f"  {problem}")
-    if problems:
+    if checked.problems:
         raise typer.Exit(1)
+
+
+def _pack_again(store: Store, session: str, to: Path | None) -> None:
+    from harness.store import pack_again
+
+    if to is not None:
+        raise InputError(
+            "--again replaces an archive where it is", place="--to", found=str(to), allowed="without --to"
+        )
+    found = _find(store, session)
+    if found.archive is None:
+        raise InputError("not archived", file=found.folder, allowed="`rematch pack` without --again")
+    done = pack_again(found.archive)
+    before, after = done.bytes_before / 1e6, done.bytes_after / 1e6
+    if done.replaced:
+        print(
+            f"{found.archive.path}: {before:.2f} MB before, {after:.2f} MB now; the same files, byte by byte"
+        )
+    else:
+        print(f"{found.archive.path}: {before:.2f} MB, kept: packed again it is not smaller")
 
 
 def _find(store: Store, name: str, *, measured_only: bool = False) -> SessionFolder:

@@ -4,9 +4,10 @@
 ``Store`` and ``SessionFolder`` read; ``SessionWriter`` writes: once, atomically, never again.
 """
 
-from harness.store.archive import Archive, archive_of, pack
+from harness.store.archive import Archive, archive_of
 from harness.store.durable import explained
 from harness.store.layout import LEFT_OUT
+from harness.store.packing import pack, pack_again
 from harness.store.reading import SessionFolder, Store
 from harness.store.writing import SessionWriter, TrialFolder
 
@@ -20,4 +21,5 @@ __all__ = [
     "archive_of",
     "explained",
     "pack",
+    "pack_again",
 ]

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A session as one file: a ZIP archive with its SHA-256 beside it, read in place.
 
-The bundled sessions are stored this way: thousands of small files would slow down every clone. The bytes of
-each file are those of the session's folder, so the hashes in the records hold. Files that are compressed
-already are stored, the others are deflated; names are sorted and time stamps fixed, so that the same session
-gives the same archive.
+The bundled sessions are stored this way: thousands of small files would slow down every clone. Every file has the
+name and the bytes that it had in the session's folder, so the hashes in the records hold. There are two ways to
+pack, and an archive says in which one each of its files is: as an entry of its own, stored or deflated, or as a
+part of a block of contents (``harness/store/blocks.py``), as archives are written now. A ``.gz`` file of a block is
+compressed again when its bytes are asked for; readers of what it holds get that without.
 """
 
 from __future__ import annotations
 
 import atexit
+import gzip
+import hashlib
+import io
 import os
 import shutil
 import stat
@@ -17,34 +21,44 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
+from typing import IO, NamedTuple, cast
 
 from harness.agent.hashing import file_sha256
-from harness.errors import InputError, StoreError
-from harness.store import layout
-from harness.store.durable import explained, sync_folder
+from harness.errors import InputError
+from harness.store import blocks, layout
+from harness.store.blocks import Block, Contents, Damaged, PackedFile
+from harness.store.durable import explained, write_synced
+from harness.store.gzipping import OtherBytes, Recompressed, library, pieces_of, probe_sha256, write_gzip
 
 SUFFIX = ".zip"
 CHECKSUM = ".sha256"
-#: The earliest time that ZIP can express; every entry has it.
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-_COMPRESSED = (".gz", ".jfr", ".zip", ".xz", ".zst")
-#: Files of a session are compressed already or are small: an archive whose files are said to be more than this
-#: much larger than itself is refused before a byte of them is read.
+#: An archive whose files, or their contents, are said to be more than this much larger than itself is refused
+#: before a byte of them is read. Contents of sessions are several times below that.
 MAX_RATIO = 100
 _SMALL_BYTES = 64 << 20
-_COPY_BYTES = 1 << 20
+#: Contents of blocks that are kept in memory, of all archives together: trials are read one after the other.
+_KEPT_BYTES = 64 << 20
 _SHA256_DIGITS = 64
 #: What the library raises for entries that are damaged, or ask for what it cannot do (then a RuntimeError).
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, struct.error)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, struct.error, Damaged)
 _BROKEN = (*_DAMAGED, OSError)
 
 
 def archive_of(folder: Path) -> Path:
     """Return where the archive of a session's folder lies: beside the folder, with ``.zip`` after its name."""
     return folder.with_name(folder.name + SUFFIX)
+
+
+class _Place(NamedTuple):
+    """Where the content of a file is: in which block, and from which byte of its contents on."""
+
+    block: Block
+    begin: int
+    file: PackedFile
 
 
 class Archive:
@@ -80,15 +94,12 @@ class Archive:
         Raises:
             InputError: not a ZIP archive, damaged, or with an entry that does not belong into a session.
         """
-        _ = self.sha256
-        sizes = {entry.filename: entry.file_size for entry in map(self._checked, self._opened().infolist())}
-        allowed = MAX_RATIO * self.path.stat().st_size + _SMALL_BYTES
-        if sum(sizes.values()) > allowed:
-            raise InputError(
-                "damaged: too large when unpacked", file=self.path, found=f"{sum(sizes.values())} bytes",
-                allowed=f"{allowed} bytes",
-            )  # fmt: skip
-        return sizes
+        own = {
+            name: entry.file_size
+            for name, entry in self._entries.items()
+            if not name.startswith(blocks.FOLDER)
+        }
+        return own | {name: place.file.stored_bytes for name, place in self._placed.items()}
 
     def read(self, name: str) -> bytes:
         """Return the bytes of one file.
@@ -97,10 +108,24 @@ class Archive:
             InputError: there is no such file, or it is damaged.
         """
         self._require(name)
+        made = io.BytesIO()
         try:
-            return self._opened().read(name)
+            self._write(name, made)
         except _BROKEN as error:
             raise InputError(f"damaged: {error}", file=self.path, place=name) from None
+        return made.getvalue()
+
+    def recorded_sha256(self, name: str) -> str:
+        """Return the SHA-256 that a file had in the session's folder, whatever zlib compresses it again here.
+
+        Raises:
+            InputError: there is no such file, or it is damaged.
+        """
+        self._require(name)
+        place = self._placed.get(name)
+        if place is None or place.file.gzip is None:
+            return hashlib.sha256(self.read(name)).hexdigest()
+        return place.file.gzip.sha256
 
     def extracted(self, name: str) -> Path:
         """Return a copy of one file outside of the archive, for readers that need a path.
@@ -114,8 +139,42 @@ class Archive:
             self._copy(name, copy)
         return copy
 
-    def unpack(self, target: Path) -> None:
+    def extracted_content(self, name: str) -> Path:
+        """Return a copy of what a ``.gz`` file holds, with its name without ``.gz``; of others ``extracted``.
+
+        Only of files in blocks: a ``.gz`` file that is an entry of its own is copied as it is.
+        """
+        self._require(name)
+        if not name.endswith(".gz") or name not in self._placed:
+            return self.extracted(name)
+        copy = _scratch() / f"{self.sha256}-contents" / name.removesuffix(".gz")
+        if not copy.is_file():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            self._copy(name, copy, content=True)
+        return copy
+
+    def open_content(self, name: str) -> IO[bytes]:
+        """Open a file for reading, decompressed where its name ends in ``.gz``.
+
+        Raises:
+            InputError: there is no such file, or it is damaged.
+        """
+        self._require(name)
+        place = self._placed.get(name)
+        if place is None or place.block.bytes > blocks.MAX_SHARED_BYTES:
+            path = self.extracted_content(name)
+            return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+        try:
+            return io.BytesIO(b"".join(self._pieces(place)))
+        except _BROKEN as error:
+            raise InputError(f"damaged: {error}", file=self.path, place=name) from None
+
+    def unpack(self, target: Path) -> tuple[str, ...]:
         """Write every file below ``target``, which must not exist yet or be empty.
+
+        Returns:
+            The ``.gz`` files that the zlib here compressed to other bytes than their records name; their contents
+            are the same. ``recompressed.json`` then says so beside them.
 
         Raises:
             InputError: ``target`` holds something, or the archive is damaged.
@@ -123,22 +182,74 @@ class Archive:
         """
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise InputError("already exists", file=target, allowed="a new or an empty folder")
+        other: dict[str, Recompressed] = {}
         for name in self.sizes:
             copy = target / name
             with explained(copy):
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 self._copy(name, copy)
+                place = self._placed.get(name)
+                if place is not None and place.file.gzip is not None:
+                    recorded, found = place.file.gzip, file_sha256(copy)
+                    if found != recorded.sha256:
+                        other[name] = Recompressed(
+                            sha256=found, bytes=copy.stat().st_size,
+                            recorded_sha256=recorded.sha256, recorded_bytes=recorded.bytes,
+                        )  # fmt: skip
+        if other:
+            said = target / layout.RECOMPRESSED
+            with explained(said):
+                write_synced(
+                    said, OtherBytes(library=library(), files=other).model_dump_json(indent=1).encode()
+                )
+        return tuple(other)
 
-    def _copy(self, name: str, target: Path) -> None:
-        """Copy one file out; it appears whole or not at all."""
+    @property
+    def compresses_alike(self) -> bool:
+        """Whether the zlib here gives the bytes that it gave where the session was packed."""
+        return self._contents is None or self._contents.gzip_probe == probe_sha256()
+
+    def _copy(self, name: str, target: Path, *, content: bool = False) -> None:
+        """Copy one file out, or what it holds; it appears whole or not at all."""
         fresh = target.with_name(f".{target.name}.{os.getpid()}.new")
         try:
-            with self._opened().open(name) as source, fresh.open("wb") as stream:
-                shutil.copyfileobj(source, stream, _COPY_BYTES)
+            with fresh.open("wb") as stream:
+                if content:
+                    stream.writelines(self._pieces(self._placed[name]))
+                else:
+                    self._write(name, stream)
         except _DAMAGED as error:
             fresh.unlink(missing_ok=True)
             raise InputError(f"damaged: {error}", file=self.path, place=name) from None
         fresh.rename(target)
+
+    def _write(self, name: str, target: IO[bytes]) -> None:
+        """Write the bytes of one file."""
+        place = self._placed.get(name)
+        if place is None:
+            with self._opened().open(name) as source:
+                target.writelines(pieces_of(source))
+        elif place.file.gzip is None:
+            target.writelines(self._pieces(place))
+        else:
+            write_gzip(self._pieces(place), target)
+
+    def _pieces(self, place: _Place) -> Iterator[bytes]:
+        """Yield the content of a file of a block."""
+        block, begin, file = place
+        if block.bytes > blocks.MAX_SHARED_BYTES:  # it is the only file of the block
+            with self._opened().open(block.entry) as source:
+                yield from blocks.pieces_of_block(block, source)
+            return
+        key = self.sha256, block.entry
+        held = _KEPT.pop(key, None)
+        if held is None:
+            with self._opened().open(block.entry) as source:
+                held = b"".join(blocks.pieces_of_block(block, source))
+        _KEPT[key] = held  # now the one that was used last
+        while sum(map(len, _KEPT.values())) > _KEPT_BYTES:
+            _KEPT.popitem(last=False)
+        yield held[begin : begin + file.bytes]
 
     def _require(self, name: str) -> None:
         if name not in self.sizes:
@@ -153,67 +264,97 @@ class Archive:
                 raise InputError(f"not a readable ZIP archive ({error})", file=self.path) from None
         return self._open[1]
 
+    @cached_property
+    def _entries(self) -> Mapping[str, zipfile.ZipInfo]:
+        """The entries of the ZIP archive by name, checked: those of files, of blocks, and of the blocks' list."""
+        _ = self.sha256
+        entries = [self._checked(entry) for entry in self._opened().infolist()]
+        self._refuse_large(sum(entry.file_size for entry in entries))
+        return {entry.filename: entry for entry in entries}
+
+    @cached_property
+    def _contents(self) -> Contents | None:
+        """The list of blocks; ``None``: every file is an entry of its own."""
+        packed = {name for name in self._entries if name.startswith(blocks.FOLDER)}
+        if not packed:
+            return None
+        try:
+            if blocks.CONTENTS not in packed:
+                raise Damaged("a block that no list names")
+            found = blocks.read_contents(self._opened().read(blocks.CONTENTS))
+            named = {blocks.CONTENTS, *(block.entry for block in found.blocks)}
+            if named != packed or len(named) != 1 + len(found.blocks):
+                raise Damaged("the blocks are not those of the list")
+        except blocks.OtherVersion as error:
+            raise InputError(
+                "packed by another version of this program", file=self.path, place=blocks.CONTENTS,
+                found=error.version, allowed=str(blocks.VERSION),
+            ) from None  # fmt: skip
+        except _BROKEN as error:
+            raise InputError(f"damaged: {error}", file=self.path, place=blocks.CONTENTS) from None
+        return found
+
+    @cached_property
+    def _placed(self) -> Mapping[str, _Place]:
+        """Name of every file of a block -> where its content is."""
+        placed: dict[str, _Place] = {}
+        for block in () if self._contents is None else self._contents.blocks:
+            begin = 0
+            for file in block.files:
+                problem = _name_problem(file.name)
+                if file.name.startswith(blocks.FOLDER):
+                    problem = "a name that archives use themselves"
+                elif file.name in placed or file.name in self._entries:
+                    problem = "a file that is there twice"
+                elif (file.gzip is not None) != file.name.endswith(".gz"):
+                    problem = "a .gz file without the hash of its compressed bytes, or another file with one"
+                if problem is not None:
+                    raise InputError(f"damaged: {problem}", file=self.path, place=repr(file.name))
+                placed[file.name] = _Place(block, begin, file)
+                begin += file.bytes
+        self._refuse_large(sum(place.file.stored_bytes + place.file.bytes for place in placed.values()))
+        return placed
+
+    def _refuse_large(self, size_bytes: int) -> None:
+        allowed = MAX_RATIO * self.path.stat().st_size + _SMALL_BYTES
+        if size_bytes > allowed:
+            raise InputError(
+                "damaged: too large when unpacked", file=self.path, found=f"{size_bytes} bytes",
+                allowed=f"{allowed} bytes",
+            )  # fmt: skip
+
     def _checked(self, entry: zipfile.ZipInfo) -> zipfile.ZipInfo:
         """Refuse what could be written outside of a session's folder, or fill a disk."""
-        name = PurePosixPath(entry.filename)
         mode = entry.external_attr >> 16
-        problem = None
-        if entry.is_dir() or name.is_absolute() or ".." in name.parts or "\\" in entry.filename:
-            problem = "not the name of a file below the session's folder"
-        elif str(name) != entry.filename or "\0" in entry.orig_filename:
+        methods = [zipfile.ZIP_STORED]
+        if not entry.filename.startswith(blocks.FOLDER):
+            methods.append(zipfile.ZIP_DEFLATED)
+        problem = _name_problem(entry.filename)
+        if problem is None and "\0" in entry.orig_filename:
             problem = "a name in another spelling"
-        elif stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        elif problem is None and stat.S_IFMT(mode) not in (0, stat.S_IFREG):
             problem = "not a regular file"
-        elif entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        elif problem is None and entry.compress_type not in methods:
             problem = "packed by a method that no session is"  # LZMA asks for as much memory as it likes
-        elif entry.flag_bits & 0x1:
+        elif problem is None and entry.flag_bits & 0x1:
             problem = "encrypted"
         if problem is not None:
             raise InputError(f"damaged: {problem}", file=self.path, place=repr(entry.filename))
         return entry
 
 
-def pack(folder: Path, target: Path) -> Path:
-    """Write a session's folder as one archive with its checksum file; return the archive.
-
-    What was interrupted is part of it; locks and unfinished trials are not.
-
-    Raises:
-        InputError: there is no session in ``folder``.
-        StoreError: the archive cannot be written, or stands there already.
-    """
-    if not (folder / layout.HEADER).is_file():
-        raise InputError("no session here", file=folder, allowed=f"a folder with {layout.HEADER}")
-    if target.exists():
-        raise StoreError(f"{target}: exists already; an archive is never rewritten")
-    fresh = target.with_name(f".{target.name}.new")
-    with explained(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(fresh, "w") as archive:
-            for path in sorted(folder.rglob("*")):
-                name = path.relative_to(folder).as_posix()
-                if path.is_file() and not path.is_symlink() and not _left_out(name):
-                    _add(archive, path, name)
-        with fresh.open("rb") as stream:
-            os.fsync(stream.fileno())
-        line = f"{file_sha256(fresh)}  {target.name}\n"
-        target.with_name(target.name + CHECKSUM).write_text(line, encoding="ascii")
-        fresh.rename(target)
-        sync_folder(target.parent)
-    return target
+#: Contents of blocks by archive and entry; the one that was used last is the last one.
+_KEPT: OrderedDict[tuple[str, str], bytes] = OrderedDict()
 
 
-def _left_out(name: str) -> bool:
-    first = name.split("/", 1)[0]
-    return first == layout.LOCK or first.startswith(layout.PARTIAL)
-
-
-def _add(archive: zipfile.ZipFile, path: Path, name: str) -> None:
-    entry = zipfile.ZipInfo(name, date_time=_EPOCH)
-    entry.compress_type = zipfile.ZIP_STORED if name.endswith(_COMPRESSED) else zipfile.ZIP_DEFLATED
-    entry.external_attr = (stat.S_IFREG | 0o644) << 16
-    entry.create_system = 3  # Unix, on every system: the same bytes everywhere
-    archive.writestr(entry, path.read_bytes(), compresslevel=9)
+def _name_problem(text: str) -> str | None:
+    """Return why a file of a session cannot have this name; ``None``: it can."""
+    name = PurePosixPath(text)
+    if text.endswith("/") or not name.parts or name.is_absolute() or ".." in name.parts or "\\" in text:
+        return "not the name of a file below the session's folder"
+    if text == layout.RECOMPRESSED:
+        return "a list that only unpacking writes"
+    return "a name in another spelling" if str(name) != text or "\0" in text else None
 
 
 def _expected(path: Path) -> str:

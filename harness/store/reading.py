@@ -9,14 +9,16 @@ import json
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, NamedTuple, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
+from harness.agent.hashing import file_sha256
 from harness.errors import InputError
 from harness.model import BuildRecord, Calibration, EchoReading, MemoryFit, SessionHeader, TrialRecord
 from harness.store import layout
 from harness.store.archive import SUFFIX, Archive, archive_of
+from harness.store.gzipping import OtherBytes, Recompressed
 
 T = TypeVar("T")
 _BUILDS: TypeAdapter[dict[str, BuildRecord]] = TypeAdapter(dict[str, BuildRecord])
@@ -25,6 +27,18 @@ _CALIBRATION = TypeAdapter(Calibration)
 _MEMORY = TypeAdapter(MemoryFit)
 _HEADER = TypeAdapter(SessionHeader)
 _RECORD = TypeAdapter(TrialRecord)
+_OTHER_BYTES = TypeAdapter(OtherBytes)
+
+
+class Checked(NamedTuple):
+    """What ``SessionFolder.check`` found.
+
+    ``problems``: one line each. ``recompressed``: files whose content is the packed one, but which another zlib
+    than that of the measuring machine compressed, so that their bytes are not those of their records.
+    """
+
+    problems: tuple[str, ...]
+    recompressed: tuple[str, ...]
 
 
 class Store:
@@ -176,13 +190,25 @@ class SessionFolder:
     def path(self, trial_id: str, name: str) -> Path:
         """Return a path at which a trial's file can be read; the compressed one when there is only that.
 
-        Of an archived session it is a copy, which is gone when the process ends. Where the trial left no such
-        file, the path does not exist.
+        Of an archived session it is a copy, which is gone when the process ends; where the archive has the content
+        of a compressed file and ``name`` is without ``.gz``, it is a copy of the content. Where the trial left no
+        such file, the path does not exist.
         """
         stored = self._stored_name(trial_id, name)
-        if self.archive is not None and self._size(stored) is not None:
-            return self.archive.extracted(stored)
-        return self.folder / stored
+        if self.archive is None or self._size(stored) is None or not name.endswith(".gz"):
+            return self.content_path(trial_id, stored.removeprefix(f"{trial_id}/"))
+        return self.archive.extracted(stored)
+
+    def content_path(self, trial_id: str, name: str) -> Path:
+        """Return a path at which exactly this file can be read; without ``.gz`` where the archive has its content.
+
+        Args:
+            name: as the record names it, with ``.gz`` where it is compressed.
+        """
+        stored = f"{trial_id}/{name}"
+        if self.archive is None or self._size(stored) is None:
+            return self.folder / stored
+        return self.archive.extracted_content(stored)
 
     def where(self, trial_id: str, name: str) -> Path:
         """Return what to call a trial's file in a message; of an archived session, the archive is part of it."""
@@ -194,8 +220,30 @@ class SessionFolder:
         return self.size_bytes(trial_id, name) is not None
 
     def size_bytes(self, trial_id: str, name: str) -> int | None:
-        """Return the stored size of a trial's file, compressed or not; ``None``: it left no such file."""
-        return self._size(self._stored_name(trial_id, name))
+        """Return the stored size of a trial's file, compressed or not; ``None``: it left no such file.
+
+        Of a file that another zlib compressed when the session was unpacked, it is the size it was recorded with.
+        """
+        stored = self._stored_name(trial_id, name)
+        found, other = self._size(stored), self._recompressed.get(stored)
+        return other.recorded_bytes if other is not None and other.bytes == found else found
+
+    def sha256(self, trial_id: str, name: str) -> str:
+        """Return the SHA-256 that a trial's file has, or had before another zlib compressed it again.
+
+        Args:
+            name: as the record names it, with ``.gz`` where it is compressed.
+
+        Raises:
+            InputError: the trial left no such file, or it is damaged.
+        """
+        stored = f"{trial_id}/{name}"
+        if self._size(stored) is None:
+            raise InputError("the trial left no such file", file=self.where(trial_id, name))
+        if self.archive is not None:
+            return self.archive.recorded_sha256(stored)
+        found, other = file_sha256(self.folder / stored), self._recompressed.get(stored)
+        return other.recorded_sha256 if other is not None and other.sha256 == found else found
 
     def open(self, trial_id: str, name: str) -> IO[bytes]:
         """Open a trial's file for reading, decompressed. ``name`` with or without ``.gz``.
@@ -206,25 +254,47 @@ class SessionFolder:
         plain = name.removesuffix(".gz")
         if not self.has(trial_id, plain):
             raise InputError("the trial left no such file", file=self.where(trial_id, plain))
+        if self.archive is not None:
+            return self.archive.open_content(self._stored_name(trial_id, plain))
         path = self.path(trial_id, plain)
         return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
     def verify(self) -> tuple[str, ...]:
         """Compare every stored file with its record; return what is wrong, one line each."""
+        return self.check().problems
+
+    def check(self) -> Checked:
+        """Compare every stored file with its record; tell what is wrong from what another zlib compressed.
+
+        A compressed file of an archive may be stored as its content. It is compressed again and compared; where the
+        zlib here is not the one that packed the session and gives other bytes, the file counts as ``recompressed``:
+        its content is the packed one, which the archive's checksum and the block's cover.
+
+        Raises:
+            InputError: an archive is damaged.
+        """
         problems: list[str] = []
+        recompressed: list[str] = []
+        alike = self.archive is None or self.archive.compresses_alike
         for trial_id in sorted(self.finished()):
             try:
                 files = self.record(trial_id).files
             except InputError as error:
                 problems.append(str(error))
                 continue
-            for name, stored in files.items():
+            for name, recorded in files.items():
                 where = self.where(trial_id, name)
                 if self._size(f"{trial_id}/{name}") is None:
                     problems.append(f"{where}: missing")
-                elif _sha256(self._bytes(f"{trial_id}/{name}")) != stored.sha256:
+                elif _sha256(self._bytes(f"{trial_id}/{name}")) == recorded.sha256:
+                    continue
+                elif self.sha256(trial_id, name) != recorded.sha256:
                     problems.append(f"{where}: its bytes are not those of the record")
-        return tuple(problems)
+                elif self.archive is not None and alike:
+                    problems.append(f"{where}: compressed again, its bytes are not those of the record")
+                else:
+                    recompressed.append(f"{trial_id}/{name}")
+        return Checked(tuple(problems), tuple(recompressed))
 
     def sources(self) -> tuple[Path, ...]:
         """Return the files on disk whose bytes decide what the session holds: its archive, or its header and
@@ -234,6 +304,12 @@ class SessionFolder:
         above = (layout.HEADER, layout.BUILDS, layout.ECHO)
         records = (f"{trial_id}/{layout.RECORD}" for trial_id in sorted(self.finished()))
         return tuple(self.folder / name for name in (*above, *records))
+
+    @cached_property
+    def _recompressed(self) -> dict[str, Recompressed]:
+        """Files that another zlib compressed when the session was unpacked into this folder, by name."""
+        there = self.archive is None and self._size(layout.RECOMPRESSED) is not None
+        return self._json(layout.RECOMPRESSED, _OTHER_BYTES).files if there else {}
 
     def _stored_name(self, trial_id: str, name: str) -> str:
         """Relative to the session's folder; with ``.gz`` when only the compressed file is there."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import fcntl
-import gzip
 import json
 import os
 import shutil
@@ -37,6 +36,7 @@ from harness.store.durable import (
     sync_folder,
     write_synced,
 )
+from harness.store.gzipping import pieces_of, write_gzip
 from harness.store.reading import SessionFolder
 
 #: Files of a load generator below this stay readable with any editor.
@@ -187,7 +187,7 @@ def _lock(stream: IO[str], folder: Path) -> None:
 
 
 def _pack(folder: Path) -> None:
-    """Compress in place. mtime 0 and no name inside: the same bytes give the same file."""
+    """Compress in place, as ``write_gzip`` does."""
     for path in sorted(folder.rglob("*")):
         if not path.is_file() or path.is_symlink() or path.suffix in _PACKED or path.name == layout.RECORD:
             continue
@@ -196,8 +196,7 @@ def _pack(folder: Path) -> None:
             continue
         packed = path.with_name(path.name + ".gz")
         with path.open("rb") as source, packed.open("wb") as target:
-            with gzip.GzipFile(filename="", mode="wb", fileobj=target, compresslevel=6, mtime=0) as stream:
-                shutil.copyfileobj(source, stream, 1 << 20)
+            write_gzip(pieces_of(source), target)
             target.flush()
             os.fsync(target.fileno())
         path.unlink()

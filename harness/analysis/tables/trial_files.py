@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.agent.hashing import file_sha256
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable, together
@@ -72,10 +71,9 @@ def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Ite
     for name in sorted(record.files):
         plain = name.removesuffix(".gz")
         if plain.startswith(f"{folder}/samples.") and plain.endswith((".jtl", ".csv", ".db")):
-            path = session.path(trial_id, name)
-            if file_sha256(path) != record.files[name].sha256:
+            if session.sha256(trial_id, name) != record.files[name].sha256:
                 raise InputError("its bytes are not those of the record", file=session.where(trial_id, name))
-            yield path
+            yield session.content_path(trial_id, name)
 
 
 def read_restored(session: SessionFolder, record: TrialRecord) -> LatencyHistogram | None:

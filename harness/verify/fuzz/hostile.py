@@ -11,6 +11,7 @@ import warnings
 import zipfile
 from functools import cache
 
+from harness.verify.fuzz.hostile_blocks import HOSTILE_BLOCKS
 from harness.verify.fuzz.mutate import Format
 
 #: What a bomb unpacks to; a reader must refuse it or read it in pieces.
@@ -60,10 +61,12 @@ NAMES = (
 
 
 def hostile_archive(original: bytes, rng: random.Random) -> bytes:
-    """Return a session's archive with a hostile entry: a name, a link, a bomb, a method, a copy, or changed bytes."""
-    what = rng.randrange(7)
-    if what == 0:
-        return _with_name(original, rng.choice(NAMES))
+    """Return a session's archive with a hostile entry: a name, a link, a bomb, a method, a block, a copy, or changed
+    bytes."""
+    what = rng.randrange(8)
+    if what in (0, 7):
+        change = rng.choice(list(HOSTILE_BLOCKS.values()))
+        return change(original) if what else _with_name(original, rng.choice(NAMES))
     if what == 1:
         link = zipfile.ZipInfo(rng.choice(["link", "session.json", "0001/record.json"]))
         kind = rng.choice([stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFDIR, stat.S_IFSOCK])

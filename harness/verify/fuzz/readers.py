@@ -43,8 +43,10 @@ from harness.verify.fuzz.mutate import Format, mutated
 from harness.workloads import load_all_requests, load_cases
 
 GOLDEN = Path("harness") / "tests" / "golden"
-#: A small bundled session; its archive and its files are changed.
+#: A small bundled session; its archive and its files are changed. Its files are entries of their own.
 SESSION = Path("data") / "raw" / "bundled" / "aa" / "quick-local-1.zip"
+#: One whose files are packed together in blocks.
+IN_BLOCKS = Path("data") / "raw" / "bundled" / "strings-startup" / "quick-local-1.zip"
 #: One hostile file among so many changed ones: some are megabytes.
 HOSTILE_ONE_IN = 60
 Read = Callable[[bytes, Path, random.Random], None]
@@ -147,7 +149,8 @@ def readers(root: Path) -> tuple[Reader, ...]:
         Reader(name="hosts", form="toml", recordings=of("harness/hosts.example.toml"), read=_hosts, names=HOSTS),
         Reader(name="record", form="json", recordings=_records(root), read=_session(root), names="quick-local-1"),
         Reader(
-            name="archive", form="bytes", recordings=((root / SESSION).read_bytes(),), read=_archive,
+            name="archive", form="bytes", recordings=tuple((root / name).read_bytes() for name in (SESSION, IN_BLOCKS)),
+            read=_archive,
             names="quick-local-1", make=hostile_archive,
         ),
     ]  # fmt: skip

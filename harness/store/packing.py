@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing the archive of a session: once, compared with what it was made of before it gets its name.
+
+Contents are packed together in blocks (``harness/store/blocks.py``). An entry of its own has what lies in the
+session's own folder (header, log), so that any ZIP tool shows it, and what cannot be made smaller: recordings, and
+``.gz`` files that the zlib here does not give again. Names are sorted and time stamps fixed: the same session gives
+the same archive on the same versions of the libraries.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.agent.hashing import file_sha256
+from harness.errors import InputError, StoreError
+from harness.store import blocks, layout
+from harness.store.archive import CHECKSUM, Archive
+from harness.store.blocks import Block, Contents, Gzip, PackedFile
+from harness.store.durable import explained, replace, sync_folder
+from harness.store.gzipping import pieces_of, probe_sha256, write_gzip
+
+#: The earliest time that ZIP can express; every entry has it.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_COMPRESSED = (".gz", ".jfr", ".zip", ".xz", ".zst")
+
+
+class Repacked(NamedTuple):
+    """What packing again came to; where it saves nothing, the archive is the one that was there."""
+
+    bytes_before: int
+    bytes_after: int
+    replaced: bool
+
+
+def pack(folder: Path, target: Path) -> Path:
+    """Write a session's folder as one archive with its checksum file; return the archive.
+
+    What was interrupted is part of it; locks and unfinished trials are not.
+
+    Raises:
+        InputError: there is no session in ``folder``, or one that another zlib than the measuring machine's unpacked.
+        StoreError: the archive cannot be written, or stands there already.
+    """
+    if not (folder / layout.HEADER).is_file():
+        raise InputError("no session here", file=folder, allowed=f"a folder with {layout.HEADER}")
+    if (folder / layout.RECOMPRESSED).is_file():
+        raise InputError(
+            "was unpacked with another zlib, so that its .gz files are not those of its records", file=folder,
+            allowed="the archive that it was unpacked from",
+        )  # fmt: skip
+    if target.exists():
+        raise StoreError(f"{target}: exists already; an archive is never rewritten")
+    with explained(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = _fresh(folder, target, lambda name: (folder / name).read_bytes())
+        _put(fresh, target)
+    return target
+
+
+def pack_again(archive: Archive) -> Repacked:
+    """Replace an archive by one that is packed as archives are now, where that is smaller.
+
+    Every file of the new archive is compared with that of the old one before it takes its place.
+
+    Raises:
+        InputError: the archive is damaged.
+        StoreError: it cannot be written; or its files are packed as contents, and the zlib here compresses them
+            to other bytes than their records name.
+    """
+    before = archive.path.stat().st_size
+    with tempfile.TemporaryDirectory(prefix="rematch-pack-") as scratch:
+        folder = Path(scratch) / "session"
+        if other := archive.unpack(folder):
+            raise StoreError(
+                f"{archive.path}: the zlib here compresses {len(other)} files to other bytes than where they were "
+                "packed; pack it again there"
+            )
+        with explained(archive.path):
+            fresh = _fresh(folder, archive.path, archive.read)
+            after = fresh.stat().st_size
+            if after < before:
+                _put(fresh, archive.path)
+            else:
+                _remove(fresh)
+    return Repacked(before, min(before, after), replaced=after < before)
+
+
+def _fresh(folder: Path, target: Path, read: Callable[[str], bytes]) -> Path:
+    """Write the archive beside where it will stand, with its checksum; every file has been compared with ``read``."""
+    fresh = target.with_name(f".{target.name}.new")
+    names = [name for path in sorted(folder.rglob("*")) if (name := _name_of(path, folder)) is not None]
+    try:
+        for together in (True, False):
+            _write(folder, names, fresh, together=together)
+            _seal(fresh, fresh.name)
+            made = Archive(fresh)
+            try:
+                _ = made.sizes
+            except InputError:
+                if together:  # contents so much alike that their blocks would be taken for harm
+                    continue
+                raise
+            break
+        if sorted(made.sizes) != sorted(names):
+            raise StoreError(f"{target}: not packed: the files of the archive are not those of the session")
+        for name in names:
+            if made.read(name) != read(name):
+                raise StoreError(f"{target}: not packed: {name} has other bytes in the archive")
+    except BaseException:
+        _remove(fresh)
+        raise
+    return fresh
+
+
+def _put(fresh: Path, target: Path) -> None:
+    """Give a fresh archive and its checksum their names."""
+    _seal(fresh, target.name)
+    fresh.with_name(fresh.name + CHECKSUM).rename(target.with_name(target.name + CHECKSUM))
+    fresh.rename(target)
+    sync_folder(target.parent)
+
+
+def _seal(archive: Path, name: str) -> None:
+    line = f"{file_sha256(archive)}  {name}\n"
+    replace(archive.with_name(archive.name + CHECKSUM), line.encode("ascii"))
+
+
+def _remove(fresh: Path) -> None:
+    fresh.unlink(missing_ok=True)
+    fresh.with_name(fresh.name + CHECKSUM).unlink(missing_ok=True)
+
+
+def _name_of(path: Path, folder: Path) -> str | None:
+    """Return the name of a file in the archive; ``None``: it is no part of it."""
+    name = path.relative_to(folder).as_posix()
+    first = name.split("/", 1)[0]
+    if not path.is_file() or path.is_symlink() or first == layout.LOCK or first.startswith(layout.PARTIAL):
+        return None
+    if name.startswith(blocks.FOLDER):
+        raise InputError("a name that archives use themselves", file=path)
+    return name
+
+
+def _write(folder: Path, names: list[str], target: Path, *, together: bool) -> None:
+    """Write the archive; ``together``: contents in blocks."""
+    packed = {name: file for name in names if together and (file := _packed(folder, name)) is not None}
+    with zipfile.ZipFile(target, "w") as archive:
+        for name in names:
+            if name not in packed:
+                method = zipfile.ZIP_STORED if name.endswith(_COMPRESSED) else zipfile.ZIP_DEFLATED
+                archive.writestr(_entry(name, method), (folder / name).read_bytes(), compresslevel=9)
+        found = [
+            _add_block(archive, folder, number, files)
+            for number, files in enumerate(blocks.grouped(list(packed.values())), 1)
+        ]
+        if found:
+            contents = Contents(version=blocks.VERSION, gzip_probe=probe_sha256(), blocks=tuple(found))
+            archive.writestr(_entry(blocks.CONTENTS, zipfile.ZIP_STORED), blocks.written_contents(contents))
+    with target.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def _packed(folder: Path, name: str) -> PackedFile | None:
+    """Return what the list of blocks says of a file; ``None``: it gets an entry of its own."""
+    path = folder / name
+    if "/" not in name:
+        return None
+    if not name.endswith(_COMPRESSED):
+        return PackedFile(name=name, bytes=path.stat().st_size)
+    if not name.endswith(".gz"):
+        return None
+    again = _Counted()
+    content = _Counted()
+    try:
+        write_gzip((content.passed(piece) for piece in _content(path)), again)
+    except (OSError, EOFError, zlib.error):
+        return None
+    if again.digest.hexdigest() != file_sha256(path):
+        return None
+    return PackedFile(
+        name=name, bytes=content.size, gzip=Gzip(bytes=again.size, sha256=again.digest.hexdigest())
+    )
+
+
+def _content(path: Path) -> Iterator[bytes]:
+    """Yield the content of a file, decompressed where its name ends in ``.gz``."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        yield from pieces_of(stream)
+
+
+def _add_block(archive: zipfile.ZipFile, folder: Path, number: int, files: list[PackedFile]) -> Block:
+    size = sum(file.bytes for file in files)
+    entry = f"{blocks.FOLDER}{number:04d}{blocks.kind_of(files[0].name)[0]}.xz"
+    read = _Counted()
+    pieces = (
+        read.passed(piece) for piece in chain.from_iterable(_content(folder / file.name) for file in files)
+    )
+    with archive.open(_entry(entry, zipfile.ZIP_STORED), "w") as stream:
+        stream.writelines(blocks.compressed(pieces, size))
+    if read.size != size:
+        raise StoreError(f"{folder}: files changed while they were packed")
+    return Block(entry=entry, bytes=size, sha256=read.digest.hexdigest(), files=tuple(files))
+
+
+def _entry(name: str, method: int) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, date_time=_EPOCH)
+    entry.compress_type = method
+    entry.external_attr = (stat.S_IFREG | 0o644) << 16
+    entry.create_system = 3  # Unix, on every system: the same bytes everywhere
+    return entry
+
+
+class _Counted:
+    """Size and SHA-256 of what is written to it, or of pieces on their way."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.digest = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.size += len(data)
+        self.digest.update(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def passed(self, piece: bytes) -> bytes:
+        self.write(piece)
+        return piece
