@@ -84,7 +84,10 @@ def wait(pid: int, timeout_s: float) -> int | None:
     """Return the exit code of a fork, negative for a signal; ``None``: it still runs after ``timeout_s``."""
     until = time.monotonic() + timeout_s
     while True:
-        ended, status = os.waitpid(pid, os.WNOHANG)
+        try:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:  # told already, to one who was interrupted before reading it
+            return -signal.SIGKILL
         if ended:
             return os.waitstatus_to_exitcode(status)
         if time.monotonic() > until:
