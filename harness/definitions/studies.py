@@ -109,6 +109,8 @@ def _definition_sha256(experiment: Experiment) -> str:
         if "calibration" in profile:
             _drop_if("reference", profile["calibration"], "of")
             _drop_if([], profile["calibration"], "among")
+            _drop_if("saturation", profile["calibration"], "capacity")
+            _drop_if(None, profile["calibration"], "goals")
         _drop_if(0.0, profile, "settle_s")
     for levels in data["factors"].values():
         for level in levels.values():

@@ -24,8 +24,8 @@ from harness.analysis.tables.success_shares import failed_share, right_share
 from harness.definitions import load_requests
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.model import Calibration, ClosedLoad, Load, TrialRecord
-from harness.model.digits import plain
+from harness.model import Calibration, CapacityGoals, CapacitySearch, ClosedLoad, Load, TrialRecord
+from harness.model.digits import percent, plain
 from harness.store import SessionFolder
 
 
@@ -109,11 +109,30 @@ def describe_calibration(evidences: Sequence[Evidence | None]) -> str:
         found = calibration_of(evidence)
         if evidence is not None and found is not None:
             what = "requests" if found.n_steps == 1 else f"passes of {found.n_steps} requests"
+            how = f"{found.order.users} users without a pause"
+            if found.order.goals is not None:
+                how = search_words(found.order.goals)
             said.append(
                 f"{evidence.experiment}: {plain(found.capacity_per_s)} {what} per second, "
-                f"{evidence.variants[found.variant]}, {found.order.users} users without a pause"
+                f"{evidence.variants[found.variant]}, {how}"
             )
     return "; ".join(said) or "none: the loads are plain numbers"
+
+
+def search_words(goals: CapacityGoals) -> str:
+    """Return what a capacity that was searched for keeps, in words."""
+    return (
+        f"the highest rate of which at most {percent(goals.loss_ratio)} is lost and at most "
+        f"{percent(goals.late_ratio)} takes more than {plain(goals.late_after_s * 1e3)} ms"
+    )
+
+
+def searches_of(evidence: Evidence | None) -> dict[str, CapacitySearch]:
+    """Return label of the variant -> the search for its capacity; empty: none was made."""
+    found = calibration_of(evidence)
+    if evidence is None or found is None:
+        return {}
+    return {evidence.variants.get(name, name): search for name, search in found.searches.items()}
 
 
 def describe_warm_up(evidence: Evidence | None) -> str:

@@ -8,6 +8,7 @@ Every trial is a dot; nothing is a bar of means, but for shares that add up to a
 
 import sys
 
+from harness.figures.capacity import capacity_trials
 from harness.figures.comparisons import forest, forests, pareto
 from harness.figures.latency import ecdf, percentiles
 from harness.figures.loops import open_and_closed
@@ -16,6 +17,7 @@ from harness.figures.trials import by_cell, run_order
 
 __all__ = [
     "by_cell",
+    "capacity_trials",
     "describe",
     "ecdf",
     "forest",

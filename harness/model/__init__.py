@@ -4,6 +4,7 @@
 from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
 from harness.model.bound import BOUND_WORDS, Bound, BoundBy
+from harness.model.capacity_search import CapacityGoals, CapacitySearch, SearchTrial
 from harness.model.estimate import Estimate, Support, Verdict, support_of
 from harness.model.implementation import Implementation, JavaForms, PreparedImage, Toolchain
 from harness.model.load import ClosedLoad, Load, LoadProfile, OpenLoad
@@ -84,6 +85,8 @@ __all__ = [
     "BuildRecord",
     "Calibration",
     "CalibrationSpec",
+    "CapacityGoals",
+    "CapacitySearch",
     "Captures",
     "ClockReading",
     "ClosedLoad",
@@ -139,6 +142,7 @@ __all__ = [
     "ResourceReading",
     "RuntimeSettings",
     "ScaledLoad",
+    "SearchTrial",
     "SessionHeader",
     "StartUp",
     "StoredFile",

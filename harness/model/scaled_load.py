@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.model.base import Frozen
+from harness.model.capacity_search import CapacityGoals, CapacitySearch, refuse_tool
 from harness.model.load import (
     MOST_PARTS,
     MOST_PROCESSES,
@@ -98,7 +99,8 @@ class CalibrationSpec(Frozen):
     The reference variant's first configuration meets users who never pause, with the trials' own
     generator: what the two reach together on this machine, correct answers only. With ``of = "slowest"`` each
     variant's first configuration does (of those in ``among``), warmed up as trials are, by any generator; the least
-    capacity is taken.
+    capacity is taken. With ``capacity = "search"`` that throughput is where a search begins: the capacity is the
+    highest rate of arrivals that keeps ``goals``.
     """
 
     generator: GeneratorName
@@ -111,6 +113,24 @@ class CalibrationSpec(Frozen):
     users: int = Field(default=16, ge=1, le=MOST_USERS)
     duration_s: float = Field(default=4.0, gt=0)
     warm_up_requests: int = Field(default=500, ge=0)
+    capacity: Literal["saturation", "search"] = Field(
+        default="saturation",
+        description="what those users reach; or the highest rate of arrivals that keeps the goals, in the same process",
+    )
+    goals: CapacityGoals | None = Field(
+        default=None, description="capacity = search: what a rate has to keep"
+    )
+
+    @model_validator(mode="after")
+    def _goals_of_a_search(self) -> Self:
+        if self.capacity == "search" and self.goals is None:
+            # a search has goals, and those that were left out stand in the definition's hash with their values
+            object.__setattr__(self, "goals", CapacityGoals())
+        if (self.capacity == "search") != (self.goals is not None):
+            raise ValueError("goals are those of capacity = 'search'")
+        if self.goals is not None:
+            refuse_tool(self.goals.generator or self.generator)
+        return self
 
     @property
     def load(self) -> Load:
@@ -134,4 +154,8 @@ class Calibration(Frozen):
     measured_epoch_s: float
     capacities_per_s: dict[str, float] = Field(
         default_factory=dict, description="variant -> its capacity, where all were measured"
+    )
+    searches: dict[str, CapacitySearch] = Field(
+        default_factory=dict,
+        description="variant -> the search for its capacity with all trials, where one was made",
     )

@@ -2,6 +2,15 @@
 """One trial of one instance: brought up, warmed, loaded, sampled, stopped, and what it came to."""
 
 from harness.runner.context import Limits, TrialContext, TrialSpec
-from harness.runner.trial import placement_of, run_trial, run_trials
+from harness.runner.trial import LoadAgain, Then, placement_of, run_trial, run_trials
 
-__all__ = ["Limits", "TrialContext", "TrialSpec", "placement_of", "run_trial", "run_trials"]
+__all__ = [
+    "Limits",
+    "LoadAgain",
+    "Then",
+    "TrialContext",
+    "TrialSpec",
+    "placement_of",
+    "run_trial",
+    "run_trials",
+]

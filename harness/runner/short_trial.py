@@ -12,23 +12,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.model import ClosedLoad, Configuration, LoadProfile, PlannedTrial, TrialRecord
-from harness.runner import TrialContext, TrialSpec, run_trial
+from harness.runner import Then, TrialContext, TrialSpec, run_trial
 
 MAX_REQUESTS = 50_000
 MAX_S = 3.0
 
 
 def rehearse(
-    spec: TrialSpec, context: TrialContext, *, look: Callable[[Path], None] = lambda _folder: None
+    spec: TrialSpec,
+    context: TrialContext,
+    *,
+    look: Callable[[Path], None] = lambda _folder: None,
+    then: Then | None = None,
 ) -> TrialRecord:
     """Take a fresh instance through one configuration; ``order.folder`` is made anew before, and gone afterwards.
 
-    ``look`` is given the folder before that.
+    ``look`` is given the folder before that; ``then`` may load the process again, see ``run_trial``.
     """
     shutil.rmtree(spec.folder, ignore_errors=True)
     (spec.folder / "load").mkdir(parents=True)
     try:
-        record = run_trial(spec, context)
+        record = run_trial(spec, context, then=then)
         look(spec.folder)
         return record
     finally:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -24,7 +25,7 @@ from harness.errors import TrialFailure
 from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance, LaunchSpec
 from harness.loadgen.flow import readiness_request
-from harness.model import Outcome, Phase, RuntimeSettings, TrialRecord
+from harness.model import LoadSummary, Outcome, Phase, RuntimeSettings, TrialRecord
 from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing
 from harness.runner.context import Limits, Notes, TrialContext, TrialSpec, going_on, now, phase, watch
 from harness.runner.load_phase import machine_during_load, measure
@@ -38,27 +39,44 @@ from harness.runner.warm_up import warm_up
 from harness.runner.warm_up_windows import warm_up_in_windows
 from harness.workloads import face_of
 
-__all__ = ["Limits", "TrialContext", "TrialSpec", "placement_of", "run_trial", "run_trials"]
+__all__ = [
+    "Limits",
+    "LoadAgain",
+    "Then",
+    "TrialContext",
+    "TrialSpec",
+    "placement_of",
+    "run_trial",
+    "run_trials",
+]
 
 _POLICIES: Mapping[str | None, Policy] = MappingProxyType({None: "auto", "limit": "limit", "none": "shared"})
 
 
 Step = tuple[TrialSpec, TrialContext]
+#: Offers one more load to a process whose loads are over, and returns what its generator reported.
+LoadAgain = Callable[[TrialSpec, TrialContext], LoadSummary]
+#: What is done with a process whose loads are over, given what the last of them came to.
+Then = Callable[[LoadSummary, LoadAgain], None]
 
 
-def run_trial(spec: TrialSpec, context: TrialContext) -> TrialRecord:
+def run_trial(spec: TrialSpec, context: TrialContext, *, then: Then | None = None) -> TrialRecord:
     """Take a fresh instance through one configuration and return what happened.
 
     Nothing that was started lives on when this returns or raises.
+
+    Args:
+        then: is called before the process is stopped, and may load it as often as it likes. None of these loads is
+            in the record; one that fails is the record's failure.
 
     Raises:
         MissingTool: the load generator is not there.
         OSError: the trial's folder cannot be written.
     """
-    return run_trials([(spec, context)])[0]
+    return run_trials([(spec, context)], then=then)[0]
 
 
-def run_trials(steps: Sequence[Step]) -> tuple[TrialRecord, ...]:
+def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[TrialRecord, ...]:
     """Take a fresh instance through one trial, and through those that go on with its process; as ``run_trial``.
 
     Where one fails, those after it have failed with it: each has a record.
@@ -68,7 +86,7 @@ def run_trials(steps: Sequence[Step]) -> tuple[TrialRecord, ...]:
     first.anchors.append(first.started)
     made = [first]
     try:
-        _go_through(steps, made)
+        _go_through(steps, made, then)
     except TrialFailure as failure:
         made[-1].outcome, made[-1].reason = Outcome(failure.outcome), failure.reason
     if made[-1].outcome == Outcome.FAILED and first.out_of_memory is not None:
@@ -87,7 +105,7 @@ def run_trials(steps: Sequence[Step]) -> tuple[TrialRecord, ...]:
     return tuple(trial_record(one, notes) for (one, _), notes in zip(steps, made, strict=True))
 
 
-def _go_through(steps: Sequence[Step], made: list[Notes]) -> None:
+def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> None:
     (spec, context), *others = steps
     notes = made[0]
     configuration = spec.planned.configuration
@@ -119,15 +137,18 @@ def _go_through(steps: Sequence[Step], made: list[Notes]) -> None:
             _make_warm(instance, spec, context, notes)
             _load(instance, sampler, spec, context, notes)
         cool_down_began = now()
-        if others:
+        if others or then is not None:
             _stop_sampler(sampler, notes)
             notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
             for step in others:
                 made.append(going_on(notes))
                 _go_on(instance, *step, made[-1])
+            last = made[-1].load
+            if then is not None and last is not None:
+                then(last, partial(_again, instance, notes))
         if configuration.warm_up is not None:
             _check_late(instance, spec, context, made)
-    if not others:
+    if not others and then is None:
         notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
 
 
@@ -154,6 +175,19 @@ def _go_on(instance: Instance, spec: TrialSpec, context: TrialContext, notes: No
         cleanup.callback(_stop_sampler, sampler, notes)
         sampler.add("service", watch(instance))
         _load(instance, sampler, spec, context, notes)
+
+
+def _again(instance: Instance, first: Notes, spec: TrialSpec, context: TrialContext) -> LoadSummary:
+    """Load the process once more, outside of any record.
+
+    Raises:
+        TrialFailure: service or generator ended early, or left nothing to read.
+    """
+    notes = going_on(first)
+    _go_on(instance, spec, context, notes)
+    if notes.load is None:
+        raise TrialFailure("failed", notes.reason or "a load left nothing to read")
+    return notes.load
 
 
 def _load(

@@ -9,6 +9,10 @@ is what was answered rightly per second, in passes of a flow or in requests of a
 once (``calibration.json``) and stands in the session's header, so that a session that is resumed goes on
 with the same plan.
 
+With ``capacity = "search"`` that is only where it begins: in the same process arrivals at rates around it are offered,
+and the capacity is the highest rate that keeps its goals (``harness/session/capacity_trials.py``). All these trials are
+kept with it.
+
 The capacity is that of generator, service and backing services together on shared cores. It says where
 this machine's limit lies, not how fast the service is; no estimate is made of it.
 """
@@ -27,13 +31,15 @@ from harness.model import (
     BuildRecord,
     Calibration,
     CalibrationSpec,
+    CapacitySearch,
     Configuration,
     Implementation,
     LoadSummary,
     Request,
 )
-from harness.runner import Limits, TrialContext, TrialSpec
+from harness.runner import Limits, LoadAgain, TrialContext, TrialSpec
 from harness.runner.short_trial import rehearse, unplanned
+from harness.session.capacity_trials import CapacityTrials
 from harness.workloads import Case
 
 
@@ -49,6 +55,7 @@ class CalibrationTrial:
     cases: tuple[Case, ...]
     generator: LoadGenerator
     warm_up_generator: LoadGenerator | None = None
+    search_generator: LoadGenerator | None = None
     folder: Path
     contract: Path
     seed: int
@@ -74,16 +81,39 @@ def capacity_per_s(load: LoadSummary, n_steps: int) -> float:
     return right / load.duration_s if load.duration_s > 0 else 0.0
 
 
-def calibrate(trial: CalibrationTrial, context: TrialContext) -> Calibration:
-    """Saturate the configuration and return the capacity.
+def calibrate(
+    trial: CalibrationTrial, context: TrialContext, search_context: TrialContext | None = None
+) -> Calibration:
+    """Saturate the configuration, search from there where that is asked for, and return the capacity.
+
+    Args:
+        search_context: of the search's own load tool; ``None``: as the saturation's.
 
     Raises:
-        CalibrationFailed: nothing was answered rightly; without a capacity there is no plan.
+        CalibrationFailed: nothing was answered rightly, or no rate keeps the goals; without a capacity there is no
+            plan.
     """
-    record = rehearse(_as_order(trial), context)
     n_steps = len(trial.requests) if is_flow(trial.requests) else 1
+    order, goals = _as_order(trial), trial.order.goals
+    searches: list[CapacitySearch] = []
+
+    def search(saturation: LoadSummary, again: LoadAgain) -> None:
+        begin_per_s = capacity_per_s(saturation, n_steps)
+        if goals is None or trial.search_generator is None or begin_per_s <= 0:
+            return
+        offered = CapacityTrials(
+            order=order,
+            goals=goals,
+            tool=goals.generator or trial.order.generator,
+            generator=trial.search_generator,
+            context=search_context or context,
+            again=again,
+        )
+        searches.append(offered.search(begin_per_s))
+
+    record = rehearse(order, context, then=None if goals is None else search)
     found = capacity_per_s(record.load, n_steps) if record.load is not None else 0.0
-    if record.load is None or found <= 0:
+    if record.load is None or found <= 0 or (goals is not None and not searches):
         raise CalibrationFailed(
             f"the calibration of {trial.configuration.key} found no capacity: {record.outcome.value}"
             f"{f': {record.reason}' if record.reason else ''}; see that this variant runs here, then start again"
@@ -94,11 +124,12 @@ def calibrate(trial: CalibrationTrial, context: TrialContext) -> Calibration:
         configuration=trial.configuration.key,
         mix=trial.configuration.mix,
         n_steps=n_steps,
-        capacity_per_s=round(found, 3),
+        capacity_per_s=round(searches[0].lower_per_s if searches else found, 3),
         n_requests=record.load.n_requests,
         n_errors=record.load.n_errors,
         duration_s=record.load.duration_s,
         measured_epoch_s=time.time(),
+        searches={trial.configuration.variant_name: searches[0]} if searches else {},
     )
 
 
@@ -107,7 +138,13 @@ def least_of(found: Sequence[Calibration]) -> Calibration:
     least = min(found, key=lambda one: one.capacity_per_s)
     if len(found) == 1:
         return least
-    return least.model_copy(update={"capacities_per_s": {one.variant: one.capacity_per_s for one in found}})
+    searches = {name: search for one in found for name, search in one.searches.items()}
+    return least.model_copy(
+        update={
+            "capacities_per_s": {one.variant: one.capacity_per_s for one in found},
+            "searches": searches,
+        }
+    )
 
 
 def _as_order(trial: CalibrationTrial) -> TrialSpec:

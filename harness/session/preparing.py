@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.backing import BackingNeed, source_of
 from harness.definitions import load_implementations
 from harness.errors import InputError, TrialFailure
-from harness.loadgen.base import LoadGenerator
+from harness.loadgen.base import LoadGenerator, refuse
 from harness.memory_sizing.fit import fit_memory
 from harness.memory_sizing.spec import asked_of
 from harness.model import (
@@ -30,6 +30,7 @@ from harness.model import (
 from harness.provenance import without_paths
 from harness.runner import Limits, TrialContext
 from harness.session.calibration import CalibrationTrial, calibrate, least_of, saturated
+from harness.session.capacity_trials import arrivals
 from harness.session.headroom import (
     ECHO_IMPLEMENTATION,
     ECHO_WORKLOAD,
@@ -116,8 +117,17 @@ class Preparation:
     def _calibrated(self, configuration: Configuration, order: CalibrationSpec) -> Calibration:
         prepared = self.prepared
         busy = saturated(configuration, order)
+        goals = order.goals
+        searching = None if goals is None else goals.generator or order.generator
+        search_load = None if goals is None or searching is None else arrivals(goals, searching)
         implementation = prepared.study.implementations[configuration.variant.implementation]
         contract = prepared.study.contract(self.assembly.root)
+        if search_load is not None and searching is not None:
+            refuse(
+                self.assembly.generator(searching),
+                search_load.profile,
+                prepared.study.requests[configuration.mix],
+            )
         self.say(f"calibration with {configuration.key}")
         self._prepare_for(busy, implementation, contract)
         return calibrate(
@@ -132,12 +142,14 @@ class Preparation:
                 cases=load_cases(contract),
                 generator=self.assembly.generator(order.generator),
                 warm_up_generator=self.warm_up_generator(configuration),
+                search_generator=None if searching is None else self.assembly.generator(searching),
                 folder=self.assembly.root / ".cache" / "calibration" / prepared.session_id / "trial",
                 contract=contract,
                 seed=prepared.plan.seed,
                 limits=self.limits,
             ),
             parts_for(self.assembly, self.ledger, busy.load, busy.warm_up),
+            None if search_load is None else parts_for(self.assembly, self.ledger, search_load, busy.warm_up),
         )
 
     def warm_up_generator(self, configuration: Configuration) -> LoadGenerator | None:

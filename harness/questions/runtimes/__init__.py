@@ -1,8 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What do releases of the JDK and of Go change, and what do virtual threads change?"""
 
+from harness.evidence.load_response import describe_calibration, searches_of
 from harness.evidence.warm import warm_services
+from harness.questions.runtimes.capacity import capacity_results
 from harness.questions.runtimes.figures import releases
 from harness.questions.runtimes.results import notes, results
 
-__all__ = ["notes", "releases", "results", "warm_services"]
+__all__ = [
+    "capacity_results",
+    "describe_calibration",
+    "notes",
+    "releases",
+    "results",
+    "searches_of",
+    "warm_services",
+]

@@ -43,6 +43,7 @@ from harness.questions.scaling.analysis import scaling_rows
 from harness.store import Store
 from harness.tests.figures.test_style import curves, knee_at, under_growing_load
 from harness.tests.questions.test_scaling import place_trials, sweep_trials
+from harness.tests.support.a_search import a_search
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.named_effects import named_effects
 from harness.tests.support.synthetic import ROOT
@@ -236,6 +237,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "cost_by_logger": lambda: logging.cost_by_logger(
             pd.concat([trials.assign(sink=sink, cpu_s_per_request=2e-5) for sink in ("null", "pipe")])
         ),
+        "capacity_trials": lambda: figures.capacity_trials({"Go": a_search(), "Java": a_search()}),
         "cold_curves": lambda: strings_warm.cold_curves(warming_windows()),
         "cost": lambda: collectors.cost(collector_points()),
         "coverage": lambda: validity.coverage(run_verify("tost", 40)),

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,9 +23,17 @@ from harness.model import (
     configurations,
     make_plan,
 )
+from harness.session import measure, prepare
 from harness.session.calibration import capacity_per_s, saturated
-from harness.store import SessionWriter
-from harness.tests.support.sessions import make_session_project, measure_tiny, tiny_folder
+from harness.store import SessionFolder, SessionWriter
+from harness.tests.support.fakes import FakeLoadGenerator
+from harness.tests.support.sessions import (
+    LIMITS,
+    make_session_project,
+    measure_tiny,
+    tiny_assembly,
+    tiny_folder,
+)
 from harness.tests.support.synthetic import ROOT
 
 OPEN = {"generator": "locust", "profile": {"model": "open", "rate_share": 0.5, "duration_s": 1.0}}
@@ -183,6 +193,53 @@ def test_a_calibration_is_never_written_twice(tmp_path: Path) -> None:
             writer.write_calibration(found)
     finally:
         writer.close()
+
+
+def searching_project(root: Path, *, late_after_s: float) -> Path:
+    """The scaled project, whose capacity is searched for by short trials of another tool than it began with."""
+    made = scaled_project(root)
+    path = made / "harness/experiments/tiny.toml"
+    goals = (
+        f"generator = 'k6', connections = 4, loss_ratio = 0.9, late_after_s = {late_after_s}, first_trial_s = 0.2, trial_s = 0.3, "
+        "trials_s = 0.6, width = 0.2"
+    )
+    calm = 'implementation = "misbehaving"'
+    text = path.read_text().replace(calm, f"{calm}\nsettings = {{ slow_s = 0.04 }}", 1)
+    text = text.replace(
+        "warm_up_requests = 0 }", f"warm_up_requests = 0, capacity = 'search', goals = {{ {goals} }} }}"
+    )
+    path.write_text(text)
+    return made
+
+
+def measure_searching(root: Path) -> SessionFolder:
+    assembly = tiny_assembly(root)
+    generators = {name: partial(FakeLoadGenerator, name=name) for name in ("locust", "k6")}
+    prepared = prepare(
+        replace(assembly, generators=generators), "tiny", profile="smoke", host="local", seed=1
+    )
+    return measure(replace(assembly, generators=generators), prepared, limits=LIMITS)
+
+
+def test_a_capacity_that_is_searched_for_is_kept_with_all_its_trials(tmp_path: Path) -> None:
+    folder = measure_searching(searching_project(tmp_path, late_after_s=30.0))
+    found = folder.calibration()
+    assert folder.complete and found is not None
+    search = found.searches["calm"]
+    # whatever a busy machine does to so short trials: none of these answers takes half a minute
+    assert found.capacity_per_s == pytest.approx(search.lower_per_s, abs=1e-3)
+    assert len(search.trials) >= 2 and search.goals.generator == "k6"
+    assert all(0.2 <= one.duration_s <= 0.3 for one in search.trials)
+    assert min(one.rate_per_s for one in search.trials) <= search.lower_per_s
+    assert folder.header.notes["calibration"] == found.model_dump(mode="json")
+    assert not list((tmp_path / ".cache").rglob("samples.csv*")), "its trials' own files are thrown away"
+
+
+def test_a_service_that_is_late_at_every_rate_has_no_capacity_and_no_session(tmp_path: Path) -> None:
+    root = searching_project(tmp_path, late_after_s=0.001)
+    with pytest.raises(CalibrationFailed, match="already misses the goals"):
+        measure_searching(root)
+    assert not tiny_folder(root).exists
 
 
 def test_a_tool_that_knows_whole_rates_only_is_given_one() -> None:

@@ -18,7 +18,7 @@ from harness.verify.simulated.result import average, f1, frequency, pooled, resu
 #: Those of a size of their own here; the short forms of the last three are in test_peaks.py.
 FEWER = {
     "coverage": 400, "quantile": 400, "pooled-quantile": 400, "multiplicity": 800, "cross-check": 10,
-    "warmup": 12, "compare": 100, "ranks": 300, "detectable": 2000, "variances": 60, "factors": 400,
+    "warmup": 12, "compare": 100, "ranks": 300, "detectable": 2000, "variances": 60, "factors": 400, "capacity": 20,
 }  # fmt: skip
 ELSEWHERE = {"attribution", "omission", "stalls"}
 

@@ -11,6 +11,7 @@ from harness.errors import InputError
 from harness.verify.simulated import (
     attribution,
     budget,
+    capacity,
     compared_runs,
     comparisons,
     crosscheck,
@@ -48,6 +49,7 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
         "agreement": Verification(sessions.agreement, 1000),
         "factors": Verification(factors.factors, 2000),
         "ranks": Verification(ranks.ranks, 2000),
+        "capacity": Verification(capacity.capacity, 100),
         "quantile": Verification(tails.quantile, 1000),
         "pooled-quantile": Verification(tails.pooled_quantile, 1000),
         "rare-mode": Verification(comparisons.rare_mode, 2000),

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The highest rate that keeps its goals of loss and lateness, found by RFC 9971 with repeated trials.
+
+The controller is the library MLRsearch, by the authors of the RFC: it says which rate is tried next, and for how
+long. Whoever calls measures. Short trials narrow the range first; near the end several trials decide on a rate, and a
+share of them may be bad, so that one stall does not decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.errors import CalibrationFailed
+from harness.model.capacity_search import CapacityGoals, CapacitySearch, SearchTrial
+
+#: Offer a rate (1/s) for so long (s), and say what became of it.
+Measure = Callable[[float, float], SearchTrial]
+#: Coarser targets before the last one: the first of the length ``first_trial_s``.
+_COARSER = 2
+#: What a bad trial reports at least, in units of the goal's loss ratio: more than 1 is bad.
+_BAD = 2.0
+
+
+def search_capacity(
+    measure: Measure, goals: CapacityGoals, *, lowest_per_s: float, highest_per_s: float
+) -> CapacitySearch:
+    """Return the bounds of the capacity between two rates, with all trials.
+
+    Args:
+        measure: is called once a trial, one after another.
+        lowest_per_s, highest_per_s: of the rates that are tried.
+
+    Raises:
+        CalibrationFailed: the lowest rate already misses its goals, or the search took too long.
+    """
+    # loaded when it is used: who reads results has no need of it
+    from MLRsearch import Config, MultipleLossRatioSearch, SearchGoal
+
+    goal = SearchGoal(
+        loss_ratio=goals.loss_ratio,
+        exceed_ratio=goals.exceed_ratio,
+        relative_width=goals.width,
+        initial_trial_duration=goals.first_trial_s,
+        final_trial_duration=goals.trial_s,
+        duration_sum=goals.trials_s,
+        preceding_targets=_COARSER,
+        fail_fast=False,
+    )
+    config = Config(
+        goals=(goal,),
+        min_load=lowest_per_s,
+        max_load=highest_per_s,
+        search_duration_max=goals.at_most_s,
+        warmup_duration=0.0,
+    )
+    measurer = _Measurer(measure, goals)
+    try:
+        (found,) = MultipleLossRatioSearch(config).search(measurer, debug=_silent).values()
+    except RuntimeError as error:  # the library's only way to say that time is over
+        raise CalibrationFailed(
+            f"no capacity was found within {goals.at_most_s:g} s, {len(measurer.trials)} trials: {error}"
+        ) from error
+    if found.relevant_lower_bound is None:
+        raise CalibrationFailed(
+            f"{lowest_per_s:.6g}/s already misses the goals (at most {goals.loss_ratio:g} lost, at most "
+            f"{goals.late_ratio:g} later than {goals.late_after_s:g} s): {_words(measurer.trials)}"
+        )
+    upper = found.relevant_upper_bound
+    return CapacitySearch(
+        goals=goals,
+        trials=tuple(measurer.trials),
+        lower_per_s=float(found.relevant_lower_bound),
+        upper_per_s=None if upper is None else float(upper),
+    )
+
+
+@dataclass
+class _Measurer:
+    """What the library calls: rates and durations in, counts out."""
+
+    measure_one: Measure
+    goals: CapacityGoals
+    trials: list[SearchTrial] = field(default_factory=list)
+
+    def measure(self, intended_duration: float, intended_load: float) -> Any:
+        """Return the library's result of one trial."""
+        from MLRsearch import MeasurementResult
+
+        trial = self.measure_one(intended_load, intended_duration)
+        self.trials.append(trial)
+        # in millionths: the library counts whole things, and its next rate follows from their ratio
+        lost = round(1_000_000 * loss_to_report(trial, self.goals))
+        return MeasurementResult(
+            intended_duration=intended_duration,
+            intended_load=intended_load,
+            offered_count=1_000_000,
+            loss_count=lost,
+        )
+
+
+def loss_to_report(trial: SearchTrial, goals: CapacityGoals) -> float:
+    """Return one loss ratio that says whether both goals are kept, and from which the next rate follows.
+
+    The library knows one loss ratio. A good trial has the share of it that the worse of its goals is used up. A bad one
+    has what its arrivals exceed its answers by, so that the next rate is the one that was answered.
+    """
+    excess = goals.excess(trial.lost_share, trial.late_share)
+    if excess <= 1:
+        return excess * goals.loss_ratio
+    offered_per_s = trial.n_arrivals / trial.duration_s
+    short = 1 - trial.right_per_s / offered_per_s if offered_per_s > 0 else 1.0
+    return min(max(short, _BAD * goals.loss_ratio), 1.0)
+
+
+def judged(
+    goals: CapacityGoals,
+    *,
+    rate_per_s: float,
+    duration_s: float,
+    n_arrivals: int,
+    right_per_s: float,
+    lost_share: float,
+    late_share: float,
+) -> SearchTrial:
+    """Return a trial with whether it is good; one without an arrival is: it lost nothing."""
+    return SearchTrial(
+        rate_per_s=rate_per_s,
+        duration_s=duration_s,
+        n_arrivals=n_arrivals,
+        right_per_s=right_per_s,
+        lost_share=lost_share,
+        late_share=late_share,
+        good=goals.excess(lost_share, late_share) <= 1,
+    )
+
+
+def _words(trials: list[SearchTrial]) -> str:
+    lowest = min(trials, key=lambda one: one.rate_per_s)
+    return f"{lowest.lost_share:.2%} lost, {lowest.late_share:.2%} late at {lowest.rate_per_s:.6g}/s"
+
+
+def _silent(_: str) -> None:
+    """The library tells every step; the trials are kept, and say the same."""

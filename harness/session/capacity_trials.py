@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trials of a search for the capacity: real loads on one warm process, as the search asks for them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from harness.analysis.load.capacity_search import judged, search_capacity
+from harness.errors import TrialFailure
+from harness.formats.detect import read_any
+from harness.formats.table import RequestTable
+from harness.loadgen.base import LoadGenerator
+from harness.model import CapacityGoals, CapacitySearch, Load, LoadSummary, OpenLoad, SearchTrial
+from harness.model.load_tools import BY_NAME, GeneratorName
+from harness.runner import LoadAgain, TrialContext, TrialSpec
+from harness.runner.short_trial import unplanned
+
+
+def arrivals(
+    goals: CapacityGoals, generator: GeneratorName, *, rate_per_s: float = 1.0, duration_s: float = 1.0
+) -> Load:
+    """Return the load of one trial; a tool that offers whole rates only is given one."""
+    rate = max(float(round(rate_per_s)), 1.0) if BY_NAME[generator].whole_rates else rate_per_s
+    return Load(
+        generator=generator,
+        profile=OpenLoad(
+            rate_per_s=rate, duration_s=duration_s, arrivals=goals.arrivals, connections=goals.connections
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapacityTrials:
+    """Offers loads to the process of a calibration, one after another, and says what became of each.
+
+    ``order``: the trial that began the process. ``tool``, ``generator``: of the search.
+    """
+
+    order: TrialSpec
+    goals: CapacityGoals
+    tool: GeneratorName
+    generator: LoadGenerator
+    context: TrialContext
+    again: LoadAgain
+    #: No two trials have the same arrivals: they would share their bad luck.
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def search(self, begin_per_s: float) -> CapacitySearch:
+        """Search around a rate.
+
+        Raises:
+            CalibrationFailed: no rate keeps the goals.
+            TrialFailure: service or generator ended early.
+        """
+        return search_capacity(
+            self.offer, self.goals,
+            lowest_per_s=self.goals.from_share * begin_per_s, highest_per_s=self.goals.to_share * begin_per_s,
+        )  # fmt: skip
+
+    def offer(self, rate_per_s: float, duration_s: float) -> SearchTrial:
+        """Offer a rate (passes per second) for so long, in a folder that is thrown away."""
+        load = arrivals(self.goals, self.tool, rate_per_s=rate_per_s, duration_s=duration_s)
+        configuration = self.order.planned.configuration.model_copy(
+            update={"load_name": "search", "load": load}
+        )
+        folder = self.order.folder.with_name(f"{self.order.folder.name}-search")
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "load").mkdir(parents=True)
+        try:
+            spec = replace(
+                self.order,
+                planned=unplanned("search", configuration),
+                generator=self.generator,
+                folder=folder,
+                seed=self.order.seed + next(self.numbers),
+            )
+            summary = self.again(spec, self.context)
+            latency_s = latencies(folder / "load")
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return of_load(self.goals, summary, latency_s, rate_per_s=rate_per_s, duration_s=duration_s)
+
+
+def latencies(folder: Path) -> np.ndarray:
+    """Return the latencies of the right answers of one load, in seconds.
+
+    Raises:
+        TrialFailure: its tool left no rows.
+    """
+    for path in sorted(folder.glob("samples.*")):
+        table = read_any(path) if path.suffix in (".jtl", ".csv", ".db") else None
+        if isinstance(table, RequestTable):
+            return np.asarray(table.latency_s[table.ok], dtype=np.float64)
+    raise TrialFailure("failed", "the load left no row per request, so nothing tells which answers were late")
+
+
+def of_load(
+    goals: CapacityGoals, summary: LoadSummary, latency_s: np.ndarray, *, rate_per_s: float, duration_s: float
+) -> SearchTrial:
+    """Return what a load came to: shares of its arrivals (of a flow, passes) and of its requests."""
+    sent, right = summary.n_requests, summary.n_requests - summary.n_errors
+    if summary.n_flows is not None and summary.n_flows_right is not None:
+        sent, right = summary.n_flows, summary.n_flows_right
+    n_arrivals = sent + (summary.n_dropped or 0)
+    took_s = max(summary.duration_s, duration_s)
+    n_late = int(np.count_nonzero(latency_s > goals.late_after_s))
+    return judged(
+        goals,
+        rate_per_s=rate_per_s,
+        duration_s=duration_s,
+        n_arrivals=n_arrivals,
+        right_per_s=right / took_s,
+        lost_share=1 - right / n_arrivals if n_arrivals else 0.0,
+        late_share=n_late / summary.n_requests if summary.n_requests else 0.0,
+    )
