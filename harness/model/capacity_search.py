@@ -39,8 +39,8 @@ class CapacityGoals(Frozen):
     )
     first_trial_s: float = Field(default=1.0, gt=0, description="length of the first, coarse trials")
     trial_s: float = Field(default=4.0, gt=0, description="length of the trials that decide")
-    trials_s: float = Field(default=20.0, gt=0, description="load time that decides on a rate")
-    width: float = Field(default=0.015, gt=0, lt=1, description="the capacity is known to within this share")
+    trials_s: float = Field(default=28.0, gt=0, description="load time that decides on a rate")
+    width: float = Field(default=0.01, gt=0, lt=1, description="the capacity is known to within this share")
     from_share: float = Field(
         default=0.4, gt=0, description="lowest rate, as a share of what users without a pause reached"
     )

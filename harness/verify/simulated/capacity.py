@@ -22,7 +22,7 @@ GOALS = CapacityGoals()
 #: Requests per second that a server that is never idle answers on average: users without a pause reach that.
 SATURATED_PER_S = 2000.0
 #: Of a trial: standard deviation of the log of its speed; stalls of a whole trial, per second, and how long they last.
-SPEED_SD, STALLS_PER_S, STALL_S = 0.01, 0.015, 0.35
+SPEED_SD, STALLS_PER_S, STALL_S = 0.01, 0.02, 0.35
 #: Laws of service times: given a generator and how many, times of mean 1.
 LAWS: Mapping[str, Callable[[np.random.Generator, int], Floats]] = {
     "exponential": lambda rng, n: rng.exponential(1.0, n),
