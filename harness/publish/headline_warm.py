@@ -20,12 +20,10 @@ ROWS = {
     "java_jaxrs": "Java, JAX-RS on Jersey",
     "java_jdkhttp": "Java, the JDK's server",
 }
-#: Published where the collectors were measured, too: memory is then what is enough for each, and not what a heap of
-#: some size came to.
+#: Published where the collectors were measured, too: what is enough for each language is then a sentence, beside the
+#: column of what a heap of some size came to.
 COLLECTORS_MEASURED = "collectors.measured"
-MEMORY, MEMORY_ENOUGH = "memory after the load ↓", "memory for 95 % of the best throughput ↓"
 ENOUGH_SENTENCE = "collectors.answer_memory"
-ENOUGH = {"go_nethttp": "collectors.enough.memory.go", "java_helidon": "collectors.enough.memory.java"}
 #: head of a column, with the better direction -> what is said there of each variant
 COLUMNS = {
     "rank": "strings_warm.rank",
@@ -34,7 +32,7 @@ COLUMNS = {
     "until warm ↓": "strings_warm.cold.until",
     "extra CPU until warm ↓": "strings_warm.cold.used",
     "time to first answer ↓": "strings_warm.first.mean",
-    MEMORY: "strings_warm.memory.mean",
+    "memory after the load ↓": "strings_warm.memory.mean",
     "bound by": "strings_warm.bound.saturation",
 }
 #: What every variant that was measured has.
@@ -86,10 +84,6 @@ def table(values: Values) -> HeadlineTable:
     Raises:
         UnknownKey: one of the numbers was not published.
     """
-    collectors = COLLECTORS_MEASURED in values
-    columns = {
-        (MEMORY_ENOUGH if collectors and head == MEMORY else head): key for head, key in COLUMNS.items()
-    }
     there = {
         variant: name
         for variant, name in ROWS.items()
@@ -103,14 +97,12 @@ def table(values: Values) -> HeadlineTable:
     )
     rows = {
         name: [
-            [_said(values, ENOUGH.get(variant))]
-            if head == MEMORY_ENOUGH
-            else [_said(values, f"{key}.{variant}"), *_ratio(values, head, COMPARED.get(key), variant)]
-            for head, key in columns.items()
+            [_said(values, f"{key}.{variant}"), *_ratio(values, head, COMPARED.get(key), variant)]
+            for head, key in COLUMNS.items()
         ]
         for variant, name in there.items()
     }
-    return HeadlineTable(before, tuple(columns), rows)
+    return HeadlineTable(before, tuple(COLUMNS), rows)
 
 
 def lines(values: Values) -> list[str]:

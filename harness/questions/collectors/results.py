@@ -112,7 +112,7 @@ def _answer_memory(
     labels = {one.variant: _name(warm, one) or one.variant for one in (java, go)}
     share = whole_percent(ENOUGH_SHARE)
     mix = warm.evidence.header.experiment.mix
-    place = f"with requests {mix}, each in the least memory that gave {share} of its best throughput"
+    place = f"with the requests of {mix}, each in the least memory that gave {share} of its best throughput"
     said = answer([ratio], labels, MEMORY, place)
     return Words(said, ratio.ratio.inputs) if said else None
 

@@ -10,7 +10,7 @@ from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.model.formatting import show
 from harness.publish.duets import BLOCKS, beside_itself
-from harness.publish.results import NO_TEXT, Tree, Words
+from harness.publish.results import NO_TEXT, Absent, Tree, Words, for_each, means
 from harness.publish.warm_results import compared
 
 METRICS = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
@@ -18,8 +18,8 @@ METRICS = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 
 def duet_results(evidence: Evidence | None, variants: Mapping[str, str], *, reference: str) -> Tree:
     """Return ``duet.{throughput,cpu}.<variant>``, the comparison with the partner of each trial,
-    ``duet.equal.{throughput,cpu}.{ratio,finds}`` of the reference beside itself, and ``duet.short``, the ratios of
-    CPU time per request in a sentence; measured or not."""
+    ``duet.equal.{throughput,cpu}.{ratio,finds}`` of the reference beside itself, ``duet.cost.<variant>``, the mean CPU
+    time per request, and ``duet.short``, its ratios in a sentence; measured or not."""
     others = [name for name in variants if name != reference]
     found = {
         branch: () if evidence is None else tuple(compare(evidence.trials, metric, reference=reference))
@@ -30,6 +30,9 @@ def duet_results(evidence: Evidence | None, variants: Mapping[str, str], *, refe
         "duet": {
             **{branch: compared(others, told) for branch, told in found.items()},
             "equal": equal,
+            "cost": for_each(variants, {}, Absent(unit="s"))
+            if evidence is None
+            else means(evidence.trials, variants, "cpu_s_per_request"),
             "short": _short(found["cpu"], equal["cpu"], variants, reference) or NO_TEXT,
         }
     }

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError, UnknownKey
-from harness.model.formatting import NOT_MEASURED
+from harness.model.formatting import DASH, NOT_MEASURED
 from harness.publish import headline_rounds as rounds
 from harness.publish import headline_warm as warm
 from harness.publish import readme
@@ -148,20 +148,22 @@ def test_a_ratio_is_called_better_or_worse_as_its_verdict_and_the_direction_of_i
     assert f"<br>×1.5, {told} |" in row
 
 
-def test_where_collectors_were_measured_memory_is_what_is_enough_for_each_and_no_heap_of_some_size(
+def test_where_collectors_were_measured_what_is_enough_memory_is_said_beside_what_a_heap_came_to(
     tmp_path: Path,
 ) -> None:
-    keys = [warm.COLLECTORS_MEASURED, warm.ENOUGH_SENTENCE, *warm.ENOUGH.values()]
+    keys = [warm.COLLECTORS_MEASURED, warm.ENOUGH_SENTENCE]
     values = warm_values() | {key: {"text": f"<{key}>", "interval_text": f"<{key}>"} for key in keys}
     lines = readme.write_headline(a_project(tmp_path, also=values)).read_text().splitlines()
     assert "<collectors.answer_memory>" in lines
-    (helidon,) = (line for line in lines if line.startswith("| Java, Helidon SE |"))
-    assert "<collectors.enough.memory.java>" in helidon and "strings_warm.memory" not in helidon
-    (kit,) = (line for line in lines if line.startswith("| Go kit |"))
-    assert "–" in kit and "strings_warm.memory" not in kit
-    assert any(warm.MEMORY_ENOUGH in line for line in lines) and not any(
-        warm.MEMORY in line for line in lines
-    )
+    assert any("memory after the load" in line for line in lines)
+
+
+def test_what_ran_side_by_side_is_said_where_it_was_measured(tmp_path: Path) -> None:
+    (key,) = warm.SIDE_BY_SIDE
+    for text, n_lines in (("<beside>", 1), (DASH, 0)):
+        values = warm_values() | {key: {"text": text, "interval_text": text}}
+        lines = readme.write_headline(a_project(tmp_path / text, also=values)).read_text().splitlines()
+        assert lines.count("<beside>") == n_lines
 
 
 def test_a_variant_that_was_not_measured_has_no_row_and_a_sentence_without_words_is_left_out(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -12,10 +13,12 @@ import pytest
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
+from harness.evidence.requests import defined_variants
 from harness.evidence.warm import ColdStart
 from harness.model import Verdict
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
+from harness.project import find_root
 from harness.publish.results import Absent, Words, leaves
 from harness.publish.session_agreement import agreement_counts, agreement_rows
 from harness.publish.warm_words import THROUGHPUT, answer, until_warm, where
@@ -261,12 +264,21 @@ def test_every_verdict_of_another_session_has_a_row_and_is_counted_once(tmp_path
     assert agreement_rows(None, {}) == [] and agreement_counts(None) == []
 
 
-def test_what_stands_side_by_side_has_the_same_keys_measured_or_not(evidence: Evidence) -> None:
-    """The made-up session is none of duets; the pairs of its blocks stand for them."""
-    variants = {"go-nethttp": "Go", "java-helidon": "Helidon"}
-    told = duet_results(evidence, variants, reference="go-nethttp")
+def test_what_stands_side_by_side_has_the_same_keys_measured_or_not(tmp_path: Path) -> None:
+    """Of the session of duets that comes with the project."""
+    shutil.copy(find_root() / "pyproject.toml", tmp_path)
+    (tmp_path / "harness/model").mkdir(parents=True)
+    bundled = Path("data/raw/bundled/strings-warm-duet")
+    shutil.copytree(find_root() / bundled, tmp_path / bundled)
+    settings = StageParameters(experiments="strings-warm-duet", profile="sample")
+    tidy_all(settings, root=tmp_path)
+    measured = open_evidence(settings, "strings-warm-duet", root=tmp_path)
+    variants = defined_variants("strings-warm-duet")
+    told = duet_results(measured, variants, reference="go-nethttp")
     untold = duet_results(None, variants, reference="go-nethttp")
     assert [path for path, _ in leaves(told)] == [path for path, _ in leaves(untold)]
     found = dict(leaves(told))
-    assert isinstance(found["duet", "cpu", "java-helidon"], Comparison)
+    compared = found["duet", "cpu", "java-helidon"]
+    assert isinstance(compared, Comparison) and "both under contention" in compared.ratio.estimand
+    assert isinstance(said := found["duet", "short"], Words) and "beside itself" in said.text
     assert all(isinstance(leaf, Absent) for _, leaf in leaves(untold))
