@@ -10,7 +10,7 @@ from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.model.formatting import show
 from harness.publish.duets import BLOCKS, beside_itself
-from harness.publish.results import NO_TEXT, Absent, Tree, Words, for_each, means
+from harness.publish.results import NO_TEXT, Absent, Leaf, Tree, Words, for_each, means
 from harness.publish.warm_results import compared
 
 METRICS = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
@@ -26,24 +26,33 @@ def duet_results(evidence: Evidence | None, variants: Mapping[str, str], *, refe
         for branch, metric in METRICS.items()
     }
     equal = {branch: beside_itself(evidence, metric) for branch, metric in METRICS.items()}
+    cost = (
+        for_each(variants, {}, Absent(unit="s"))
+        if evidence is None
+        else means(evidence.trials, variants, METRICS["cpu"])
+    )
     return {
         "duet": {
             **{branch: compared(others, told) for branch, told in found.items()},
             "equal": equal,
-            "cost": for_each(variants, {}, Absent(unit="s"))
-            if evidence is None
-            else means(evidence.trials, variants, "cpu_s_per_request"),
-            "short": _short(found["cpu"], equal["cpu"], variants, reference) or NO_TEXT,
+            "cost": cost,
+            "short": _short(found["cpu"], equal["cpu"], cost, variants, reference) or NO_TEXT,
         }
     }
 
 
 def _short(
-    found: Sequence[Comparison], equal: Tree, variants: Mapping[str, str], reference: str
+    found: Sequence[Comparison],
+    equal: Tree,
+    cost: Mapping[str, Leaf],
+    variants: Mapping[str, str],
+    reference: str,
 ) -> Words | None:
     told = [one for one in found if one.not_about is None]
-    ratio, finds = equal["ratio"], equal["finds"]
-    if not told or not isinstance(ratio, Estimate) or not isinstance(finds, Estimate):
+    ratio, finds, own = equal["ratio"], equal["finds"], cost.get(reference)
+    if not told or not (
+        isinstance(ratio, Estimate) and isinstance(finds, Estimate) and isinstance(own, Estimate)
+    ):
         return None
     ratios = "; ".join(
         f"{variants.get(one.variant, one.variant)} {show(one.ratio).interval}, {str(one.verdict).replace('_', ' ')}"
@@ -53,7 +62,8 @@ def _short(
         f"Loaded at the same time as {variants[reference]}, on halves of the cores that are exchanged (duet, "
         f"{told[0].n_blocks} blocks; half of the cores for service and generator, both under contention by the other "
         f"arm), CPU time per request over that of {variants[reference]}: {ratios}; {variants[reference]} beside itself "
-        f"{show(ratio).interval}. {BLOCKS} such blocks of equal processes find a ratio of {show(finds).text}."
+        f"{show(ratio).interval}. A request cost {variants[reference]} {show(own).interval} there: what it costs, and "
+        f"by how much services differ, depends on whether the load generator has a core of its own. {BLOCKS} such blocks of equal processes find a ratio of {show(finds).text}."
     )
     inputs = [path for one in told for path in one.ratio.inputs]
     return Words(text, tuple(dict.fromkeys(inputs)))
