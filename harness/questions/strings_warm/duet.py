@@ -58,12 +58,13 @@ def _short(
         f"{variants.get(one.variant, one.variant)} {show(one.ratio).interval}, {str(one.verdict).replace('_', ' ')}"
         for one in told
     )
+    name = variants[reference]
     text = (
-        f"Loaded at the same time as {variants[reference]}, on halves of the cores that are exchanged (duet, "
-        f"{told[0].n_blocks} blocks; half of the cores for service and generator, both under contention by the other "
-        f"arm), CPU time per request over that of {variants[reference]}: {ratios}; {variants[reference]} beside itself "
-        f"{show(ratio).interval}. A request cost {variants[reference]} {show(own).interval} there: what it costs, and "
-        f"by how much services differ, depends on whether the load generator has a core of its own. {BLOCKS} such blocks of equal processes find a ratio of {show(finds).text}."
+        f"Loaded at the same time as {name}, on halves of the cores that are exchanged (duet, {told[0].n_blocks} blocks; "
+        "half of the cores for service and generator, both under contention by the other arm), CPU time per request "
+        f"over that of {name}: {ratios}; {name} beside itself {show(ratio).interval}. A request cost {name} "
+        f"{show(own).interval} there: what it costs, and by how much services differ, depends on whether the load "
+        f"generator has a core of its own. {BLOCKS} such blocks of equal processes find a ratio of {show(finds).text}."
     )
     inputs = [path for one in told for path in one.ratio.inputs]
     return Words(text, tuple(dict.fromkeys(inputs)))
