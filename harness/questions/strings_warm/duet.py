@@ -61,8 +61,8 @@ def _short(
     name = variants[reference]
     text = (
         f"Loaded at the same time as {name}, on halves of the cores that are exchanged (duet, {told[0].n_blocks} "
-        "blocks; half of the cores for service and generator, both under contention by the other arm), CPU time per request "
-        f"over that of {name}: {ratios}; {name} beside itself {show(ratio).interval}. A request cost {name} "
+        "blocks; half of the cores for service and generator, both under contention by the other arm), CPU time per "
+        f"request over that of {name}: {ratios}; {name} beside itself {show(ratio).interval}. A request cost {name} "
         f"{show(own).interval} there: what it costs, and by how much services differ, depends on whether the load "
         f"generator has a core of its own. {BLOCKS} such blocks of equal processes find a ratio of {show(finds).text}."
     )
