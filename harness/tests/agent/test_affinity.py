@@ -18,6 +18,7 @@ from harness.agent.platforms import usable_cpus
 from harness.agent.processes import read_stat
 from harness.tests.support.available import needs
 from harness.tests.support.instances import eventually
+from harness.verify.simulated import duets
 
 #: A process that makes a thread every few milliseconds, and has a child that does so, too.
 RESTLESS = """
@@ -121,3 +122,7 @@ def test_intervals_come_in_equal_pairs_of_about_the_length_asked_for() -> None:
     assert lengths[::2] == lengths[1::2] and len(set(lengths)) == 20
     assert all(abs(length - 0.5) <= 0.5 * JITTER for length in lengths)
     assert lengths == list(itertools.islice(iter(intervals(0.5, 1)), 40))
+
+
+def test_the_simulation_of_duets_varies_intervals_as_they_are() -> None:
+    assert duets.JITTER == JITTER

@@ -25,6 +25,8 @@ UNUSED: dict[str, Any] = {
     "warm_up_users": True,
     "same_process": True,
     "launcher": True,
+    "design": True,
+    "exchange_s": True,
     "factors": {"__all__": {"__all__": {"backing", "warm_up_mix", "warm_up_connections"}}},
     "variants": {
         "__all__": {
@@ -50,6 +52,7 @@ UNUSED: dict[str, Any] = {
             "calibration": True,
             "settle_s": True,
             "warm_up": True,
+            "design": True,
             "loads": {
                 "__all__": {
                     "processes": True,
