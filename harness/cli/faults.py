@@ -34,7 +34,7 @@ def run_faults(
     """
     from harness.provenance import describe_place
     from harness.verify.faults.campaign import run
-    from harness.verify.faults.page import kept, table, write_page
+    from harness.verify.faults.page import KEPT, kept, table
     from harness.verify.faults.plan import KINDS, fault, plan
 
     if (minutes is not None and not minutes > 0) or (number is not None and number < 1):
@@ -61,7 +61,7 @@ def run_faults(
     one = kept(found, seed=seed, place=describe_place(root), wall_s=time.monotonic() - began_s)
     print(json.dumps(one.model_dump(mode="json"), indent=2) if as_json else table((one,)))
     if write:
-        write_page(root, one)
+        KEPT.write(root, one)
     if found.violations:
         for violation in found.violations:
             again = f"rematch verify faults --seed {seed} --only {violation.number}"

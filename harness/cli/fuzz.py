@@ -29,7 +29,7 @@ def run_fuzz(*, inputs: int | None, minutes: float | None, seed: int, write: boo
     """Run a campaign, print its table, save the files that break a promise; exit status 1: there are some."""
     from harness.provenance import describe_place
     from harness.verify.fuzz.campaign import run, save
-    from harness.verify.fuzz.page import kept, table, write_page
+    from harness.verify.fuzz.page import KEPT, kept, table
     from harness.verify.fuzz.readers import readers
 
     if (minutes is not None and not minutes > 0) or (inputs is not None and inputs < 1):
@@ -51,7 +51,7 @@ def run_fuzz(*, inputs: int | None, minutes: float | None, seed: int, write: boo
     else:
         print(table((one,)))
     if write:
-        write_page(root, one)
+        KEPT.write(root, one)
     if found.findings:
         for path, finding in zip(
             save(list(found.findings.values()), root / FOUND), found.findings.values(), strict=True

@@ -38,7 +38,9 @@ NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 #: Keys and names of columns are contracts; words of a sentence stand beside other words.
 SENTENCE = re.compile(r"\S \S")
 #: Arguments of these LaTeX commands are keys.
-KEYS = re.compile(r"\\(val|valci|verdict|ntrials|ifpublished|iftable|iffigure|rematch\w+|ref|label|input)\{[^}]*\}")
+KEYS = re.compile(
+    r"\\(val|valci|verdict|ntrials|ifpublished|iftable|iffigure|rematch\w+|ref|label|input)\{[^}]*\}"
+)
 
 
 def found_in(text: str) -> list[str]:

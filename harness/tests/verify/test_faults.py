@@ -27,7 +27,7 @@ from harness.tests.support.command import run_here
 from harness.tests.support.toy_sessions import make_session, trial_ids
 from harness.verify.faults.campaign import Campaign, Tally, Violation, run
 from harness.verify.faults.holds import Kept, finished, incomplete, lost, said_badly, unbalanced
-from harness.verify.faults.page import BEGIN, END, kept, read_record, table, write_page
+from harness.verify.faults.page import KEPT, kept, table
 from harness.verify.faults.plan import BY_NAME, KINDS, Fault, Kind, fault, plan
 from harness.verify.faults.sessions import Ended, Process, belonging_to
 
@@ -196,7 +196,7 @@ def test_a_signal_goes_to_the_very_process_or_to_nobody() -> None:
 
 def test_a_campaign_is_kept_and_its_table_stands_in_the_page(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/faults.md").write_text(f"above\n{BEGIN}\n{END}\nbelow\n")
+    (tmp_path / "docs/faults.md").write_text(f"above\n{KEPT.begin}\n{KEPT.end}\nbelow\n")
     ran = Campaign(
         tallies={
             KILLED.name: Tally(injected=3, held=2, violated=1, late=1, longest_s=4.25),
@@ -204,9 +204,9 @@ def test_a_campaign_is_kept_and_its_table_stands_in_the_page(tmp_path: Path) -> 
         },
         violations=[Violation(number=4, kind=KILLED.name, what="a trial | is gone")],
     )
-    write_page(tmp_path, kept(ran, seed=7, place="here", wall_s=60))
-    write_page(tmp_path, kept(ran, seed=8, place="here", wall_s=60))
-    page = write_page(tmp_path, kept(ran, seed=7, place="there", wall_s=60)).read_text("utf-8")
+    KEPT.write(tmp_path, kept(ran, seed=7, place="here", wall_s=60))
+    KEPT.write(tmp_path, kept(ran, seed=8, place="here", wall_s=60))
+    page = KEPT.write(tmp_path, kept(ran, seed=7, place="there", wall_s=60)).read_text("utf-8")
     assert page.startswith("above\n") and page.endswith("below\n")
     assert "| 7 | 3 | 2 | 1 | 1 | 2 | 1.0 min | there |" in page
     assert f"| {KILLED.name} | 6 | 4 | 2 | 2 | 0 | 4.2 s |" in page, (
@@ -214,12 +214,12 @@ def test_a_campaign_is_kept_and_its_table_stands_in_the_page(tmp_path: Path) -> 
     )
     assert f"seed 7: {DISK.name}: no right to mount" in page
     assert f"seed 8, number 4: {KILLED.name}: a trial \\| is gone" in page
-    assert [one.seed for one in read_record(tmp_path)] == [8, 7]
+    assert [one.seed for one in KEPT.read(tmp_path)] == [8, 7]
 
 
 def test_the_table_of_the_page_is_that_of_the_record() -> None:
     text = (ROOT / "docs/faults.md").read_text("utf-8")
-    assert text.partition(BEGIN)[2].partition(END)[0].strip() == table(read_record(ROOT)).strip()
+    assert text.partition(KEPT.begin)[2].partition(KEPT.end)[0].strip() == table(KEPT.read(ROOT)).strip()
 
 
 def test_the_page_names_every_kind() -> None:
@@ -232,7 +232,7 @@ def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/faults.json").write_text(json.dumps([{"seed": "x"}]))
     with pytest.raises(InputError, match=r"faults\.json"):
-        read_record(tmp_path)
+        KEPT.read(tmp_path)
 
 
 @pytest.mark.parametrize(

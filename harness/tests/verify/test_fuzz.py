@@ -18,7 +18,7 @@ from harness.verify.fuzz import campaign
 from harness.verify.fuzz.campaign import Campaign, Finding, Tally, answer, run, save
 from harness.verify.fuzz.hostile import NAMES, bomb, hostile_archive
 from harness.verify.fuzz.mutate import Format, mutated
-from harness.verify.fuzz.page import BEGIN, END, kept, read_record, table, write_page
+from harness.verify.fuzz.page import KEPT, kept, table
 from harness.verify.fuzz.readers import Reader, readers
 
 ROOT = find_root(Path(__file__).parent)
@@ -174,27 +174,27 @@ def test_each_form_is_changed_and_may_become_empty(form: Format) -> None:
 
 def test_a_campaign_is_kept_and_its_table_stands_in_the_page(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/security.md").write_text(f"above\n{BEGIN}\n{END}\nbelow\n")
+    (tmp_path / "docs/security.md").write_text(f"above\n{KEPT.begin}\n{KEPT.end}\nbelow\n")
     fault = Finding("jmeter", "KeyError: 'x'", "harness/a.py: f", b"")
     ran = Campaign(
         tallies={"jmeter": Tally(inputs=3, read=1, refused=1, findings=1)}, findings={fault.key: fault}
     )
-    write_page(tmp_path, kept(ran, seed=7, place="here", wall_s=60))
-    write_page(tmp_path, kept(ran, seed=8, place="here", wall_s=60))
-    page = write_page(tmp_path, kept(ran, seed=7, place="there", wall_s=60)).read_text("utf-8")
+    KEPT.write(tmp_path, kept(ran, seed=7, place="here", wall_s=60))
+    KEPT.write(tmp_path, kept(ran, seed=8, place="here", wall_s=60))
+    page = KEPT.write(tmp_path, kept(ran, seed=7, place="there", wall_s=60)).read_text("utf-8")
     assert page.startswith("above\n") and page.endswith("below\n")
     assert "| jmeter | 6 | 2 | 2 | 2 |" in page, "a seed that runs again takes the place of its first run"
     assert "harness/a.py: f" in page
-    assert [one.seed for one in read_record(tmp_path)] == [8, 7]
+    assert [one.seed for one in KEPT.read(tmp_path)] == [8, 7]
 
 
 def test_the_table_of_the_page_is_that_of_the_record() -> None:
     text = (ROOT / "docs/security.md").read_text("utf-8")
-    assert text.partition(BEGIN)[2].partition(END)[0].strip() == table(read_record(ROOT)).strip()
+    assert text.partition(KEPT.begin)[2].partition(KEPT.end)[0].strip() == table(KEPT.read(ROOT)).strip()
 
 
 def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/fuzz.json").write_text(json.dumps([{"seed": "x"}]))
     with pytest.raises(InputError, match=r"fuzz\.json"):
-        read_record(tmp_path)
+        KEPT.read(tmp_path)

@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
-from harness.errors import InputError
 from harness.model import Frozen
+from harness.verify.campaign_page import CampaignPage, KeptCampaign
 from harness.verify.faults.campaign import Campaign
 from harness.verify.faults.plan import KINDS
-
-RECORD, PAGE = Path("docs") / "faults.json", Path("docs") / "faults.md"
-BEGIN, END = "<!-- faults: written by `python -m harness verify faults --write` -->", "<!-- /faults -->"
 
 
 class KindTally(Frozen):
@@ -30,23 +26,17 @@ class KindTally(Frozen):
     longest_s: float = Field(ge=0)
 
 
-class KeptCampaign(Frozen):
-    """One campaign: its seed, the source it ran on, what came of each kind, and every broken promise."""
+class FaultsCampaign(KeptCampaign):
+    """With what came of each kind, and every broken promise."""
 
-    seed: int
-    place: str
-    wall_s: float = Field(ge=0)
     violations: tuple[str, ...] = Field(description="number, kind, what")
     kinds: dict[str, KindTally]
 
 
-_ALL = TypeAdapter(tuple[KeptCampaign, ...])
-
-
-def kept(campaign: Campaign, *, seed: int, place: str, wall_s: float) -> KeptCampaign:
+def kept(campaign: Campaign, *, seed: int, place: str, wall_s: float) -> FaultsCampaign:
     """Return a campaign as it is stored, its kinds in the order of the plan."""
     known = [kind.name for kind in KINDS if kind.name in campaign.tallies]
-    return KeptCampaign(
+    return FaultsCampaign(
         seed=seed,
         place=place,
         wall_s=round(wall_s, 1),
@@ -61,41 +51,7 @@ def kept(campaign: Campaign, *, seed: int, place: str, wall_s: float) -> KeptCam
     )  # fmt: skip
 
 
-def read_record(root: Path) -> tuple[KeptCampaign, ...]:
-    """Return the campaigns that were kept.
-
-    Raises:
-        InputError: the record is damaged.
-    """
-    file = root / RECORD
-    if not file.is_file():
-        return ()
-    try:
-        return _ALL.validate_json(file.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(first["msg"], file=file, place=".".join(map(str, first["loc"]))) from None
-
-
-def write_page(root: Path, one: KeptCampaign) -> Path:
-    """Add a campaign to the record, in the place of one with the same seed, and write the table.
-
-    Raises:
-        InputError: the page has no place for it, or the record is damaged.
-    """
-    every = (*(other for other in read_record(root) if other.seed != one.seed), one)
-    page = root / PAGE
-    text = page.read_text("utf-8")
-    if BEGIN not in text or END not in text:
-        raise InputError("has no place for the table", file=page, allowed=f"the lines {BEGIN} and {END}")
-    plain = [campaign.model_dump(mode="json") for campaign in every]
-    (root / RECORD).write_text(json.dumps(plain, indent=1) + "\n", "utf-8")
-    head, rest = text.split(BEGIN, 1)
-    page.write_text(f"{head}{BEGIN}\n{table(every)}\n{END}{rest.split(END, 1)[1]}", "utf-8")
-    return page
-
-
-def table(every: tuple[KeptCampaign, ...]) -> str:
+def table(every: tuple[FaultsCampaign, ...]) -> str:
     """Return all campaigns as Markdown: one row a campaign, then one a kind, then reasons and broken promises."""
     lines = [
         "| seed | injected | held | violated | late | unavailable | time | source |",
@@ -131,3 +87,8 @@ def _counts(of: tuple[KindTally, ...]) -> str:
 
 def _list(title: str, rows: list[str]) -> list[str]:
     return ["", title, "", *(f"- {row.replace('|', chr(92) + '|')}" for row in rows)] if rows else []
+
+
+KEPT = CampaignPage(
+    FaultsCampaign, table, record=Path("docs") / "faults.json", page=Path("docs") / "faults.md", name="faults"
+)

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
-from harness.errors import InputError
 from harness.model import Frozen
+from harness.verify.campaign_page import CampaignPage, KeptCampaign
 from harness.verify.fuzz.campaign import Campaign
-
-RECORD, PAGE = Path("docs") / "fuzz.json", Path("docs") / "security.md"
-BEGIN, END = "<!-- fuzz: written by `python -m harness verify fuzz --write` -->", "<!-- /fuzz -->"
 
 
 class ReaderTally(Frozen):
@@ -27,22 +23,16 @@ class ReaderTally(Frozen):
     most_bytes: int = Field(ge=0)
 
 
-class KeptCampaign(Frozen):
-    """One campaign: its seed, the source it ran on, and what came of each reader's files."""
+class FuzzCampaign(KeptCampaign):
+    """With what came of each reader's files."""
 
-    seed: int
-    place: str
-    wall_s: float = Field(ge=0)
     faults: tuple[str, ...] = Field(description="each fault once: reader, what, where")
     readers: dict[str, ReaderTally]
 
 
-_ALL = TypeAdapter(tuple[KeptCampaign, ...])
-
-
-def kept(campaign: Campaign, *, seed: int, place: str, wall_s: float) -> KeptCampaign:
+def kept(campaign: Campaign, *, seed: int, place: str, wall_s: float) -> FuzzCampaign:
     """Return a campaign as it is stored."""
-    return KeptCampaign(
+    return FuzzCampaign(
         seed=seed,
         place=place,
         wall_s=round(wall_s, 1),
@@ -57,37 +47,7 @@ def kept(campaign: Campaign, *, seed: int, place: str, wall_s: float) -> KeptCam
     )  # fmt: skip
 
 
-def read_record(root: Path) -> tuple[KeptCampaign, ...]:
-    """Return the campaigns that were kept.
-
-    Raises:
-        InputError: the record is damaged.
-    """
-    file = root / RECORD
-    if not file.is_file():
-        return ()
-    try:
-        return _ALL.validate_json(file.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(first["msg"], file=file, place=".".join(map(str, first["loc"]))) from None
-
-
-def write_page(root: Path, one: KeptCampaign) -> Path:
-    """Add a campaign to the record, in the place of one with the same seed, and write the table."""
-    every = (*(other for other in read_record(root) if other.seed != one.seed), one)
-    plain = [campaign.model_dump(mode="json") for campaign in every]
-    (root / RECORD).write_text(json.dumps(plain, indent=1) + "\n", "utf-8")
-    page = root / PAGE
-    text = page.read_text("utf-8")
-    if BEGIN not in text or END not in text:
-        raise InputError("has no place for the table", file=page, allowed=f"the lines {BEGIN} and {END}")
-    head, rest = text.split(BEGIN, 1)
-    page.write_text(f"{head}{BEGIN}\n{table(every)}\n{END}{rest.split(END, 1)[1]}", "utf-8")
-    return page
-
-
-def table(every: tuple[KeptCampaign, ...]) -> str:
+def table(every: tuple[FuzzCampaign, ...]) -> str:
     """Return all campaigns as Markdown: one row a campaign, then one a reader."""
     lines = ["| seed | inputs | faults | time | source |", "|--:|--:|--:|--:|---|"]
     for one in every:
@@ -113,3 +73,8 @@ def table(every: tuple[KeptCampaign, ...]) -> str:
         ]
         lines += [f"- seed {seed}: {fault.replace('|', chr(92) + '|')}" for seed, fault in faults]
     return "\n".join(lines)
+
+
+KEPT = CampaignPage(
+    FuzzCampaign, table, record=Path("docs") / "fuzz.json", page=Path("docs") / "security.md", name="fuzz"
+)
