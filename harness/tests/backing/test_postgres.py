@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import signal
 import subprocess
@@ -18,7 +17,6 @@ import harness.backing.postgres_server as server_module
 from harness.agent.ports import free_port
 from harness.agent.processes import alive, read_stat
 from harness.backing import BackingNeed
-from harness.backing.postgres_client import scram_verifier
 from harness.backing.postgres_database import Lent
 from harness.backing.postgres_install import MEMORY, Account, base_folder, reachable, refuse_full
 from harness.backing.postgres_server import workers_in
@@ -399,12 +397,3 @@ def test_the_servers_user_must_reach_its_folder(tmp_path: Path) -> None:
         elsewhere = base_folder(closed / "project", nobody, folder)
         assert elsewhere.parent == folder and reachable(elsewhere, nobody)
         assert base_folder(closed / "project", None, folder) == closed / "project/.cache/backing"
-
-
-def test_a_password_is_kept_as_rfc_7677_has_it() -> None:
-    # the example of the RFC: user, "pencil", its salt and iteration count; its client proof follows from these keys
-    salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
-    assert scram_verifier("pencil", salt=salt) == (
-        "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$"
-        "WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
-    )

@@ -385,13 +385,7 @@ def _window(*spans: np.ndarray) -> tuple[float, float]:
     return (float(every.min()), float(every.max()) + 1.0) if len(every) else (0.0, 1.0)
 
 
-TABLE: tuple[Row, ...] = (
-    *_effects(),
-    *_ratios(),
-    *_one_sample(),
-    *_over_time(),
-    *_events_and_fits(),
-)
+TABLE: tuple[Row, ...] = (*_effects(), *_ratios(), *_one_sample(), *_over_time(), *_events_and_fits())
 
 #: Public functions that take no data, so there is nothing to scale, reorder, swap or spoil.
 NO_DATA = {
