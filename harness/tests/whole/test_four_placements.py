@@ -291,12 +291,7 @@ def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Ss
         moments = [float(row.split(",")[0]) for row in rows]
         assert moments == sorted(moments)
         assert any(name.startswith("machine-database.csv") for name in record.files)
-    assert sampled == {
-        "service",
-        "database",
-        "upstream",
-        "generator",
-    }  # of both: a short load may have no tick
+    assert sampled == {"service", "database", "upstream", "generator"}  # in one, a tick may be missing
 
 
 def test_a_database_on_this_machine_for_a_far_service_is_refused_and_so_is_one_that_none_can_reach(
