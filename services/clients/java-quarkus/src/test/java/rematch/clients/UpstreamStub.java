@@ -147,6 +147,10 @@ final class UpstreamStub implements AutoCloseable {
                 Socket connection = socket.accept();
                 connection.setTcpNoDelay(true);
                 connections.add(connection);
+                if (socket.isClosed()) { // it went down after it had accepted: whoever closed the others missed this one
+                    connection.close();
+                    return;
+                }
                 Thread.ofVirtual().start(() -> serve(connection));
             } catch (IOException closed) {
                 return;
