@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def measure(
         prepared = with_free_seed(prepared, store)
     folder = store.session(prepared.experiment.name, prepared.session_id)
     ledger = RunningProcesses(assembly.root, folder.key)
-    with interruptible():
+    with interruptible() as check:
         ledger.refuse_orphans()
         sweep_groups()
         raise_limit()
@@ -79,6 +79,7 @@ def measure(
                 ledger=ledger,
                 progress=progress or Silent(),
                 limits=limits or Limits(),
+                check=check,
             )
             work.go()
         finally:
@@ -98,6 +99,7 @@ class _Session:
     ledger: RunningProcesses
     progress: Progress
     limits: Limits
+    check: Callable[[], None]
     preparation: Preparation = field(init=False)
     header: SessionHeader = field(init=False)
     total: int = 0
@@ -201,6 +203,7 @@ class _Session:
             if trial.trial_id in out:
                 n_done += len(process)
                 continue
+            self.check()
             self._show(_doing(process))
             began = time.monotonic()
             records = self._together(process, cases)

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+AGAIN_AFTER_S = 0.01
+"""How long after a loss was reported the signal is sent again: the main thread has left the place by then."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -26,29 +30,52 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[Callable[[], None]]:
     """Raise ``Interrupted`` at the first of the signals; later ones do not disturb the tidying up.
+
+    An exception from a signal's handler is lost where Python cannot raise: in a destructor, a weak reference's
+    callback, or a lookup in C. It is raised again a moment later where Python reports the loss, and by the function
+    that is yielded, which a caller calls between two steps of its work, in any case.
 
     A signal that was ignored before (nohup) stays ignored. Outside the main thread nothing changes:
     there the caller owns the signals.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield _nothing_asked
         return
-    asked = False
+    asked: Interrupted | None = None
 
     def stop(number: int, _frame: FrameType | None) -> None:
         nonlocal asked
-        if not asked:
-            asked = True
-            raise Interrupted(number)
+        if asked is None:
+            asked = Interrupted(number)
+            raise asked
+
+    def check() -> None:
+        if asked is not None:
+            raise asked
+
+    def lost(what: sys.UnraisableHookArgs) -> None:
+        nonlocal asked
+        if not isinstance(what.exc_value, Interrupted):
+            hook_before(what)
+            return
+        number, asked = what.exc_value.number, None
+        threading.Timer(AGAIN_AFTER_S, signal.pthread_kill, (threading.main_thread().ident, number)).start()
 
     before = {number: signal.getsignal(number) for number in SIGNALS}
+    hook_before = sys.unraisablehook
+    sys.unraisablehook = lost
     for number, handler in before.items():
         if handler != signal.SIG_IGN:
             signal.signal(number, stop)
     try:
-        yield
+        yield check
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = hook_before
+
+
+def _nothing_asked() -> None:
+    """What a thread that owns no signals is asked: nothing."""

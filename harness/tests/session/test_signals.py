@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A signal that asks to stop is never lost, wherever in Python its handler happens to run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from harness.session.signals import SIGNALS, Interrupted, interruptible
+from harness.tests.support.instances import eventually
+
+
+class SignalledWhereNothingCanBeRaised:
+    """A destructor in which the signal arrives; Python reports the exception and goes on."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self.number)
+
+
+class SignalledWhereAllIsCaught:
+    def __init__(self, number: int) -> None:
+        try:
+            os.kill(os.getpid(), number)
+        except BaseException:
+            self.lost = True
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_in_a_destructor_is_raised_again(number: signal.Signals) -> None:
+    with pytest.raises(Interrupted) as stop, interruptible():
+        SignalledWhereNothingCanBeRaised(number)
+        eventually(lambda: False)
+    assert stop.value.exit_code == 128 + number
+
+
+def test_an_interruption_that_was_caught_by_others_ends_the_work_at_the_next_step() -> None:
+    with pytest.raises(Interrupted), interruptible() as check:
+        check()
+        assert SignalledWhereAllIsCaught(signal.SIGTERM).lost
+        check()
+
+
+def test_a_second_signal_does_not_disturb_the_tidying_up() -> None:
+    tidied = False
+    with pytest.raises(Interrupted) as stop, interruptible():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0)
+            tidied = True
+    assert tidied and stop.value.number == signal.SIGTERM
+
+
+def test_handlers_and_the_hook_for_what_cannot_be_raised_are_as_before() -> None:
+    before = [signal.getsignal(number) for number in SIGNALS], sys.unraisablehook
+    with interruptible():
+        assert sys.unraisablehook is not before[1]
+    assert ([signal.getsignal(number) for number in SIGNALS], sys.unraisablehook) == before
