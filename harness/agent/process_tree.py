@@ -105,6 +105,11 @@ class ProcessReader:
         stat = self.stat()
         return stat.reaped_ticks / TICKS_PER_S if stat is not None else 0.0
 
+    def system_s(self) -> float | None:
+        """Return its CPU time in the kernel, in steps of the kernel (often .01 s); ``None``: it is gone."""
+        stat = self.stat()
+        return stat.system_ticks / TICKS_PER_S if stat is not None else None
+
     def stat(self) -> ProcessStat | None:
         """Return its ``stat``, which is dear: the kernel sums up every thread for it. ``None``: it is gone."""
         try:
@@ -207,6 +212,13 @@ class TreeReader:
         """Those whose ended children stand on their account; ``stat`` is dear, and of the others not needed."""
         return self._readers.values() if self._short_lived else ()
 
+    def system_s(self) -> float | None:
+        """Return the CPU time in the kernel of the processes that run; ``None``: of one of them it is not told, or
+        most of its children have ended already."""
+        times = [reader.system_s() for reader in self._readers.values()]
+        known = [time_s for time_s in times if time_s is not None]
+        return sum(known) if len(known) == len(times) and not self._short_lived else None
+
     def n_descriptors(self) -> int | None:
         """Return how many descriptors the tree has open, or ``None`` when we may not look."""
         counts = [reader.n_descriptors() for reader in self._readers.values()]
@@ -234,6 +246,7 @@ class TreeResources:
     n_threads: int | None = None
     n_descriptors: int | None = None
     compile_s: float | None = None
+    system_s: float | None = None
 
 
 def read_tree(
@@ -269,6 +282,7 @@ def read_tree(
             n_threads=reading.n_threads,
             n_descriptors=tree.n_descriptors(),
             compile_s=compile_seconds(pid),
+            system_s=tree.system_s(),
         )
     finally:
         tree.close()

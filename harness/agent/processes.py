@@ -34,6 +34,7 @@ class ProcessStat:
     n_threads: int
     start_ticks: int
     reaped_ticks: int = 0  # CPU time of children that ended and were waited for
+    system_ticks: int = 0  # CPU time in the kernel, of its own threads
 
     @property
     def ended(self) -> bool:
@@ -52,6 +53,7 @@ def parse_stat(text: bytes) -> ProcessStat:
         n_threads=int(fields[17]),
         start_ticks=int(fields[19]),
         reaped_ticks=int(fields[13]) + int(fields[14]),
+        system_ticks=int(fields[12]),
     )
 
 

@@ -172,7 +172,7 @@ def added(readings: Sequence[ResourceReading]) -> ResourceReading:
         values = [getattr(one, name) for one in readings]
         return None if None in values else sum(values)
 
-    names = ("rss_bytes", "pss_bytes", "cpu_s", "n_threads", "n_descriptors", "compile_s")
+    names = ("rss_bytes", "pss_bytes", "cpu_s", "n_threads", "n_descriptors", "compile_s", "system_s")
     return readings[-1].model_copy(update={name: of(name) for name in names})
 
 

@@ -33,6 +33,9 @@ class ResourceReading(Frozen):
     compile_s: float | None = Field(
         default=None, description="time its JIT compilers spent since it started; None: it is no JVM"
     )
+    system_s: float | None = Field(
+        default=None, description="the part of cpu_s that the kernel spent for it; None: it was not read"
+    )
 
 
 class GroupReading(Frozen):

@@ -42,9 +42,10 @@ class RuntimeSettings(Frozen):
         "allow; None: the preferred one",
     )
     gc: Literal["serial", "parallel", "g1", "z", "shenandoah"] | None = None
-    pin: Literal["limit", "none"] | None = Field(
+    pin: Literal["limit", "same", "none"] | None = Field(
         default=None,
-        description="limit: to as many CPUs as `cpus` says; none: to none; None: as the machine has room",
+        description="limit: to as many CPUs as `cpus` says; same: generator and service on the same `cpus` CPUs; "
+        "none: to none; None: as the machine has room",
     )
     memory_limit: str | None = Field(
         default=None,

@@ -117,22 +117,22 @@ def trial_flags(
     placement: Placement | None,
     clocks: Sequence[HostClock] = (),
     coordinator: CoordinatorRecord | None = None,
-    in_duet: bool = False,
+    shared_by_design: bool = False,
 ) -> tuple[Flag, ...]:
     """Return the reasons to look twice, in a fixed order.
 
-    ``in_duet``: service and generator share their CPUs by design, and no echo reading is made of such CPUs.
+    ``shared_by_design``: service and generator share their CPUs as the plan says; no echo reading is made of such.
     """
     window_s = _measured_s(phases)
     flags: list[tuple[Flag, bool]] = []
     if load is not None and generator is not None:
         flags += [
             ("generator_bottleneck", _is_bottleneck(load, generator, window_s)),
-            ("headroom_unknown", generator.echo_achieved_per_s is None and not in_duet),
+            ("headroom_unknown", generator.echo_achieved_per_s is None and not shared_by_design),
             ("errors_seen", load.n_errors > 0),
             ("arrivals_dropped", _has_dropped(load)),
             ("few_requests", load.n_requests < FEW_REQUESTS),
-            ("shared_cores", placement is None or (placement.shared and not in_duet)),
+            ("shared_cores", placement is None or (placement.shared and not shared_by_design)),
         ]
     flags += [
         ("counts_differ", coordinator is not None and coordinator.disagrees),

@@ -16,7 +16,8 @@ from harness.model import Frozen
 
 #: ``limit``: the service on exactly as many CPUs as its limit says, the generator on the other half of the
 #: machine whatever that limit is, so that from one limit to the next nothing but the service's CPUs changes.
-Policy = Literal["auto", "apart", "shared", "limit"]
+#: ``same``: service and generator on the same CPUs, as many as the service's limit.
+Policy = Literal["auto", "apart", "shared", "same", "limit"]
 #: CPUs that share a physical core, one group a core.
 Cores = Sequence[Sequence[int]]
 
@@ -49,6 +50,10 @@ def place(
     if policy == "limit":
         return _limited(cpus, service_cpus, cores)
     wanted = service_cpus or max(1, len(cpus) // 2)
+    if policy == "same":
+        both = cpus[:wanted]
+        words = f"pinned together: service and generator on CPU {_listed(both)}"
+        return Placement(service=both, generator=both, shared=True, words=words)
     enough = len(cpus) >= wanted + 1
     if policy == "apart" and not enough:
         raise InputError(

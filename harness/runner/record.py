@@ -86,7 +86,9 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
             placement=notes.placement,
             clocks=notes.clocks,
             coordinator=notes.coordinator,
-            in_duet=spec.planned.duet is not None,
+            shared_by_design=(
+                spec.planned.duet is not None or spec.planned.configuration.variant.runtime.pin == "same"
+            ),
         ),
         started=notes.started,
         ended=now(),

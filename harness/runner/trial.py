@@ -50,7 +50,9 @@ __all__ = [
     "run_trials",
 ]
 
-_POLICIES: Mapping[str | None, Policy] = MappingProxyType({None: "auto", "limit": "limit", "none": "shared"})
+_POLICIES: Mapping[str | None, Policy] = MappingProxyType(
+    {None: "auto", "limit": "limit", "same": "same", "none": "shared"}
+)
 
 
 Step = tuple[TrialSpec, TrialContext]

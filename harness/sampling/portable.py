@@ -113,6 +113,11 @@ class PortableProcess(ProcessReader):
             return float(times.children_user + times.children_system)
         return 0.0
 
+    def system_s(self) -> float | None:
+        with suppress(psutil.Error):
+            return float(self._process.cpu_times().system)
+        return None
+
     def stat(self) -> ProcessStat | None:
         return PsutilProcesses().stat(self.pid)
 

@@ -21,6 +21,7 @@ def as_reading(read: TreeResources) -> ResourceReading:
         n_threads=read.n_threads,
         n_descriptors=read.n_descriptors,
         compile_s=read.compile_s,
+        system_s=read.system_s,
     )
 
 

@@ -136,7 +136,7 @@ class Seen:
     around: AroundIt = AroundIt()
     connections: Connections | None = None
     missing: tuple[str, ...] = ()  # what is not known, in words
-    in_duet: bool = False  # service and generator share the CPUs of their arm
+    n_arms: int = 0  # on CPUs that service and generator share: 2 in a duet; 0: they do not share by design
 
     def part(self, name: PartName) -> Part | None:
         """Return one of the parts; ``None``: the trial has none of that name."""
@@ -178,20 +178,20 @@ def _full(seen: Seen) -> _Said | None:
 
 
 def _arm(seen: Seen) -> _Said | None:
-    """Of a duet: the CPUs of the arm were used, and the larger user of them is what the arm waited for.
+    """Of CPUs shared by design: those of the arm were used, and the larger user of them is what the arm waited for.
 
     Neither can be near the whole: a service that would use all of a core of its own has to leave the generator's share
     to it. So the two are counted together, and a ratio of throughputs speaks of the services as far as they are the
-    larger part of what an arm does; the generator's part pulls it towards 1. What others took is half of it this
-    arm's, because both arms were on the same CPUs as long: it makes both slower and neither of them the better one.
+    larger part of what an arm does; the generator's part pulls it towards 1. What others took is in a duet half of it
+    this arm's, because both arms were on the same CPUs as long: it makes both slower and neither the better one.
     """
     service, generator = seen.part("service"), seen.part("generator")
-    if not seen.in_duet or service is None or generator is None:
+    if not seen.n_arms or service is None or generator is None:
         return None
     limit, ours, load = service.may_use, service.cores, generator.cores
     if not limit or ours is None or load is None:
         return None
-    taken = min(limit, seen.around.taken_cores / 2)
+    taken = min(limit, seen.around.taken_cores / seen.n_arms)
     if ours + load + taken < FULL_SHARE * limit or taken > ours + load:
         return None
     larger = service if ours >= load else generator

@@ -70,9 +70,16 @@ def bound_of(session: SessionFolder, record: TrialRecord, samples: pd.DataFrame 
             around=_around(session, record, window, parts),
             connections=_connections(session, record, record.load),
             missing=tuple(missing),
-            in_duet=record.duet is not None,
+            n_arms=_arms(record),
         )
     )
+
+
+def _arms(record: TrialRecord) -> int:
+    """How many arms were on CPUs that a service and its generator share by design; 0: none."""
+    if record.duet is not None:
+        return 2
+    return int(record.planned.configuration.variant.runtime.pin == "same")
 
 
 def _parts(

@@ -77,6 +77,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "latency_max_s": "greatest latency of a correct answer",
         "latency_resolution_s": "smallest difference of latencies that the load tool writes",
         "cpu_s_per_request": "CPU time of the service over correct answers",
+        "kernel_cpu_s_per_request": "the part of it that the kernel spent for the service",
         "service_cores": "CPU time of the service over the length of the measurement",
         "generator_cores": "CPU time of the load generator over the length of the measurement",
         "rss_before_bytes": "resident memory of the service before the load",

@@ -51,9 +51,24 @@ def processor_columns(
     span = window[1] - window[0]
     return {
         "cpu_s_per_request": service / n_requests if service is not None and n_requests else None,
+        "kernel_cpu_s_per_request": _kernel_part(record, service / n_requests)
+        if service is not None and n_requests
+        else None,
         "service_cores": None if service is None else service / span,
         "generator_cores": None if generator is None else generator / span,
     }
+
+
+def _kernel_part(record: TrialRecord, cpu_s: float) -> float | None:
+    """Return how much of ``cpu_s`` the kernel spent for the service: the share of it between the boundaries around the
+    load. ``None``: it was not read (records of before 2026-11-24 do not have it)."""
+    at = {boundary.name: boundary.reading for boundary in record.boundaries}
+    before, after = at.get("before-load"), at.get("after-load")
+    if before is None or after is None or before.cpu_s is None or after.cpu_s is None:
+        return None
+    if before.system_s is None or after.system_s is None or after.cpu_s <= before.cpu_s:
+        return None
+    return cpu_s * min(1.0, max(0.0, (after.system_s - before.system_s) / (after.cpu_s - before.cpu_s)))
 
 
 def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float | None:

@@ -41,7 +41,7 @@ NUMBERS = (
     "throughput_per_s", "measurement_s", "settle_s",
     "latency_mean_s", "latency_p50_s", "latency_p90_s", "latency_p95_s", "latency_p99_s", "latency_p999_s",
     "latency_max_s", "latency_resolution_s",
-    "cpu_s_per_request", "service_cores", "generator_cores",
+    "cpu_s_per_request", "kernel_cpu_s_per_request", "service_cores", "generator_cores",
     "rss_before_bytes", "rss_after_bytes", "rss_max_bytes", "pss_after_bytes",
     "time_to_first_response_s", "cpu_s_at_first_response", "rss_at_first_response_bytes",
     "idle_rss_bytes", "idle_cpu_s",

@@ -23,11 +23,11 @@ METRICS = {"throughput": "throughput_per_s", "p99": "latency_p99_s", "cpu": "cpu
 
 def all_places(settings: StageParameters, evidence: Evidence | None) -> Evidence | None:
     """Return the evidence with every session of its experiment and profile: other hosts, launchers and seeds."""
-    if evidence is None or evidence.bundled:
-        return evidence
+    if evidence is None:
+        return None
     found = [
         session
-        for session in Store(evidence.root).sessions(evidence.experiment, bundled=False)
+        for session in Store(evidence.root).sessions(evidence.experiment, bundled=evidence.bundled)
         if session.exists and session.header.plan.profile == evidence.profile
     ]
     return Evidence(root=evidence.root, experiment=evidence.experiment, sessions=tuple(found))

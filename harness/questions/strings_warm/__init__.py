@@ -5,6 +5,7 @@ from harness.evidence.warm import cold_windows, warm_services
 from harness.figures.cold import cold_curves
 from harness.publish.session_agreement import agreement_counts, agreement_rows
 from harness.questions.strings_warm.duet import duet_results
+from harness.questions.strings_warm.generator_cpus import generator_levels, generator_results, generator_rows
 from harness.questions.strings_warm.results import notes, quantities, results
 
 __all__ = [
@@ -13,6 +14,9 @@ __all__ = [
     "cold_curves",
     "cold_windows",
     "duet_results",
+    "generator_levels",
+    "generator_results",
+    "generator_rows",
     "notes",
     "quantities",
     "results",

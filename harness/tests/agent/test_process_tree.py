@@ -46,6 +46,21 @@ def test_cpu_time_is_what_the_process_itself_counts(puppet: Puppet, tmp_path: Pa
     assert (after.cpu_s - before.cpu_s) / used_s == pytest.approx(1.0, abs=0.1)
 
 
+def test_the_kernels_part_of_cpu_time_is_told_apart(puppet: Puppet) -> None:
+    puppet.do("b = os.times().system; zero = open('/dev/zero', 'rb', 0)")
+    puppet.do("[zero.read(1 << 20) for _ in iter(lambda: os.times().system - b < 0.3, False)]")
+    reading = read_resources(puppet.pid, puppet.start_ticks, pss=False)
+    assert reading.system_s is not None and reading.cpu_s is not None
+    assert 0.3 <= reading.system_s <= reading.cpu_s + 0.02
+    before_s = reading.system_s
+    puppet.do(
+        "u = os.times().user; [sum(range(2_000_000)) for _ in iter(lambda: os.times().user - u < 0.3, False)]"
+    )
+    reading = read_resources(puppet.pid, puppet.start_ticks, pss=False)
+    assert reading.system_s is not None
+    assert reading.system_s - before_s < 0.2, "a loop of the process's own is none of the kernel's time"
+
+
 def test_cpu_time_before_launch_is_taken_off(puppet: Puppet) -> None:
     whole = read_resources(puppet.pid, puppet.start_ticks, pss=False).cpu_s
     less = read_resources(puppet.pid, puppet.start_ticks, cpu_at_launch_s=5.0, pss=False).cpu_s

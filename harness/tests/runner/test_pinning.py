@@ -51,6 +51,13 @@ def test_a_limit_that_leaves_the_generator_nothing_is_shared_or_refused() -> Non
         place((0, 1, 2, 3), service_cpus=4, policy="apart")
 
 
+def test_both_on_the_cpus_of_the_services_limit_is_said() -> None:
+    placement = place((0, 1), 1, policy="same")
+    assert (placement.service, placement.generator, placement.shared) == ((0,), (0,), True)
+    assert placement.words == "pinned together: service and generator on CPU 0"
+    assert place((0, 1, 2, 3), policy="same").service == (0, 1)
+
+
 def test_shared_on_request_is_said() -> None:
     assert place(tuple(range(8)), policy="shared").words.startswith("not pinned (as asked)")
 

@@ -20,7 +20,7 @@ def part(
 
 def bound(
     service: Part, generator: Part, *others: Part, asked: Asked = CLOSED, around: AroundIt | None = None,
-    connections: Connections | None = None, missing: tuple[str, ...] = (), in_duet: bool = False,
+    connections: Connections | None = None, missing: tuple[str, ...] = (), n_arms: int = 0,
 ) -> Bound:  # fmt: skip
     return what_bounds(
         Seen(
@@ -29,7 +29,7 @@ def bound(
             around=around or AroundIt(n_cpus=4),
             connections=connections,
             missing=missing,
-            in_duet=in_duet,
+            n_arms=n_arms,
         )
     )
 
@@ -134,19 +134,26 @@ def test_what_is_not_known_is_said_and_never_taken_for_room() -> None:
 
 
 def test_in_a_duet_the_larger_user_of_a_full_arm_is_the_bound() -> None:
-    found = bound(part("service", 0.55, 0), part("generator", 0.42, 0), in_duet=True)
+    found = bound(part("service", 0.55, 0), part("generator", 0.42, 0), n_arms=2)
     assert (
         found.by == "service"
         and found.why == "of 1 CPU of its arm the service used 0.55 and the generator 0.42"
     )
-    assert bound(part("service", 0.42, 0), part("generator", 0.55, 0), in_duet=True).by == "generator"
+    assert bound(part("service", 0.42, 0), part("generator", 0.55, 0), n_arms=2).by == "generator"
     assert bound(part("service", 0.55, 0), part("generator", 0.42, 0)).by == "machine"
+
+
+def test_on_cpus_that_one_arm_shares_what_others_took_is_all_this_arms() -> None:
+    service, generator = part("service", 0.45, 0), part("generator", 0.3, 0)
+    others = AroundIt(n_cpus=2, other_cores=0.2)
+    found = bound(service, generator, around=others, n_arms=1)
+    assert found.by == "service" and "others took 0.20 of them" in found.why
 
 
 def test_in_a_duet_what_others_took_is_half_of_it_this_arms_unless_they_took_the_most() -> None:
     service, generator = part("service", 0.45, 0), part("generator", 0.3, 0)
     some, most = (AroundIt(n_cpus=2, other_cores=taken) for taken in (0.4, 1.7))
-    found = bound(service, generator, around=some, in_duet=True)
+    found = bound(service, generator, around=some, n_arms=2)
     assert found.by == "service" and "others took 0.20 of them" in found.why
-    assert bound(service, generator, in_duet=True).by == "unknown"
-    assert bound(service, generator, around=most, in_duet=True).by == "machine"
+    assert bound(service, generator, n_arms=2).by == "unknown"
+    assert bound(service, generator, around=most, n_arms=2).by == "machine"
