@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where things stand: the project's root, found by a marker file, and the folders below it.
+"""Where things stand: the project's root, found by a marker file, the folders below it, and what git says of it.
 
 papermill, Jupyter and the command line start in different folders; all of them
 find the same root. Paths inside ``data/raw`` are the business of ``store`` alone.
@@ -8,6 +8,8 @@ find the same root. Paths inside ``data/raw`` are the business of ``store`` alon
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 from pathlib import Path
 
 from harness.errors import InputError
@@ -18,6 +20,7 @@ ROOT_VARIABLE = "REMATCH_ROOT"
 #: Definitions of experiments, and beside them the ledgers of published claims, which are none.
 EXPERIMENTS = Path("harness") / "experiments"
 LEDGERS = ("claims", "runtime-claims")
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
 def find_root(start: Path | None = None) -> Path:
@@ -56,5 +59,44 @@ def experiment_paths(root: Path) -> dict[str, Path]:
     return {path.stem: path for path in files if path.stem not in LEDGERS}
 
 
+def commit_of(root: Path) -> str | None:
+    """Return the commit that is checked out; ``None``: no repository, or no git."""
+    said = _git(root, "rev-parse", "HEAD")
+    return None if said is None else said.strip()
+
+
+def has_changes(root: Path) -> bool | None:
+    """Return whether tracked files differ from the commit; ``None``: no repository, or no git."""
+    status = _git(root, "status", "--porcelain", "--untracked-files=no")
+    return None if status is None else bool(status.strip())
+
+
+def has_commit(root: Path, commit: str) -> bool | None:
+    """Return whether a commit is in this repository; ``None``: no repository, a shallow one, or no git."""
+    if _git(root, "rev-parse", "--is-shallow-repository") != "false\n" or not _COMMIT.fullmatch(commit):
+        return None
+    return _git(root, "cat-file", "-e", f"{commit}^{{commit}}") is not None
+
+
+def file_at(root: Path, commit: str, path: str) -> str | None:
+    """Return a file's text at a commit, path relative to the root; ``None``: no such file, commit or repository."""
+    return _git(root, "show", f"{commit}:./{path}") if _COMMIT.fullmatch(commit) else None
+
+
 def _is_root(folder: Path) -> bool:
     return all((folder / marker).exists() for marker in MARKERS)
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

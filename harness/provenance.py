@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.agent.machine_info import machine_facts, text_of
 from harness.model import Machine, Provenance
-from harness.repository import commit_of, has_changes
+from harness.project import commit_of, has_changes
 
 #: Command lines and messages stand in small files; samples have no paths in them.
 _SMALL_BYTES = 1 << 20

@@ -8,9 +8,10 @@ may fail because the machine is busy. Further words go to pytest.
 
 Services are found by their ``service.toml`` and say themselves how they are
 tested. Two lanes run beside pytest: Maven in one (its repository does not bear two
-writers), every other check in the second. All three wait often, for processes, databases
-and the disk. Below pytest's summary stands what failed beside it, with its reason once
-more: a log is often read from its end, or has nothing but its end.
+writers; what pytest's tests build with it comes first), every other check in the second.
+All three wait often, for processes, databases and the disk. Below pytest's summary stands
+what failed beside it, with its reason once more: a log is often read from its end, or has
+nothing but its end.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ SHOWN_LINES = 120
 #: Of these a failure's reason is made, when it is told again at the end.
 TELLING_LINES = 12
 TELLING = re.compile(r"error|fail|panic|expected|not ok|assert|exception", re.IGNORECASE)
+#: Services that pytest's own tests build with Maven: built first, for its lock is then taken for minutes.
+SHARED_BUILDS = ("strings/java-helidon",)
 #: Folders of harness/tests/ whose tests start no service and no load: those of `make test-fast`.
 FAST = ("analysis", "definitions", "evidence", "formats", "model", "report", "store")
 #: Short runs of Maven, and tests that start much and repeat little: what C2 would compile is not used long enough.
@@ -116,6 +119,12 @@ def service_checks(project: Path) -> list[Check]:
             Check(name=f"{name}: {' '.join(test[:2])}", command=test, folder=file.parent, reads=reads)
         )
     return checks
+
+
+def shared_builds(project: Path) -> Check:
+    """The builds that tests of pytest would wait for while Maven tests other services."""
+    words = (str(project / ".venv/bin/python"), "-m", "harness.tests.support.shared_builds", *SHARED_BUILDS)
+    return Check(name=f"build of {', '.join(SHARED_BUILDS)}", command=words, folder=project)
 
 
 def without_absent(checks: Iterable[Check], environ: Mapping[str, str]) -> list[Check]:
@@ -231,9 +240,15 @@ def run_all(env: Mapping[str, str], words: Sequence[str], passed: Passed, *, fas
     failed: list[Failure] = []
     services = [] if fast else service_checks(PROJECT)
     maven, others = lanes(without_absent([*source_checks(PROJECT), *services], env))
+
+    def in_mavens_lane() -> None:
+        if maven:
+            run_lane([shared_builds(PROJECT)], env, failed)
+        run_lane(maven, for_maven(env), failed, passed)
+
     beside = [
         threading.Thread(target=run_lane, args=(others, for_go(env), failed)),
-        threading.Thread(target=run_lane, args=(maven, for_maven(env), failed, passed)),
+        threading.Thread(target=in_mavens_lane),
     ]
     for lane in beside:
         lane.start()

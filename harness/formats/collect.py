@@ -12,7 +12,8 @@ import numpy as np
 from harness.errors import InputError
 from harness.formats.error_kinds import add_kinds
 from harness.formats.row_layout import Layout
-from harness.formats.source import SourceNotes
+from harness.formats.rows import read_chunks
+from harness.formats.source import SourceNotes, read_blocks, read_text_pieces, without_first_line
 from harness.formats.table import CodeArray, RequestChunk, RequestTable, Unreadable
 from harness.model.load_tools import FileSource
 
@@ -63,6 +64,19 @@ class RequestStream:
                 enough = 2 * n_rows
                 yield joiner.table(n_rows)
         yield joiner.table(None).with_notes(*self.said, *self.notes.notes)
+
+
+def below_a_heading(
+    path: Path, layout: Layout, *, source: FileSource, resolution_s: float, said: tuple[str, ...] = ()
+) -> RequestStream:
+    """Open a file of delimited rows whose first line names the columns."""
+    notes = SourceNotes()
+    rows = without_first_line(read_text_pieces(path, notes))
+    blocks = read_blocks(rows, begins_record=layout.begins_a_row, first_line=2)
+    return RequestStream(
+        path=path, source=source, resolution_s=resolution_s, layout=layout, chunks=read_chunks(blocks, layout),
+        said=said, notes=notes,
+    )  # fmt: skip
 
 
 class _Joiner:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
+from harness.formats.collect import below_a_heading
 from harness.formats.row_layout import EPOCH_S, Layout
-from harness.formats.rows import read_chunks
-from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
+from harness.formats.source import read_head
 from harness.formats.table import RequestTable
 
 #: Of all releases, and what newer ones add.
@@ -56,18 +55,7 @@ def read_hey(path: Path) -> RequestTable:
         latency_decimals=4,
         header=header,
     )
-    notes = SourceNotes()
-    blocks = read_blocks(
-        without_first_line(read_text_pieces(path, notes)), begins_record=layout.begins_a_row, first_line=2
-    )
-    table = RequestStream(
-        path=path,
-        source="hey",
-        resolution_s=RESOLUTION_S,
-        layout=layout,
-        chunks=read_chunks(blocks, layout),
-        notes=notes,
-    ).collect()
+    table = below_a_heading(path, layout, source="hey", resolution_s=RESOLUTION_S).collect()
     table = table.with_notes(ANSWERED_ONLY, *([CUT_OFF] if table.n_requests >= _MOST_ROWS else []))
     return table.counted_from_zero(FROM_ZERO) if table.has_start_times else table
 

@@ -15,19 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
+from harness.formats.collect import RequestStream, below_a_heading
 from harness.formats.error_kinds import error_kind
 from harness.formats.instants import epoch_s
 from harness.formats.jtl_units import era_unit
 from harness.formats.row_layout import EPOCH_MS, EPOCH_S, RFC3339, Layout, Row, is_good_code, split_row
-from harness.formats.rows import read_chunks, to_chunk
+from harness.formats.rows import to_chunk
 from harness.formats.source import (
     Block,
     SourceNotes,
     read_blocks,
     read_head,
     read_text_pieces,
-    without_first_line,
 )
 from harness.formats.table import AggregateRow, AggregateTable, RequestChunk, Unreadable, is_percentile
 
@@ -100,20 +99,8 @@ def open_k6_csv(path: Path) -> RequestStream:
             found=",".join(header)[:120],
             allowed="a column expected_response or status among k6's system tags",
         )
-    notes = SourceNotes()
-    blocks = read_blocks(
-        without_first_line(read_text_pieces(path, notes)), begins_record=layout.begins_a_row, first_line=2
-    )
     said = (WITHOUT_CONNECTING, WHOLE_SECONDS) if is_whole else (WITHOUT_CONNECTING,)
-    return RequestStream(
-        path=path,
-        source="k6",
-        resolution_s=_RESOLUTION_S,
-        layout=layout,
-        chunks=read_chunks(blocks, layout),
-        said=said,
-        notes=notes,
-    )
+    return below_a_heading(path, layout, source="k6", resolution_s=_RESOLUTION_S, said=said)
 
 
 def _time_of(stamp: str) -> str:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
+from harness.formats.collect import RequestStream, below_a_heading
 from harness.formats.row_layout import EPOCH_S, Layout
-from harness.formats.rows import read_chunks
-from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
+from harness.formats.source import read_head
 from harness.formats.table import RequestTable
 
 COLUMNS = ("start_epoch_s", "k6_latency_ms", "ok", "name", "error")
@@ -63,15 +62,4 @@ def open_k6(path: Path) -> RequestStream:
         whole_ms=False,
         header=COLUMNS,
     )
-    notes = SourceNotes()
-    blocks = read_blocks(
-        without_first_line(read_text_pieces(path, notes)), begins_record=layout.begins_a_row, first_line=2
-    )
-    return RequestStream(
-        path=path,
-        source="k6",
-        resolution_s=RESOLUTION_S,
-        layout=layout,
-        chunks=read_chunks(blocks, layout),
-        notes=notes,
-    )
+    return below_a_heading(path, layout, source="k6", resolution_s=RESOLUTION_S)

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
+from harness.formats.collect import RequestStream, below_a_heading
 from harness.formats.row_layout import EPOCH_S, Layout, split_row
-from harness.formats.rows import read_chunks
-from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
-from harness.formats.table import RequestChunk, RequestTable
+from harness.formats.source import read_head
+from harness.formats.table import RequestTable
 
 #: First columns of the raw samples; further ones are allowed.
 SAMPLE_COLUMNS = ("start_epoch_s", "latency_ms", "ok", "name")
@@ -60,18 +58,4 @@ def open_samples(path: Path) -> RequestStream:
         whole_ms=False,
         header=tuple(header),
     )
-    notes = SourceNotes()
-    chunks: Iterator[RequestChunk] = read_chunks(
-        read_blocks(
-            without_first_line(read_text_pieces(path, notes)), begins_record=layout.begins_a_row, first_line=2
-        ),
-        layout,
-    )
-    return RequestStream(
-        path=path,
-        source="locust",
-        resolution_s=SAMPLE_RESOLUTION_S,
-        layout=layout,
-        chunks=chunks,
-        notes=notes,
-    )
+    return below_a_heading(path, layout, source="locust", resolution_s=SAMPLE_RESOLUTION_S)

@@ -17,17 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
+from harness.formats.collect import below_a_heading
 from harness.formats.error_kinds import error_kind
 from harness.formats.row_layout import EPOCH_S, Layout
-from harness.formats.rows import read_chunks
 from harness.formats.source import (
     PIECE_BYTES,
-    SourceNotes,
-    read_blocks,
     read_head,
-    read_text_pieces,
-    without_first_line,
 )
 from harness.formats.table import FloatArray, RequestTable
 
@@ -81,19 +76,7 @@ def read_oha_csv(path: Path) -> RequestTable:
         latency_units_per_s=1.0,
         header=CSV_COLUMNS,
     )
-    notes = SourceNotes()
-    blocks = read_blocks(
-        without_first_line(read_text_pieces(path, notes)), begins_record=layout.begins_a_row, first_line=2
-    )
-    stream = RequestStream(
-        path=path,
-        source="oha",
-        resolution_s=RESOLUTION_S,
-        layout=layout,
-        chunks=read_chunks(blocks, layout),
-        notes=notes,
-    )
-    return _from_zero(stream.collect())
+    return _from_zero(below_a_heading(path, layout, source="oha", resolution_s=RESOLUTION_S).collect())
 
 
 def read_oha_db(path: Path) -> RequestTable:

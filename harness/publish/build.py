@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 
 from harness.errors import InputError, MissingTool, RematchError
+from harness.project import commit_of, has_changes
 from harness.publish.agreement import contradictions
 from harness.publish.contribution import Contribution
 from harness.publish.generated import GENERATED, contributions, text_entry, update
 from harness.publish.key_index import FILE as INDEX_FILE
 from harness.publish.key_index import KEY as INDEX_KEY
 from harness.publish.key_index import index_table
-from harness.repository import commit_of, has_changes
 
 PAPER = Path("paper")
 #: The date inside the PDF; the number itself means nothing, that it never changes does.

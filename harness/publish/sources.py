@@ -12,10 +12,10 @@ from harness.definitions import load_study
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import SessionHeader
+from harness.project import has_commit
 from harness.publish.cells import Cell
 from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
-from harness.repository import has_commit
 from harness.store import SessionFolder
 
 #: As many signs of a commit as tell it apart for a reader.

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from harness.evidence import Evidence
 from harness.model import LOAD_TOOLS, Implementation
+from harness.project import file_at
 from harness.publish.cells import Cell
 from harness.publish.load_words import TOOL_NAMES
-from harness.repository import file_at
 from harness.store import SessionFolder
 
 _PROPERTY = re.compile(r"<([\w.-]+)\.version>\s*([^<\s]+)\s*</\1\.version>")

@@ -23,6 +23,11 @@ def test_every_package_of_the_harness_has_a_row() -> None:
     assert {line.split("`")[1].rstrip("/") for line in PAGE.splitlines() if line.startswith("| `")} >= there
 
 
+def test_few_modules_stand_beside_the_packages_and_each_is_named() -> None:
+    single = {path.name for path in (ROOT / "harness").glob("*.py") if not path.name.startswith("__")}
+    assert single <= set(re.findall(r"`([a-z_]+\.py)`", PAGE)) and len(single) <= 9
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_every_path_that_the_page_names_exists(name: str) -> None:
     places = (ROOT / name, ROOT / "harness" / name, ROOT / "harness" / "analysis" / name)

@@ -16,6 +16,7 @@ import pytest
 from harness.tests.conftest import LONGEST, TESTS, WITH_MAVEN
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import REPOSITORY
+from harness.tests.whole.test_request_logs import LOGGERS
 from harness.toolchains import one_maven
 from setup import run_tests
 from setup.tested import Passed
@@ -57,7 +58,8 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
 def test_every_check_and_every_test_runs_once(ran: Ran) -> None:
     assert run_tests.main([]) == 0
     checks = [*run_tests.source_checks(REPOSITORY), *run_tests.service_checks(REPOSITORY)]
-    assert sorted(ran.checks) == sorted(check.name for check in checks)
+    shared = run_tests.shared_builds(REPOSITORY).name
+    assert sorted(ran.checks) == sorted((shared, *(check.name for check in checks)))
     assert ran.words == [()]
     assert not any("REMATCH_LONG_TESTS" in env for env in ran.environments.values())
 
@@ -68,6 +70,13 @@ def test_only_mavens_lane_compiles_less_so_what_tests_build_is_built_as_users_bu
         name for name, env in ran.environments.items() if run_tests.QUICK_JVM in env.get("MAVEN_OPTS", "")
     }
     assert quick == {name for name in ran.checks if "mvn" in name} != set()
+
+
+def test_what_pytest_builds_with_maven_is_built_before_maven_tests_services_for_minutes(ran: Ran) -> None:
+    assert run_tests.main([]) == 0
+    maven = [name for name in ran.checks if name.startswith("build of ") or "mvn" in name]
+    assert maven[0] == run_tests.shared_builds(REPOSITORY).name
+    assert {f"strings/{name}" for name in LOGGERS if "java" in name} <= set(run_tests.SHARED_BUILDS)
 
 
 def test_what_go_compiles_for_a_service_it_compiles_for_its_tests_and_vets_once(ran: Ran) -> None:

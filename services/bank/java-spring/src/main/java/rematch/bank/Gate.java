@@ -45,6 +45,7 @@ final class Gate extends HttpFilter {
         if (route.isWorkload()) {
             record(request, route, answer, System.nanoTime() - started);
         }
+        answer.finish();
     }
 
     private void record(HttpServletRequest request, Route route, HeldAnswer answer, long tookNs) {

@@ -27,6 +27,20 @@ final class HeldAnswer extends HttpServletResponseWrapper {
         return out == null ? 0 : out.written;
     }
 
+    /**
+     * Hands the whole answer to the connection. Tomcat would after it has taken the servlet back, and a graceful stop waits
+     * for servlets alone: it could close the connection in between.
+     */
+    void finish() {
+        try {
+            if (out != null) {
+                out.buffer.close();
+            }
+        } catch (IOException gone) {
+            // The peer does not wait for the answer.
+        }
+    }
+
     @Override
     public ServletOutputStream getOutputStream() throws IOException {
         if (out == null) {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -55,7 +56,8 @@ final class ProcessTest {
                 Statement lock = locking.createStatement()) {
             String listening = stderr.readLine();
             assertTrue(listening.matches("listening host=127\\.0\\.0\\.1 port=[0-9]+"), listening);
-            try (Asker asker = new Asker(Integer.parseInt(listening.replaceAll(".*=", "")))) {
+            int port = Integer.parseInt(listening.replaceAll(".*=", ""));
+            try (Asker asker = new Asker(port)) {
                 locking.setAutoCommit(false);
                 lock.execute("LOCK TABLE transaction IN ACCESS EXCLUSIVE MODE");
                 CompletableFuture<HttpResponse<String>> inFlight = CompletableFuture.supplyAsync(() -> {
@@ -69,7 +71,9 @@ final class ProcessTest {
                     TimeUnit.MILLISECONDS.sleep(10);
                 }
                 process.toHandle().destroy(); // Process.destroy would close stderr
-                TimeUnit.MILLISECONDS.sleep(300); // so that it stops while the request waits
+                while (accepts(port)) { // so that it stops while the request waits
+                    TimeUnit.MILLISECONDS.sleep(10);
+                }
                 locking.commit();
                 assertEquals(200, inFlight.get().statusCode());
             }
@@ -103,6 +107,14 @@ final class ProcessTest {
             process.destroyForcibly();
         }
         Invariants.hold(database);
+    }
+
+    private static boolean accepts(int port) throws IOException {
+        try (Socket socket = new Socket("127.0.0.1", port)) {
+            return socket.isConnected();
+        } catch (ConnectException refused) {
+            return false;
+        }
     }
 
     /** Asks and does not wait for an answer. */

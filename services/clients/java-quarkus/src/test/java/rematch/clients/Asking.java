@@ -32,10 +32,10 @@ final class Asking implements AutoCloseable {
     }
 
     /** A request without an answer fails the test, which would otherwise wait for ever. */
-    private static final Duration UNANSWERED = Duration.ofSeconds(40);
+    private static final Duration UNANSWERED = Duration.ofMinutes(5);
 
     /** What follows an answer, follows it within this time. */
-    private static final Duration SOON = Duration.ofSeconds(20);
+    private static final Duration SOON = Duration.ofMinutes(2);
 
     private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private final int port;

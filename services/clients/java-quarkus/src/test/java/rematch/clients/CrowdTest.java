@@ -33,6 +33,9 @@ final class CrowdTest {
     /** Where a timeout is waited for, and what is right afterwards has to be in time too. */
     private static final String SHORT = "--upstream-timeout-ms=5000";
 
+    /** Longer than a test waits for the end of a service. */
+    private static final String ENDLESS = "--upstream-timeout-ms=600000";
+
     @ParameterizedTest
     @ValueSource(strings = {"--mode=blocking", "--mode=reactive"})
     void each_of_a_crowd_is_answered_when_the_upstream_is_slow(String mode) throws Exception {
@@ -62,8 +65,9 @@ final class CrowdTest {
                         .map(Asking.Said::toString).collect(Collectors.toSet()));
                 upstream.recover();
                 Asking.until("late connections are closed", () -> upstream.busy() == 0);
-                assertEquals(Set.of(200), asking.getAtOnce("/hello", 60).stream()
-                        .map(Asking.Said::status).collect(Collectors.toSet()));
+                // a busy machine may need longer than the limit for so many; workers that never come back always do
+                Asking.until("the next are served", () -> Set.of(200).equals(asking.getAtOnce("/hello", 60).stream()
+                        .map(Asking.Said::status).collect(Collectors.toSet())));
             }
         }
     }
@@ -73,7 +77,7 @@ final class CrowdTest {
     void sigterm_ends_a_service_whose_crowd_waits_for_a_silent_upstream(String mode) throws Exception {
         try (UpstreamStub upstream = UpstreamStub.start()) {
             upstream.behave(CrowdTest::silent);
-            Service service = start(upstream, mode, LONG, "--upstream-connections=30");
+            Service service = start(upstream, mode, ENDLESS, "--upstream-connections=30");
             try (Asking asking = new Asking(service.port())) {
                 CompletableFuture<List<Asking.Said>> crowd =
                         CompletableFuture.supplyAsync(() -> asking.getAtOnce("/hello", CROWD));
@@ -103,7 +107,7 @@ final class CrowdTest {
     }
 
     private static boolean silent(String path, OutputStream out) throws InterruptedException {
-        Thread.sleep(60_000);
+        Thread.sleep(600_000);
         return false;
     }
 }

@@ -23,7 +23,7 @@ final class Service implements AutoCloseable {
     private static final String IMAGE = System.getProperty("rematch.image");
     private static final Predicate<String> REFUSED =
             Pattern.compile("--(mode|lean|face).*native image.*").asMatchPredicate();
-    private static final int STOP_WITHIN_S = 25;
+    private static final int STOP_WITHIN_S = 120;
 
     private final Process process;
     private final BufferedReader err;

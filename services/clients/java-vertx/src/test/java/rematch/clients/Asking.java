@@ -32,7 +32,7 @@ final class Asking implements AutoCloseable {
     }
 
     /** What follows an answer, follows it within this time. */
-    private static final Duration SOON = Duration.ofSeconds(20);
+    private static final Duration SOON = Duration.ofMinutes(2);
 
     private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private final int port;

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.repository import commit_of, file_at, has_changes, has_commit
+from harness.project import commit_of, file_at, has_changes, has_commit
 
 
 @pytest.fixture
