@@ -61,8 +61,8 @@ def adopt_command(
     Supported are Go, Maven, Gradle, jars, Node.js and Python, and Procfile, Dockerfile and Compose files. These
     files are written: NAME.toml, the experiment, with each guess as a comment;
     services/NAME/NAME/service.toml, of at most 12 lines, with the start command; the contract, which has every
-    request with the answer that the service gives now; and NAME.html, a page of what was measured. Each request is sent twice to one process and once to
-    another one; values that change are masked.
+    request with the answer that the service gives now; and NAME.html, a page of what was measured. Each request
+    is sent twice to one process and once to another one; values that change are masked.
 
     A wrong guess ends in one line with the line of service.toml to change. The same command continues with the changed
     file. No process is left running.
