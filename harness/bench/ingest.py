@@ -22,6 +22,8 @@ from harness.toolchains import Surroundings, find_jdks, find_tool
 from harness.verify.machine_load import Others, at_most, judge, words
 
 MIB = 1 << 20
+#: Of ``rematch report FILE`` alone: at most twice the time of a plain script, a tenth of JMeter's own report.
+MOST_OVER_PANDAS, MOST_OVER_JMETER = 2.0, 0.1
 LIMIT_S, LIMIT_MB = 3.0, 600.0
 #: Time per row of the largest file over that of the smallest: more would not be linear growth.
 MOST_GROWTH = 1.25
@@ -31,13 +33,14 @@ LARGE = 10_000_000
 SMALL = 1_000
 REPEATS = 3
 WHAT = "the whole report"
+PLAIN = "`rematch report FILE`"
 PANDAS = "pandas script: mean and percentiles only"
 JMETER = "JMeter's report generator"
 
 
 class _Files(NamedTuple):
     jtl: Path
-    gc_log: Path
+    gc_log: Path | None
 
 
 def bench_ingest(
@@ -58,9 +61,11 @@ def bench_ingest(
         take(_pandas(files[SMALL]), folder)
         ours: dict[int, list[Taken]] = {n: [] for n in files}
         peer: list[Taken] = []
+        plain: list[Taken] = []
         for _ in range(repeats):  # in turn, so that a slow minute of the machine hits everybody
             for n, file in files.items():
                 ours[n].append(take(_report(file), folder))
+            plain.append(take(_report(files[largest]._replace(gc_log=None)), folder))
             peer.append(take(_pandas(files[largest]), folder))
         jmeter = _jmeter(root, files[largest].jtl, folder, notes)
         if large:
@@ -80,22 +85,25 @@ def bench_ingest(
             "How long does a JMeter result file take to become statistics, intervals, stalls and attribution "
             "with a garbage collection log?"
         ),
-        rows=(*_against(largest, ours[largest], peer, jmeter, busy), *growth(ours, min(sizes), largest)),
+        rows=(
+            *_ratios(largest, plain, peer, jmeter, busy),
+            *_against(largest, ours[largest], peer, jmeter, busy),
+            *growth(ours, min(sizes), largest),
+        ),
         notes=tuple(notes),
         place=describe_place(root),
     )
 
 
 def _simulate(folder: Path, n: int, seed: int) -> _Files:
-    files = _Files(folder / f"{n}.jtl", folder / f"{n}.gc.log")
-    write_jtl(files.jtl, files.gc_log, n_rows=n, seed=seed)
-    return files
+    jtl, gc_log = folder / f"{n}.jtl", folder / f"{n}.gc.log"
+    write_jtl(jtl, gc_log, n_rows=n, seed=seed)
+    return _Files(jtl, gc_log)
 
 
 def _report(files: _Files) -> tuple[str, ...]:
-    return (
-        sys.executable, "-m", "harness", "report", str(files.jtl), "--gc", str(files.gc_log), "--json",
-    )  # fmt: skip
+    log = () if files.gc_log is None else ("--gc", str(files.gc_log))
+    return (sys.executable, "-m", "harness", "report", str(files.jtl), *log, "--json")
 
 
 def _pandas(files: _Files) -> tuple[str, ...]:
@@ -118,6 +126,27 @@ def _jmeter(root: Path, jtl: Path, folder: Path, notes: list[str]) -> Taken | No
         ),
         folder,
     )  # fmt: skip
+
+
+def _ratios(
+    n: int, plain: list[Taken], peer: list[Taken], jmeter: Taken | None, busy: float | None
+) -> list[BenchRow]:
+    """The two ratios of ``rematch report FILE``, without a log: to a plain script, and to JMeter's own report."""
+    walls = [one.wall_s for one in plain]
+    peers = [(PANDAS, [one.wall_s for one in peer], MOST_OVER_PANDAS)]
+    if jmeter is not None:
+        peers.append((JMETER, [jmeter.wall_s] * len(walls), MOST_OVER_JMETER))
+    rows = []
+    for name, theirs, most in peers:
+        ratios = [mine / other for mine, other in zip(walls, theirs, strict=True)]  # of one repetition each
+        rows.append(
+            BenchRow(
+                name=f"{PLAIN} of {n:,} rows, time", value=median(walls), unit="s",
+                low=min(walls), high=max(walls), peer=name, peer_value=median(theirs), ratio=median(ratios),
+                target=f"ratio <= {most:g}", holds=judge(most, ratios, busy),
+            )
+        )  # fmt: skip
+    return rows
 
 
 def _against(

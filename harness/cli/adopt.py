@@ -18,6 +18,9 @@ from harness.project import experiment_paths, find_root
 if TYPE_CHECKING:
     from harness.adopt import Adopted
 
+#: What the load tool of the profile `smoke` wrote of every request.
+SAMPLES = "load/samples.csv"
+
 
 def adopt_command(
     folder: Annotated[
@@ -55,11 +58,11 @@ def adopt_command(
 ) -> None:
     """Write down how a service is started and what it answers, and measure it.
 
-    Supported are Go, Maven, Gradle, jars, Node.js and Python, and Procfile, Dockerfile and Compose files. Three
-    kinds of files are written: NAME.toml, the experiment, with each guess as a comment;
-    services/NAME/NAME/service.toml, of at most 12 lines, with the start command; and the contract, which has every
-    request with the answer that the service gives now. Each request is sent twice to one process and once to
-    another one; values that change are masked.
+    Supported are Go, Maven, Gradle, jars, Node.js and Python, and Procfile, Dockerfile and Compose files. These
+    files are written: NAME.toml, the experiment, with each guess as a comment;
+    services/NAME/NAME/service.toml, of at most 12 lines, with the start command; the contract, which has every
+    request with the answer that the service gives now; and NAME.html, a page of what was measured. Each request
+    is sent twice to one process and once to another one; values that change are masked.
 
     A wrong guess ends in one line with the line of service.toml to change. The same command continues with the changed
     file. No process is left running.
@@ -99,10 +102,13 @@ def adopt_command(
     if not as_json:
         _print(found)
     session = None if no_measure else _measured(root, found, as_json=as_json)
+    page = None if session is None else _page(root, found, session)
     if as_json:
-        print(json.dumps(_as_plain(found, session), indent=1))
+        print(json.dumps(_as_plain(found, session, page), indent=1))
     else:
         experiment = found.workspace.experiment
+        if page is not None:
+            print(wrapped(f"{page}: page of the last trial's requests", hang="  "))
         if no_measure:
             print(f"Measure it:  rematch measure {experiment} --profile smoke")
         print(f"In earnest:  rematch measure {experiment} --profile quick")
@@ -138,6 +144,21 @@ def _measured(root: Path, found: Adopted, *, as_json: bool) -> str:
     return folder.key
 
 
+def _page(root: Path, found: Adopted, session: str) -> Path | None:
+    """Write the page of the newest trial that ended well, beside the experiment; ``None``: there is none."""
+    from harness.model import Outcome
+    from harness.report.output import page_of
+    from harness.store import Store
+
+    folder = Store(root).session(*session.split("/"))
+    for trial in sorted(folder.finished(), reverse=True):
+        if folder.record(trial).outcome is Outcome.OK and folder.has(trial, SAMPLES):
+            target = found.workspace.experiment.with_suffix(".html")
+            page_of(folder.path(trial, SAMPLES), target)
+            return target
+    return None
+
+
 def _print(found: Adopted) -> None:
     place = found.workspace
     if found.guess is not None:
@@ -166,7 +187,7 @@ def _print(found: Adopted) -> None:
     print(f"{place.experiment}: the experiment, with each guess as a comment")
 
 
-def _as_plain(found: Adopted, session: str | None) -> dict[str, object]:
+def _as_plain(found: Adopted, session: str | None, page: Path | None) -> dict[str, object]:
     place, guess = found.workspace, found.guess
     return {
         "name": place.name,
@@ -187,4 +208,5 @@ def _as_plain(found: Adopted, session: str | None) -> dict[str, object]:
         ],
         "left_out": list(found.left_out),
         "session": session,
+        "page": None if page is None else str(page),
     }  # fmt: skip

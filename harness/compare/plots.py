@@ -87,7 +87,8 @@ def run_order(found: Comparison) -> dict[str, Any] | None:
         )
     axes.set(xlabel="runs in the order in which they began", ylabel="mean latency, ms")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_ylim(bottom=0)
+    greatest = max((mean for runs in found.arms for mean in map(_mean_ms, runs) if mean > 0), default=1.0)
+    axes.set_ylim(0, 1.1 * greatest)  # whole marks: the usual margin is that of the values' own range
     figure.legend(loc="outside right upper", fontsize=8, frameon=False)
     axes.grid(visible=True, color="#888888", alpha=0.3)
     caption = (

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.adopt.guess import service_name
 from harness.errors import InputError
+from harness.model.runtime import OLDEST_JAVA
 
 _JDK = re.compile(r"java[:-](?P<release>\d+)")
 _GIT_WITHIN_S = 120.0
@@ -59,6 +60,13 @@ def _side(name: str, source: Path, repository: Path | None, cleanup: contextlib.
     jdk = _JDK.fullmatch(name)
     if jdk is not None:
         release = int(jdk["release"])
+        if release < OLDEST_JAVA:
+            raise InputError(
+                "an older release of the JDK",
+                place="V1 V2",
+                found=name,
+                allowed=f"java:{OLDEST_JAVA} or newer",
+            )
         return Side(label=f"java-{release}", source=source, java=release, what=f"JDK {release}")
     if Path(name).is_dir():
         folder = Path(name).resolve()

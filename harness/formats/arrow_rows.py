@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -25,23 +25,13 @@ from harness.formats.row_layout import (
 from harness.formats.source import Block
 from harness.formats.table import BoolArray, CodeArray, FloatArray, RequestChunk, Unreadable
 
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+
 
 def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
     """Read through Arrow; None when anything about the block is not plain."""
-    n_lines = block.data.count(b"\n")
-    if not block.data.endswith(b"\n"):
-        return None
-    try:
-        table = arrow_csv.read_csv(
-            pa.BufferReader(_arrows_own(block.data)),
-            read_options=arrow_csv.ReadOptions(column_names=[f"c{i}" for i in range(layout.n_columns)]),
-            parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, ignore_empty_lines=False),
-            convert_options=_convert_options(layout),
-        )
-    except pa.ArrowInvalid:
-        return None
-    # A record over several lines, or one that swallowed its successors, shows in the count.
-    if table.num_rows != n_lines or any(column.null_count for column in table.columns):
+    table = _table(block, layout, _types(layout))
+    if table is None:
         return None
     latency_s = _numbers(table.column(f"c{layout.latency}")) / layout.latency_units_per_s
     start = _clean_start(table, layout)
@@ -68,6 +58,43 @@ def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
     )
 
 
+def read_clean_texts(
+    block: Block, layout: Layout, columns: Sequence[int]
+) -> list[tuple[CodeArray, tuple[str, ...]]] | None:
+    """Return of each of these columns the code of every row, shape (n,), and the texts that the codes stand for.
+
+    ``None``: the block is not plain.
+    """
+    table = _table(block, layout, dict.fromkeys((f"c{i}" for i in columns), _TEXT))
+    return None if table is None else [_texts(table, index) for index in columns]
+
+
+def _table(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table | None:
+    """The columns of these types; ``None``: a record is not one line, or a value is not of its type."""
+    n_lines = block.data.count(b"\n")
+    if not block.data.endswith(b"\n"):
+        return None
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(_arrows_own(block.data)),
+            read_options=arrow_csv.ReadOptions(column_names=[f"c{i}" for i in range(layout.n_columns)]),
+            parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, ignore_empty_lines=False),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=list(types),
+                column_types=types,
+                null_values=[],
+                strings_can_be_null=False,
+                decimal_point=layout.decimal,
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    # A record over several lines, or one that swallowed its successors, shows in the count.
+    if table.num_rows != n_lines or any(column.null_count for column in table.columns):
+        return None
+    return table
+
+
 def _arrows_own(data: bytes) -> pa.Buffer:
     """Return a copy in memory that is Arrow's and not the interpreter's.
 
@@ -80,8 +107,7 @@ def _arrows_own(data: bytes) -> pa.Buffer:
     return buffer
 
 
-def _convert_options(layout: Layout) -> arrow_csv.ConvertOptions:
-    text = pa.dictionary(pa.int32(), pa.string())
+def _types(layout: Layout) -> dict[str, pa.DataType]:
     number = pa.int64() if layout.whole_ms else pa.float64()
     types: dict[str, pa.DataType] = {f"c{layout.latency}": number}
     if layout.start is not None:
@@ -91,14 +117,8 @@ def _convert_options(layout: Layout) -> arrow_csv.ConvertOptions:
         types[f"c{layout.connect}"] = number  # in the unit of the latencies
     for index in (layout.label, layout.ok, *layout.kind_columns):
         if index is not None:
-            types[f"c{index}"] = text
-    return arrow_csv.ConvertOptions(
-        include_columns=list(types),
-        column_types=types,
-        null_values=[],
-        strings_can_be_null=False,
-        decimal_point=layout.decimal,
-    )
+            types[f"c{index}"] = _TEXT
+    return types
 
 
 def _clean_start(table: pa.Table, layout: Layout) -> FloatArray | None:

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from harness.formats.row_layout import Layout, parse_row
-from harness.formats.source import SourceNotes, read_text_pieces, without_first_line
+from harness.formats.rows import ARROWS_BYTES
+from harness.formats.source import Block, SourceNotes, read_text_pieces, without_first_line
 from harness.formats.table import CodeArray, FloatArray
 
 #: Rows looked at: more would show nothing new, and cost time that grows with the file.
@@ -55,6 +56,9 @@ def read_sides(path: Path, layout: Layout, n_rows: int = SIDE_ROWS) -> JtlSides 
     wanted = (layout.thread, layout.all_threads, layout.first_byte, layout.connect)
     if layout.start is None or all(index is None for index in wanted):
         return None
+    quick = _quickly(path, layout, n_rows)
+    if quick is not None:
+        return quick
     rows = _Rows(layout)
     n_lines = 0
     for fields in _fields(path, layout):
@@ -63,6 +67,58 @@ def read_sides(path: Path, layout: Layout, n_rows: int = SIDE_ROWS) -> JtlSides 
             break
         rows.add(fields)
     return rows.sides(is_whole_file=n_lines <= n_rows)
+
+
+def _quickly(path: Path, layout: Layout, n_rows: int) -> JtlSides | None:
+    """Read through Arrow; ``None``: the rows are not plain, or too few to load Arrow for them."""
+    data, is_whole_file = _first_lines(path, layout, n_rows)
+    if len(data) < ARROWS_BYTES or b'"' in data or b"\0" in data:
+        return None
+    from harness.formats.arrow_rows import read_clean, read_clean_texts
+
+    block = Block(data=data, first_line=1)
+    chunk = read_clean(block, layout)
+    beside = (layout.thread, layout.all_threads, layout.first_byte, layout.connect)
+    there = [index for index in beside if index is not None]
+    texts = None if chunk is None else read_clean_texts(block, layout, there)
+    if chunk is None or texts is None:
+        return None
+    keep = ~chunk.transaction
+    by_column = dict(zip(there, texts, strict=True))
+
+    def numbers(index: int | None) -> FloatArray | None:
+        if index is None:
+            return None
+        codes, values = by_column[index]
+        return np.array([_as_number(value) for value in values], dtype=np.float64)[codes[keep]]
+
+    thread = None if layout.thread is None else by_column[layout.thread][0][keep]
+    return JtlSides(
+        start_s=chunk.start_epoch_s[keep],
+        latency_s=chunk.latency_s[keep],
+        thread=thread,
+        all_threads=numbers(layout.all_threads),
+        first_byte_ms=numbers(layout.first_byte),
+        connect_ms=numbers(layout.connect),
+        is_whole_file=is_whole_file,
+    )
+
+
+def _first_lines(path: Path, layout: Layout, n_rows: int) -> tuple[bytes, bool]:
+    """The first whole lines below the header, and whether the file has no other."""
+    pieces = read_text_pieces(path, SourceNotes())
+    if layout.header is not None:
+        pieces = without_first_line(pieces)
+    read, n = [], 0
+    for piece in pieces:
+        read.append(piece)
+        n += piece.count(b"\n")
+        if n > n_rows:
+            break
+    data = b"".join(read)
+    lines = data.split(b"\n", n_rows)
+    is_whole_file = len(lines) <= n_rows or not lines[n_rows]
+    return (data if is_whole_file else data[: len(data) - len(lines[n_rows])]), is_whole_file
 
 
 @dataclass
@@ -132,10 +188,12 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
 
 def _number(fields: list[str], index: int | None) -> float:
     """A field as a number; NaN when it is none."""
-    if index is None:
-        return float("nan")
+    return float("nan") if index is None else _as_number(fields[index])
+
+
+def _as_number(text: str) -> float:
     try:
-        return float(fields[index])
+        return float(text)
     except ValueError:
         return float("nan")
 

@@ -12,6 +12,9 @@ from harness.model.base import Frozen
 
 _HELD_BY = "rss of "
 
+#: The oldest release of the JDK that a variant may name.
+OLDEST_JAVA = 17
+
 
 class RuntimeSettings(Frozen):
     """Settings of the language runtime. ``None`` leaves the runtime's own default, and the record says so."""
@@ -37,7 +40,7 @@ class RuntimeSettings(Frozen):
     )
     java: int | None = Field(
         default=None,
-        ge=17,
+        ge=OLDEST_JAVA,
         description="the release of the JDK that runs a Java program, compiled for the oldest one that its sources "
         "allow; None: the preferred one",
     )

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import InputError
+from harness.formats.collect import RequestStream
 from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
@@ -15,6 +17,7 @@ from harness.formats.table import AggregateTable
 from harness.report.analyse import report_table
 from harness.report.course import Course, course_of_history
 from harness.report.limits import CheckedLimit, FileLimit, check_file
+from harness.report.progress import told
 from harness.report.requests import Gathered, gather_file
 from harness.report.result import Report
 from harness.report.selection import Selection, select
@@ -65,6 +68,8 @@ def main(
         if isinstance(opened, AggregateTable):
             gathered, report, course = None, report_table(opened, log), course_of_history(opened.history)
         else:
+            if isinstance(opened, RequestStream):
+                opened = told(opened, sys.stderr)
             gathered = gather_file(opened, log, plots=html is not None)
             report, course = gathered.report(), gathered.course
         if samples is not None:
@@ -84,6 +89,19 @@ def main(
     for report, outcomes in zip(reports, checked, strict=True):
         show(report, outcomes)
     return [limit for outcomes in checked for limit in outcomes]
+
+
+def page_of(path: Path, target: Path) -> None:
+    """Write the page of a file of single requests, without a runtime's log.
+
+    Raises:
+        InputError: the file cannot be used, or the page cannot be written.
+    """
+    opened = open_any(path)
+    if isinstance(opened, AggregateTable):
+        raise InputError("is a summary", file=path, allowed="single requests")
+    gathered = gather_file(opened, plots=True)
+    _write_page(target, gathered.report(), gathered, gathered.course, None)
 
 
 def _write_page(

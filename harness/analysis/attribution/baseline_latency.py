@@ -24,9 +24,8 @@ class Law:
     def __init__(self, values: FloatArray) -> None:
         self.sorted = np.sort(values)
         n = len(values)
-        #: Log of the chance to be at least as large, and normal score, by how many values are smaller.
+        #: Log of the chance to be at least as large, by how many values are smaller.
         self._log_survival = np.log((np.arange(n, -1, -1) + 0.5) / (n + 1))
-        self._score = -scipy.special.ndtri(np.clip(np.exp(self._log_survival), 1e-12, 1 - 1e-12))
 
     def log_survival(self, value: FloatArray) -> FloatArray:
         """Log of the chance to be at least ``value``, same shape."""
@@ -34,7 +33,9 @@ class Law:
 
     def score(self, value: FloatArray) -> FloatArray:
         """Normal score, same shape; beyond the largest value seen it stays at the largest's."""
-        return np.asarray(self._score[self.sorted.searchsorted(value)])
+        # Of these values only: of a million that were seen, a few thousand are asked for.
+        chance = np.clip(np.exp(self.log_survival(value)), 1e-12, 1 - 1e-12)
+        return np.asarray(-scipy.special.ndtri(chance))
 
 
 class Ordinary:

@@ -62,6 +62,7 @@ def detect_stalls(
     """
     trial = _Trial(*starts_and_latencies(start_s, latency_s), resolution_s)
     stalls = trial.stalls(alpha)
+    trial.forget_candidates()
     if len(trial.start) < MIN_REQUESTS:
         return stalls
     low, high = (np.array([getattr(s, edge) for s in stalls]) for edge in ("start_s", "end_s"))
@@ -78,7 +79,9 @@ def stalls_at(start_s: FloatArray, latency_s: FloatArray, alphas: Sequence[float
         InputError: as ``detect_stalls``.
     """
     trial = _Trial(*starts_and_latencies(start_s, latency_s), 0.0)
-    return [trial.stalls(alpha) for alpha in alphas]
+    found = [trial.stalls(alpha) for alpha in alphas]
+    trial.forget_candidates()
+    return found
 
 
 def ordinary_p99(
@@ -140,6 +143,14 @@ class _Trial:
         found = _Gaps(self, done[long], done[long + 1])
         alone = found.log_p_alone(Ordinary(self.ratio)) if len(long) else np.zeros(0)
         return found, alone, float(np.median(rate))
+
+    def forget_candidates(self) -> None:
+        """Let go of the gaps, which refer to this trial as it does to them.
+
+        Such a circle waits for Python's collector, which counts objects and not bytes: stretch after stretch of a
+        long file would stay in memory.
+        """
+        self.__dict__.pop("candidates", None)
 
     def stalls(self, alpha: float) -> list[Stall]:
         if not alpha > 0:

@@ -296,9 +296,8 @@ def _notes(comparison: Comparison, said: Decision, wanted: float) -> list[str]:
     elif noise.elsewhere is not None:
         notes.append(f"no A/A pair in this cell: the noise is that of {noise.elsewhere}")
     if comparison.n_blocks < FEWEST_FOR_P:
-        notes.append(
-            f"{comparison.n_blocks} blocks: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed"
-        )
+        blocks = "1 block" if comparison.n_blocks == 1 else f"{comparison.n_blocks} blocks"
+        notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
     elif said.why_not_equivalent is not None:
         notes.append(f"too noisy to call anything equivalent: {said.why_not_equivalent}")
     elif said.margin is not None and said.margin > wanted:

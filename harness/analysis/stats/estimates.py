@@ -38,7 +38,8 @@ def withheld(estimate: Estimate) -> Estimate:
 def widest(values: Floats, support: Support) -> Support:
     """Return the support, or a wider one where values are given that lie outside of it."""
     wider = (support, Support.NOT_NEGATIVE, Support.REAL)
-    return next(one for one in wider if all(one.has(value) for value in values.ravel().tolist()))
+    ends = (float(values.min()), float(values.max())) if values.size else ()
+    return next(one for one in wider if all(map(one.has, ends)))
 
 
 def nothing(

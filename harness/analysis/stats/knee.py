@@ -136,7 +136,7 @@ def _bend(
         np.array([sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)]),
     )
     if not np.isfinite(found[0]) or gain[0] < MIN_GAIN:
-        return _none(load, sought, level, inputs, "no bend: a straight line says as much")
+        return _none(load, sought, level, inputs, "no bend: a straight line fits as well")
     again, gained = fit.best(*_resampled(groups, n_resamples, np.random.default_rng(seed)))
     draws = again[np.isfinite(again) & (gained >= MIN_GAIN)]
     if draws.size < MIN_FOUND_SHARE * n_resamples:

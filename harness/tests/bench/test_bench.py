@@ -12,7 +12,7 @@ import pytest
 from harness.bench import BENCHMARKS, run_bench
 from harness.bench.bootstrap import bench_bootstrap
 from harness.bench.child import Taken, take
-from harness.bench.ingest import JMETER, PANDAS, SMALL, bench_ingest, growth
+from harness.bench.ingest import JMETER, PANDAS, PLAIN, SMALL, bench_ingest, growth
 from harness.bench.overhead import wall_time_s
 from harness.bench.page import PAGE, read_sections, write_page
 from harness.bench.result import BenchResult, BenchRow, at_least, over
@@ -131,7 +131,8 @@ def test_a_simulated_file_is_read_whole_and_the_same_seed_gives_the_same_bytes(t
 
 def test_ingest_compares_the_same_file_in_one_run(tmp_path: Path) -> None:
     found = bench_ingest(tmp_path, sizes=(2000,), repeats=1)
-    assert [(one.peer, one.unit) for one in found.rows] == [(PANDAS, "s"), (PANDAS, "MiB")]
+    assert [(one.peer, one.unit) for one in found.rows] == [(PANDAS, "s"), (PANDAS, "s"), (PANDAS, "MiB")]
+    assert found.rows[0].name.startswith(PLAIN) and found.rows[0].target == "ratio <= 2"
     assert any(f"not compared with {JMETER}" in note for note in found.notes)  # tmp_path has no tools
     for one in found.rows:
         assert one.value is not None and one.value > 0 and one.peer_value is not None

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import InputError
+from harness.formats import jtl_other_columns
 from harness.formats.jtl import open_jtl, read_jtl
 from harness.formats.jtl_other_columns import read_sides
 from harness.formats.jtl_units import UNITS_PER_S
@@ -44,6 +45,29 @@ def test_the_columns_beside_are_those_of_the_rows_that_are_no_sums() -> None:
     plain = open_jtl(golden / "samples.jtl")
     connect_only = read_sides(plain.path, plain.layout)
     assert connect_only is None or connect_only.thread is None
+
+
+@pytest.mark.parametrize("n_rows", [4_000, 1_000_000])
+def test_the_columns_beside_are_the_same_read_at_once_and_row_by_row(
+    n_rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    golden = Path(__file__).resolve().parents[1] / "golden" / "jmeter" / "default-transactions.jtl"
+    header, *rows = golden.read_text("utf-8").splitlines()
+    file = tmp_path / "many.jtl"
+    file.write_text("\n".join([header, *rows * 100, ""]), "utf-8")
+    layout = open_jtl(file).layout
+    monkeypatch.setattr(jtl_other_columns, "ARROWS_BYTES", 0)
+    at_once = read_sides(file, layout, n_rows)
+    monkeypatch.setattr(jtl_other_columns, "ARROWS_BYTES", 1 << 40)
+    one_by_one = read_sides(file, layout, n_rows)
+    assert at_once is not None and one_by_one is not None and at_once.n_requests > 1000
+    for name, values in vars(one_by_one).items():
+        np.testing.assert_array_equal(getattr(at_once, name), values, err_msg=name)
+    broken = file.read_text("utf-8").replace("true", "maybe", 1)
+    file.write_text(broken, "utf-8")
+    monkeypatch.setattr(jtl_other_columns, "ARROWS_BYTES", 0)
+    without_it = read_sides(file, layout, n_rows)
+    assert without_it is not None and without_it.n_requests == at_once.n_requests - 1
 
 
 def test_the_bundled_right_files_are_not_accused() -> None:

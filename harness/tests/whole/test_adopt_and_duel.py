@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -179,6 +180,14 @@ def still_running(root: Path) -> list[str]:
     return found
 
 
+def assert_page(root: Path, said: dict[str, Any]) -> None:
+    """At most 12 lines describe the service, and the page of its requests was written."""
+    folder = root / "elsewhere"
+    assert len((folder / said["service_toml"]).read_text("utf-8").splitlines()) <= 12
+    page = (folder / said["page"]).read_text("utf-8")
+    assert "<svg" in page and "answers/s" in page
+
+
 def test_a_service_is_adopted_measured_and_held_against_its_next_version(root: Path) -> None:
     old = service(root, "old", {"app.py": PYTHON})
     service(root, "new", {"app.py": f"# faster\n{PYTHON}"})
@@ -191,12 +200,11 @@ def test_a_service_is_adopted_measured_and_held_against_its_next_version(root: P
     assert [(one["path"], one["volatile"], one["in_load"]) for one in said["requests"]] == [
         ("/hello", [], True), ("/next", ["/number"], True), ("/none", [], False),
     ]  # fmt: skip
-    file = root / "elsewhere" / said["service_toml"]
-    assert len(file.read_text("utf-8").splitlines()) <= 12
     assert {path: path.read_bytes() for path in old.rglob("*") if path.is_file()} == before
     records = list(Store(root / "project").session(*said["session"].split("/")).records())
     assert records and {record.outcome for record in records} == {Outcome.OK}
     assert all(record.conformance is not None and record.conformance.n_cases == 3 for record in records)
+    assert_page(root, said)
 
     words = ("duel", "old", "new", "--as", said["experiment"], "--profile", "smoke")
     done = rematch(root, *words, "--fail-if", "p99 > 9", "--markdown", "c.md", "--json")
@@ -271,9 +279,10 @@ def test_a_stack_goes_from_its_sources_to_a_result(stack: str, root: Path) -> No
         )
     done = rematch(root, "adopt", stack, "--json")
     assert done.returncode == 0, done.stderr
-    session = json.loads(done.stdout)["session"]
-    records = list(Store(root / "project").session(*session.split("/")).records())
+    said = json.loads(done.stdout)
+    records = list(Store(root / "project").session(*said["session"].split("/")).records())
     assert records and {record.outcome for record in records} == {Outcome.OK}, records[0].reason
+    assert_page(root, said)
 
 
 @only_when_long("a service with a database of its own")
@@ -289,3 +298,4 @@ def test_a_compose_file_with_postgresql_goes_as_far_as_it_can_without_containers
     assert any("unavailable: service 'cache'" in remark for remark in said["guess"]["remarks"])
     records = list(Store(root / "project").session(*said["session"].split("/")).records())
     assert records and {record.outcome for record in records} == {Outcome.OK}, records[0].reason
+    assert_page(root, said)

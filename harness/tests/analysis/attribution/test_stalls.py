@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -219,3 +221,17 @@ def test_a_slow_stretch_that_goes_on_answering_is_a_slow_period_and_no_stall() -
 def test_drifting_latencies_alone_make_no_slow_period() -> None:
     trials = [open_trial(seed, rho=0.9)[:2] for seed in range(1, 7)]
     assert sum(len(detect_stalls(*trial)) > 0 for trial in trials) <= 1
+
+
+def test_nothing_of_a_stretch_waits_for_pythons_collector() -> None:
+    rng = np.random.default_rng(1)
+    start = np.sort(rng.uniform(0, 10, 5000))
+    latency = rng.lognormal(-6, 0.4, 5000)
+    latency[(start > 5) & (start < 5.2)] += 0.2
+    gc.collect()
+    gc.disable()
+    try:
+        assert detect_stalls(start, latency)
+        assert not [one for one in gc.get_objects() if type(one).__name__ in ("_Trial", "_Gaps")]
+    finally:
+        gc.enable()
