@@ -37,7 +37,6 @@ _SIGNS = {
     Verdict.INCONCLUSIVE: "inconclusive",
     Verdict.NOT_ABOUT_SERVICES: "not the services",
 }
-_WORD = 6.5  # points
 
 
 @styled
@@ -96,7 +95,7 @@ def forests(comparisons: Mapping[str, Sequence[Comparison]], trials: pd.DataFram
         _ratio_axis(axes)
     panels[0, 0].set_yticks(range(len(names)), names)
     reference = next(iter(shown.values()))[0].reference
-    figure.supxlabel(f"ratio to {styles[reference].label} (log scale)", fontsize=7)
+    figure.supxlabel(f"ratio to {styles[reference].label} (log scale)")
     return figure
 
 
@@ -137,7 +136,7 @@ def _itself(axes: Axes, noise: AANoise, look: VariantStyle) -> None:
     size = None if noise.noise is None else f"noise {percent(noise.noise)}"
     if noise.elsewhere is not None:
         axes.text(
-            0.01, 0, f"only in: {noise.elsewhere}", transform=axes.get_yaxis_transform(), fontsize=_WORD,
+            0.01, 0, f"only in: {noise.elsewhere}", transform=axes.get_yaxis_transform(),
             va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
         )  # fmt: skip
     elif noise.ratio.value is None:
@@ -172,7 +171,7 @@ def _says(row: Comparison) -> str:
 
 
 def _word(axes: Axes, y: int, word: str) -> None:
-    axes.text(1.01, y, word, transform=axes.get_yaxis_transform(), fontsize=_WORD, va="center")
+    axes.text(1.01, y, word, transform=axes.get_yaxis_transform(), va="center")
 
 
 @styled

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from harness.errors import InputError
 from harness.figures.curves import median_and_range, quantile_notes
-from harness.figures.dots import failed_strip
+from harness.figures.dots import any_failed, failed_strip
 from harness.figures.marks import name_last
 from harness.figures.style import (
     BAND,
@@ -40,7 +40,7 @@ def percentiles(
     latencies: Mapping[str, Sequence[Floats]], trials: pd.DataFrame, *, resolution_s: float | None = None
 ) -> Figure:
     """Return latency against percentile on an axis of nines: the line is the median over trials, the band
-    their range, and a strip below shows the share of failed requests.
+    their range, and a strip below shows the share of failed requests, where any failed.
 
     Args:
         latencies: variant -> one array of latencies in seconds per trial.
@@ -48,13 +48,17 @@ def percentiles(
     """
     _some(latencies)
     styles = variant_styles(trials)
-    figure, panels = canvas(2, 1, height=3.1, gridspec_kw={"height_ratios": [5, 1]})
-    axes, strip = panels[0, 0], panels[1, 0]
+    names = [name for name in ordered(trials) if latencies.get(name)]
+    strip = any_failed(trials[trials["variant"].isin(names)])
+    figure, panels = canvas(
+        1 + strip, 1, height=3.1 if strip else 2.6, gridspec_kw={"height_ratios": [5, 1]} if strip else {}
+    )
+    axes = panels[0, 0]
     depth = min(_deepest(rows) for rows in latencies.values() if rows)
     grid = np.linspace(0, depth, 120)
     shares = 1 - 10.0**-grid
     ends = []
-    for name in (name for name in ordered(trials) if latencies.get(name)):
+    for name in names:
         look = styles[name]
         curves = [np.quantile(one, shares) * 1e3 for one in latencies[name]]
         middle = median_and_range(axes, grid, curves, colour=look.colour, line=look.line)
@@ -67,7 +71,8 @@ def percentiles(
     axes.set_ylabel("latency / ms (log)")
     axes.set_xlabel("percentile of requests (axis of nines)")
     label_ends(axes, ends)
-    _failed(strip, trials, [name for name in ordered(trials) if latencies.get(name)], styles)
+    if strip:
+        _failed(panels[1, 0], trials, names, styles)
     return figure
 
 
@@ -121,7 +126,7 @@ def _failed(
 ) -> None:
     failed_strip(axes, trials, rows=names, styles=styles, orient="v")
     axes.set_xticks(
-        range(len(names)), [styles[name].label.replace(" ", "\n", 1) for name in names], fontsize=5.2
+        range(len(names)), [styles[name].label.replace(" ", "\n", 1) for name in names]
     )
     axes.set_title("", loc="left")
     axes.set_ylabel("failed / %", color=INK)

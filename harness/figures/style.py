@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -26,14 +27,18 @@ P = ParamSpec("P")
 
 INK, FAINT, BAND = "#222222", "#999999", "#E5E5E5"
 COLUMN_INCHES, PAGE_INCHES = 3.5, 7.16  # IEEE column and page
+#: Points of every text. The paper prints figures a hundredth smaller than they are drawn (``rematch.sty``), so 8 pt.
+TEXT_POINTS = 8.1
+#: The height of a line of text with its leading.
+LINE_INCHES = 1.2 * TEXT_POINTS / 72
 _STAMP = "rematch-stamp"
 _RC = {
     "font.family": "DejaVu Sans",
-    "font.size": 7.0,
-    "axes.titlesize": 7.5,
-    "axes.labelsize": 7.0,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
+    "font.size": TEXT_POINTS,
+    **dict.fromkeys(
+        ("axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize", "figure.labelsize"),
+        TEXT_POINTS,
+    ),
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": INK,
@@ -98,8 +103,20 @@ def describe(trials: pd.DataFrame | None) -> str:
     return ", ".join(parts) + "."
 
 
-def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float = 0.055) -> None:
+def in_lines(label: str, signs: int = 18) -> str:
+    """Return a label in lines of at most so many signs, for figures of one column; no word is broken."""
+    return "\n".join(textwrap.wrap(label, signs, break_long_words=False, break_on_hyphens=False)) or label
+
+
+def row_inches(labels: Iterable[str], signs: int, *, least: float) -> float:
+    """Return the height of a row: of the label with the most lines (``in_lines``), and at least ``least``."""
+    lines = max((in_lines(label, signs).count("\n") + 1 for label in labels), default=1)
+    return max(least, 1.08 * LINE_INCHES * lines)
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     """Write labels right of the axes at heights (y, text, colour), pushed apart so that none overlap."""
+    gap = LINE_INCHES / (axes.get_position().height * axes.figure.get_figheight())
     transform = axes.get_yaxis_transform()
     to_axes = axes.transAxes.inverted().transform
     heights = [float(to_axes(axes.transData.transform((axes.get_xlim()[0], y)))[1]) for y, _, _ in ends]
@@ -116,7 +133,6 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float
             xycoords=transform,
             xytext=(1.03, max(0.0, height - shift)),
             textcoords="axes fraction",
-            fontsize=6.2,
             color=INK,
             va="center",
             annotation_clip=False,
@@ -131,7 +147,6 @@ def cannot_be_said(axes: Axes, y: float) -> None:
         y,
         "cannot be said",
         transform=axes.get_yaxis_transform(),
-        fontsize=6,
         color=FAINT,
         va="center",
         ha="center",
@@ -172,7 +187,6 @@ def legend(axes: Axes, names: Iterable[str], styles: Mapping[str, VariantStyle],
         loc="center left",
         bbox_to_anchor=(1.01, 0.5),
         frameon=False,
-        fontsize=6.2,
         handlelength=2.2 if lines else 1.0,
         labelspacing=0.7,
     )
@@ -186,8 +200,8 @@ def stamp(figure: Figure, words: str) -> None:
             return
     engine = figure.get_layout_engine()
     if engine is not None:  # room for the stamp above the panels
-        engine.set(rect=(0, 0, 1, 1 - 0.12 / figure.get_figheight()))  # type: ignore[call-arg]  # of constrained layout
-    figure.text(0.995, 0.995, words, ha="right", va="top", fontsize=5.0, color="#B22222", gid=_STAMP)
+        engine.set(rect=(0, 0, 1, 1 - LINE_INCHES / figure.get_figheight()))  # type: ignore[call-arg]  # of constrained layout
+    figure.text(0.995, 0.995, words, ha="right", va="top", fontsize=TEXT_POINTS, color="#B22222", gid=_STAMP)
 
 
 def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:

@@ -52,7 +52,7 @@ def peaks(trials: Sequence[Timeline]) -> Figure:
     # a panel this low has no room for more, and the usual locator writes nothing at all then
     panels[0, 0].yaxis.set_major_locator(LogLocator(subs=(1,) if high / low > 20 else (1, 3), numticks=9))
     panels[-1, 0].set_xlabel("time since the first request / s")
-    figure.supylabel("latency / ms (log)", fontsize=7)
+    figure.supylabel("latency / ms (log)")
     banded = [name for name in CAUSES if any(one.events.get(name) for one in trials)]
     seen = [name for name in CAUSES if name in banded or any(name in one.causes for one in trials)]
     figure.legend(
@@ -63,7 +63,6 @@ def peaks(trials: Sequence[Timeline]) -> Figure:
         loc="outside upper left",
         ncols=len(seen) or 1,
         frameon=False,
-        fontsize=6.2,
     )
     return figure
 
@@ -83,7 +82,7 @@ def explained(rows: Sequence[AttributionRow]) -> Figure:
     left.set_yticks(range(len(rows)), [_name(row) for row in reversed(rows)])
     left.set_ylim(-0.6, len(rows) - 0.4)
     left.set_xlabel(f"share of pooled {rows[0].quantile} that would vanish with pauses / %")
-    left.set_title("; ".join(_signs_of(rows)), loc="left", fontsize=6)
+    left.set_title("; ".join(_signs_of(rows)), loc="left")
     right.set_xlim(0, 100)
     right.set_xlabel(f"of the time beyond the median, requests beyond {rows[0].quantile} / %")
     handles = [
@@ -92,7 +91,7 @@ def explained(rows: Sequence[AttributionRow]) -> Figure:
     ]
     if any(_has_untold(row) for row in rows):
         handles.append(Patch(color=_UNTOLD, label="cause not known"))
-    figure.legend(handles=handles, loc="outside upper left", ncols=5, frameon=False, fontsize=6.2)
+    figure.legend(handles=handles, loc="outside upper left", ncols=5, frameon=False)
     return figure
 
 
