@@ -31,6 +31,8 @@ from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 Floats = NDArray[np.float64]
 _NINES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 _NAMES = ("0", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %")
+#: On an axis of more nines than this the median has no room beside 0.
+_DEEP = 2.4
 #: A quantile with fewer requests than this beyond it says more about luck than about the service.
 TAIL_REQUESTS = 10
 
@@ -116,7 +118,11 @@ def _deepest(rows: Sequence[Floats]) -> float:
 
 def _nines(axes: Axes, depth: float) -> None:
     places = [-np.log10(1 - share) for share in _NINES]
-    shown = [(place, name) for place, name in zip(places, _NAMES, strict=True) if place <= depth + 1e-9]
+    shown = [
+        (place, name)
+        for place, name in zip(places, _NAMES, strict=True)
+        if place <= depth + 1e-9 and (name != "50 %" or depth <= _DEEP)
+    ]
     axes.set_xticks([place for place, _ in shown], [name for _, name in shown])
     axes.set_xlim(0, depth)
 
@@ -125,9 +131,7 @@ def _failed(
     axes: Axes, trials: pd.DataFrame, names: Sequence[str], styles: Mapping[str, VariantStyle]
 ) -> None:
     failed_strip(axes, trials, rows=names, styles=styles, orient="v")
-    axes.set_xticks(
-        range(len(names)), [styles[name].label.replace(" ", "\n", 1) for name in names]
-    )
+    axes.set_xticks(range(len(names)), [styles[name].label.replace(" ", "\n", 1) for name in names])
     axes.set_title("", loc="left")
     axes.set_ylabel("failed / %", color=INK)
     axes.tick_params(axis="x", length=0, colors=INK)

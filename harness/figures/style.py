@@ -36,7 +36,14 @@ _RC = {
     "font.family": "DejaVu Sans",
     "font.size": TEXT_POINTS,
     **dict.fromkeys(
-        ("axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize", "figure.labelsize"),
+        (
+            "axes.titlesize",
+            "axes.labelsize",
+            "xtick.labelsize",
+            "ytick.labelsize",
+            "legend.fontsize",
+            "figure.labelsize",
+        ),
         TEXT_POINTS,
     ),
     "axes.spines.top": False,
@@ -104,8 +111,9 @@ def describe(trials: pd.DataFrame | None) -> str:
 
 
 def in_lines(label: str, signs: int = 18) -> str:
-    """Return a label in lines of at most so many signs, for figures of one column; no word is broken."""
-    return "\n".join(textwrap.wrap(label, signs, break_long_words=False, break_on_hyphens=False)) or label
+    """Return a label in lines of at most so many signs, for figures of one column; no word and no "k = 5" is broken."""
+    kept = label.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    return "\n".join(textwrap.wrap(kept, signs, break_long_words=False, break_on_hyphens=False)) or label
 
 
 def row_inches(labels: Iterable[str], signs: int, *, least: float) -> float:
@@ -136,7 +144,14 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
             color=INK,
             va="center",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.8,
+                "shrinkA": 0,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
+            },
         )
 
 

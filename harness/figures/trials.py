@@ -64,7 +64,9 @@ def by_cell(
         if log:
             log_scale(axes, "x")
         elif kept[metric].max() * factor >= 10_000:
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g} k"))
+            axes.xaxis.set_major_formatter(
+                FuncFormatter(lambda value, _: f"{value / 1000:g} k" if value else "0")
+            )
         if not log:
             axes.set_xlim(left=0)
         if errors:

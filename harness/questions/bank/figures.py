@@ -198,7 +198,7 @@ def completed_passes(table: pd.DataFrame, *, factor: str) -> Figure:
         ordered(told),
         variant_styles(table),
     )
-    figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.7 + 0.36 * len(levels), sharey=True)
+    figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.85 + 0.36 * len(levels), sharey=True)
     for axes, column, times in ((panels[0, 0], "measurement_s", 1), (panels[0, 1], "right_share", 100)):
         values = told[column] * times
         rows_of_dots(axes, told, values, rows=levels, styles=styles, by=factor)
@@ -213,6 +213,6 @@ def completed_passes(table: pd.DataFrame, *, factor: str) -> Figure:
     left.set_xlim(0, max(1.0, float(told["measurement_s"].max()) * 1.05))
     right.set_xlim(-2, 102)
     left.set_xlabel("time to the last answer / s")
-    right.set_xlabel("of what was asked for, answered rightly / % (cross: overloaded)")
+    right.set_xlabel("of what was asked for,\nanswered rightly / % (cross: overloaded)")
     legend(right, names, styles, lines=False)
     return figure

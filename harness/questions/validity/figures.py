@@ -20,7 +20,6 @@ from harness.figures.style import (
     canvas,
     in_lines,
     log_scale,
-    row_inches,
     styled,
 )
 from harness.figures.variant_style import variant_styles
@@ -50,10 +49,13 @@ def coverage(found: VerifyResult) -> Figure:
     cells = list(reversed(found.cells))
     if not cells:
         raise InputError("no cell to draw", place=found.name, found="0", allowed="at least one")
-    figure, panels = canvas(height=0.6 + row_inches([cell.name for cell in cells], _SIGNS, least=0.15) * len(cells))
+    names = [in_lines(cell.name, _SIGNS) for cell in cells]
+    lines = [name.count("\n") + 1 for name in names]
+    figure, panels = canvas(height=0.6 + 1.08 * LINE_INCHES * sum(lines))
     axes = panels[0, 0]
     from_share = _axis_from(cells)
-    for y, cell in enumerate(cells):
+    places = [sum(lines[:row]) + 0.5 * lines[row] for row in range(len(cells))]
+    for y, cell in zip(places, cells, strict=True):
         low = 0.0 if cell.at_least is None else cell.at_least
         high = 1.0 if cell.at_most is None else cell.at_most
         axes.plot([low, high], [y, y], color=BAND, linewidth=5, solid_capstyle="butt", zorder=0)
@@ -66,8 +68,8 @@ def coverage(found: VerifyResult) -> Figure:
             [cell.value], [y], "o" if cell.holds else "X", color=colour,
             markerfacecolor="white" if cell.control else colour,
         )  # fmt: skip
-    axes.set_yticks(range(len(cells)), [in_lines(cell.name, _SIGNS) for cell in cells])
-    axes.set_ylim(-0.7, len(cells) - 0.3)
+    axes.set_yticks(places, names)
+    axes.set_ylim(-0.2, sum(lines) + 0.2)
     axes.set_xlim(from_share, 1.005)
     figure.supxlabel(f"share of {found.sims} simulated experiments")
     return figure
@@ -76,11 +78,7 @@ def coverage(found: VerifyResult) -> Figure:
 def _axis_from(cells: Sequence[Cell]) -> float:
     """Return where the axis of shares begins: a little below all limits and values, those of controls apart."""
     least = [
-        one
-        for cell in cells
-        if not cell.control
-        for one in (cell.value, cell.at_least)
-        if one is not None
+        one for cell in cells if not cell.control for one in (cell.value, cell.at_least) if one is not None
     ]
     if not least or min(least) < _SHARES_FAR_APART:
         return -0.02
@@ -107,7 +105,9 @@ def precision_recall(curves: Sequence[PrecisionRecall]) -> Figure:
             color=colour, markersize=6,
         )  # fmt: skip
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="recall", ylabel="precision")
-    axes.legend(frameon=False, loc="center left")
+    figure.legend(
+        loc="outside lower center", ncols=len(curves), frameon=False, columnspacing=1.0, handlelength=2.4
+    )
     return figure
 
 
@@ -180,7 +180,10 @@ def factor_ratios(found: Effects) -> Figure:
         raise NothingToDraw("no effect to draw", found="0", allowed="at least one")
     sizes = [len(ones) for ones in panels.values()]
     figure, grid = canvas(
-        len(panels), width=PAGE_INCHES, height=0.6 * len(panels) + 1.15 * LINE_INCHES * sum(sizes), height_ratios=sizes
+        len(panels),
+        width=PAGE_INCHES,
+        height=0.6 * len(panels) + 1.15 * LINE_INCHES * sum(sizes),
+        height_ratios=sizes,
     )
     for axes, (name, ones) in zip(grid[:, 0], panels.items(), strict=True):
         axes.axvline(1, color=INK, linewidth=0.7)
