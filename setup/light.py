@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the lock file that reading and teaching need: no load tools, no databases, no tools of the tests."""
+"""The part of the lock file that reading and teaching need: no load tools, no databases, no tools of the tests.
+
+``python3 -m setup.light`` prints it; for a class without a network ``pip download -r FILE`` fetches what it lists.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 #: What notebooks, reports and the paper import themselves; the rest of the lock follows from these.
 READING = (
@@ -50,3 +55,9 @@ def _required_by(entry: str) -> set[str]:
     return {
         found[1].lower() for line in entry.splitlines() if (found := _VIA.match(line)) and found[1] != "via"
     }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(
+        light_lock((Path(__file__).parent.parent / "requirements.lock").read_text(encoding="utf-8"))
+    )

@@ -124,7 +124,7 @@ def row_inches(labels: Iterable[str], signs: int, *, least: float) -> float:
 
 def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     """Write labels right of the axes at heights (y, text, colour), pushed apart so that none overlap."""
-    gap = LINE_INCHES / (axes.get_position().height * axes.figure.get_figheight())
+    gap = LINE_INCHES / (axes.bbox.height / axes.figure.dpi)
     transform = axes.get_yaxis_transform()
     to_axes = axes.transAxes.inverted().transform
     heights = [float(to_axes(axes.transData.transform((axes.get_xlim()[0], y)))[1]) for y, _, _ in ends]
