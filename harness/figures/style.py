@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from harness.figures.variant_style import VariantStyle
 from harness.model.digits import span
@@ -176,8 +176,22 @@ def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
         low, high = axis.get_view_interval()
         ratio = high / max(low, 1e-12)
         axis.set_major_locator(LogLocator(subs=_steps(ratio)))
+        if name == "x" and ratio < _NO_DECADE and (room := _room(axes, high)) < _ROOMY:
+            axis.set_major_locator(
+                FixedLocator(MaxNLocator(room, steps=[1, 2, 5, 10]).tick_values(low, high))
+            )
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
+
+
+#: Below this ratio of its ends an axis has the ticks of a linear one; with room for so many numbers it has them all.
+_NO_DECADE, _ROOMY = 3, 6
+
+
+def _room(axes: Axes, high: float) -> int:
+    """How many numbers an axis has room for, where labels and legends take some of its width later."""
+    each_inches = (len(f"{high:.4g}") + 1.5) * 0.62 * TEXT_POINTS / 72
+    return max(2, int(0.6 * axes.bbox.width / axes.figure.dpi / each_inches))
 
 
 def _steps(ratio: float) -> tuple[float, ...]:
