@@ -15,7 +15,7 @@ from . import apt, go_wheel, jdk_debian, jmeter, other_toolchains, python_env, s
 from .finders import PROJECT, toolchains
 from .lanes import Lanes
 from .say import SetupError, step, table, warn
-from .scope import PROFILES, PURPOSES, needs, wishes
+from .scope import PROFILES, PURPOSES, is_light, needs, wishes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,10 +34,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     needs(options.purpose, options.profile),
                     wishes(options.purpose, options.profile, root=os.geteuid() == 0),
                     around,
+                    light=is_light(options.purpose, options.profile),
                 )
                 if options.purpose == "toolchains":
                     other_toolchains.bring_others(PROJECT)
-            return report(needs(options.purpose, options.profile), full=not options.brief)
+            return report(
+                needs(options.purpose, options.profile),
+                full=not options.brief,
+                light=is_light(options.purpose, options.profile),
+            )
         except SetupError as error:
             warn(f"set-up stopped: {error}")
             return 2
@@ -69,15 +74,20 @@ def _wait_for(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-def bring(names: Sequence[str], wished: Sequence[str], around: toolchains.Surroundings) -> None:
+def bring(
+    names: Sequence[str], wished: Sequence[str], around: toolchains.Surroundings, *, light: bool = False
+) -> None:
     """Bring everything that is missing, in the order in which one thing needs another.
+
+    Args:
+        light: the Python packages that reading needs are enough, unless all are here already.
 
     Raises:
         SetupError: one of ``names`` cannot be had. For those only ``wished`` a line is printed instead.
     """
     lacking = [tool for name in names if not (tool := toolchains.find_tool(name, around)).usable]
     extras = [tool for name in wished if not (tool := toolchains.find_tool(name, around)).usable]
-    python_ready = python_env.environment_is_current(around.project, sys.executable)
+    python_ready = python_env.is_ready(around.project, sys.executable, light=light)
     if python_ready and not lacking and not extras:
         return
     for tool in (*lacking, *extras):
@@ -101,10 +111,10 @@ def bring(names: Sequence[str], wished: Sequence[str], around: toolchains.Surrou
             raise
         step(f"going on without {', '.join(tool.name for tool in packaged)}: {error}")
         _bring_with_apt(lacking, around, python_ready)
-    _bring_beside({tool.name for tool in lacking}, {tool.name for tool in extras}, python_ready)
+    _bring_beside({tool.name for tool in lacking}, {tool.name for tool in extras}, python_ready, light=light)
 
 
-def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool) -> None:
+def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool, *, light: bool = False) -> None:
     """Bring what no package offers; k6 is built and JMeter fetched beside the rest, as soon as they can be."""
     build, fetch = partial(_bring_with_go, "k6", lacking | extras), partial(_bring_jmeter, lacking)
     with Lanes() as lanes:
@@ -113,7 +123,9 @@ def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool) -> No
         if "jmeter" in lacking and toolchains.find_jdk(toolchains.Surroundings(project=PROJECT)).usable:
             lanes.begin("jmeter", fetch)
         if not python_ready:
-            python_env.make_environment(PROJECT, sys.executable, os.environ)
+            python_env.make_environment(
+                PROJECT, sys.executable, os.environ, light=light and not python_env.is_full(PROJECT)
+            )
         _bring_go(lacking)
         lanes.begin("k6", build)
         _bring_jdk(lacking)
@@ -223,13 +235,13 @@ def _path_of(tool: toolchains.Tool) -> Path:
     return tool.path
 
 
-def report(names: Sequence[str], *, full: bool) -> int:
+def report(names: Sequence[str], *, full: bool, light: bool = False) -> int:
     """Print the table of tools; 2 when one of ``names`` or the Python environment is not there."""
     around = toolchains.Surroundings(project=PROJECT)
     tools = (
         toolchains.find_all(around) if full else tuple(toolchains.find_tool(name, around) for name in names)
     )
-    ready = python_env.environment_is_current(PROJECT, sys.executable)
+    ready = python_env.is_ready(PROJECT, sys.executable, light=light)
     bad = [tool for tool in tools if tool.name in names and not tool.usable]
     if full or bad or not ready:
         version = sys.version.split()[0]

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from .light import light_lock
 from .pip_settings import read_pip, uv_variables
 from .say import SetupError, run, step
 
@@ -23,8 +24,11 @@ INPUTS = (
     "setup/pins/uv.txt",
     "setup/pins/build.txt",
     "setup/python_env.py",
+    "setup/light.py",
 )
 STAMP = Path(".tools/python.json")
+#: What is installed where only records are read: a part of the lock file.
+LIGHT_LOCK = Path(".tools/light.lock")
 
 
 def can_bootstrap(python: str) -> bool:
@@ -38,13 +42,32 @@ def _has(python: str, module: str) -> bool:
     )
 
 
+def is_ready(project: Path, python: str, *, light: bool) -> bool:
+    """Whether ``.venv`` is there for a command; ``light``: where it only reads, a part of the packages is enough."""
+    return environment_is_current(project, python) or (light and _is_current(project, python, light=True))
+
+
 def environment_is_current(project: Path, python: str) -> bool:
     """Whether ``.venv`` is what the inputs ask for: the stamp says so, and what it lists is really there."""
+    return _is_current(project, python, light=False)
+
+
+def is_full(project: Path) -> bool:
+    """Whether ``.venv`` was last made with all packages, for whichever inputs."""
+    return _stamp(project).get("light") is False
+
+
+def _stamp(project: Path) -> dict[str, object]:
     try:
         stamp = json.loads((project / STAMP).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    if not isinstance(stamp, dict) or stamp.get("inputs") != inputs_hash(project, python):
+        return {}
+    return stamp if isinstance(stamp, dict) else {}
+
+
+def _is_current(project: Path, python: str, *, light: bool) -> bool:
+    stamp = _stamp(project)
+    if stamp.get("inputs") != inputs_hash(project, python) or stamp.get("light", False) is not light:
         return False
     return (project / ".venv/bin/rematch").exists() and stamp.get("installed") == installed(project)
 
@@ -73,8 +96,11 @@ def installed(project: Path) -> list[str]:
         return []
 
 
-def make_environment(project: Path, python: str, environ: Mapping[str, str]) -> None:
+def make_environment(project: Path, python: str, environ: Mapping[str, str], *, light: bool = False) -> None:
     """Make ``.venv`` agree with the lock file, every file checked against its hash.
+
+    Args:
+        light: install only what reading and teaching need (``setup/light.py``).
 
     Raises:
         SetupError: neither pip nor ensurepip is there, or a registry did not give what was asked for.
@@ -85,10 +111,17 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str]) -> 
         step(f"making .venv with {python}")
         run([uv, "venv", "-q", "--clear", "--python", python, venv], doing="making .venv", env=env)
     env["VIRTUAL_ENV"] = str(venv)
-    step("installing the locked Python packages into .venv (a minute when nothing is cached)")
+    lock = project / "requirements.lock"
+    if light:
+        (project / LIGHT_LOCK).write_text(light_lock(lock.read_text(encoding="utf-8")), encoding="utf-8")
+        lock = project / LIGHT_LOCK
+    step(
+        f"installing {'those locked Python packages that reading needs' if light else 'the locked Python packages'}"
+        " into .venv (a minute when nothing is cached)"
+    )
     run(
         [uv, "pip", "sync", "-q", "--require-hashes", "--python", venv / "bin/python",
-         project / "requirements.lock", project / PINS / "build.txt"],
+         lock, project / PINS / "build.txt"],
         doing="installing requirements.lock", env=env,
         then="check that the package index of pip's configuration can be reached, then call this again",
     )  # fmt: skip
@@ -97,7 +130,7 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str]) -> 
          "--editable", project],
         doing="installing this project", env=env,
     )  # fmt: skip
-    stamp = {"inputs": inputs_hash(project, python), "installed": installed(project)}
+    stamp = {"inputs": inputs_hash(project, python), "light": light, "installed": installed(project)}
     (project / STAMP).write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
 
 

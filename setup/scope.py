@@ -48,6 +48,11 @@ def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:
     return (*MEASURING, *WRITING, *CHECKING)
 
 
+def is_light(purpose: Purpose, profile: str) -> bool:
+    """Whether a command only reads what was recorded: a part of the Python packages is enough for it."""
+    return purpose in ("lab", "workshop") or (purpose == "paper" and profile == "sample")
+
+
 def wishes(purpose: Purpose, profile: str, *, root: bool = False) -> tuple[str, ...]:
     """Names of the outside tools that a command can use and can do without.
 

@@ -94,6 +94,15 @@ def main() -> None:
     except RematchError as error:
         print(f"rematch: {printable(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "harness":
+            raise
+        print(
+            f"rematch: the Python package {printable(error.name)} is not installed: this environment has only what"
+            " reading needs; install the rest with: make setup",
+            file=sys.stderr,
+        )
+        sys.exit(2)
     except (OSError, RuntimeError, MemoryError) as error:
         said = at_a_limit(error)
         if said is None:

@@ -18,6 +18,9 @@ def paper_command(
     artifact: Annotated[
         bool, typer.Option("--artifact", help="write the tables of ARTIFACT.md instead")
     ] = False,
+    copy: Annotated[
+        bool, typer.Option("--copy", help="copy the built PDF to docs/, where README.md links it")
+    ] = False,
     bundle: Annotated[
         bool, typer.Option("--bundle", help="also write the sources as one archive, and build them alone")
     ] = False,
@@ -45,9 +48,9 @@ def paper_command(
     from harness.publish.readme import write_headline
 
     root = find_root()
-    if sum((readme, artifact, bundle, diff is not None)) > 1:
+    if sum((readme, artifact, copy, bundle, diff is not None)) > 1:
         raise InputError(
-            "one at a time", place="options", allowed="--readme, --artifact, --bundle or --diff REV"
+            "one at a time", place="options", allowed="--readme, --artifact, --copy, --bundle or --diff REV"
         )
     if readme:
         print(f"the headline: {os.path.relpath(write_headline(root))}")
@@ -55,6 +58,10 @@ def paper_command(
         from harness.publish.artifact_page import write_page
 
         print(f"the tables: {os.path.relpath(write_page(root))}")
+    elif copy:
+        from harness.publish.pdf_copy import copy_pdf
+
+        print(f"the copy: {os.path.relpath(copy_pdf(root))}")
     elif bundle:
         _bundle(root)
     elif diff is not None:

@@ -47,7 +47,7 @@ def capacity_trials(searches: Mapping[str, CapacitySearch]) -> Figure:
         Line2D([], [], marker="X", linestyle="none", color=_BAD, label="missed one"),
         Line2D([], [], color=INK, label="capacity"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=6.5)
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 

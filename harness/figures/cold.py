@@ -49,7 +49,7 @@ def cold_curves(windows: pd.DataFrame) -> Figure:
         axes.set_ylabel(label)
     handles = [Line2D([], [], label=styles[name].label, **_looks(styles[name])) for name in order]
     panels[0, -1].legend(
-        handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=6.2,
+        handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False,
         handlelength=3.0, labelspacing=0.7,
     )  # fmt: skip
     return figure

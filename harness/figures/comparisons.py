@@ -18,6 +18,7 @@ from harness.figures.style import (
     BAND,
     FAINT,
     INK,
+    LINE_INCHES,
     PAGE_INCHES,
     cannot_be_said,
     canvas,
@@ -37,7 +38,6 @@ _SIGNS = {
     Verdict.INCONCLUSIVE: "inconclusive",
     Verdict.NOT_ABOUT_SERVICES: "not the services",
 }
-_WORD = 6.5  # points
 
 
 @styled
@@ -57,7 +57,7 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
     cells = list(dict.fromkeys(_cell(comparison) for comparison in comparisons))
     styles, order = variant_styles(trials), ordered(trials)
     n_rows = 1 + max(sum(_cell(c) == cell for c in comparisons) for cell in cells)
-    height = 0.55 + len(cells) * (0.3 + 0.17 * n_rows)
+    height = 0.55 + LINE_INCHES * bool(_elsewhere(comparisons)) + len(cells) * (0.3 + 0.17 * n_rows)
     figure, panels = canvas(len(cells), 1, height=height, sharex=True)
     reference = comparisons[0].reference
     for axes, cell in zip(panels[:, 0], cells, strict=True):
@@ -66,7 +66,9 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
         names = _rows_of_ratios(axes, rows, styles)
         axes.set_yticks(range(len(names)), names)
     _ratio_axis(panels[-1, 0])
-    panels[-1, 0].set_xlabel(f"{quantity}, ratio to {styles[reference].label} (log scale)")
+    panels[-1, 0].set_xlabel(
+        f"{quantity}, ratio to {styles[reference].label} (log scale){_elsewhere(comparisons)}"
+    )
     return figure
 
 
@@ -96,7 +98,8 @@ def forests(comparisons: Mapping[str, Sequence[Comparison]], trials: pd.DataFram
         _ratio_axis(axes)
     panels[0, 0].set_yticks(range(len(names)), names)
     reference = next(iter(shown.values()))[0].reference
-    figure.supxlabel(f"ratio to {styles[reference].label} (log scale)", fontsize=7)
+    every = [one for found in shown.values() for one in found]
+    figure.supxlabel(f"ratio to {styles[reference].label} (log scale){_elsewhere(every)}")
     return figure
 
 
@@ -133,19 +136,24 @@ def _ratio_axis(axes: Axes) -> None:
 
 
 def _itself(axes: Axes, noise: AANoise, look: VariantStyle) -> None:
-    """Draw the reference against its duplicate; where the pair was made in another cell, name that one instead."""
+    """Draw the reference against its duplicate; where the pair was made in another cell, say so (``_elsewhere``)."""
     size = None if noise.noise is None else f"noise {percent(noise.noise)}"
     if noise.elsewhere is not None:
         axes.text(
-            0.01, 0, f"only in: {noise.elsewhere}", transform=axes.get_yaxis_transform(), fontsize=_WORD,
-            va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-        )  # fmt: skip
+            0.5, 0, "elsewhere", transform=axes.get_yaxis_transform(), color=FAINT, va="center", ha="center"
+        )
     elif noise.ratio.value is None:
         cannot_be_said(axes, 0)
     else:
         _interval(axes, 0, noise.ratio, look, "white")
     if size is not None:
         _word(axes, 0, size)
+
+
+def _elsewhere(comparisons: Sequence[Comparison]) -> str:
+    """Name the cells in which the reference was duplicated, where a panel has no pair of its own."""
+    cells = dict.fromkeys(one.noise.elsewhere for one in comparisons if one.noise.elsewhere is not None)
+    return f"\nelsewhere: {'; '.join(cells)}" if cells else ""
 
 
 def _interval(
@@ -172,7 +180,7 @@ def _says(row: Comparison) -> str:
 
 
 def _word(axes: Axes, y: int, word: str) -> None:
-    axes.text(1.01, y, word, transform=axes.get_yaxis_transform(), fontsize=_WORD, va="center")
+    axes.text(1.01, y, word, transform=axes.get_yaxis_transform(), va="center")
 
 
 @styled

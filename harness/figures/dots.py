@@ -86,6 +86,12 @@ def _marks(look: VariantStyle) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def any_failed(trials: pd.DataFrame) -> bool:
+    """Whether a kept trial had a failed request: a strip of zeros would be an empty panel."""
+    shares = failed_share(trials[~trials["excluded"].astype(bool)])
+    return bool((shares > 0).any())
+
+
 def failed_strip(
     axes: Axes,
     trials: pd.DataFrame,
@@ -101,7 +107,7 @@ def failed_strip(
     most = max(1.0, float(shares.max()) * 1.15) if shares.notna().any() else 1.0
     limits = (-0.04 * most, most)
     axes.set_xlim(*limits) if orient == "h" else axes.set_ylim(*limits)
-    axes.set_title(f"failed {counted_in(kept)} / %", loc="left", fontsize=6, pad=2)
+    axes.set_title(f"failed {counted_in(kept)} / %", loc="left", pad=2)
 
 
-__all__ = ["failed_strip", "rows_of_dots"]
+__all__ = ["any_failed", "failed_strip", "rows_of_dots"]

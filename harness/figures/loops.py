@@ -47,6 +47,6 @@ def open_and_closed(
         axes.set_title(labels[name], loc="left")
     log_scale(panels[0, 0], "y")
     panels[0, 0].set_ylabel("latency / ms (log)")
-    panels[0, 0].legend(frameon=False, fontsize=6.2)
-    figure.supxlabel("percentile of requests (axis of nines)", fontsize=7)
+    panels[0, 0].legend(frameon=False)
+    figure.supxlabel("percentile of requests (axis of nines)")
     return figure

@@ -49,4 +49,4 @@ def _mean(axes: Axes, y: int, found: Estimate, factor: float) -> None:
     if low is not None and high is not None:
         axes.plot([low, high], [y + 0.32, y + 0.32], color=INK, linewidth=1.0)
     said = fixed(middle, decimals(middle, low, high))  # the digits of the tables, in the unit of the axis
-    axes.text(1.01, y, said, transform=axes.get_yaxis_transform(), fontsize=6, va="center")
+    axes.text(1.01, y, said, transform=axes.get_yaxis_transform(), va="center")

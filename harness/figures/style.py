@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -16,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from harness.figures.variant_style import VariantStyle
 from harness.model.digits import span
@@ -26,14 +27,25 @@ P = ParamSpec("P")
 
 INK, FAINT, BAND = "#222222", "#999999", "#E5E5E5"
 COLUMN_INCHES, PAGE_INCHES = 3.5, 7.16  # IEEE column and page
+#: Points of every text. The paper prints figures a hundredth smaller than they are drawn (``rematch.sty``), so 8 pt.
+TEXT_POINTS = 8.1
+#: The height of a line of text with its leading.
+LINE_INCHES = 1.2 * TEXT_POINTS / 72
 _STAMP = "rematch-stamp"
 _RC = {
     "font.family": "DejaVu Sans",
-    "font.size": 7.0,
-    "axes.titlesize": 7.5,
-    "axes.labelsize": 7.0,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
+    "font.size": TEXT_POINTS,
+    **dict.fromkeys(
+        (
+            "axes.titlesize",
+            "axes.labelsize",
+            "xtick.labelsize",
+            "ytick.labelsize",
+            "legend.fontsize",
+            "figure.labelsize",
+        ),
+        TEXT_POINTS,
+    ),
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": INK,
@@ -98,8 +110,21 @@ def describe(trials: pd.DataFrame | None) -> str:
     return ", ".join(parts) + "."
 
 
-def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float = 0.055) -> None:
+def in_lines(label: str, signs: int = 18) -> str:
+    """Return a label in lines of at most so many signs, for figures of one column; no word and no "k = 5" is broken."""
+    kept = label.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    return "\n".join(textwrap.wrap(kept, signs, break_long_words=False, break_on_hyphens=False)) or label
+
+
+def row_inches(labels: Iterable[str], signs: int, *, least: float) -> float:
+    """Return the height of a row: of the label with the most lines (``in_lines``), and at least ``least``."""
+    lines = max((in_lines(label, signs).count("\n") + 1 for label in labels), default=1)
+    return max(least, 1.08 * LINE_INCHES * lines)
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     """Write labels right of the axes at heights (y, text, colour), pushed apart so that none overlap."""
+    gap = LINE_INCHES / (axes.bbox.height / axes.figure.dpi)
     transform = axes.get_yaxis_transform()
     to_axes = axes.transAxes.inverted().transform
     heights = [float(to_axes(axes.transData.transform((axes.get_xlim()[0], y)))[1]) for y, _, _ in ends]
@@ -116,11 +141,17 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float
             xycoords=transform,
             xytext=(1.03, max(0.0, height - shift)),
             textcoords="axes fraction",
-            fontsize=6.2,
             color=INK,
             va="center",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.8,
+                "shrinkA": 0,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
+            },
         )
 
 
@@ -131,7 +162,6 @@ def cannot_be_said(axes: Axes, y: float) -> None:
         y,
         "cannot be said",
         transform=axes.get_yaxis_transform(),
-        fontsize=6,
         color=FAINT,
         va="center",
         ha="center",
@@ -146,8 +176,22 @@ def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
         low, high = axis.get_view_interval()
         ratio = high / max(low, 1e-12)
         axis.set_major_locator(LogLocator(subs=_steps(ratio)))
+        if name == "x" and ratio < _NO_DECADE and (room := _room(axes, high)) < _ROOMY:
+            axis.set_major_locator(
+                FixedLocator(MaxNLocator(room, steps=[1, 2, 5, 10]).tick_values(low, high))
+            )
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
+
+
+#: Below this ratio of its ends an axis has the ticks of a linear one; with room for so many numbers it has them all.
+_NO_DECADE, _ROOMY = 3, 6
+
+
+def _room(axes: Axes, high: float) -> int:
+    """How many numbers an axis has room for, where labels and legends take some of its width later."""
+    each_inches = (len(f"{high:.4g}") + 1.5) * 0.62 * TEXT_POINTS / 72
+    return max(2, int(0.6 * axes.bbox.width / axes.figure.dpi / each_inches))
 
 
 def _steps(ratio: float) -> tuple[float, ...]:
@@ -172,7 +216,6 @@ def legend(axes: Axes, names: Iterable[str], styles: Mapping[str, VariantStyle],
         loc="center left",
         bbox_to_anchor=(1.01, 0.5),
         frameon=False,
-        fontsize=6.2,
         handlelength=2.2 if lines else 1.0,
         labelspacing=0.7,
     )
@@ -186,8 +229,8 @@ def stamp(figure: Figure, words: str) -> None:
             return
     engine = figure.get_layout_engine()
     if engine is not None:  # room for the stamp above the panels
-        engine.set(rect=(0, 0, 1, 1 - 0.12 / figure.get_figheight()))  # type: ignore[call-arg]  # of constrained layout
-    figure.text(0.995, 0.995, words, ha="right", va="top", fontsize=5.0, color="#B22222", gid=_STAMP)
+        engine.set(rect=(0, 0, 1, 1 - LINE_INCHES / figure.get_figheight()))  # type: ignore[call-arg]  # of constrained layout
+    figure.text(0.995, 0.995, words, ha="right", va="top", fontsize=TEXT_POINTS, color="#B22222", gid=_STAMP)
 
 
 def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:

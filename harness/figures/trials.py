@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from harness.errors import InputError, NothingToDraw
-from harness.figures.dots import failed_strip, rows_of_dots
+from harness.figures.dots import any_failed, failed_strip, rows_of_dots
 from harness.figures.marks import name_last
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
 from harness.figures.variant_style import ordered, variant_styles
@@ -35,13 +35,14 @@ def by_cell(
 
     Args:
         by: factor columns that make the cells. label: axis label with the unit after ``factor``.
-        errors: add a strip with the share of failed requests under each panel.
+        errors: add a strip with the share of failed requests under each panel, where any request failed.
     """
     kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[metric])
     if kept.empty:
         raise NothingToDraw("no trial has this metric", place=metric)
     cells = [key for key, _ in kept.groupby(list(by), sort=False)] if by else [()]
     order, styles = ordered(kept), variant_styles(trials)
+    errors = errors and any_failed(kept)
     rows = 2 if errors else 1
     figure, panels = canvas(
         rows,
@@ -63,13 +64,19 @@ def by_cell(
         if log:
             log_scale(axes, "x")
         elif kept[metric].max() * factor >= 10_000:
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g} k"))
+            axes.xaxis.set_major_formatter(
+                FuncFormatter(lambda value, _: f"{value / 1000:g} k" if value else "0")
+            )
         if not log:
             axes.set_xlim(left=0)
         if errors:
             failed_strip(panels[1, index], mine, rows=order, styles=styles)
             panels[1, index].tick_params(axis="y", left=False, labelleft=False)
-    figure.supxlabel(label, fontsize=7)
+    if errors:  # a name for the whole figure would be that of the strips
+        for axes in panels[0]:
+            axes.set_xlabel(label)
+    else:
+        figure.supxlabel(label)
     return figure
 
 

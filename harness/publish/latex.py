@@ -43,7 +43,7 @@ _PERCENTAGE = re.compile(r"(?<=\d) %")
 #: A value with its interval.
 _WITH_INTERVAL = re.compile(r"([^()]+) \(([^()]+ to [^()]+)\)")
 #: Longer texts may be set in lines where a table is too wide.
-_LONG = 20
+_LONG = 15
 #: Signs in a line of a head that is set in lines.
 _HEAD_LINE = 11
 

@@ -15,11 +15,14 @@ def collector_of(found: LeastHeap) -> str:
 
 
 def least_words(fit: MemoryFit, name_of: Callable[[LeastHeap], str] = collector_of) -> str:
-    """Return ``8 MiB with Serial, 10 MiB with G1``; a search whose outcomes contradict each other says so."""
-    return ", ".join(
-        f"{one.least_mib} MiB with {name_of(one)}"
-        + ("" if one.steady else " (at least: repeated attempts disagreed)")
-        for one in fit.least
+    """Return ``8 MiB with Serial; 10 MiB with G1, ZGC (at least: repeated attempts disagreed)``, by size."""
+    groups: dict[tuple[int, bool], list[str]] = {}
+    for one in sorted(fit.least, key=lambda one: (one.least_mib, not one.steady)):
+        groups.setdefault((one.least_mib, one.steady), []).append(name_of(one))
+    doubted = " (at least: repeated attempts disagreed)"
+    return "; ".join(
+        f"{mib} MiB with {', '.join(f'({name})' if ',' in name else name for name in names)}{'' if steady else doubted}"
+        for (mib, steady), names in groups.items()
     )
 
 

@@ -53,9 +53,9 @@ def throughput_latency(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Fi
         _knee(axes, curve, knees.get(name), look)
     log_scale(axes, "y")
     axes.set_xlim(left=0)
-    axes.set_xlabel("right answers / s, while requests were offered")
+    axes.set_xlabel("right answers / s,\nwhile requests were offered")
     axes.set_ylabel("p99 latency / ms (log)")
-    _legend(axes, ordered(told), styles, any(one.value is not None for one in knees.values()))
+    _legend(figure, ordered(told), styles, any(one.value is not None for one in knees.values()))
     return figure
 
 
@@ -102,7 +102,7 @@ def _knee(axes: Axes, curve: _Curve, found: Estimate | None, look: VariantStyle)
     )  # fmt: skip
 
 
-def _legend(axes: Axes, names: list[str], styles: Mapping[str, VariantStyle], with_knee: bool) -> None:
+def _legend(figure: Figure, names: list[str], styles: Mapping[str, VariantStyle], with_knee: bool) -> None:
     handles = [
         Line2D(
             [], [], color=look.colour, linestyle=look.line, linewidth=0.9, marker=look.marker,
@@ -117,10 +117,7 @@ def _legend(axes: Axes, names: list[str], styles: Mapping[str, VariantStyle], wi
                 markeredgecolor=INK, label="knee, interval to +",
             )
         )  # fmt: skip
-    axes.legend(
-        handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=6.2,
-        handlelength=2.8, labelspacing=0.9,
-    )  # fmt: skip
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, handlelength=2.8)
 
 
 @styled
@@ -201,7 +198,7 @@ def completed_passes(table: pd.DataFrame, *, factor: str) -> Figure:
         ordered(told),
         variant_styles(table),
     )
-    figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.7 + 0.36 * len(levels), sharey=True)
+    figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.85 + 0.36 * len(levels), sharey=True)
     for axes, column, times in ((panels[0, 0], "measurement_s", 1), (panels[0, 1], "right_share", 100)):
         values = told[column] * times
         rows_of_dots(axes, told, values, rows=levels, styles=styles, by=factor)
@@ -216,6 +213,6 @@ def completed_passes(table: pd.DataFrame, *, factor: str) -> Figure:
     left.set_xlim(0, max(1.0, float(told["measurement_s"].max()) * 1.05))
     right.set_xlim(-2, 102)
     left.set_xlabel("time to the last answer / s")
-    right.set_xlabel("of what was asked for, answered rightly / % (cross: overloaded)")
+    right.set_xlabel("of what was asked for,\nanswered rightly / % (cross: overloaded)")
     legend(right, names, styles, lines=False)
     return figure

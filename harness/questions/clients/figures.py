@@ -49,7 +49,7 @@ def by_part(parts: pd.DataFrame, metric: str, *, label: str, factor: float = 1.0
         axes.set_ylim(bottom=0)
     axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.2, len(names) - 0.8)
-    axes.set_xlabel("part of the load, in a process that was fresh before the first")
+    axes.set_xlabel("part of the load\n(the process was fresh before the first)")
     axes.set_ylabel(f"{label} (log)" if log else label)
     label_ends(axes, ends)
     return figure

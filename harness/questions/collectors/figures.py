@@ -52,7 +52,7 @@ def cost(points: Sequence[Point]) -> Figure:
         axes.set_ylabel(label)
     panels[0, -1].legend(
         handles=[Line2D([], [], label=family, **look) for family, look in looks.items()],
-        loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=6.2, handlelength=3.0,
+        loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=3.0,
         labelspacing=0.7,
     )  # fmt: skip
     return figure

@@ -13,9 +13,9 @@ from harness.figures.variant_style import ordered, variant_styles
 
 #: column -> (axis label, factor)
 _PANELS = {
-    "time_to_first_response_s": ("to first correct answer / ms", 1e3),
-    "idle_rss_bytes": ("resident memory idle / MiB", 2.0**-20),
-    "disk_bytes": ("program and runtime on disk / MiB", 2.0**-20),
+    "time_to_first_response_s": ("to first correct\nanswer / ms", 1e3),
+    "idle_rss_bytes": ("resident memory\nidle / MiB", 2.0**-20),
+    "disk_bytes": ("program and runtime\non disk / MiB", 2.0**-20),
 }
 
 
@@ -32,7 +32,7 @@ def forms(trials: pd.DataFrame) -> Figure:
         raise InputError("no trial was kept", found="0 trials", allowed="at least one")
     kept = kept.assign(disk_bytes=kept["artifact_bytes"] + kept["runtime_bytes"])
     styles, order = variant_styles(trials), ordered(kept)
-    figure, panels = canvas(1, len(_PANELS), width=PAGE_INCHES, height=0.8 + 0.19 * len(order), sharey=True)
+    figure, panels = canvas(1, len(_PANELS), width=PAGE_INCHES, height=0.95 + 0.19 * len(order), sharey=True)
     for axes, (metric, (label, factor)) in zip(panels[0], _PANELS.items(), strict=True):
         rows_of_trials(axes, kept, metric, factor=factor, rows=order, styles=styles)
         if kept[metric].notna().any():

@@ -48,7 +48,7 @@ def leads_of_forms(leads: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
         axes.set_ylabel(label)
     panels[0, -1].legend(
         handles=[Line2D([], [], label=labels.get(name, name), **look) for name, look in looks.items()],
-        loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=6.2, handlelength=3.0,
+        loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=3.0,
         labelspacing=0.7,
     )  # fmt: skip
     return figure

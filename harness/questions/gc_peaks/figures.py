@@ -52,7 +52,7 @@ def peaks(trials: Sequence[Timeline]) -> Figure:
     # a panel this low has no room for more, and the usual locator writes nothing at all then
     panels[0, 0].yaxis.set_major_locator(LogLocator(subs=(1,) if high / low > 20 else (1, 3), numticks=9))
     panels[-1, 0].set_xlabel("time since the first request / s")
-    figure.supylabel("latency / ms (log)", fontsize=7)
+    figure.supylabel("latency / ms (log)")
     banded = [name for name in CAUSES if any(one.events.get(name) for one in trials)]
     seen = [name for name in CAUSES if name in banded or any(name in one.causes for one in trials)]
     figure.legend(
@@ -60,10 +60,9 @@ def peaks(trials: Sequence[Timeline]) -> Figure:
         labels=[CAUSES[name][2] for name in seen],
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)},
         handlelength=3.4,
-        loc="outside upper left",
+        loc="outside lower center",
         ncols=len(seen) or 1,
         frameon=False,
-        fontsize=6.2,
     )
     return figure
 
@@ -74,7 +73,7 @@ def explained(rows: Sequence[AttributionRow]) -> Figure:
     and both bounds, and what the tail's time beyond the median is made of."""
     if not rows:
         raise InputError("no attribution to draw", found="0 rows", allowed="at least one")
-    figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.75 + 0.19 * len(rows), sharey=True)
+    figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.9 + 0.19 * len(rows), sharey=True)
     left, right = panels[0, 0], panels[0, 1]
     for y, row in enumerate(reversed(rows)):
         _share(left, y, row)
@@ -82,17 +81,17 @@ def explained(rows: Sequence[AttributionRow]) -> Figure:
     left.axvline(0, color=INK, linewidth=0.7)
     left.set_yticks(range(len(rows)), [_name(row) for row in reversed(rows)])
     left.set_ylim(-0.6, len(rows) - 0.4)
-    left.set_xlabel(f"share of pooled {rows[0].quantile} that would vanish with pauses / %")
-    left.set_title("; ".join(_signs_of(rows)), loc="left", fontsize=6)
+    left.set_xlabel(f"share of pooled {rows[0].quantile} that\nwould vanish with pauses / %")
+    left.set_title("; ".join(_signs_of(rows)), loc="left")
     right.set_xlim(0, 100)
-    right.set_xlabel(f"of the time beyond the median, requests beyond {rows[0].quantile} / %")
+    right.set_xlabel(f"of the time beyond the median,\nrequests beyond {rows[0].quantile} / %")
     handles = [
         Patch(facecolor=CAUSES[name][0], edgecolor="white", linewidth=0, hatch=HATCHES.get(name), label=label)
         for name, label in _STACKED.items()
     ]
     if any(_has_untold(row) for row in rows):
         handles.append(Patch(color=_UNTOLD, label="cause not known"))
-    figure.legend(handles=handles, loc="outside upper left", ncols=5, frameon=False, fontsize=6.2)
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False)
     return figure
 
 

@@ -34,7 +34,7 @@ def cost_by_logger(trials: pd.DataFrame) -> Figure:
         axes.set_title(f"sink: {sink}", loc="left", pad=3)
         axes.set_xlim(left=0)
     panels[0, 0].set_yticks(range(len(rows)), [styles[name].label for name in rows])
-    figure.supxlabel("CPU time per request / µs", fontsize=7)
+    figure.supxlabel("CPU time per request / µs")
     return figure
 
 

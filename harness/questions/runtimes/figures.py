@@ -15,9 +15,9 @@ from harness.figures.variant_style import variant_styles
 
 #: column -> (axis label, factor)
 _PANELS = {
-    "throughput_per_s": ("right answers per second and core", 1.0),
-    "cpu_s_per_request": ("CPU time per request / µs", 1e6),
-    "rss_after_bytes": ("resident memory after the load / MiB", 2.0**-20),
+    "throughput_per_s": ("right answers per\nsecond and core", 1.0),
+    "cpu_s_per_request": ("CPU time per\nrequest / µs", 1e6),
+    "rss_after_bytes": ("resident memory\nafter the load / MiB", 2.0**-20),
 }
 
 
@@ -38,7 +38,7 @@ def releases(trials: pd.DataFrame, order: Sequence[str]) -> Figure:
         raise NothingToDraw("no trial was kept", place="trials")
     rows = [name for name in reversed(order) if name in set(kept["variant"])]
     styles = variant_styles(trials)
-    figure, panels = canvas(1, len(_PANELS), width=PAGE_INCHES, height=0.8 + 0.19 * len(rows), sharey=True)
+    figure, panels = canvas(1, len(_PANELS), width=PAGE_INCHES, height=0.95 + 0.19 * len(rows), sharey=True)
     for axes, (metric, (label, factor)) in zip(panels[0], _PANELS.items(), strict=True):
         rows_of_trials(axes, kept, metric, factor=factor, rows=rows, styles=styles)
         if kept[metric].notna().any():

@@ -49,6 +49,8 @@ def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str =
         for row in here:
             _law(upper, row, styles[row.variant])
         tails = _curves(lower, mine, "p99", styles)
+        for axes in (upper, lower):  # seaborn has named them after the column
+            axes.set_xlabel("")
         upper.set_title(f"{by.replace('_', '-')} {level}", loc="left")
         upper.set_ylim(bottom=0)
         if tails:
@@ -62,7 +64,7 @@ def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str =
     )
     panels[0, 0].set_ylabel("right answers / s")
     panels[1, 0].set_ylabel("p99 latency / ms (log)")
-    figure.supxlabel("cores of the service (grey: also used by the load generator)", fontsize=7)
+    figure.supxlabel("cores of the service (grey: also used by the load generator)")
     return figure
 
 

@@ -11,9 +11,11 @@ from matplotlib.figure import Figure
 from harness.errors import InputError
 from harness.figures.marks import name_last
 from harness.figures.means import rows_of_trials
-from harness.figures.style import canvas, label_ends, log_scale, styled
+from harness.figures.style import canvas, in_lines, label_ends, log_scale, row_inches, styled
 from harness.figures.variant_style import ordered, variant_styles
 
+#: In a line of a row's name.
+_SIGNS = 18
 _PHASE_SHADES = {"start-up": "#DDDDDD", "warm-up": "#F0F0F0", "measurement": "#FFF4D6", "idle": "#F7F7F7"}
 
 
@@ -29,10 +31,11 @@ def startup(
     if kept.empty:
         raise InputError("no trial has this metric", place=metric, found="0 trials", allowed="at least one")
     styles, order = variant_styles(trials), ordered(kept)
-    figure, panels = canvas(height=0.8 + 0.2 * len(order))
+    names = [styles[name].label for name in order]
+    figure, panels = canvas(height=0.8 + row_inches(names, _SIGNS, least=0.2) * len(order))
     axes = panels[0, 0]
     rows_of_trials(axes, kept, metric, factor=1e3, rows=order, styles=styles)
-    axes.set_yticks(range(len(order)), [styles[name].label for name in order])
+    axes.set_yticks(range(len(order)), [in_lines(name, _SIGNS) for name in names])
     log_scale(axes, "x")
     axes.set_xlabel(label or "to first correct answer / ms (log); bar: mean")
     return figure
@@ -90,7 +93,6 @@ def memory_timeline(
                     phase,
                     transform=axes.get_xaxis_transform(),
                     ha="center",
-                    fontsize=5.8,
                 )
     log_scale(axes, "y")
     axes.set_xlim(0, latest or 1)

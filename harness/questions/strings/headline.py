@@ -13,7 +13,7 @@ from harness.evidence import Evidence
 from harness.evidence.load_course import COMPILING, FIRST, LAST, load_course
 from harness.model import Estimate, Experiment
 from harness.model.digits import percent, span
-from harness.model.formatting import NOT_MEASURED, show
+from harness.model.formatting import NOT_MEASURED
 from harness.publish.load_sentence import load_sentence
 from harness.publish.load_words import TOOL_NAMES, number
 from harness.publish.results import Tree
@@ -100,20 +100,20 @@ def _warm_up_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
     jvms = [name for name in labels if name in set(trials[trials["language"] == "java"]["variant"])]
     said = ""
     if warming:
-        shares = ", ".join(f"{labels[name]} {show(found).text}" for name, found in warming.items())
-        said = f"The JVMs were still compiling: share of the measurement for which compiler threads worked: {shares}."
+        shares = [_value(one) for one in warming.values()]
+        said = (
+            f"{len(warming)} of {len(jvms)} JVMs were still compiling: compiler threads worked for "
+            f"{percent(min(shares))} to {percent(max(shares))} of the measurement."
+        )
     elif jvms and not compiled:
         said = "Whether the JVMs were still compiling was not recorded."
     first, last = _ratios(evidence, trials, FIRST), _ratios(evidence, trials, LAST)
-    quarters = [
-        f"{labels[name]} {show(first[name]).interval} and {show(last[name]).interval}"
-        for name in jvms
-        if name in first and name in last
-    ]
-    if quarters:
+    both = [name for name in jvms if name in first and name in last]
+    if both:
+        early, late = (_range({name: found[name] for name in both}) for found in (first, last))
         said += (
-            f" Throughput over {labels[evidence.reference]} in the first and in the last quarter of the requests: "
-            f"{'; '.join(quarters)}."
+            f" The ratios of their throughput to that of {labels[evidence.reference]} were {early} in the first "
+            f"quarter of the requests and {late} in the last."
         )
     if warming or len(compiled) < len(jvms):
         said += " These numbers are no statement about services that have warmed up."

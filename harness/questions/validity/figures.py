@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -10,40 +11,78 @@ from matplotlib.figure import Figure
 
 from harness.analysis.stats.detectable import PowerCurve
 from harness.errors import InputError, NothingToDraw
-from harness.figures.style import BAND, INK, PAGE_INCHES, cannot_be_said, canvas, log_scale, styled
+from harness.figures.style import (
+    BAND,
+    INK,
+    LINE_INCHES,
+    PAGE_INCHES,
+    cannot_be_said,
+    canvas,
+    in_lines,
+    log_scale,
+    styled,
+)
 from harness.figures.variant_style import variant_styles
 from harness.model import Estimate
+from harness.model.digits import percent
 from harness.questions.validity.factors import Effects
-from harness.verify.simulated.result import VerifyResult
+from harness.verify.simulated.result import Cell, VerifyResult
 from harness.verify.simulated.stall_curves import PrecisionRecall
 
 #: Colour, marker and line of each curve: any one of the three tells them apart.
 _FINDERS = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"), ("#222222", "^", ":"))
 _ALONE, _TOGETHER = "#0072B2", "#D55E00"
+#: In a line of a row's name.
+_SIGNS = 36
+#: Below this share the axis of coverage begins at zero.
+_SHARES_FAR_APART = 0.5
 _HOLDS, _FAILS, _CONTROL = "#0072B2", "#D55E00", "#999999"
 
 
 @styled
 def coverage(found: VerifyResult) -> Figure:
-    """Return every cell of a verification as a dot between its limits; controls hollow, they must fall outside."""
+    """Return every cell of a verification as a dot between its limits; controls hollow, they must fall outside.
+
+    The axis begins below the lowest limit and value that is no control. An arrow at its end stands for a control that
+    lies beyond, with its value.
+    """
     cells = list(reversed(found.cells))
     if not cells:
         raise InputError("no cell to draw", place=found.name, found="0", allowed="at least one")
-    figure, panels = canvas(height=0.6 + 0.15 * len(cells))
+    names = [in_lines(cell.name, _SIGNS) for cell in cells]
+    lines = [name.count("\n") + 1 for name in names]
+    figure, panels = canvas(height=0.6 + 1.08 * LINE_INCHES * sum(lines))
     axes = panels[0, 0]
-    for y, cell in enumerate(cells):
+    from_share = _axis_from(cells)
+    places = [sum(lines[:row]) + 0.5 * lines[row] for row in range(len(cells))]
+    for y, cell in zip(places, cells, strict=True):
         low = 0.0 if cell.at_least is None else cell.at_least
         high = 1.0 if cell.at_most is None else cell.at_most
         axes.plot([low, high], [y, y], color=BAND, linewidth=5, solid_capstyle="butt", zorder=0)
         colour = _CONTROL if cell.control else _HOLDS if cell.holds else _FAILS
+        if cell.value < from_share:
+            axes.plot([0.01], [y], "<", color=colour, transform=axes.get_yaxis_transform())
+            axes.text(0.05, y, percent(cell.value), va="center", transform=axes.get_yaxis_transform())
+            continue
         axes.plot(
             [cell.value], [y], "o" if cell.holds else "X", color=colour,
             markerfacecolor="white" if cell.control else colour,
         )  # fmt: skip
-    axes.set_yticks(range(len(cells)), [cell.name for cell in cells], fontsize=5.6)
-    axes.set_ylim(-0.7, len(cells) - 0.3)
-    figure.supxlabel(f"share of {found.sims} simulated experiments", fontsize=7)
+    axes.set_yticks(places, names)
+    axes.set_ylim(-0.2, sum(lines) + 0.2)
+    axes.set_xlim(from_share, 1.005)
+    figure.supxlabel(f"share of {found.sims} simulated experiments")
     return figure
+
+
+def _axis_from(cells: Sequence[Cell]) -> float:
+    """Return where the axis of shares begins: a little below all limits and values, those of controls apart."""
+    least = [
+        one for cell in cells if not cell.control for one in (cell.value, cell.at_least) if one is not None
+    ]
+    if not least or min(least) < _SHARES_FAR_APART:
+        return -0.02
+    return math.floor(20 * (min(least) - 0.02)) / 20
 
 
 @styled
@@ -66,7 +105,9 @@ def precision_recall(curves: Sequence[PrecisionRecall]) -> Figure:
             color=colour, markersize=6,
         )  # fmt: skip
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="recall", ylabel="precision")
-    axes.legend(frameon=False, fontsize=6.2, loc="center left")
+    figure.legend(
+        loc="outside lower center", ncols=len(curves), frameon=False, columnspacing=1.0, handlelength=2.4
+    )
     return figure
 
 
@@ -99,7 +140,7 @@ def power(
         axes.set_xticks([p.n_blocks for p in ones[0].smallest])
         axes.set(title=names[metric], xlabel="blocks")
     panels[0, 0].set_ylabel("smallest difference / %")
-    panels[0, -1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=6.2)
+    panels[0, -1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     return figure
 
 
@@ -139,7 +180,10 @@ def factor_ratios(found: Effects) -> Figure:
         raise NothingToDraw("no effect to draw", found="0", allowed="at least one")
     sizes = [len(ones) for ones in panels.values()]
     figure, grid = canvas(
-        len(panels), width=PAGE_INCHES, height=0.5 * len(panels) + 0.15 * sum(sizes), height_ratios=sizes
+        len(panels),
+        width=PAGE_INCHES,
+        height=0.6 * len(panels) + 1.15 * LINE_INCHES * sum(sizes),
+        height_ratios=sizes,
     )
     for axes, (name, ones) in zip(grid[:, 0], panels.items(), strict=True):
         axes.axvline(1, color=INK, linewidth=0.7)
@@ -153,7 +197,7 @@ def factor_ratios(found: Effects) -> Figure:
                 [effect.ratio.value], [y], "o" if effect.order > 1 else "s", color=colour,
                 markerfacecolor="white" if effect.not_about else colour,
             )  # fmt: skip
-        axes.set_yticks(range(len(ones)), [one.words for one in reversed(ones)], fontsize=6)
+        axes.set_yticks(range(len(ones)), [one.words for one in reversed(ones)])
         axes.set_ylim(-0.7, len(ones) - 0.3)
         axes.set_title(name)
         log_scale(axes, "x")

@@ -38,6 +38,6 @@ def warm_up(curves: Sequence[WarmUpCurve]) -> Figure:
             axes.axvline(begin, color=_LEVELS, linewidth=0.5, linestyle=":")
         axes.set_title(f"{mine[0].label}: {mine[0].found.kind}", loc="left", pad=2)
     log_scale(panels[0, 0], "y")
-    figure.supxlabel("time since the first request / s", fontsize=7)
-    figure.supylabel("mean latency of a window / ms (log)", fontsize=7)
+    figure.supxlabel("time since the first request / s")
+    figure.supylabel("mean latency of\na window / ms (log)")
     return figure

@@ -33,7 +33,7 @@ def small_panels(curves: pd.DataFrame, *, x: str, y_label: str, x_label: str) ->
         axes.plot(curves[x], curves[name], ".", color=_COLOUR, markersize=2)
         axes.set_title(name, loc="left")
     panels[0, 0].set_ylabel(y_label)
-    figure.supxlabel(x_label, fontsize=7)
+    figure.supxlabel(x_label)
     return figure
 
 
@@ -49,7 +49,7 @@ def cumulative(samples: Mapping[str, Sequence[float]], *, x_label: str) -> Figur
         axes.set_title(name, loc="left")
     log_scale(panels[0, 0], "x")
     panels[0, 0].set_ylabel("share of requests")
-    figure.supxlabel(x_label, fontsize=7)
+    figure.supxlabel(x_label)
     return figure
 
 
@@ -63,7 +63,7 @@ def around_pause(logs: Mapping[str, pd.DataFrame], at_s: float) -> Figure:
         axes.set_title(name, loc="left")
     log_scale(panels[0, 0], "y")
     panels[0, 0].set_ylabel("latency / ms (log)")
-    figure.supxlabel("time at which the request was sent / s", fontsize=7)
+    figure.supxlabel("time at which the request was sent / s")
     return figure
 
 

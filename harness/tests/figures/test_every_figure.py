@@ -21,6 +21,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from harness import figures
+from harness.figures.style import COLUMN_INCHES, PAGE_INCHES
 from harness.tests.figures.drawn import DRAWN, FIGURES
 from harness.tests.support.kept import fonts_cut_once
 from harness.tests.support.synthetic import ROOT
@@ -29,6 +30,16 @@ from harness.tests.support.synthetic import ROOT
 LIGHTNESS_APART = 0.1
 #: What hinting and antialiasing may add to the extent of a text, in pixels.
 SLACK_PIXELS = 1.5
+
+
+#: The least height of a text on paper.
+LEAST_POINTS = 8.0
+_TEX_POINTS_PER_INCH = 72.27
+#: Width as drawn -> the least width as printed: in the appendix a figure of one column has .485 of a page's 516 points.
+PRINTED_INCHES = {
+    COLUMN_INCHES: 0.485 * 516 / _TEX_POINTS_PER_INCH,
+    PAGE_INCHES: 516 / _TEX_POINTS_PER_INCH,
+}
 
 
 @pytest.fixture(scope="module", params=sorted(DRAWN))
@@ -106,6 +117,14 @@ def test_no_text_reaches_over_the_edge_of_the_figure(figure: Figure) -> None:
         box = text.get_window_extent()
         inside = edge.x0 <= box.x0 and edge.y0 <= box.y0 and box.x1 <= edge.x1 and box.y1 <= edge.y1
         assert inside, (text.get_text(), box.extents, edge.extents)
+
+
+def test_every_text_is_eight_points_high_where_the_paper_prints_it(figure: Figure) -> None:
+    drawn = figure.get_figwidth()
+    assert drawn in PRINTED_INCHES
+    for text in texts_of(figure):
+        printed = text.get_fontsize() * PRINTED_INCHES[drawn] / drawn
+        assert printed >= LEAST_POINTS, (text.get_text(), printed)
 
 
 def ticks_in_view(figure: Figure) -> list[Text]:

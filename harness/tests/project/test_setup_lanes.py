@@ -31,7 +31,7 @@ class Bringers:
         self.began: list[str] = []
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(python_env, "make_environment", lambda *_: self.bring("python"))
+        monkeypatch.setattr(python_env, "make_environment", lambda *_, **__: self.bring("python"))
         for name in ("go", "jdk", "jmeter", "wrk2", "oha"):
             monkeypatch.setattr(setup_main, f"_bring_{name}", lambda _, name=name: self.bring(name))
         monkeypatch.setattr(setup_main, "_bring_with_go", lambda name, _: self.bring(name))

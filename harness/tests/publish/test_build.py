@@ -67,7 +67,7 @@ def test_a_source_line_holds_one_sentence(path: Path) -> None:
 
 def test_every_table_and_figure_is_cited_and_whatever_is_cited_is_there() -> None:
     text = "\n".join(path.read_text("utf-8") for path in SOURCES)
-    there = {f"tab:{key}" for key in re.findall(r"\\rematchtable\{([^}]*)\}", text)}
+    there = {f"tab:{key}" for key in re.findall(r"\\rematch(?:title)?table\{([^}]*)\}", text)}
     there |= {f"fig:{key}" for key in re.findall(r"\\rematch(?:wide)?figure\{([^}]*)\}", text)}
     cited = set(re.findall(r"\\ref\{((?:tab|fig):[^}]*)\}", text))
     assert cited == there and len(there) > 50
@@ -180,6 +180,15 @@ def test_every_number_of_the_text_says_where_it_comes_from(project: Path) -> Non
     estimated = [key for key in keys if values[key]["n_trials"] > 1]
     assert len(estimated) > 10
     assert all(values[key]["inputs"] for key in estimated)
+
+
+def test_every_number_of_the_text_links_to_its_key_in_the_appendix(project: Path) -> None:
+    aux, log = (
+        (project / "paper" / name).read_text("utf-8", errors="replace") for name in ("main.aux", "main.log")
+    )
+    cited = set(re.findall(r"\\rematch@cited\{([^}]*)\}", aux))
+    assert len(cited) > 50 and cited <= set(read_values(project))
+    assert "has been referenced but does not exist" not in log
 
 
 def copy_of(project: Path, folder: Path) -> Path:

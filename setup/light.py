@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of the lock file that reading and teaching need: no load tools, no databases, no tools of the tests.
+
+``python3 -m setup.light`` prints it; for a class without a network ``pip download -r FILE`` fetches what it lists.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+#: What notebooks, reports and the paper import themselves; the rest of the lock follows from these.
+READING = (
+    "jupyterlab", "papermill", "nbconvert", "pandas", "pyarrow", "numpy", "scipy", "matplotlib", "seaborn",
+    "pandera", "jinja2", "pydantic", "typer", "rich", "psutil",
+)  # fmt: skip
+_NAME = re.compile(r"([A-Za-z0-9._-]+)==")
+_VIA = re.compile(r"\s+#\s+(?:via\s+)?([A-Za-z0-9._-]+)")
+
+
+def light_lock(lock: str, roots: Iterable[str] = READING) -> str:
+    """Return the entries of a lock file that ``roots`` require, with their hashes, in the order of the file.
+
+    Args:
+        lock: as uv writes it: below each entry comments name the packages that require it.
+
+    Raises:
+        ValueError: a root is not in the lock file.
+    """
+    entries = _entries(lock)
+    missing = sorted(set(roots) - set(entries))
+    if missing:
+        raise ValueError(f"not in the lock file: {', '.join(missing)}")
+    parents = {name: _required_by(text) for name, text in entries.items()}
+    kept = set(roots)
+    while more := {name for name, above in parents.items() if name not in kept and above & kept}:
+        kept |= more
+    return "".join(text for name, text in entries.items() if name in kept)
+
+
+def _entries(lock: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    name = ""
+    for line in lock.splitlines(keepends=True):
+        start = _NAME.match(line)
+        name = start[1].lower() if start else name
+        if name:
+            found[name] = found.get(name, "") + line
+    return found
+
+
+def _required_by(entry: str) -> set[str]:
+    return {
+        found[1].lower() for line in entry.splitlines() if (found := _VIA.match(line)) and found[1] != "via"
+    }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(
+        light_lock((Path(__file__).parent.parent / "requirements.lock").read_text(encoding="utf-8"))
+    )
