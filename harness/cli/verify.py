@@ -77,16 +77,13 @@ def verify_command(
         _published(krun, names or [], as_json=as_json)
         return
     campaign = _alone(names or [])
-    if only is not None and campaign != FAULTS:
-        raise InputError("belongs to faults", place="--only", found=only, allowed="rematch verify faults")
+    _refuse_options(campaign, only, minutes)
     if campaign == FUZZ:
         run_fuzz(inputs=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
         return
     if campaign == FAULTS:
         run_faults(number=sims, minutes=minutes, seed=seed, only=only, write=write, as_json=as_json)
         return
-    if minutes is not None:
-        raise InputError("simulations have a number", place="--minutes", found=minutes, allowed="--sims")
     from harness.provenance import describe_place
     from harness.verify.page import write_page
     from harness.verify.rows import ROWS, verify_row
@@ -138,6 +135,14 @@ def _published(paths: list[Path], names: list[str], *, as_json: bool) -> None:
         for published, said in getattr(found, table).items():
             counts = ", ".join(f"{word} {n}" for word, n in sorted(said.items(), key=lambda one: -one[1]))
             print(wrapped(f"{published}: {counts or 'none'}", indent="  ", hang="    "))
+
+
+def _refuse_options(campaign: str | None, only: int | None, minutes: float | None) -> None:
+    """Refuse what belongs to a campaign that was not asked for."""
+    if only is not None and campaign != FAULTS:
+        raise InputError("belongs to faults", place="--only", found=only, allowed="rematch verify faults")
+    if minutes is not None and campaign is None:
+        raise InputError("simulations have a number", place="--minutes", found=minutes, allowed="--sims")
 
 
 def _alone(names: list[str]) -> str | None:

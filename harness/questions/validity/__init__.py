@@ -4,10 +4,12 @@
 from harness.evidence.warm import warm_services
 from harness.questions.validity.adequacy import how_much
 from harness.questions.validity.audit import audit_sessions
+from harness.questions.validity.duet_places import duet_places, place_results, place_rows
 from harness.questions.validity.factors import effect_results, effect_rows, effects_on_p99
 from harness.questions.validity.figures import coverage, factor_ratios, power, precision_recall, ratios
 from harness.questions.validity.generators import compare_generators
 from harness.questions.validity.known_effect import duet_results, known_effects, known_results, known_rows
+from harness.questions.validity.methods import method_cells, method_results, verified_methods
 from harness.questions.validity.results import (
     adequacy_results,
     audit_results,
@@ -42,6 +44,7 @@ __all__ = [
     "curve_rows",
     "drift_results",
     "drifts",
+    "duet_places",
     "duet_results",
     "effect_results",
     "effect_rows",
@@ -54,6 +57,10 @@ __all__ = [
     "known_effects",
     "known_results",
     "known_rows",
+    "method_cells",
+    "method_results",
+    "place_results",
+    "place_rows",
     "pooled_rows",
     "power",
     "precision_recall",
@@ -64,6 +71,7 @@ __all__ = [
     "split_rows",
     "splits",
     "stall_results",
+    "verified_methods",
     "warm_services",
     "worth_rows",
 ]
