@@ -11,6 +11,8 @@ from harness.analysis.stats.duet_positions import PLACES, TrialKey, position_eff
 from harness.model import DuetSeat
 
 Seats = dict[TrialKey, DuetSeat]
+#: The variants of the pairs of a block.
+PAIRS: tuple[tuple[str, str], ...] = (("slow", "go"), ("go", "go"))
 
 
 def duets(
@@ -22,7 +24,7 @@ def duets(
     rows: list[dict[str, object]] = []
     seats: Seats = {}
     for block in range(1, n_blocks + 1):
-        for variants in (("slow", "go"), ("go", "go")):
+        for variants in PAIRS:
             shared = float(np.exp(rng.normal(0, 0.3)))
             order = list(enumerate(variants))
             rng.shuffle(order)
