@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Can the measurements be trusted?"""
 
+from harness.evidence.load_response import searches_of
 from harness.evidence.warm import warm_services
+from harness.publish.searched_capacity import capacity_results
 from harness.questions.validity.adequacy import how_much
 from harness.questions.validity.audit import audit_sessions
 from harness.questions.validity.duet_places import duet_places, place_results, place_rows
@@ -38,6 +40,7 @@ __all__ = [
     "audit_rows",
     "audit_sessions",
     "block_rows",
+    "capacity_results",
     "compare_generators",
     "coverage",
     "coverage_results",
@@ -67,6 +70,7 @@ __all__ = [
     "precision_recall_curves",
     "ratios",
     "run_verify",
+    "searches_of",
     "session_curves",
     "split_rows",
     "splits",
