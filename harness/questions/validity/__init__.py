@@ -5,7 +5,7 @@ from harness.evidence.load_response import searches_of
 from harness.evidence.warm import warm_services
 from harness.publish.searched_capacity import capacity_results
 from harness.questions.validity.adequacy import how_much
-from harness.questions.validity.audit import audit_sessions
+from harness.questions.validity.audit import AUDITED, audit_sessions
 from harness.questions.validity.duet_places import duet_places, place_results, place_rows
 from harness.questions.validity.factors import effect_results, effect_rows, effects_on_p99
 from harness.questions.validity.figures import coverage, factor_ratios, power, precision_recall, ratios
@@ -34,6 +34,7 @@ from harness.verify.simulated import run_verify
 from harness.verify.simulated.stall_curves import precision_recall_curves
 
 __all__ = [
+    "AUDITED",
     "METRICS",
     "adequacy_results",
     "audit_results",
