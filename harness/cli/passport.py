@@ -66,7 +66,7 @@ def passport_command(
 
     root = find_root()
     for experiment in () if last else (EXPERIMENT, SIDE_BY_SIDE) if duet else (EXPERIMENT,):
-        _measure(root, experiment, profile, silent=as_json)
+        measure_whole(root, experiment, profile, silent=as_json)
     (newest, *earlier), designs = _passports(root, profile), _designs(root, profile) if duet else None
     found = changes(newest, earlier)
     if as_json:
@@ -81,7 +81,12 @@ def passport_command(
         _print_designs(designs)
 
 
-def _measure(root: Path, experiment: str, profile: str, *, silent: bool) -> SessionFolder:
+def measure_whole(root: Path, experiment: str, profile: str, *, silent: bool) -> SessionFolder:
+    """Measure a new session of an experiment of the machine itself, here; it is kept as any other.
+
+    Raises:
+        typer.Exit: it was interrupted: half a session says nothing of a machine.
+    """
     from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
 
     assembly = assemble(root, host="local", load_host=None, database_host=None, launcher="process")
@@ -103,7 +108,7 @@ def _passports(root: Path, profile: str) -> list[Passport]:
     """
     from harness.evidence.passport import EXPERIMENT, passport_of
 
-    found = [passport_of(one) for one in _evidence(root, EXPERIMENT, profile, "rematch passport")]
+    found = [passport_of(one) for one in kept_evidence(root, EXPERIMENT, profile, "rematch passport")]
     return sorted(found, key=lambda one: -one.started_epoch_s)
 
 
@@ -118,7 +123,7 @@ def _designs(root: Path, profile: str) -> Designs:
     from harness.evidence.passport import EXPERIMENT, passport_of
 
     def newest(experiment: str) -> Evidence:
-        found = _evidence(root, experiment, profile, "rematch passport --duet")
+        found = kept_evidence(root, experiment, profile, "rematch passport --duet")
         return max(found, key=lambda one: one.header.provenance.started_epoch_s)
 
     one, other = newest(EXPERIMENT), newest(SIDE_BY_SIDE)
@@ -127,7 +132,15 @@ def _designs(root: Path, profile: str) -> Designs:
     )
 
 
-def _evidence(root: Path, experiment: str, profile: str, command: str) -> list[Evidence]:
+def kept_evidence(root: Path, experiment: str, profile: str, command: str) -> list[Evidence]:
+    """Return each whole session of such an experiment that was measured here, tidied.
+
+    Args:
+        command: what measures one.
+
+    Raises:
+        InputError: there is none yet.
+    """
     from harness.analysis.tables.tidy import tidy
     from harness.errors import InputError
     from harness.evidence import Evidence
