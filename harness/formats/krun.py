@@ -52,7 +52,7 @@ def read_krun(path: Path) -> tuple[Classifier, list[Execution]]:
     raw = path.read_bytes()
     try:
         plain = json.loads(bz2.decompress(raw) if raw[:3] == b"BZh" else raw)
-    except (ValueError, OSError, EOFError) as problem:
+    except (ValueError, OSError, EOFError, RecursionError) as problem:
         raise InputError(
             "not a result file of Krun", file=path, found=str(problem)[:80], allowed="JSON, or JSON packed with bzip2"
         ) from None  # fmt: skip
@@ -61,6 +61,13 @@ def read_krun(path: Path) -> tuple[Classifier, list[Execution]]:
     found = []
     for key, executions in times.items():
         words = classes.get(key)
+        if not isinstance(executions, list):
+            raise InputError(
+                "a list of process executions",
+                file=path,
+                place=f"wallclock_times: {key}",
+                found=type(executions).__name__,
+            )
         if not isinstance(words, list) or len(words) != len(executions):
             raise InputError(
                 "as many classes as process executions", file=path, place=f"classifications: {key}",
@@ -93,7 +100,7 @@ def _execution(path: Path, key: str, number: int, one: Any, outliers: Any, word:
     try:
         times_s = np.asarray(one, dtype=np.float64)
         places = tuple(int(at) for at in (outliers[key][number] if key in outliers else ()))
-    except (TypeError, ValueError, IndexError, KeyError) as problem:
+    except (TypeError, ValueError, IndexError, KeyError, OverflowError) as problem:
         raise InputError("not numbers", file=path, place=place, found=str(problem)[:80]) from None
     if times_s.ndim != 1 or not np.isfinite(times_s).all() or (times_s <= 0).any():
         raise InputError("seconds of each iteration", file=path, place=place, allowed="positive numbers")
@@ -110,7 +117,7 @@ def _classifier(path: Path, plain: Any) -> Classifier:
         return Classifier(
             delta_s=None if share is not None else float(delta), delta_share=share, steady=steady
         )
-    except (TypeError, KeyError, ValueError):
+    except (TypeError, KeyError, ValueError, OverflowError):
         raise InputError(
             "how the classes were made", file=path, place="classifier", found=said,
             allowed='"delta" (seconds, or a share such as "1%") and "steady" (iterations)',
