@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
+from harness.cli.known_cell import known_cells, refuse_elsewhere
 from harness.cli.lines import counted, width, wrapped
 from harness.errors import InputError, RematchError
 from harness.project import find_root
@@ -78,6 +79,10 @@ def measure_command(
         ),
     ] = False,
     new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,
+    known_cell: Annotated[
+        bool,
+        typer.Option("--known-cell", help="before and after: a short known cell, against its history here"),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan, every command and the time; start nothing")
     ] = False,
@@ -98,7 +103,10 @@ def measure_command(
         rematch measure strings-rounds --profile quick --blocks 10
 
         rematch measure strings-rounds --minutes 30 --undecided
+
+        rematch measure strings-rounds --known-cell
     """
+    refuse_elsewhere(host if known_cell else "local")
     _refuse_both(blocks, minutes, undecided=undecided)
     from harness.session import (
         Interrupted,
@@ -138,7 +146,8 @@ def measure_command(
             return
         try:
             progress = Silent() if as_json else suitable_progress()
-            folder = measure(assembly, prepared, progress=progress, new=new)
+            with known_cells(root, silent=as_json) if known_cell else contextlib.nullcontext():
+                folder = measure(assembly, prepared, progress=progress, new=new)
         except Interrupted as stop:
             print(
                 f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}", file=sys.stderr

@@ -66,22 +66,32 @@ def passport_command(
 
     root = find_root()
     for experiment in () if last else (EXPERIMENT, SIDE_BY_SIDE) if duet else (EXPERIMENT,):
-        _measure(root, experiment, profile, silent=as_json)
+        measure_whole(root, experiment, profile, silent=as_json)
     (newest, *earlier), designs = _passports(root, profile), _designs(root, profile) if duet else None
     found = changes(newest, earlier)
+    beside = _passports(root, profile, SIDE_BY_SIDE) if duet else []
+    found_beside = changes(beside[0], beside[1:]) if beside else ()
     if as_json:
         plain = newest.model_dump(mode="json")
         plain["changes"] = [one.model_dump(mode="json") | {"changed": one.changed} for one in found]
         if designs is not None:
+            told = [one.model_dump(mode="json") | {"changed": one.changed} for one in found_beside]
+            plain["duet_changes"] = told
             plain["designs"] = designs.model_dump(mode="json") | {"recommended": designs.recommended}
         print(json.dumps(plain, indent=1, allow_nan=False))
         return
     _print(newest, found)
     if designs is not None:
         _print_designs(designs)
+        _print_changes(found_beside, "side by side: ")
 
 
-def _measure(root: Path, experiment: str, profile: str, *, silent: bool) -> SessionFolder:
+def measure_whole(root: Path, experiment: str, profile: str, *, silent: bool) -> SessionFolder:
+    """Measure a new session of an experiment of the machine itself, here; it is kept as any other.
+
+    Raises:
+        typer.Exit: it was interrupted: half a session says nothing of a machine.
+    """
     from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
 
     assembly = assemble(root, host="local", load_host=None, database_host=None, launcher="process")
@@ -95,15 +105,16 @@ def _measure(root: Path, experiment: str, profile: str, *, silent: bool) -> Sess
             raise typer.Exit(stop.exit_code) from None
 
 
-def _passports(root: Path, profile: str) -> list[Passport]:
-    """Return the passports of this machine, the newest first.
+def _passports(root: Path, profile: str, experiment: str | None = None) -> list[Passport]:
+    """Return the passports of this machine, the newest first; ``experiment``: those of duets.
 
     Raises:
         InputError: there is none yet.
     """
     from harness.evidence.passport import EXPERIMENT, passport_of
 
-    found = [passport_of(one) for one in _evidence(root, EXPERIMENT, profile, "rematch passport")]
+    command = "rematch passport" if experiment is None else "rematch passport --duet"
+    found = [passport_of(one) for one in kept_evidence(root, experiment or EXPERIMENT, profile, command)]
     return sorted(found, key=lambda one: -one.started_epoch_s)
 
 
@@ -118,7 +129,7 @@ def _designs(root: Path, profile: str) -> Designs:
     from harness.evidence.passport import EXPERIMENT, passport_of
 
     def newest(experiment: str) -> Evidence:
-        found = _evidence(root, experiment, profile, "rematch passport --duet")
+        found = kept_evidence(root, experiment, profile, "rematch passport --duet")
         return max(found, key=lambda one: one.header.provenance.started_epoch_s)
 
     one, other = newest(EXPERIMENT), newest(SIDE_BY_SIDE)
@@ -127,7 +138,15 @@ def _designs(root: Path, profile: str) -> Designs:
     )
 
 
-def _evidence(root: Path, experiment: str, profile: str, command: str) -> list[Evidence]:
+def kept_evidence(root: Path, experiment: str, profile: str, command: str) -> list[Evidence]:
+    """Return each whole session of such an experiment that was measured here, tidied.
+
+    Args:
+        command: what measures one.
+
+    Raises:
+        InputError: there is none yet.
+    """
     from harness.analysis.tables.tidy import tidy
     from harness.errors import InputError
     from harness.evidence import Evidence
@@ -148,7 +167,7 @@ def _evidence(root: Path, experiment: str, profile: str, command: str) -> list[E
 
 
 def _print(passport: Passport, found: tuple[Change, ...]) -> None:
-    from harness.model.digits import percent, plain
+    from harness.model.digits import percent
 
     began = datetime.fromtimestamp(passport.started_epoch_s, UTC)
     print(wrapped(f"{passport.session}, {began:%Y-%m-%d %H:%M} UTC, {passport.machine}"))
@@ -163,14 +182,17 @@ def _print(passport: Passport, found: tuple[Change, ...]) -> None:
     print()
     if not found:
         print("No earlier passport of this machine and profile to compare with.")
+    _print_changes(found)
+
+
+def _print_changes(found: tuple[Change, ...], before: str = "") -> None:
+    from harness.model.digits import plain
+
     for one in found:
         way = "noisier" if one.ratio > 1 else "quieter"
         said = f"{way} than in {one.earlier}" if one.changed else f"as in {one.earlier}"
-        print(
-            wrapped(
-                f"{one.words}: {said}; spread now over then {plain(one.ratio, 2)}, p {plain(one.p_value, 2)}"
-            )
-        )
+        how = f"spread now over then {plain(one.ratio, 2)}, p {plain(one.p_value, 2)}"
+        print(wrapped(f"{before}{one.words}: {said}; {how}"))
 
 
 def _print_designs(found: Designs) -> None:

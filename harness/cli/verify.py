@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +13,7 @@ import typer
 from harness.cli import completion
 from harness.cli.faults import FAULTS, run_faults
 from harness.cli.fuzz import FUZZ, run_fuzz
-from harness.cli.lines import wrapped
+from harness.cli.lines import counted, wrapped
 from harness.errors import InputError, RematchError
 from harness.project import find_root
 
@@ -40,6 +41,10 @@ def verify_command(
     only: Annotated[
         int | None, typer.Option(help="only with faults: repeat the fault of this number")
     ] = None,
+    krun: Annotated[
+        list[Path] | None,
+        typer.Option("--krun", help="only with warmup: files of Krun that warmup_stats classified"),
+    ] = None,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -58,6 +63,8 @@ def verify_command(
 
         rematch verify all --write
 
+        rematch verify warmup --krun results_changepoints.json.bz2
+
         rematch verify fuzz --minutes 5 --seed 7
 
         rematch verify faults --minutes 30 --seed 7
@@ -66,17 +73,17 @@ def verify_command(
     every reader, `faults` disturbs sessions of real services at random moments;
     --sims is then the number of files or faults.
     """
+    if krun:
+        _published(krun, names or [], as_json=as_json)
+        return
     campaign = _alone(names or [])
-    if only is not None and campaign != FAULTS:
-        raise InputError("belongs to faults", place="--only", found=only, allowed="rematch verify faults")
+    _refuse_options(campaign, only, minutes)
     if campaign == FUZZ:
         run_fuzz(inputs=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
         return
     if campaign == FAULTS:
         run_faults(number=sims, minutes=minutes, seed=seed, only=only, write=write, as_json=as_json)
         return
-    if minutes is not None:
-        raise InputError("simulations have a number", place="--minutes", found=minutes, allowed="--sims")
     from harness.provenance import describe_place
     from harness.verify.page import write_page
     from harness.verify.rows import ROWS, verify_row
@@ -105,6 +112,37 @@ def verify_command(
         print(f"{len(rows)} rows in {sum(row.wall_s for row in rows):.0f} s")
     if len(rows) < len(wanted) or not all(row.result.holds for row in rows):
         raise typer.Exit(1)
+
+
+def _published(paths: list[Path], names: list[str], *, as_json: bool) -> None:
+    """Print published classes of warm-up against those that are made here."""
+    if names != ["warmup"]:
+        raise InputError(
+            "belongs to warmup", place="--krun", found=" ".join(names) or "no name", allowed="verify warmup"
+        )
+    from harness.model.digits import percent
+    from harness.verify.published_warmup import compare_published
+
+    found = compare_published(paths)
+    if as_json:
+        print(json.dumps(found.model_dump(mode="json"), indent=1))
+        return
+    executions = counted(found.n, "process execution")
+    print(wrapped(f"{executions} of {counted(len(found.files), 'file')}, published class against ours:"))
+    for table, words in (("by_their_rule", "by the published rule"), ("by_ours", "by our classifier")):
+        share = found.agreement(table)
+        print(wrapped(f"{words}: {'none' if share is None else percent(share)} the same"))
+        for published, said in getattr(found, table).items():
+            counts = ", ".join(f"{word} {n}" for word, n in sorted(said.items(), key=lambda one: -one[1]))
+            print(wrapped(f"{published}: {counts or 'none'}", indent="  ", hang="    "))
+
+
+def _refuse_options(campaign: str | None, only: int | None, minutes: float | None) -> None:
+    """Refuse what belongs to a campaign that was not asked for."""
+    if only is not None and campaign != FAULTS:
+        raise InputError("belongs to faults", place="--only", found=only, allowed="rematch verify faults")
+    if minutes is not None and campaign is None:
+        raise InputError("simulations have a number", place="--minutes", found=minutes, allowed="--sims")
 
 
 def _alone(names: list[str]) -> str | None:

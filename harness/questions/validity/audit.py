@@ -25,6 +25,10 @@ _OF_TRIAL = ("session_id", "source", "trial_id", "variant", "generator")
 
 #: part of a key -> the word in the table of checks
 PARTS = {"held": "held", "failed": "failed", "not_applicable": "not applicable"}
+#: The experiments whose sessions are audited, where they were measured.
+AUDITED = (
+    "strings-rounds", "strings-payload", "bank-rematch", "clients-hello", "aa", "headroom", "gc-peaks",
+)  # fmt: skip
 NONE_FAILED = "none"
 
 #: What is done to a trial, and the trial with it; ``None``: it cannot be done to this one.

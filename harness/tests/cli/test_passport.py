@@ -135,12 +135,15 @@ def test_a_real_passport_is_measured_and_kept(tmp_path: Path) -> None:
 
 def test_a_pilot_says_which_design_tells_more_in_the_same_minutes(tmp_path: Path) -> None:
     project = make_project(tmp_path, experiments=(EXPERIMENT, SIDE_BY_SIDE))
+    make_session(project, SIDE_BY_SIDE, "quick", 2)
     code, out, err = run_here(project, "passport", "--last", "--duet")
     assert code == 0, err
+    assert "side by side: throughput" in out, "pilots are compared with earlier ones, too"
     assert "alternating" in out and ("gains nothing" in out or 'design = "duet"' in out)
     assert max(len(line) for line in out.splitlines()) <= 80
     code, out, err = run_here(project, "passport", "--last", "--duet", "--json")
     assert code == 0, err
+    assert all(isinstance(one["changed"], bool) for one in json.loads(out)["duet_changes"])
     said = json.loads(out)["designs"]
     assert said["recommended"] in ("duet", "alternating")
     assert {one["metric"] for one in said["lines"]} >= {"throughput", "cpu"}

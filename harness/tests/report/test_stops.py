@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,8 @@ from harness.project import find_root
 from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.report.result import Report
-from harness.store import Store
+from harness.store import SessionFolder, Store
+from harness.tests.support.available import only_when_long
 from harness.tests.support.generated_jtl import Load, open_load, write_load
 
 Span = tuple[float, float]
@@ -174,28 +176,66 @@ def test_no_captured_file_of_a_tool_has_a_stall_below_its_own_limit(path: Path, 
     assert page.count("<td>stall</td>") + page.count("<td>slow period</td>") == len(report.stalls)
 
 
-#: Experiment -> what its tool wrote for each request.
-BUNDLED = {
-    "headroom": "load/samples.jtl",
-    "gc-peaks": "load/samples.jtl",
-    "gc-loops": "load/samples.jtl",
-    "clients-hello": "load/samples.csv",
-}
+#: What tools write for each request, in the folder of a trial.
+ROWS = ("load/samples.jtl", "load/samples.csv")
+#: Trials of each session and kind of file in every run: the first, the last, and some between.
+SOME = 3
+Bundled = tuple[SessionFolder, str, list[str]]
 
 
-@pytest.mark.parametrize(("experiment", "name"), BUNDLED.items())
-def test_no_bundled_trial_has_a_stall_below_its_own_limit(experiment: str, name: str, tmp_path: Path) -> None:
-    (session,) = Store(find_root()).sessions(experiment, bundled=True)
-    those = [record.planned.trial_id for record in session.records()]
-    those = [trial for trial in those if session.has(trial, name)]
-    assert those
-    for trial in those[:: max(1, len(those) // 8)]:  # some of each: first, last, and between
-        path = tmp_path / f"{trial}{Path(name).suffix}"
+def bundled_rows() -> dict[str, Bundled]:
+    """Every bundled session whose tool wrote a row a request: a name -> session, file, and its trials."""
+    store, found = Store(find_root()), {}
+    for experiment in sorted(path.name for path in (find_root() / "data" / "raw" / "bundled").iterdir()):
+        for session in store.sessions(experiment, bundled=True):
+            trials = [record.planned.trial_id for record in session.records()]
+            for name in ROWS:
+                if mine := [trial for trial in trials if session.has(trial, name)]:
+                    found[f"{session.key.removeprefix('bundled/')}/{Path(name).suffix[1:]}"] = (
+                        session,
+                        name,
+                        mine,
+                    )
+    return found
+
+
+BUNDLED = bundled_rows()
+
+
+def no_trial_lists_what_its_limit_excludes(one: Bundled, trials: Sequence[str], folder: Path) -> None:
+    session, name, _ = one
+    for trial in trials:
+        path = folder / f"{trial}{Path(name).suffix}"
         with session.open(trial, name) as file:
             path.write_bytes(file.read())
         report = report_file(path)
+        path.unlink()
         if report.stalls is not None and report.shortest_visible_ms is not None:
             agrees_with_its_limit(report)
+        else:
+            assert not report.stalls, "without a limit nothing is listed"
+
+
+def test_the_bundled_sessions_with_requests_are_found() -> None:
+    assert {name.split("/")[0] for name in BUNDLED} >= {
+        "gc-peaks",
+        "gc-loops",
+        "clients-hello",
+        "bank-rematch",
+    }
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_no_bundled_trial_has_a_stall_below_its_own_limit(name: str, tmp_path: Path) -> None:
+    trials = BUNDLED[name][2]
+    places = sorted({round(at) for at in np.linspace(0, len(trials) - 1, SOME)})
+    no_trial_lists_what_its_limit_excludes(BUNDLED[name], [trials[at] for at in places], tmp_path)
+
+
+@only_when_long("every bundled trial with a row a request")
+@pytest.mark.parametrize("name", BUNDLED)
+def test_none_of_all_bundled_trials_has_a_stall_below_its_own_limit(name: str, tmp_path: Path) -> None:
+    no_trial_lists_what_its_limit_excludes(BUNDLED[name], BUNDLED[name][2], tmp_path)
 
 
 def test_jitter_that_reaches_above_the_ordinary_tail_is_not_listed_stop_by_stop(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import get_font
 
 from harness.questions import validity
+from harness.questions.validity.methods import PARTS
 from harness.verify.simulated import VerifyResult, run_verify
 from harness.verify.simulated.stall_curves import PrecisionRecall, precision_recall_curves
 
@@ -23,12 +24,17 @@ _BLOCK = 64
 _savefig = Figure.savefig
 _subset = fonts.get_glyphs_subset
 #: Enough simulations for every number to be there; ``tests/verify`` runs as many as it takes to judge them.
-_SIMS, _FEWEST_PAUSES = 40, 5
+_SIMS, _FEWEST_SIMS, _FEWEST_PAUSES = 40, 10, 5
 
 
 @cache
 def _run_verify(name: str) -> VerifyResult:
     return run_verify(name, sims=_SIMS)
+
+
+@cache
+def _methods() -> tuple[VerifyResult, ...]:
+    return tuple(run_verify(name, sims=_FEWEST_SIMS) for name in PARTS)
 
 
 @cache
@@ -41,6 +47,7 @@ def simulated_once() -> Iterator[None]:
     """The notebook of validity runs its simulations, whose seed decides everything, once, and few of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(validity, "run_verify", lambda name, sims: _run_verify(name))
+        patch.setattr(validity, "verified_methods", _methods)
         patch.setattr(validity, "precision_recall_curves", lambda sims: _curves())
         yield
 

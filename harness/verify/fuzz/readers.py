@@ -28,6 +28,7 @@ from harness.definitions import load_implementations, load_requests, load_study
 from harness.definitions.claims import load_claims
 from harness.errors import InputError
 from harness.formats.jfr_contention import parse_contention
+from harness.formats.krun import read_krun
 from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_metrics import parse_runtime_metrics
 from harness.hosts.ssh.settings import FILE as HOSTS
@@ -124,6 +125,7 @@ def readers(root: Path) -> tuple[Reader, ...]:
             read=_text(parse_runtime_metrics), names=None,
         ),
         Reader(name="contention", form="lines", recordings=(_CONTENTION,), read=_text(parse_contention), names=None),
+        Reader(name="krun", form="json", recordings=(_KRUN,), read=_krun, names="changed.json"),
         Reader(name="samples", form="csv", recordings=(_SAMPLES,), read=_samples, names="changed.csv"),
         Reader(name="cgroup", form="lines", recordings=_CGROUP, read=_cgroup, names=None),
         Reader(
@@ -159,6 +161,10 @@ def readers(root: Path) -> tuple[Reader, ...]:
 
 _SAMPLES = b"monotonic_s,role,rss_bytes,cpu_s\n" + b"".join(
     b"%d.5,service,%d,%d.25\n" % (i, 10**6 + i, i) for i in range(20)
+)
+_KRUN = (
+    b'{"wallclock_times": {"b:vm:java": [[0.5, 0.25, 0.25], []]}, "all_outliers": {"b:vm:java": [[0], []]}, '
+    b'"classifications": {"b:vm:java": ["warmup", "flat"]}, "classifier": {"delta": "1%", "steady": 2}}'
 )
 _CONTENTION = (
     b"\n                     Contention by Lock Class\n\nLock Class          Count  Avg.    P90     Max.\n"
@@ -212,6 +218,10 @@ def _text(parse: Callable[[str], object]) -> Read:
         parse(data.decode("utf-8", "replace"))
 
     return read
+
+
+def _krun(data: bytes, folder: Path, rng: random.Random) -> None:
+    read_krun(_written(data, folder, "changed.json"))
 
 
 def _samples(data: bytes, folder: Path, rng: random.Random) -> None:

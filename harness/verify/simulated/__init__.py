@@ -51,7 +51,7 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
         "agreement": Verification(sessions.agreement, 1000),
         "factors": Verification(factors.factors, 2000),
         "ranks": Verification(ranks.ranks, 2000),
-        "capacity": Verification(capacity.capacity, 100),
+        "capacity": Verification(capacity.capacity, 200),
         "quantile": Verification(tails.quantile, 1000),
         "pooled-quantile": Verification(tails.pooled_quantile, 1000),
         "rare-mode": Verification(comparisons.rare_mode, 2000),

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from math import exp, log
+from math import exp
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from harness.analysis.load.capacity_search import judged, search_capacity
 from harness.analysis.stats.inputs import Floats
@@ -98,17 +99,22 @@ def trial(rng: np.random.Generator, law: str, rate_per_s: float, duration_s: flo
 
 
 def ladder(rng: np.random.Generator, law: str) -> float:
-    """Return the rate at which the trial in the middle just keeps the goals, between the rungs around it."""
-    excess = [
-        float(np.median([_excess(trial(rng, law, rate, GOALS.trial_s)) for _ in range(TRIALS_A_RUNG)]))
+    """Return the rate from which on more trials are bad than the exceed ratio allows, between the rungs around it.
+
+    A rung has few trials, and its share of bad ones varies. It cannot fall with the rate, so the shares are first made
+    to rise (isotonic regression): the capacity read off them varies by half as much as by the first rung that is bad.
+    """
+    bad = [
+        np.mean([not trial(rng, law, rate, GOALS.trial_s).good for _ in range(TRIALS_A_RUNG)])
         for rate in (RUNGS * SATURATED_PER_S).tolist()
     ]  # fmt: skip
-    bad = next((place for place, one in enumerate(excess) if one > 1), None)
-    if bad is None or bad == 0:
-        return float(RUNGS[-1 if bad is None else 0]) * SATURATED_PER_S
-    below, above = (log(max(one, 0.01)) for one in (excess[bad - 1], excess[bad]))
+    beyond = isotonic_regression(bad).x - GOALS.exceed_ratio
+    first = next((place for place, one in enumerate(beyond) if one > 0), None)
+    if first is None or first == 0:
+        return float(RUNGS[-1 if first is None else 0]) * SATURATED_PER_S
+    below, above = float(beyond[first - 1]), float(beyond[first])
     part = -below / (above - below)
-    return SATURATED_PER_S * float(RUNGS[bad - 1] + part * (RUNGS[bad] - RUNGS[bad - 1]))
+    return SATURATED_PER_S * float(RUNGS[first - 1] + part * (RUNGS[first] - RUNGS[first - 1]))
 
 
 def binary_search(rng: np.random.Generator, law: str) -> float:
@@ -135,7 +141,3 @@ def true_capacity(law: str) -> float:
         bad = [not trial(rng, law, middle * SATURATED_PER_S, GOALS.trial_s).good for _ in range(_TRUE_TRIALS)]
         low, high = (low, middle) if np.mean(bad) > GOALS.exceed_ratio else (middle, high)
     return SATURATED_PER_S * (low + high) / 2
-
-
-def _excess(one: SearchTrial) -> float:
-    return GOALS.excess(one.lost_share, one.late_share)
