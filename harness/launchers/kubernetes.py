@@ -166,7 +166,7 @@ class KubernetesLauncher:
                 artifact_bytes=spec.build.artifact_bytes,
                 runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
                 runtime_version=self._runtime_version(spec),
-                kubernetes=self._around(pods, node_port=node_port),
+                kubernetes=self._around(pods, image, node_port=node_port),
             )
             cluster.apply(deployment(pods))
             prober.start()
@@ -289,7 +289,7 @@ class KubernetesLauncher:
         start = native_start(implementation.start) if native else implementation.start
         return expand(start, values, file=file, place="start"), told.environment
 
-    def _around(self, pods: PodsSpec, *, node_port: bool) -> KubernetesRecord:
+    def _around(self, pods: PodsSpec, image: Image, *, node_port: bool) -> KubernetesRecord:
         return KubernetesRecord(
             server=self._facts.get("server") or "",
             node=self._facts.get("node") or "",
@@ -300,6 +300,7 @@ class KubernetesLauncher:
             cpu_request=pods.cpu_limit if pods.cpu_request is None else pods.cpu_request,
             cpu_limit=pods.cpu_limit,
             memory_limit_bytes=pods.memory_limit_bytes,
+            image_bytes=image.image_bytes,
             samples=FROM_CGROUP,
         )
 
