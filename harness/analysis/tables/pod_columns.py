@@ -26,7 +26,9 @@ def pod_columns(record: TrialRecord) -> dict[str, object]:
         "n_pods": around.replicas,
         "image_bytes": around.image_bytes,
         "last_pod_process_s": _last(around, (pod.process_after_s for pod in around.pods)),
-        "last_pod_event_s": _since(around, launched, (pod.events_epoch_s.get("Started") for pod in around.pods)),
+        "last_pod_event_s": _since(
+            around, launched, (pod.events_epoch_s.get("Started") for pod in around.pods)
+        ),
         "last_pod_condition_s": _since(
             around, launched, (pod.conditions_epoch_s.get("Ready") for pod in around.pods)
         ),
