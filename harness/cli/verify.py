@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -40,6 +41,9 @@ def verify_command(
     only: Annotated[
         int | None, typer.Option(help="only with faults: repeat the fault of this number")
     ] = None,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="only with faults: those of the cluster of KUBECONFIG")
+    ] = False,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -62,18 +66,21 @@ def verify_command(
 
         rematch verify faults --minutes 30 --seed 7
 
+        rematch verify faults --cluster --sims 30 --seed 7
+
     `fuzz` and `faults` run alone. `fuzz` gives changed and hostile files to
     every reader, `faults` disturbs sessions of real services at random moments;
     --sims is then the number of files or faults.
     """
     campaign = _alone(names or [])
-    if only is not None and campaign != FAULTS:
-        raise InputError("belongs to faults", place="--only", found=only, allowed="rematch verify faults")
+    _only_faults(campaign, {"--only": only, "--cluster": cluster or None})
     if campaign == FUZZ:
         run_fuzz(inputs=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
         return
     if campaign == FAULTS:
-        run_faults(number=sims, minutes=minutes, seed=seed, only=only, write=write, as_json=as_json)
+        run_faults(
+            number=sims, minutes=minutes, seed=seed, only=only, write=write, as_json=as_json, cluster=cluster
+        )
         return
     if minutes is not None:
         raise InputError("simulations have a number", place="--minutes", found=minutes, allowed="--sims")
@@ -105,6 +112,13 @@ def verify_command(
         print(f"{len(rows)} rows in {sum(row.wall_s for row in rows):.0f} s")
     if len(rows) < len(wanted) or not all(row.result.holds for row in rows):
         raise typer.Exit(1)
+
+
+def _only_faults(campaign: str | None, options: Mapping[str, object]) -> None:
+    """Refuse options that belong to ``faults`` alone."""
+    for option, found in options.items():
+        if found is not None and campaign != FAULTS:
+            raise InputError("belongs to faults", place=option, found=found, allowed="rematch verify faults")
 
 
 def _alone(names: list[str]) -> str | None:
