@@ -28,9 +28,9 @@ from harness.questions.kubernetes.analysis import (
 )
 
 _PHRASE = Phrase(
-    who="Java services in pods",
-    more="answer more requests per second than Go in pods",
-    less="answer fewer requests per second than Go in pods",
+    who="cells of a Java service in pods",
+    more="have more right answers per second than Go in the same cell",
+    less="have fewer right answers per second than Go in the same cell",
     more_short="more",
     less_short="fewer",
 )

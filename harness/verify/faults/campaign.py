@@ -157,7 +157,7 @@ def try_one(fault: Fault, here: Stage) -> Tried:
     """
     broken: list[str] = []
     with contextlib.ExitStack() as stack:
-        hand = (HANDS | CLUSTER_HANDS)[fault.kind.act](fault, here, stack)
+        hand = {**HANDS, **CLUSTER_HANDS}[fault.kind.act](fault, here, stack)
         folder = here.folder(fault.number, hand.host)
         stack.callback(here.forget, fault.number, hand.host)
         before, struck_epoch_s = Kept(), 0.0
