@@ -90,6 +90,19 @@ class OfPods(Protocol):
         ...
 
 
+@runtime_checkable
+class SweepsLeft(Protocol):
+    """A launcher whose instances outlive a session that was killed, and that can remove them itself."""
+
+    def sweep_left(self) -> None:
+        """Remove what ended sessions of this project left, and return when it is gone.
+
+        Raises:
+            RematchError: it cannot be removed.
+        """
+        ...
+
+
 class Launcher(Protocol):
     """How variants come up in one kind of place."""
 

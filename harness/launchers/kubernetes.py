@@ -26,7 +26,7 @@ from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, port_of
 from harness.launchers.kubernetes_host import Group, Groups, JobHost, KubernetesHost
 from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, Importer, importer_for
 from harness.launchers.kubernetes_instance import KubernetesInstance
-from harness.launchers.kubernetes_job import JobProcess, new_name, pods_of, start_job
+from harness.launchers.kubernetes_job import JobProcess, new_name, pods_of, remove_objects, start_job
 from harness.launchers.kubernetes_namespaces import labels_here, sweep
 from harness.launchers.kubernetes_objects import (
     INSTANCE,
@@ -184,7 +184,7 @@ class KubernetesLauncher:
             return instance
         except BaseException:
             prober.stop()
-            self._remove(cluster, pods)
+            remove_objects(cluster, pods)
             raise
 
     def close(self) -> None:
@@ -330,18 +330,13 @@ class KubernetesLauncher:
     def _own_namespace(self) -> str:
         if self._namespace is None:
             cluster, name = self._needed(), new_name("rematch")
-            sweep(cluster, self._root)
             cluster.apply(namespace(name, labels_here(self._root)))
             self._namespace = name
         return self._namespace
 
-    def _remove(self, cluster: Cluster, pods: PodsSpec) -> None:
-        from lightkube.resources.apps_v1 import Deployment
-        from lightkube.resources.core_v1 import Service
-
-        for kind in (Deployment, Service):
-            with contextlib.suppress(HostError):
-                cluster.delete(kind, pods.name, pods.namespace)
+    def sweep_left(self) -> None:
+        """Remove the namespaces of sessions that were killed, and wait until their pods are gone."""
+        sweep(self._needed(), self._root)
 
     def _needed(self) -> Cluster:
         cluster = self._connected()
