@@ -10,7 +10,7 @@ from pydantic import Field
 from harness.model import Frozen
 from harness.verify.campaign_page import CampaignPage, KeptCampaign
 from harness.verify.faults.campaign import Campaign
-from harness.verify.faults.plan import BY_NAME
+from harness.verify.faults.plan import CLUSTER_KINDS, KINDS
 
 
 class KindTally(Frozen):
@@ -35,7 +35,7 @@ class FaultsCampaign(KeptCampaign):
 
 def kept(campaign: Campaign, *, seed: int, place: str, wall_s: float) -> FaultsCampaign:
     """Return a campaign as it is stored, its kinds in the order of the plan."""
-    known = [name for name in BY_NAME if name in campaign.tallies]
+    known = [kind.name for kind in (*KINDS, *CLUSTER_KINDS) if kind.name in campaign.tallies]
     return FaultsCampaign(
         seed=seed,
         place=place,

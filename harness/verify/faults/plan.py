@@ -80,7 +80,7 @@ CLUSTER_KINDS: tuple[Kind, ...] = (
         for name in SIGNALS[:2]
     ),
 )
-BY_NAME = {kind.name: kind for kind in (*KINDS, *CLUSTER_KINDS)}
+BY_NAME = {kind.name: kind for kind in KINDS}
 
 
 @dataclass(frozen=True, kw_only=True)
