@@ -24,18 +24,26 @@ FAULTS = "faults"
 
 
 def run_faults(
-    *, number: int | None, minutes: float | None, seed: int, only: int | None, write: bool, as_json: bool
+    *,
+    number: int | None,
+    minutes: float | None,
+    seed: int,
+    only: int | None,
+    write: bool,
+    as_json: bool,
+    cluster: bool = False,
 ) -> None:
     """Run a campaign and print its table; exit status 1: a promise was broken.
 
     Args:
         number: how many faults; ``None`` without ``minutes``: each kind once.
         only: the number of the one fault that is repeated.
+        cluster: faults of the cluster that KUBECONFIG names, in place of those of this machine.
     """
     from harness.provenance import describe_place
     from harness.verify.faults.campaign import run
-    from harness.verify.faults.page import KEPT, kept, table
-    from harness.verify.faults.plan import KINDS, fault, plan
+    from harness.verify.faults.page import KEPT, KEPT_CLUSTER, kept, table
+    from harness.verify.faults.plan import CLUSTER_KINDS, KINDS, fault, plan
 
     if (minutes is not None and not minutes > 0) or (number is not None and number < 1):
         raise InputError("nothing to do", place="--minutes, --sims", allowed="more than 0")
@@ -44,12 +52,12 @@ def run_faults(
             "repeats one fault of a campaign", place="--only", found=only,
             allowed="a number from 1, without --write, --sims and --minutes",
         )  # fmt: skip
-    root = find_root()
+    root, kinds = find_root(), CLUSTER_KINDS if cluster else KINDS
     if only is not None:
-        faults: itertools.islice[Fault] = itertools.islice((fault(seed, only),), 1)
+        faults: itertools.islice[Fault] = itertools.islice((fault(seed, only, kinds),), 1)
     else:
-        n = number if number is not None else None if minutes is not None else len(KINDS)
-        faults = itertools.islice(plan(seed), n)
+        n = number if number is not None else None if minutes is not None else len(kinds)
+        faults = itertools.islice(plan(seed, kinds), n)
     began_s = time.monotonic()
     before = signal.signal(signal.SIGTERM, _stop)  # so that nothing stays mounted
     try:
@@ -61,10 +69,10 @@ def run_faults(
     one = kept(found, seed=seed, place=describe_place(root), wall_s=time.monotonic() - began_s)
     print(json.dumps(one.model_dump(mode="json"), indent=2) if as_json else table((one,)))
     if write:
-        KEPT.write(root, one)
+        (KEPT_CLUSTER if cluster else KEPT).write(root, one)
     if found.violations:
         for violation in found.violations:
-            again = f"rematch verify faults --seed {seed} --only {violation.number}"
+            again = f"rematch verify faults{' --cluster' if cluster else ''} --seed {seed} --only {violation.number}"
             print(f"{violation.kind}: {violation.what}; repeat with: {again}", file=sys.stderr)
         raise typer.Exit(1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +46,9 @@ def verify_command(
         list[Path] | None,
         typer.Option("--krun", help="only with warmup: files of Krun that warmup_stats classified"),
     ] = None,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="only with faults: those of the cluster of KUBECONFIG")
+    ] = False,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -69,6 +73,8 @@ def verify_command(
 
         rematch verify faults --minutes 30 --seed 7
 
+        rematch verify faults --cluster --sims 30 --seed 7
+
     `fuzz` and `faults` run alone. `fuzz` gives changed and hostile files to
     every reader, `faults` disturbs sessions of real services at random moments;
     --sims is then the number of files or faults.
@@ -77,12 +83,14 @@ def verify_command(
         _published(krun, names or [], as_json=as_json)
         return
     campaign = _alone(names or [])
-    _refuse_options(campaign, only, minutes)
+    _refuse_options(campaign, {"--only": only, "--cluster": cluster or None}, minutes)
     if campaign == FUZZ:
         run_fuzz(inputs=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
         return
     if campaign == FAULTS:
-        run_faults(number=sims, minutes=minutes, seed=seed, only=only, write=write, as_json=as_json)
+        run_faults(
+            number=sims, minutes=minutes, seed=seed, only=only, write=write, as_json=as_json, cluster=cluster
+        )
         return
     from harness.provenance import describe_place
     from harness.verify.page import write_page
@@ -137,10 +145,11 @@ def _published(paths: list[Path], names: list[str], *, as_json: bool) -> None:
             print(wrapped(f"{published}: {counts or 'none'}", indent="  ", hang="    "))
 
 
-def _refuse_options(campaign: str | None, only: int | None, minutes: float | None) -> None:
+def _refuse_options(campaign: str | None, of_faults: Mapping[str, object], minutes: float | None) -> None:
     """Refuse what belongs to a campaign that was not asked for."""
-    if only is not None and campaign != FAULTS:
-        raise InputError("belongs to faults", place="--only", found=only, allowed="rematch verify faults")
+    for option, found in of_faults.items():
+        if found is not None and campaign != FAULTS:
+            raise InputError("belongs to faults", place=option, found=found, allowed="rematch verify faults")
     if minutes is not None and campaign is None:
         raise InputError("simulations have a number", place="--minutes", found=minutes, allowed="--sims")
 

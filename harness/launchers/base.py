@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from pydantic import model_validator
 
@@ -78,6 +78,28 @@ class Instance(Protocol):
     def stop(self) -> InstanceRecord:
         """SIGTERM to its process group, SIGKILL after the grace period; idempotent; never raises
         because the process is already gone. Nothing of the group lives on when this returns."""
+        ...
+
+
+@runtime_checkable
+class OfPods(Protocol):
+    """An instance that is one address for several processes, each with an address of its own."""
+
+    def pod_endpoints(self) -> Mapping[str, Endpoint]:
+        """Return pod -> where it alone listens."""
+        ...
+
+
+@runtime_checkable
+class SweepsLeft(Protocol):
+    """A launcher whose instances outlive a session that was killed, and that can remove them itself."""
+
+    def sweep_left(self) -> None:
+        """Remove what ended sessions of this project left, and return when it is gone.
+
+        Raises:
+            RematchError: it cannot be removed.
+        """
         ...
 
 

@@ -26,7 +26,7 @@ from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, port_of
 from harness.launchers.kubernetes_host import Group, Groups, JobHost, KubernetesHost
 from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, Importer, importer_for
 from harness.launchers.kubernetes_instance import KubernetesInstance
-from harness.launchers.kubernetes_job import JobProcess, new_name, pods_of, start_job
+from harness.launchers.kubernetes_job import JobProcess, new_name, pods_of, remove_objects, start_job
 from harness.launchers.kubernetes_namespaces import labels_here, sweep
 from harness.launchers.kubernetes_objects import (
     INSTANCE,
@@ -166,7 +166,7 @@ class KubernetesLauncher:
                 artifact_bytes=spec.build.artifact_bytes,
                 runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
                 runtime_version=self._runtime_version(spec),
-                kubernetes=self._around(pods, node_port=node_port),
+                kubernetes=self._around(pods, image, node_port=node_port),
             )
             cluster.apply(deployment(pods))
             prober.start()
@@ -184,7 +184,7 @@ class KubernetesLauncher:
             return instance
         except BaseException:
             prober.stop()
-            self._remove(cluster, pods)
+            remove_objects(cluster, pods)
             raise
 
     def close(self) -> None:
@@ -289,7 +289,7 @@ class KubernetesLauncher:
         start = native_start(implementation.start) if native else implementation.start
         return expand(start, values, file=file, place="start"), told.environment
 
-    def _around(self, pods: PodsSpec, *, node_port: bool) -> KubernetesRecord:
+    def _around(self, pods: PodsSpec, image: Image, *, node_port: bool) -> KubernetesRecord:
         return KubernetesRecord(
             server=self._facts.get("server") or "",
             node=self._facts.get("node") or "",
@@ -300,6 +300,7 @@ class KubernetesLauncher:
             cpu_request=pods.cpu_limit if pods.cpu_request is None else pods.cpu_request,
             cpu_limit=pods.cpu_limit,
             memory_limit_bytes=pods.memory_limit_bytes,
+            image_bytes=image.image_bytes,
             samples=FROM_CGROUP,
         )
 
@@ -329,18 +330,13 @@ class KubernetesLauncher:
     def _own_namespace(self) -> str:
         if self._namespace is None:
             cluster, name = self._needed(), new_name("rematch")
-            sweep(cluster, self._root)
             cluster.apply(namespace(name, labels_here(self._root)))
             self._namespace = name
         return self._namespace
 
-    def _remove(self, cluster: Cluster, pods: PodsSpec) -> None:
-        from lightkube.resources.apps_v1 import Deployment
-        from lightkube.resources.core_v1 import Service
-
-        for kind in (Deployment, Service):
-            with contextlib.suppress(HostError):
-                cluster.delete(kind, pods.name, pods.namespace)
+    def sweep_left(self) -> None:
+        """Remove the namespaces of sessions that were killed, and wait until their pods are gone."""
+        sweep(self._needed(), self._root)
 
     def _needed(self) -> Cluster:
         cluster = self._connected()

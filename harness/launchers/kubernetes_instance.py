@@ -114,6 +114,15 @@ class KubernetesInstance:
                 pods[uid].routed_s = time.monotonic()
             time.sleep(0.002)
 
+    def pod_endpoints(self) -> dict[str, Endpoint]:
+        """Return ``pod-1``, ``pod-2`` ... -> the address in the cluster where it alone listens."""
+        found = (one.found for one in tuple(self._prober.pods.values()))
+        addresses = [one.address for one in found if one is not None and one.address is not None]
+        return {
+            f"pod-{number}": Endpoint(host=address, port=PORT)
+            for number, address in enumerate(addresses, start=1)
+        }
+
     def stop(self) -> InstanceRecord:
         if self._stopped:
             return self._record

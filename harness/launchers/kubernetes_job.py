@@ -150,9 +150,19 @@ def pods_of(cluster: Cluster, spec: PodsSpec) -> list[Pod]:
     return cluster.pods(spec.namespace, {INSTANCE: spec.labels[INSTANCE]})
 
 
+def remove_objects(cluster: Cluster, spec: PodsSpec) -> None:
+    """Delete a deployment and its service, as far as the cluster still answers."""
+    from lightkube.resources.apps_v1 import Deployment
+    from lightkube.resources.core_v1 import Service
+
+    for kind in (Deployment, Service):
+        with contextlib.suppress(HostError):
+            cluster.delete(kind, spec.name, spec.namespace)
+
+
 def new_name(kind: str) -> str:
     """Return a name that no other object has: ``service-1f0c9a2b``."""
     return f"{kind}-{secrets.token_hex(4)}"
 
 
-__all__ = ["JobProcess", "new_name", "pods_of", "start_job"]
+__all__ = ["JobProcess", "new_name", "pods_of", "remove_objects", "start_job"]

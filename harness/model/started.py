@@ -94,6 +94,7 @@ class KubernetesRecord(Frozen):
     cpu_request: float | None
     cpu_limit: float | None = Field(description="of each pod, in CPUs; None: not limited")
     memory_limit_bytes: int | None = Field(description="of each pod; None: not limited")
+    image_bytes: int | None = Field(default=None, description="of its one layer; None: not written down")
     samples: str = Field(description="where samples come from, or why there are none")
     watched_s: float | None = Field(
         default=None, description="how long the prober asked: a pod without an answer is censored there"

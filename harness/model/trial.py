@@ -48,6 +48,11 @@ class Boundary(Frozen):
     reading: ResourceReading
     runtime_metrics_file: str | None = Field(default=None, description="GET /metrics, kept raw")
     nmt_file: str | None = Field(default=None, description="jcmd VM.native_memory summary, kept raw")
+    answered_by_pod: dict[str, int] | None = Field(
+        default=None,
+        description="pod -> requests answered since its start, as its own /metrics has them, those of /metrics "
+        "left out; None: no pods, or not all of them said so",
+    )
 
 
 class InvariantReading(Frozen):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,7 @@ from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.agent.sampler import Watched
 from harness.errors import HostError
 from harness.formats.jfr_contention import CONTENTION
+from harness.formats.request_counter import answered
 from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
@@ -32,6 +34,7 @@ def take_boundary(
     host: MeasuringHost | None = None,
     there: Path | None = None,
     jcmd: Path | None = None,
+    pods: Mapping[str, Endpoint] | None = None,
 ) -> Boundary:
     """Read the instance at the edge of a phase; files are ``boundary-<name>.prom`` and ``.nmt.txt``.
 
@@ -39,7 +42,8 @@ def take_boundary(
     first ``GET /metrics``, which costs CPU and memory, so nothing is asked at the first response,
     where start-up is still to be compared. Native memory is asked for when ``jcmd`` (of the
     service's own JDK) is given. ``host``: where the instance runs, ``there`` its folder on it, default:
-    here. What could not be had is ``None``.
+    here. ``pods``: where each of several processes listens alone; each keeps its metrics in
+    ``boundary-<name>.<pod>.prom`` and says how many requests it answered. What could not be had is ``None``.
     """
     host = host or LocalHost()
     reading = host.resources(watched)
@@ -52,7 +56,20 @@ def take_boundary(
         reading=reading,
         runtime_metrics_file=metrics.name if got_metrics else None,
         nmt_file=nmt.name if got_nmt else None,
+        answered_by_pod=None if name in UNASKED else _answered(pods, folder, name),
     )
+
+
+def _answered(pods: Mapping[str, Endpoint] | None, folder: Path, name: BoundaryName) -> dict[str, int] | None:
+    """What each pod says that it answered; ``None``: there are none, or one of them does not say."""
+    counts: dict[str, int] = {}
+    for pod, endpoint in (pods or {}).items():
+        file = folder / f"boundary-{name}.{pod}.prom"
+        n_answered = answered(file.read_text(errors="replace")) if save_metrics(endpoint, file) else None
+        if n_answered is None:
+            return None
+        counts[pod] = n_answered
+    return counts or None
 
 
 def save_metrics(endpoint: Endpoint, file: Path, timeout_s: float = 5.0) -> bool:

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.hosts.measuring import Sampling
-from harness.launchers.base import Instance, LaunchSpec
+from harness.launchers.base import Instance, LaunchSpec, OfPods
 from harness.loadgen.flow import readiness_request
 from harness.model import LoadSummary, Outcome, Phase, RuntimeSettings, TrialRecord
 from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing
@@ -276,6 +276,7 @@ def _boundary(
             host=context.host,
             there=notes.service_folder,
             jcmd=Path(instance.record.argv[0]).with_name("jcmd") if nmt else None,
+            pods=instance.pod_endpoints() if isinstance(instance, OfPods) else None,
         )
     )
 

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from harness.analysis.stats.registration import register
 from harness.errors import RematchError, StoreError
+from harness.launchers.base import SweepsLeft
 from harness.launchers.cgroup import sweep_groups
 from harness.model import (
     Calibration,
@@ -67,6 +68,8 @@ def measure(
     folder = store.session(prepared.experiment.name, prepared.session_id)
     ledger = RunningProcesses(assembly.root, folder.key)
     with interruptible() as check:
+        if isinstance(assembly.launcher, SweepsLeft):
+            assembly.launcher.sweep_left()
         ledger.refuse_orphans()
         sweep_groups()
         raise_limit()

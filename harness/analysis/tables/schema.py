@@ -54,6 +54,8 @@ NUMBERS = (
     "psi_cpu_some_s", "steal_s", "other_cpu_s", "throttled_s",
     "service_throttled_s", "group_memory_bytes", "group_memory_max_bytes", "group_cpu_s",
     "process_rss_bytes", "process_cpu_s", "image_bytes", "container_create_s", "container_start_s",
+    "n_pods", "last_pod_process_s", "last_pod_event_s", "last_pod_condition_s", "first_pod_served_s",
+    "last_pod_served_s", "last_pod_routed_s", "pod_events_lost", "pods_answered", "least_pod_share",
     "go_collections", "go_paused_s", "go_heap_bytes", "go_memory_bytes",
 )  # fmt: skip  # grouped as in docs/data.md
 COLUMNS = (*TEXT, *OPTIONAL_TEXT, *COUNTS, *SWITCHES, *NUMBERS)

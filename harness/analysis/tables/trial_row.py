@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.stats.quantiles import quantile_refused, rank
+from harness.analysis.tables.pod_columns import pod_columns
 from harness.analysis.tables.resource_columns import (
     limit_columns,
     machine_of,
@@ -231,7 +232,7 @@ def _surroundings(record: TrialRecord, machine: MachineWindow | None) -> dict[st
         "steal_s": machine.steal_s if machine else None,
         "other_cpu_s": machine.other_cpu_s if machine else None,
         "throttled_s": machine.throttled_s if machine else None,
-    } | limit_columns(record)
+    } | (limit_columns(record) | pod_columns(record))
 
 
 def build_seconds(

@@ -123,7 +123,7 @@ def test_every_text_is_eight_points_high_where_the_paper_prints_it(figure: Figur
     drawn = figure.get_figwidth()
     assert drawn in PRINTED_INCHES
     for text in texts_of(figure):
-        printed = text.get_fontsize() * PRINTED_INCHES[drawn] / drawn
+        printed = float(text.get_fontsize()) * PRINTED_INCHES[drawn] / drawn
         assert printed >= LEAST_POINTS, (text.get_text(), printed)
 
 

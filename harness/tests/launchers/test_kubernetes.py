@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.analysis.tables.pod_columns import answered_by_pod
 from harness.errors import TrialFailure
 from harness.launchers.kubernetes_images import ClusterImages
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.runner.start_up import wait_first_response
+from harness.store import SessionFolder
 from harness.tests.contracts.launcher import HELLO, LauncherContract
 from harness.tests.support.available import PROJECT, only_with_a_cluster
 from harness.tests.support.clustered import Clustered, cluster_here, python_root
@@ -167,5 +169,15 @@ def test_a_smoke_session_of_the_cluster_is_measured_and_leaves_nothing() -> None
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    shutil.rmtree(PROJECT / "data" / "raw" / said["session"])
+    folder = PROJECT / "data" / "raw" / said["session"]
+    try:
+        records = tuple(SessionFolder(folder).records())
+    finally:
+        shutil.rmtree(folder)
     assert said["complete"] and set(said["outcomes"]) == {"ok"}
+    for record in records:
+        assert record.load is not None and record.instance is not None
+        assert record.instance.kubernetes is not None
+        counted = answered_by_pod(record)
+        assert counted is not None and len(counted) == record.instance.kubernetes.replicas
+        assert sum(counted.values()) == record.load.n_requests, "the generator's number"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 from unittest.mock import patch
 
@@ -34,11 +35,13 @@ from harness.model import (
     ProfileName,
     Provenance,
     SessionHeader,
+    TrialRecord,
     Unavailable,
     Variant,
 )
 from harness.session.planning import plan_without, session_name
 from harness.store import SessionFolder, SessionWriter, Store
+from harness.tests.support.synthetic_pods import in_pods
 from harness.tests.support.synthetic_trial import (
     EPOCH,
     HELD_MIB,
@@ -56,6 +59,10 @@ CAPACITY_PER_S = 150.0
 LEAST_MIB = 10
 #: What the forms of Java programs took to make.
 FORM_BUILD_S, AOT_TRAINING_S, AOT_CACHE_BYTES = 90.0, 3.5, 33 * 2**20
+#: launcher -> what it adds to the record of a made-up trial.
+_PLACES: Mapping[str, Callable[[TrialRecord], TrialRecord]] = MappingProxyType(
+    {"process": lambda record: record, "container": in_container, "kubernetes": in_pods}
+)
 
 
 def make_project(
@@ -86,7 +93,7 @@ def make_session(
     missing: int = 0,
     bundled: bool = False,
     unavailable: Sequence[Unavailable] = (),
-    launcher: Literal["process", "container"] = "process",
+    launcher: Literal["process", "container", "kubernetes"] = "process",
     settle_s: float = 0.0,
 ) -> SessionFolder:
     """Write a session; the last ``missing`` trials of its plan are not made, nor those of ``unavailable`` variants.
@@ -109,7 +116,7 @@ def make_session(
         for trial in plan.trials[: len(plan.trials) - missing]:
             under_way = writer.begin(trial.trial_id)
             made = made_trial(experiment, trial, folder.name, under_way.folder, rng)
-            writer.finish(under_way, made if launcher == "process" else in_container(made))
+            writer.finish(under_way, _PLACES[launcher](made))
     writer.close()
     return session
 

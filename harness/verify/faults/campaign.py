@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.verify.faults.cluster_hands import CLUSTER_HANDS, left_in_cluster
 from harness.verify.faults.hands import HANDS
 from harness.verify.faults.holds import (
     Kept,
@@ -156,7 +157,7 @@ def try_one(fault: Fault, here: Stage) -> Tried:
     """
     broken: list[str] = []
     with contextlib.ExitStack() as stack:
-        hand = HANDS[fault.kind.act](fault, here, stack)
+        hand = {**HANDS, **CLUSTER_HANDS}[fault.kind.act](fault, here, stack)
         folder = here.folder(fault.number, hand.host)
         stack.callback(here.forget, fault.number, hand.host)
         before, struck_epoch_s = Kept(), 0.0
@@ -192,6 +193,7 @@ def try_one(fault: Fault, here: Stage) -> Tried:
         if not broken:
             broken += taken_for_measured(folder, fault.kind, struck_epoch_s)
         broken += running_on(here)
+        broken += left_in_cluster(here)
     words = (said.stderr.strip().splitlines() or [""])[-1].replace(str(here.root), "{root}")
     broken = [what.replace(str(here.root), "{root}") for what in broken]
     return Tried(struck=struck, broken=tuple(dict.fromkeys(broken)), said=words)

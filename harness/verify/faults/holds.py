@@ -117,7 +117,8 @@ def unbalanced(record: TrialRecord) -> Iterator[str]:
 
 def taken_for_measured(folder: SessionFolder, kind: Kind, at_epoch_s: float) -> Iterator[str]:
     """Yield a trial that counts although a part of it was killed while its load ran."""
-    if kind.act != "signal" or kind.signal != "SIGKILL" or kind.target in ("session", "agent"):
+    killed = kind.act == "kill pod" or (kind.act == "signal" and kind.signal == "SIGKILL")
+    if not killed or kind.target in ("session", "agent"):
         return
     for record in folder.records():
         for phase in record.phases:

@@ -10,7 +10,7 @@ from pydantic import Field
 from harness.model import Frozen
 from harness.verify.campaign_page import CampaignPage, KeptCampaign
 from harness.verify.faults.campaign import Campaign
-from harness.verify.faults.plan import KINDS
+from harness.verify.faults.plan import CLUSTER_KINDS, KINDS
 
 
 class KindTally(Frozen):
@@ -35,7 +35,7 @@ class FaultsCampaign(KeptCampaign):
 
 def kept(campaign: Campaign, *, seed: int, place: str, wall_s: float) -> FaultsCampaign:
     """Return a campaign as it is stored, its kinds in the order of the plan."""
-    known = [kind.name for kind in KINDS if kind.name in campaign.tallies]
+    known = [kind.name for kind in (*KINDS, *CLUSTER_KINDS) if kind.name in campaign.tallies]
     return FaultsCampaign(
         seed=seed,
         place=place,
@@ -91,4 +91,12 @@ def _list(title: str, rows: list[str]) -> list[str]:
 
 KEPT = CampaignPage(
     FaultsCampaign, table, record=Path("docs") / "faults.json", page=Path("docs") / "faults.md", name="faults"
+)
+#: Campaigns in a cluster.
+KEPT_CLUSTER = CampaignPage(
+    FaultsCampaign,
+    table,
+    record=Path("docs") / "kubernetes-faults.json",
+    page=Path("docs") / "kubernetes.md",
+    name="faults --cluster",
 )

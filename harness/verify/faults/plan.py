@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Scene = Literal["strings", "bank", "clients", "remote"]
+Scene = Literal["strings", "bank", "clients", "remote", "cluster"]
 Act = Literal[
     "signal", "full disk", "read-only", "open files", "processes", "port", "clock", "far clock", "cut link",
-    "slow link", "sshd", "power",
+    "slow link", "sshd", "power", "api server", "kubelet", "evict", "delete pod", "kill pod", "pod memory",
+    "namespace",
 ]  # fmt: skip
 SignalName = Literal["SIGKILL", "SIGTERM", "SIGHUP", "SIGSTOP"]
 
@@ -60,6 +61,24 @@ KINDS: tuple[Kind, ...] = (
     Kind(name="link delayed", scene="remote", act="slow link"),
     Kind(name="sshd killed", scene="remote", act="sshd"),
     Kind(name="power loss", scene="strings", act="power"),
+)
+#: A campaign of their own: they need a cluster, and seeds of the others stay what they were.
+CLUSTER_KINDS: tuple[Kind, ...] = (
+    Kind(name="API server killed", scene="cluster", act="api server"),
+    Kind(name="kubelet stopped", scene="cluster", act="kubelet"),
+    Kind(name="service's pod evicted", scene="cluster", act="evict", target="service"),
+    Kind(name="generator's pod evicted", scene="cluster", act="evict", target="generator"),
+    Kind(name="service's pod deleted", scene="cluster", act="delete pod", target="service"),
+    Kind(name="service's pod killed", scene="cluster", act="kill pod", target="service"),
+    Kind(name="generator's pod killed", scene="cluster", act="kill pod", target="generator"),
+    Kind(name="service's memory exhausted", scene="cluster", act="pod memory", target="service"),
+    Kind(name="namespace deleted", scene="cluster", act="namespace"),
+    *(
+        Kind(
+            name=f"session in a cluster: {name}", scene="cluster", act="signal", target="session", signal=name
+        )
+        for name in SIGNALS[:2]
+    ),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}
 

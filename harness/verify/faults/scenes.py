@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.errors import InputError
+from harness.launchers.kubernetes_cluster import kubeconfig
 from harness.store import SessionFolder, Store
 from harness.toolchains import Surroundings, find_tool
 from harness.verify.faults import link, sshd
@@ -42,6 +43,7 @@ load = "users"
 [variants.{variant}]
 implementation = "{variant}"
 settings = {{ {settings} }}
+runtime = {{ {runtime} }}
 
 [profiles.smoke]
 blocks = 1
@@ -61,6 +63,7 @@ class _Told:
     mix: str
     generator: str = "wrk"
     settings: str = 'face = "matched"'
+    runtime: str = ""
     backing: str = ""
     needs: tuple[str, ...] = ("go", "wrk")
 
@@ -84,6 +87,15 @@ SCENES: Mapping[Scene, _Told] = MappingProxyType(
             mix="hello",
             backing='[backing]\nmax_connections = 33\nseed = "movies"',
             needs=("go", "wrk", "postgres"),
+        ),
+        "cluster": _Told(
+            workload="strings",
+            variant="go-nethttp",
+            mix="hello",
+            generator="k6",
+            runtime='replicas = 2, cpu_request = 0.05, access = "cluster-ip"',
+            backing='launcher = "kubernetes"',
+            needs=("go", "k6"),
         ),
     }
 )
@@ -121,7 +133,10 @@ class Stage:
         return words if (host or self.host) == "local" else (*words, "--host", host or self.host)
 
     def folder(self, number: int, host: str | None = None) -> SessionFolder:
-        return Store(self.root).session(NAME, f"smoke-{host or self.host}-{number}")
+        place = host or self.host
+        if self.scene == "cluster":
+            place = f"{place}-kubernetes"
+        return Store(self.root).session(NAME, f"smoke-{place}-{number}")
 
     def left_running(self) -> tuple[str, ...]:
         """Return what belongs to the project and runs, one line each."""
@@ -143,6 +158,8 @@ def stage(scene: Scene, clone: Path) -> Iterator[Stage]:
     told = SCENES[scene]
     if not Path("/proc/self/stat").exists():
         raise Lacking("faults need Linux: processes are found in /proc")
+    if scene == "cluster" and kubeconfig() is None:
+        raise Lacking("a cluster: set KUBECONFIG to the kubeconfig of one whose node is this machine")
     around = Surroundings(project=clone)
     for name in told.needs:
         tool = find_tool(name, around)
@@ -200,7 +217,7 @@ def lay_out(root: Path, clone: Path, told: _Told) -> None:
         (root / name).symlink_to(clone / name, target_is_directory=True)
     said = EXPERIMENT.format(
         workload=told.workload, variant=told.variant, mix=told.mix, backing=told.backing, settings=told.settings,
-        generator=told.generator,
+        generator=told.generator, runtime=told.runtime,
     )  # fmt: skip
     (root / "harness" / "experiments" / f"{NAME}.toml").write_text(said)
 

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What do pods of a cluster change: throughput by access and number of pods, time to scale out, and CPU limits?"""
+
+from harness.questions.kubernetes.analysis import Clustered, clustered
+from harness.questions.kubernetes.results import notes, results
+
+__all__ = ["Clustered", "clustered", "notes", "results"]

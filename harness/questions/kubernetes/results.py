@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the paper says of a cluster: the articles' third round, scaling out by three clocks, and CPU limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from typing import cast
+
+import pandas as pd
+
+from harness.analysis.stats.pairing import inputs_of
+from harness.model.digits import plain
+from harness.publish.bounds import bounded, bounds, kept
+from harness.publish.comparisons import comparison_notes
+from harness.publish.findings import FINDING, Phrase, finding
+from harness.publish.leaves import each, means
+from harness.publish.load_sentence import load_sentence
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, as_is
+from harness.questions.kubernetes.analysis import (
+    CPU,
+    FACTORS,
+    SERVED,
+    TAIL,
+    THROUGHPUT,
+    Clustered,
+    counted,
+)
+
+_PHRASE = Phrase(
+    who="cells of a Java service in pods",
+    more="have more right answers per second than Go in the same cell",
+    less="have fewer right answers per second than Go in the same cell",
+    more_short="more",
+    less_short="fewer",
+)
+#: experiment -> part of the key -> column
+_MEANS: Mapping[str, Mapping[str, str]] = {
+    "rounds": {"throughput": THROUGHPUT, "p99": TAIL, "cpu": CPU, "least_share": "least_pod_share"},
+    "scale": {
+        "process": "last_pod_process_s",
+        "event": "last_pod_event_s",
+        "condition": "last_pod_condition_s",
+        "served": SERVED,
+        "routed": "last_pod_routed_s",
+        "events_lost": "pod_events_lost",
+    },
+    "limits": {"throughput": THROUGHPUT, "p99": TAIL, "cpu": CPU, "throttled": "service_throttled_s"},
+}
+_LEADS = {"rounds": THROUGHPUT, "scale": SERVED, "limits": THROUGHPUT}
+
+
+def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) -> Tree:
+    """Return what is said of every variant of the definitions, measured or not.
+
+    ``found``: ``rounds``, ``scale`` and ``limits`` -> what was measured of each. For each of them
+    ``<part>.<levels>.<variant>``, the means; ``lead.<levels>.<variant>``, over the reference, of throughput or the
+    time until the last pod served; ``bound.<levels>.<variant>``, ``counted``, ``bounded``, ``load``, ``unavailable``
+    and ``cluster`` in words. ``image.<variant>``: the size of its image. ``finding``: title, take-away and how sure, of
+    throughput in all cells of ``rounds``.
+    """
+    rounds = found.get("rounds")
+    leads = [] if rounds is None else list(rounds.compared(THROUGHPUT))
+    return {
+        "name": variants,
+        FINDING: finding(leads, _PHRASE),
+        "image": _images(found, variants),
+        **{word: _experiment(word, found.get(word), variants) for word in FACTORS},
+    }
+
+
+def notes(one: Clustered | None) -> list[str]:
+    """Return the notes on an experiment's ratios: what is not about the services, p-values and margin."""
+    return [] if one is None else comparison_notes(one.compared(_LEADS[one.word]))
+
+
+def _experiment(word: str, one: Clustered | None, variants: Mapping[str, str]) -> Tree:
+    compared = () if one is None else one.compared(_LEADS[word])
+    leads = {(*(c.levels[factor] for factor in FACTORS[word]), c.variant): c for c in compared}
+
+    def lead(levels: Mapping[str, str]) -> Mapping[str, Leaf]:
+        return {name: leads.get((*levels.values(), name), NO_COMPARISON) for name in variants}
+
+    def mean(column: str) -> Callable[[Mapping[str, str]], Mapping[str, Leaf]]:
+        return lambda levels: means(_cell(one, levels), variants, column)
+
+    return {
+        **{part: _by_levels(word, mean(column)) for part, column in _MEANS[word].items()},
+        "lead": _by_levels(word, lead),
+        "bound": _by_levels(word, lambda levels: bounds(_cell(one, levels), variants)),
+        "bounded": bounded(None if one is None else one.trials),
+        **_sentences(one, variants),
+    }
+
+
+def _cell(one: Clustered | None, levels: Mapping[str, str]) -> pd.DataFrame | None:
+    """The kept trials at these levels; ``None``: none was measured."""
+    if one is None:
+        return None
+    trials = kept(one.at(levels))
+    return None if trials.empty else trials
+
+
+def _by_levels(word: str, leaves: Callable[[Mapping[str, str]], Mapping[str, Leaf]]) -> Tree:
+    """Return level of the first factor -> of the second ... -> variant -> leaf."""
+    made: dict[str, object] = {}
+    for levels in _combinations(word):
+        *outer, last = levels.values()
+        branch = made
+        for level in outer:
+            branch = cast("dict[str, object]", branch.setdefault(level, {}))
+        branch[last] = leaves(levels)
+    return cast(Tree, made)
+
+
+def _combinations(word: str) -> Iterator[Mapping[str, str]]:
+    factors = FACTORS[word]
+    for levels in product(*factors.values()):
+        yield dict(zip(factors, levels, strict=True))
+
+
+def _images(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) -> Mapping[str, Leaf]:
+    measured = [one.trials for one in found.values() if one is not None]
+    told = [trials[trials["image_bytes"].notna()] for trials in measured]
+    trials = pd.concat(told) if told else None
+    return each(
+        trials,
+        variants,
+        lambda mine: as_is(float(mine["image_bytes"].iloc[-1]), "B", "size of the image"),
+        as_is(None, "B", "size of the image"),
+    )
+
+
+def _sentences(one: Clustered | None, variants: Mapping[str, str]) -> Mapping[str, Leaf]:
+    if one is None:
+        return dict.fromkeys(("counted", "load", "unavailable", "cluster"), NO_TEXT)
+    gone = [each for each in one.evidence.header.unavailable if each.variant in variants]
+    inputs = inputs_of(kept(one.trials))
+    load = load_sentence(one.evidence, one.trials) if one.trials["load_name"].notna().any() else ""
+    return {
+        "counted": Words(said, inputs) if (said := _counted_words(one)) else NO_TEXT,
+        "load": Words(load, inputs) if load else NO_TEXT,
+        "unavailable": "; ".join(f"{variants[each.variant]}: {each.reason}" for each in gone) or "none",
+        "cluster": _cluster_words(one) or NO_TEXT,
+    }
+
+
+def _counted_words(one: Clustered) -> str:
+    found = counted(one.trials)
+    if found is None:
+        return ""
+    total = plain(found.n_requests)
+    if found.n_equal == found.n_trials:
+        return (
+            f"In all {found.n_trials} trials the pods together counted as many requests as the generator, {total} in "
+            "all."
+        )
+    return (
+        f"In {found.n_equal} of {found.n_trials} trials the pods together counted as many requests as the generator, "
+        f"and elsewhere {plain(found.most_apart)} more or fewer at most, of {total} in all."
+    )
+
+
+def _cluster_words(one: Clustered) -> str:
+    """The cluster as the newest record that has one describes it: versions, and how services are routed."""
+    for _, _, record in one.evidence.with_records():
+        around = None if record.instance is None else record.instance.kubernetes
+        if around is not None:
+            mode = around.proxy_mode or "not said"
+            return f"Kubernetes {around.server} ({around.node}; kube-proxy: {mode})"
+    return ""
+
+
+__all__ = ["notes", "results"]

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pods in the table of trials, and what notebook 53 publishes of them: on made-up trials of known numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.tables.load import load_trials
+from harness.analysis.tables.pod_columns import answered_by_pod, pod_columns
+from harness.errors import InputError
+from harness.evidence import Evidence
+from harness.evidence.opening import open_evidence
+from harness.model import Estimate, TrialRecord
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
+from harness.publish import read_values
+from harness.publish.results import Words
+from harness.questions.kubernetes import clustered, results
+from harness.questions.kubernetes.analysis import counted
+from harness.tests.support.in_process import execute_in_process
+from harness.tests.support.synthetic import make_project, make_session
+from harness.tests.support.synthetic_pods import (
+    EVENT_LATE_S,
+    FIRST_SERVED_S,
+    LATER_S,
+    POD_GROUP_BYTES,
+    POD_IMAGE_BYTES,
+    THROTTLED_S,
+)
+
+EXPERIMENTS = ("k8s-rounds", "k8s-scale-out", "k8s-limits")
+NAMES = {"go-nethttp": "Go net/http", "java-helidon": "Java Helidon SE"}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a quick session of each experiment in pods, and notebook 53 executed on them."""
+    root: Path = make_project(tmp_path_factory.mktemp("kubernetes"), profile="smoke", experiments=())
+    for name in EXPERIMENTS:
+        make_session(root, name, "quick", launcher="kubernetes")
+    tidy_all(StageParameters(experiments=",".join(EXPERIMENTS)), root=root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REMATCH_ROOT", str(root))
+        execute_in_process(root, "53-kubernetes")
+    return root
+
+
+def opened(root: Path, name: str) -> Evidence:
+    return open_evidence(StageParameters(experiments=name), name, root=root)
+
+
+def first_record(evidence: Evidence, **levels: str) -> TrialRecord:
+    wanted = set(evidence.cell(**levels)["trial_id"])
+    return next(record for row, _, record in evidence.with_records() if row["trial_id"] in wanted)
+
+
+def test_the_last_pod_is_what_scaling_out_took_by_each_of_the_clocks(root: Path) -> None:
+    ten = load_trials(root, "k8s-scale-out").query("pods == 'ten'")
+    last_s = FIRST_SERVED_S + 9 * LATER_S
+    assert (ten["n_pods"] == 10).all()
+    assert (ten["first_pod_served_s"] == FIRST_SERVED_S).all()
+    assert (ten["last_pod_served_s"] == last_s).all()
+    assert (ten["last_pod_process_s"] == last_s / 2).all()
+    assert ten["last_pod_event_s"].to_numpy() == pytest.approx(last_s / 2 + EVENT_LATE_S, abs=1e-5)
+    assert ten["last_pod_condition_s"].between(last_s - 1, last_s).all(), "whole seconds, rounded down"
+    assert (ten["last_pod_routed_s"] == last_s + LATER_S).all()
+    assert (ten["pod_events_lost"] == 10).all()
+
+
+def test_a_pod_that_never_served_is_censored_and_no_other_stands_for_it(root: Path) -> None:
+    record = first_record(opened(root, "k8s-scale-out"), pods="ten")
+    assert record.instance is not None and record.instance.kubernetes is not None
+    around = record.instance.kubernetes
+    silent = around.pods[3].model_copy(update={"first_served_after_s": None})
+    pods = (*around.pods[:3], silent, *around.pods[4:])
+    instance = record.instance.model_copy(update={"kubernetes": around.model_copy(update={"pods": pods})})
+    columns = pod_columns(record.model_copy(update={"instance": instance}))
+    assert columns["last_pod_served_s"] is None
+    assert columns["first_pod_served_s"] == FIRST_SERVED_S
+
+
+def test_control_groups_are_summed_over_pods(root: Path) -> None:
+    two = load_trials(root, "k8s-rounds").query("pods == 'two'")
+    assert (two["service_throttled_s"] == 2 * THROTTLED_S).all()
+    assert (two["group_memory_bytes"] == 2 * POD_GROUP_BYTES).all()
+    assert two["group_memory_max_bytes"].isna().all(), "what one group lacks the sum lacks"
+    assert (two["image_bytes"] == POD_IMAGE_BYTES).all() and (two["limits"] == "pod").all()
+
+
+def test_the_pods_requests_are_summed_and_the_pod_with_the_fewest_is_known(root: Path) -> None:
+    trials = load_trials(root, "k8s-rounds")
+    assert (trials["pods_answered"] == trials["n_requests"]).all()
+    two, one = trials.query("pods == 'two'"), trials.query("pods == 'one'")
+    assert two["least_pod_share"].to_numpy() == pytest.approx((2 / two["n_requests"]).to_numpy())
+    assert (one["least_pod_share"] == 1).all()
+    assert load_trials(root, "k8s-scale-out")["pods_answered"].isna().all(), "it has no load"
+
+
+def test_a_pod_that_was_started_anew_says_nothing_of_the_load(root: Path) -> None:
+    record = first_record(opened(root, "k8s-rounds"), pods="two", access="inside")
+    assert answered_by_pod(record) is not None
+    anew = [
+        one.model_copy(update={"answered_by_pod": dict.fromkeys(one.answered_by_pod or {}, 0)})
+        if one.name == "after-load"
+        else one
+        for one in record.boundaries
+    ]
+    assert answered_by_pod(record.model_copy(update={"boundaries": tuple(anew)})) is None
+    silent = [one.model_copy(update={"answered_by_pod": None}) for one in record.boundaries]
+    assert "pods_answered" not in pod_columns(record.model_copy(update={"boundaries": tuple(silent)}))
+
+
+def test_requests_that_a_generator_and_its_pods_count_differently_are_said(root: Path) -> None:
+    trials = opened(root, "k8s-rounds").trials.copy()
+    agreed = counted(trials)
+    assert agreed is not None and (agreed.n_equal, agreed.most_apart) == (agreed.n_trials, 0)
+    trials.loc[trials.index[0], "pods_answered"] += 3
+    found = counted(trials)
+    assert found is not None and (found.n_equal, found.most_apart) == (found.n_trials - 1, 3)
+
+
+def test_ratios_and_tables_of_all_three_experiments_are_published(root: Path) -> None:
+    values = read_values(root)
+    for key in (
+        "kubernetes.measured",
+        *(f"kubernetes.{one}.measured" for one in ("rounds", "scale", "limits")),
+    ):
+        assert key in values
+    assert values["kubernetes.rounds.lead.inside.two.ratio.java_helidon"]["value"] is not None
+    assert values["kubernetes.scale.served.ten.go_nethttp"]["value"] == FIRST_SERVED_S + 9 * LATER_S
+    assert values["kubernetes.limits.throttled.half.go_nethttp"]["value"] == THROTTLED_S
+    assert "as many requests as the generator" in values["kubernetes.rounds.counted"]["text"]
+    for name in ("table", "scale_table", "limits_table", "images"):
+        text = (root / f"paper/generated/tables/kubernetes-{name}.tex").read_text("utf-8")
+        assert "Go net/http" in text
+
+
+def test_without_a_session_every_key_is_there_and_says_nothing() -> None:
+    found = results({}, NAMES)
+    assert found["name"] == NAMES
+    image = found["image"]
+    assert not isinstance(image, Estimate | Words | str)
+    assert all(isinstance(one, Estimate) and one.value is None for one in image.values())  # type: ignore[union-attr]  # a branch
+
+
+def test_a_session_outside_a_cluster_is_refused(tmp_path: Path) -> None:
+    root = make_project(tmp_path, profile="smoke", experiments=())
+    make_session(root, "k8s-limits", "smoke")
+    tidy_all(StageParameters(profile="newest", experiments="k8s-limits"), root=root)
+    evidence = open_evidence(
+        StageParameters(profile="newest", experiments="k8s-limits"), "k8s-limits", root=root
+    )
+    with pytest.raises(InputError, match="not made in a cluster.*process.*--launcher kubernetes"):
+        clustered("limits", evidence)
