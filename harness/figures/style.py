@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from harness.figures.variant_style import VariantStyle
-from harness.model.digits import span
+from harness.model.digits import plain, span
 from harness.model.formatting import NOT_MEASURED
 
 P = ParamSpec("P")
@@ -190,7 +190,7 @@ _NO_DECADE, _ROOMY = 3, 6
 
 def _room(axes: Axes, high: float) -> int:
     """How many numbers an axis has room for, where labels and legends take some of its width later."""
-    each_inches = (len(f"{high:.4g}") + 1.5) * 0.62 * TEXT_POINTS / 72
+    each_inches = (len(plain(high)) + 1.5) * 0.62 * TEXT_POINTS / 72
     return max(2, int(0.6 * axes.bbox.width / axes.figure.dpi / each_inches))
 
 

@@ -21,7 +21,7 @@ def least_words(fit: MemoryFit, name_of: Callable[[LeastHeap], str] = collector_
         groups.setdefault((one.least_mib, one.steady), []).append(name_of(one))
     doubted = " (at least: repeated attempts disagreed)"
     return "; ".join(
-        f"{mib} MiB with {', '.join(f'({name})' if ',' in name else name for name in names)}{'' if steady else doubted}"
+        f"{mib} MiB with {', '.join(f'({name})' if ',' in name else name for name in dict.fromkeys(names))}{'' if steady else doubted}"
         for (mib, steady), names in groups.items()
     )
 

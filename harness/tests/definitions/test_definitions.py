@@ -140,8 +140,11 @@ def test_the_projects_own_experiments_are_sound(name: str) -> None:
 
 def test_quick_has_at_least_five_blocks_everywhere() -> None:
     for name in experiment_files(ROOT):
-        quick = load_study(ROOT, name).experiment.profiles.get("quick")
-        assert quick is None or quick.blocks >= 5
+        experiment = load_study(ROOT, name).experiment
+        quick = experiment.profiles.get("quick")
+        # of one program that stands beside other sessions nothing is compared within the session
+        alone = len(experiment.variants) == 1 and not experiment.factors
+        assert quick is None or quick.blocks >= 5 or alone, name
 
 
 def test_the_published_load_is_what_was_published() -> None:

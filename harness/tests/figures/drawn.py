@@ -251,6 +251,9 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "memory_timeline": lambda: startup.memory_timeline(
             samples(), trials, phases=[("start-up", 0.0, 0.5)]
         ),
+        "method_cells": lambda: validity.method_cells(
+            [run_verify(name, 100) for name in ("agreement", "undecided")]
+        ),
         "open_and_closed": lambda: figures.open_and_closed(loops(), {"java-helidon": "Helidon"}),
         "pareto": lambda: figures.pareto(trials),
         "peaks": lambda: gc_peaks.peaks([timeline()]),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -139,7 +140,7 @@ def test_what_was_measured_is_published_by_variant_and_what_was_not_is_absent(
     values = read_values(project)
     assert values["gc.memory_setting.serial_3x"]["text"] == "3x: 30 MiB"
     assert values["gc.memory_setting.g1_1_3x"]["text"] == "not measured in this profile"
-    assert f"{LEAST_MIB} MiB with G1" in values["gc.least"]["text"]
+    assert re.search(rf"{LEAST_MIB} MiB with .*\bG1\b", values["gc.least"]["text"])
     assert values["gc.least_heap_load"]["text"].endswith(
         "by JMeter in short trials, of which two in a row had to hold"
     )
