@@ -43,6 +43,19 @@ def session_agreement(evidence: Evidence, other: Evidence) -> SessionAgreement:
     return agreement(_verdicts(evidence), _verdicts(other), changed=changed_programs(evidence, other))
 
 
+def other_machine(evidence: Evidence, other: Evidence) -> str | None:
+    """Return the processor and kernel of another session and of this one, in words; ``None``: they are the same.
+
+    A virtual machine may get another processor, or another host, each time it is started: absolute times of the two
+    sessions are then not comparable, and agreement of their verdicts says more.
+    """
+    here, there = (
+        f"{one.cpu_model}, Linux {one.kernel}"
+        for one in (evidence.header.provenance.machine, other.header.provenance.machine)
+    )
+    return None if here == there else f"{there}; this one: {here}"
+
+
 def changed_programs(evidence: Evidence, other: Evidence) -> tuple[str, ...]:
     """Return the variants of both sessions whose program or runtime is not the same in both."""
     here, there = _programs(evidence), _programs(other)

@@ -10,7 +10,7 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import inputs_of
 from harness.analysis.stats.session_agreement import KINDS, Kind, SessionAgreement, VerdictPair
 from harness.evidence.experiment import Evidence
-from harness.evidence.other_sessions import other_sessions, session_agreement
+from harness.evidence.other_sessions import other_machine, other_sessions, session_agreement
 from harness.evidence.results import METRICS
 from harness.model.formatting import show
 from harness.publish.cells import Cell, gapped
@@ -28,7 +28,10 @@ def agreement_text(evidence: Evidence | None, labels: Mapping[str, str]) -> Leaf
     if evidence is None:
         return NO_TEXT
     others = other_sessions(evidence)
-    said = [sentence(other, session_agreement(evidence, other), labels) for other in others]
+    said = [
+        sentence(other, session_agreement(evidence, other), labels, machine=other_machine(evidence, other))
+        for other in others
+    ]
     inputs = [path for one in (evidence, *others) for path in inputs_of(one.trials)]
     return Words(" ".join(said) or "There is no second session to compare with.", tuple(inputs))
 
@@ -91,12 +94,19 @@ def _verdict(one: Comparison) -> str:
     return f"{show(one.ratio).interval} {str(one.verdict).replace('_', ' ')}"
 
 
-def sentence(other: Evidence, found: SessionAgreement, labels: Mapping[str, str]) -> str:
-    """Return on how many verdicts the other session agrees, what it contradicts, and what was not compared."""
+def sentence(
+    other: Evidence, found: SessionAgreement, labels: Mapping[str, str], *, machine: str | None = None
+) -> str:
+    """Return on how many verdicts the other session agrees, what it contradicts, and what was not compared.
+
+    Args:
+        machine: where it was measured and where this one, when the machines are not the same.
+    """
     began = datetime.fromtimestamp(other.header.provenance.started_epoch_s, UTC)
     blocks = other.trials["block"].nunique()
     said = [
-        f"Another session ({other.sessions[0].folder.name}, {began:%Y-%m-%d %H:%M} UTC, {blocks} blocks):"
+        f"Another session ({other.sessions[0].folder.name}, {began:%Y-%m-%d %H:%M} UTC, {blocks} blocks"
+        f"{'' if machine is None else f', on another machine: {machine}'}):"
     ]
     disturbed, finished = (
         sum(len(one.disturbed_trials()) for one in other.sessions),

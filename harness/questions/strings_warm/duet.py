@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.evidence import Evidence
+from harness.evidence.other_sessions import other_machine
 from harness.model import Estimate
 from harness.model.formatting import show
 from harness.publish.duets import BLOCKS, beside_itself
@@ -16,10 +17,15 @@ from harness.publish.warm_results import compared
 METRICS = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 
 
-def duet_results(evidence: Evidence | None, variants: Mapping[str, str], *, reference: str) -> Tree:
+def duet_results(
+    evidence: Evidence | None, variants: Mapping[str, str], *, reference: str, apart: Evidence | None = None
+) -> Tree:
     """Return ``duet.{throughput,cpu}.<variant>``, the comparison with the partner of each trial,
     ``duet.equal.{throughput,cpu}.{ratio,finds}`` of the reference beside itself, ``duet.cost.<variant>``, the mean CPU
-    time per request, and ``duet.short``, its ratios in a sentence; measured or not."""
+    time per request, and ``duet.short``, its ratios in a sentence; measured or not.
+
+    ``apart``: the session whose services had CPUs of their own; the sentence says when its machine was another one.
+    """
     others = [name for name in variants if name != reference]
     found = {
         branch: () if evidence is None else tuple(compare(evidence.trials, metric, reference=reference))
@@ -36,7 +42,10 @@ def duet_results(evidence: Evidence | None, variants: Mapping[str, str], *, refe
             **{branch: compared(others, told) for branch, told in found.items()},
             "equal": equal,
             "cost": cost,
-            "short": _short(found["cpu"], equal["cpu"], cost, variants, reference) or NO_TEXT,
+            "short": _short(
+                found["cpu"], equal["cpu"], cost, variants, reference, _elsewhere(evidence, apart)
+            )
+            or NO_TEXT,
         }
     }
 
@@ -47,6 +56,7 @@ def _short(
     cost: Mapping[str, Leaf],
     variants: Mapping[str, str],
     reference: str,
+    elsewhere: str,
 ) -> Words | None:
     told = [one for one in found if one.not_about is None]
     ratio, finds, own = equal["ratio"], equal["finds"], cost.get(reference)
@@ -63,8 +73,12 @@ def _short(
         f"Loaded at the same time as {name}, on halves of the cores that are exchanged (duet, {told[0].n_blocks} "
         "blocks; half of the cores for service and generator, both under contention by the other arm), CPU time per "
         f"request over that of {name}: {ratios}; {name} beside itself {show(ratio).interval}. A request cost {name} "
-        f"{show(own).interval} there: what it costs, and by how much services differ, depends on whether the load "
-        f"generator has a core of its own. {BLOCKS} such blocks of equal processes find a ratio of {show(finds).text}."
+        f"{show(own).interval} there{elsewhere}. {BLOCKS} such blocks of equal processes find a ratio of {show(finds).text}."
     )
     inputs = [path for one in told for path in one.ratio.inputs]
     return Words(text, tuple(dict.fromkeys(inputs)))
+
+
+def _elsewhere(evidence: Evidence | None, apart: Evidence | None) -> str:
+    machine = None if evidence is None or apart is None else other_machine(apart, evidence)
+    return "" if machine is None else f", on another machine ({machine})"
