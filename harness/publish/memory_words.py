@@ -20,9 +20,12 @@ def least_words(fit: MemoryFit, name_of: Callable[[LeastHeap], str] = collector_
     for one in sorted(fit.least, key=lambda one: (one.least_mib, not one.steady)):
         groups.setdefault((one.least_mib, one.steady), []).append(name_of(one))
     doubted = " (at least: repeated attempts disagreed)"
+    said = {
+        of: ", ".join(f"({name})" if "," in name else name for name in dict.fromkeys(names))
+        for of, names in groups.items()
+    }
     return "; ".join(
-        f"{mib} MiB with {', '.join(f'({name})' if ',' in name else name for name in dict.fromkeys(names))}{'' if steady else doubted}"
-        for (mib, steady), names in groups.items()
+        f"{mib} MiB with {names}{'' if steady else doubted}" for (mib, steady), names in said.items()
     )
 
 

@@ -73,7 +73,8 @@ def _short(
         f"Loaded at the same time as {name}, on halves of the cores that are exchanged (duet, {told[0].n_blocks} "
         "blocks; half of the cores for service and generator, both under contention by the other arm), CPU time per "
         f"request over that of {name}: {ratios}; {name} beside itself {show(ratio).interval}. A request cost {name} "
-        f"{show(own).interval} there{elsewhere}. {BLOCKS} such blocks of equal processes find a ratio of {show(finds).text}."
+        f"{show(own).interval} there{elsewhere}. {BLOCKS} such blocks of equal processes find a ratio "
+        f"of {show(finds).text}."
     )
     inputs = [path for one in told for path in one.ratio.inputs]
     return Words(text, tuple(dict.fromkeys(inputs)))
