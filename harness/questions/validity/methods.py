@@ -58,7 +58,7 @@ def method_cells(found: Sequence[VerifyResult]) -> Figure:
     lines = [(one.name, *line) for one in found for line in _lines(one)]
     if not lines:
         raise NothingToDraw("no cell to draw", found="0", allowed="at least one")
-    figure, panels = canvas(width=PAGE_INCHES, height=0.7 + 0.135 * len(lines))
+    figure, panels = canvas(width=PAGE_INCHES, height=0.7 + 0.15 * len(lines))
     axes = panels[0, 0]
     right = 1.15
     for y, (_, _, cells) in enumerate(reversed(lines)):
@@ -72,7 +72,7 @@ def method_cells(found: Sequence[VerifyResult]) -> Figure:
                 markerfacecolor="white" if cell.control else colour,
             )  # fmt: skip
     names = [f"{row}: {words}{' (control)' if cells[0].control else ''}" for row, words, cells in lines]
-    axes.set_yticks(range(len(lines)), names[::-1], fontsize=5.6)
+    axes.set_yticks(range(len(lines)), names[::-1])
     axes.set_ylim(-0.7, len(lines) - 0.3)
     axes.set_xlim(-0.02, right)
     last = 0
