@@ -102,7 +102,7 @@ class CountedLatencies:
         batch = np.minimum((middle * N_BATCHES / self.n).astype(np.int64), N_BATCHES - 1)
         d = len(self._values)
         each = np.bincount(batch[self._block] * d + self._code, weights=self._count, minlength=N_BATCHES * d)
-        table = each.reshape(N_BATCHES, d)
+        table = np.asarray(each.reshape(N_BATCHES, d), dtype=np.float64)
         return table if table.sum(axis=1).min() >= _LEAST_SHARE * self.n / N_BATCHES else None
 
 

@@ -160,6 +160,10 @@ def test_names_with_too_many_counts_lose_first_their_order_and_then_the_rare_one
     assert len(many.left_out) == len(np.unique(name)) - tally.MOST_GROUPS
 
 
+def known(values: dict[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def both(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Report, Report]:
     """A file, its report from every latency, and that from counts."""
     path = write_load(folder / "r.jtl", closed_load(6, 2000, 0.02, think_s=0.01, seed=4))
@@ -172,14 +176,15 @@ def test_a_report_from_counts_says_the_same_and_says_that_it_is_from_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, whole, found = both(tmp_path, monkeypatch)
-    assert found.latency_ms == pytest.approx(whole.latency_ms, rel=1e-12)
+    assert known(found.latency_ms) == pytest.approx(known(whole.latency_ms), rel=1e-12)
     assert found.stalls == whole.stalls and found.harms_s == whole.harms_s
-    assert found.loop is not None and whole.loop is not None and whole.loop.corrected_ms is not None
-    assert found.loop.corrected_ms == pytest.approx(whole.loop.corrected_ms, rel=1e-9)
+    assert found.loop is not None and whole.loop is not None
+    assert found.loop.corrected_ms is not None and whole.loop.corrected_ms is not None
+    assert known(found.loop.corrected_ms) == pytest.approx(known(whole.loop.corrected_ms), rel=1e-9)
     assert found.loop.n_added == whole.loop.n_added
     assert [row.requests for row in found.labels] == [row.requests for row in whole.labels]
     for mine, other in zip(found.labels, whole.labels, strict=True):
-        assert mine.latency_ms == pytest.approx(other.latency_ms, rel=1e-12)
+        assert known(mine.latency_ms) == pytest.approx(known(other.latency_ms), rel=1e-12)
     (more,) = set(found.warnings) - set(whole.warnings)
     assert "more than 1,000 successful requests: exact percentiles" in more and more in found.background
     main([path], html=tmp_path / "page.html", as_json=True)
@@ -223,12 +228,12 @@ def peak_bytes(n_tables: int) -> int:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert report.requests == n_tables * 500_000 and report.intervals["p99"] is not None
-    assert all(row.intervals["p90"] is not None for row in report.labels) and len(report.labels) == 3
+    assert report.requests == n_tables * 500_000 and report.intervals["mean"] is not None
+    assert all(row.intervals["mean"] is not None for row in report.labels) and len(report.labels) == 3
     return peak
 
 
 def test_memory_does_not_grow_with_the_length_of_a_file() -> None:
-    shorter, longer = peak_bytes(5), peak_bytes(12)
-    # Kept one by one, seven more tables of latencies would take 28 MB, and a copy of them as much again.
+    shorter, longer = peak_bytes(9), peak_bytes(18)  # both had as many blocks as there may be
+    # Kept one by one, nine more tables of latencies would take 36 MB, and a copy of them as much again.
     assert longer - shorter < 6e6
