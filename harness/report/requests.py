@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
+from harness.formats.collect import RequestStream, sums_left_out
 from harness.formats.error_kinds import add_kinds
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_other_columns import JtlSides, read_sides
@@ -111,7 +111,7 @@ class Gathered:
         self._checks = Checks(first, log, sides, units)
         self._notes: dict[str, None] = {}
         self._unreadable = Unreadable()
-        self._n_requests = self._n_stretches = 0
+        self._n_requests = self._n_stretches = self._n_sums = 0
         self._sum_s, self._start_s, self._last_start_s, self._end_s = 0.0, np.inf, -np.inf, -np.inf
         self.kept = Kept()
         self._slowest: list[tuple[FloatArray, FloatArray]] = []
@@ -124,7 +124,9 @@ class Gathered:
 
     def take(self, table: RequestTable) -> None:
         """Add the next stretch."""
-        self._notes |= dict.fromkeys(table.notes)
+        of_stretch = sums_left_out(table.n_transactions_left_out)
+        self._notes |= dict.fromkeys(note for note in table.notes if note != of_stretch)
+        self._n_sums += table.n_transactions_left_out
         self._unreadable = self._unreadable.plus(table.unreadable)
         if not table.n_requests:
             return
@@ -266,7 +268,8 @@ class Gathered:
         return duration
 
     def _about_the_file(self, n_ok: int) -> list[str]:
-        said = [note for note in self._notes if note not in BACKGROUND]
+        said = [sums_left_out(self._n_sums)] if self._n_sums else []
+        said += [note for note in self._notes if note not in BACKGROUND]
         if self._unreadable.n:
             said.append(f"left out: {self._unreadable}")
         if not self._first.ok_known:

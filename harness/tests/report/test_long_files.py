@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.load.omission_from_counts import with_missing_of_counts
+from harness.formats import source
+from harness.formats.jtl import open_jtl
 from harness.formats.table import RequestTable
 from harness.report import kept, tally
 from harness.report.analyse import report_file
@@ -201,6 +203,20 @@ def test_rounded_latencies_are_a_warning_with_their_error(
     assert "at most 0.098 %" in said and said not in found.background
     p99 = whole.latency_ms["p99"]
     assert p99 is not None and found.latency_ms["p99"] == pytest.approx(p99, rel=GRID_ERROR)
+
+
+def test_rows_that_sum_up_others_are_counted_over_all_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(source, "PIECE_BYTES", 500)
+    path = Path(__file__).resolve().parents[1] / "golden" / "jmeter" / "default-transactions.jtl"
+    whole = report_file(path)
+    parts = list(open_jtl(path).stretches(20, whole_rows=40))
+    assert sum(part.n_transactions_left_out > 0 for part in parts) > 1
+    left_out = [
+        [said for said in one.warnings if "transaction controllers" in said]
+        for one in (gather(parts).report(), whole)
+    ]
+    assert left_out[0] == left_out[1] and len(left_out[0]) == 1
 
 
 def tables(n_tables: int) -> Iterator[RequestTable]:
