@@ -22,7 +22,9 @@ from harness.report.spread import Bounded, Spread
 
 FEWEST_FOR_INTERVALS = 100
 UNEVEN = "not spread over the file"
-ONE_TRIAL = "intervals speak of this one trial only; another start of the same process may lie outside them"
+ONE_TRIAL = (
+    "the intervals are about this one run; another start of the same process may give values outside of them"
+)
 
 
 class Latencies(NamedTuple):
@@ -77,7 +79,8 @@ def resolution_warnings(median_s: float, resolution_s: float) -> list[str]:
         return [f"p50 is {below}; do not compare it with that of another file"]
     if judged == "coarse" and steps is not None:
         return [
-            f"p50 is only {steps:.2g} steps of the tool's clock of {step}, so its ratio to another file's is inexact"
+            f"p50 is only {steps:.2g} steps of the tool's clock of {step}, "
+            "so that its ratio to the p50 of another file is inexact"
         ]
     return list(said)
 

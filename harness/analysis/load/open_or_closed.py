@@ -55,7 +55,7 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
         users = int(waiting.max())
         said.append(
             f"no request is sent while {users} others wait; at the average rate there would have been "
-            f"{silent.sum():.0f} in that time"
+            f"{silent.sum():,.0f} in that time"
         )
     width = _SENDS_PER_BIN / rate
     edges = start[0] + width * np.arange(int(span / width) + 1)
