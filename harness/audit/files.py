@@ -25,6 +25,7 @@ from harness.model.digits import plain
 from harness.model.load_tools import title_of
 from harness.report.checks import FIRST_ROWS, Checks
 from harness.report.requests import columns_beside
+from harness.report.spread import EveryLatency
 
 CLOCK = "time stamps go on with the clock"
 READABLE = "every line can be read"
@@ -117,7 +118,7 @@ def _units(table: RequestTable, checks: Checks) -> Iterator[Check]:
         n=len(start),
         span_s=float(start[-1] - start[0]),
         sum_s=float(latency.sum()),
-        latency=latency[table.ok[order]],
+        latency=EveryLatency(latency[table.ok[order]]),
     )
     for one in findings:
         yield Check(law=UNITS, outcome="contradiction" if one.contradicted else "remarkable", text=one.text)

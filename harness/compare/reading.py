@@ -31,6 +31,7 @@ from harness.formats.table import AggregateTable, RequestTable, together
 from harness.report.checks import FIRST_ROWS, Checks
 from harness.report.loop import Kind, Loop, by_design
 from harness.report.requests import columns_beside
+from harness.report.spread import EveryLatency
 
 #: Names with rows of their own, those with the most requests first.
 MOST_LABELS = 20
@@ -120,7 +121,7 @@ def _read_part(path: Path, skip_s: float, latency_unit: LatencyUnit | None, deci
         order = np.argsort(table.start_epoch_s, kind="stable")
         start, latency = table.start_epoch_s[order], table.latency_s[order]
         checks.look(start[:FIRST_ROWS], latency[:FIRST_ROWS])
-        answered = latency[table.ok[order]]
+        answered = EveryLatency(latency[table.ok[order]])
         found = checks.findings(
             n=len(start), span_s=float(start[-1] - start[0]), sum_s=float(latency.sum()), latency=answered
         )

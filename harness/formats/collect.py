@@ -121,7 +121,7 @@ class _Joiner:
             has_start_times=layout.start is not None,
             ok_known=layout.ok is not None or layout.code is not None,
             connect_s=_join(connects, keep, np.float64) if layout.connect is not None else None,
-            notes=(f"{n_left_out} rows of transaction controllers left out",) if n_left_out else (),
+            notes=(sums_left_out(n_left_out),) if n_left_out else (),
             errors_by_kind=_count_kinds(parts, leave_out_sums=keep is not None),
         )
 
@@ -156,6 +156,11 @@ class _Joiner:
                 allowed=f"{layout.n_columns} columns, separated by {layout.delimiter!r}"
                 + (f": {layout.delimiter.join(layout.header)}" if layout.header else ""),
             )
+
+
+def sums_left_out(n: int) -> str:
+    """Return the note on the rows of transaction controllers that one table left out."""
+    return f"{n} rows of transaction controllers left out"
 
 
 def _count_kinds(parts: list[RequestChunk], *, leave_out_sums: bool) -> dict[str, int]:

@@ -15,6 +15,7 @@ from harness.formats.jtl_other_columns import JtlSides
 from harness.formats.jtl_units import ERA_S, NAMES, UNITS_PER_S, era_unit
 from harness.formats.table import RequestTable
 from harness.report.loop import RHYTHM_ROWS, Loop, corrected, judge_loop
+from harness.report.spread import Spread
 from harness.report.units import (
     UnitFinding,
     Units,
@@ -65,21 +66,18 @@ class Checks:
             sides=self._sides,
         )
 
-    def findings(
-        self, *, n: int, span_s: float, sum_s: float, latency: FloatArray
-    ) -> tuple[UnitFinding, ...]:
+    def findings(self, *, n: int, span_s: float, sum_s: float, latency: Spread) -> tuple[UnitFinding, ...]:
         """Return what does not fit the unit of the latencies, or is rare enough to be asked about.
 
         Args:
             n, span_s, sum_s: of all requests: how many, first start to last, and all latencies together.
-            latency: of the successful ones, shape (m,), seconds.
+            latency: of the successful ones.
         """
-        if self._found or self.coarse or not self._first.has_start_times or not len(latency):
+        if self._found or self.coarse or not self._first.has_start_times or not latency.n:
             return tuple(self._found)
-        median_s = float(np.median(latency))
-        return remarkable(n=n, span_s=span_s, sum_s=sum_s, median_s=median_s, units=self._units)
+        return remarkable(n=n, span_s=span_s, sum_s=sum_s, median_s=latency.median(), units=self._units)
 
-    def loop(self, latency: FloatArray, stalls: Sequence[Stall]) -> Loop | None:
+    def loop(self, latency: Spread, stalls: Sequence[Stall]) -> Loop | None:
         """Return the loop with the corrected tail; ``None``: there are no times to tell it from."""
         if self._loop is None:
             return None
@@ -88,7 +86,7 @@ class Checks:
                 kind="cannot say",
                 users=None,
                 evidence=(
-                    "the latencies contradict what else is in the file, so no rhythm can be read from them",
+                    "the latencies contradict other columns or the time stamps, so the loop cannot be determined",
                 ),
             )
         return corrected(*self._loop, latency, stalls)

@@ -12,7 +12,6 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from harness.analysis.attribution.spans import Span
-from harness.analysis.load.coordinated_omission import with_missing_requests
 from harness.report import words as report_words
 from harness.report.course import Course
 from harness.report.course_plot import course_over_time
@@ -20,6 +19,7 @@ from harness.report.numbers import interval, length, milliseconds, percent, perc
 from harness.report.plots import latency_by_percentile, latency_over_time, words
 from harness.report.result import Report
 from harness.report.rows import LABEL_STATISTICS, label_cells, label_latencies, latency_rows
+from harness.report.spread import Ranked, Spread
 
 FloatArray = npt.NDArray[np.float64]
 _STALLS_SHOWN = 200
@@ -35,7 +35,7 @@ def page_style() -> Markup:
 def render_html(
     report: Report,
     *,
-    latency_s: FloatArray | None = None,
+    latency: Spread | None = None,
     slowest: tuple[FloatArray, FloatArray] | None = None,
     pauses: Sequence[tuple[str, Span]] = (),
     course: Course | None = None,
@@ -43,7 +43,7 @@ def render_html(
     """Return the page; nothing in it is loaded from anywhere.
 
     Args:
-        latency_s: of every successful request, shape (n,), seconds; None: no plots.
+        latency: of the successful requests; None: no plots.
         slowest: start (epoch seconds) and latency of the slowest requests of all moments, shapes (k,), by start.
         pauses: (cause, span in epoch seconds) of the runtime's log.
         course: rates and percentiles over time; None: no such plot.
@@ -53,8 +53,8 @@ def render_html(
         plots.append(course_over_time(course, report.start_epoch_s))
     if slowest is not None:
         plots.append(latency_over_time(report, *slowest, pauses))
-    if latency_s is not None and len(latency_s):
-        plots.append(latency_by_percentile(latency_s, _corrected(report, latency_s)))
+    if latency is not None and latency.n:
+        plots.append(latency_by_percentile(latency, _corrected(report, latency)))
     names, shares, gone = _shares(report)
     stalls = _stall_rows(report)
     page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
@@ -98,12 +98,12 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     return tiles
 
 
-def _corrected(report: Report, latency_s: FloatArray) -> FloatArray | None:
+def _corrected(report: Report, latency: Spread) -> Ranked | None:
     """All latencies with those that waiting left out; ``None``: there is no correction."""
     loop = report.loop
     if loop is None or loop.corrected_ms is None or loop.interval_ms is None:
         return None
-    return with_missing_requests(latency_s, loop.interval_ms / 1e3)
+    return latency.with_missing(loop.interval_ms / 1e3)
 
 
 def _label_rows(report: Report) -> list[tuple[str, tuple[str, ...], list[tuple[str, str]]]]:
@@ -133,7 +133,8 @@ def _shares(report: Report) -> tuple[list[str], list[tuple[str, list[str]]], lis
         (words(c), [_percent(report.attribution[name]["causes"].get(c)) for name in names]) for c in causes
     ]
     gone = [
-        f"{name}: {_percent(report.attribution[name]['share'])} would vanish with the pauses and their queue drain."
+        f"How much lower {name} would be without the pauses and the queues behind them: "
+        f"{_percent(report.attribution[name]['share'])}."
         for name in names
     ]
     return names, rows, gone

@@ -6,28 +6,28 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from harness.formats.table import AggregateRow, CodeArray, RequestTable
+from harness.formats.table import AggregateRow, RequestTable
+from harness.report.kept import CodeArray, Kept
 from harness.report.latencies import summarise_latencies
 from harness.report.result import LABEL_QUANTILES, LabelRow, in_ms
+from harness.report.spread import Spread
 
-FloatArray = npt.NDArray[np.float64]
 #: Names with a row of their own, those with the most requests first.
 MOST_LABELS = 100
 
 
 class Labels:
-    """What has been seen so far of each label; one small number is kept of each successful request."""
+    """How many requests of each label have been seen so far, and how many of them failed."""
 
     def __init__(self, resolution_s: float) -> None:
         self._resolution_s = resolution_s
         self._names: tuple[str, ...] = ()
         self._requests = self._errors = np.zeros(0, dtype=np.int64)
-        self._codes: list[npt.NDArray[np.unsignedinteger]] = []
 
     def take(
         self, table: RequestTable, successful: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | None
-    ) -> None:
-        """Add the next stretch.
+    ) -> CodeArray:
+        """Add the next stretch, and return the code of each successful request in one small number.
 
         Args:
             successful: which rows succeeded, as an index in the order in which their latencies are kept;
@@ -39,13 +39,13 @@ class Labels:
         failed = table.label_codes[~table.ok] if table.n_errors else table.label_codes[:0]
         self._errors = _sum(self._errors, np.bincount(failed, minlength=n))
         codes = table.label_codes if successful is None else table.label_codes[successful]
-        self._codes.append(codes.astype(np.uint8 if n <= 256 else np.uint32))
+        return codes.astype(np.uint8 if n <= 256 else np.uint32)
 
-    def rows(self, latency_s: FloatArray, duration_s: float | None, said: list[str]) -> tuple[LabelRow, ...]:
+    def rows(self, kept: Kept, duration_s: float | None, said: list[str]) -> tuple[LabelRow, ...]:
         """Return a row for each name, the most frequent first; none where the file names nothing.
 
         Args:
-            latency_s: of every successful request, in the order they were taken in, shape (n,).
+            kept: the latencies with the codes that ``take`` returned.
             duration_s: of the whole file; ``None``: unknown.
             said: what is to be known about them is added here.
         """
@@ -57,16 +57,13 @@ class Labels:
             said.append(
                 f"{len(frequent):,} different names of requests: the {MOST_LABELS} with most requests are shown"
             )
-        codes: CodeArray | npt.NDArray[np.unsignedinteger] | None = None
-        if len(frequent) > 1:
-            codes = self._codes[0] if len(self._codes) == 1 else np.concatenate(self._codes)
         return tuple(
-            self._row(int(i), latency_s if codes is None else latency_s[codes == i], duration_s)
+            self._row(int(i), kept.whole if len(frequent) == 1 else kept.of_name(int(i)), duration_s)
             for i in frequent[:MOST_LABELS]
         )
 
-    def _row(self, code: int, latency_s: FloatArray, duration_s: float | None) -> LabelRow:
-        found = summarise_latencies(latency_s, self._resolution_s, LABEL_QUANTILES)
+    def _row(self, code: int, latency: Spread | None, duration_s: float | None) -> LabelRow:
+        found = summarise_latencies(latency, self._resolution_s, LABEL_QUANTILES)
         n = int(self._requests[code])
         return LabelRow(
             label=self._names[code],

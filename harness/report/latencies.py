@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.analysis.stats.assumptions import REFUSED_BELOW_STEPS, judge_resolution
 from harness.analysis.stats.quantiles import (
@@ -16,16 +15,16 @@ from harness.analysis.stats.quantiles import (
     FEWEST_BEYOND_EXTREME,
     N_BATCHES,
     n_beyond,
-    quantile_ci,
 )
-from harness.analysis.stats.within_trial import batch_means_ci
-from harness.model import Estimate
 from harness.report.numbers import resolution
 from harness.report.result import QUANTILES, in_ms
+from harness.report.spread import Bounded, Spread
 
-FloatArray = npt.NDArray[np.float64]
 FEWEST_FOR_INTERVALS = 100
-ONE_TRIAL = "intervals speak of this one trial only; another start of the same process may lie outside them"
+UNEVEN = "not spread over the file"
+ONE_TRIAL = (
+    "the intervals are about this one run; another start of the same process may give values outside of them"
+)
 
 
 class Latencies(NamedTuple):
@@ -37,76 +36,75 @@ class Latencies(NamedTuple):
 
 
 def summarise_latencies(
-    latency: FloatArray, resolution_s: float, quantiles: Mapping[str, float] = QUANTILES
+    latency: Spread | None, resolution_s: float, quantiles: Mapping[str, float] = QUANTILES
 ) -> Latencies:
     """Return mean, percentiles and maximum with the intervals of those that have one.
 
     Args:
-        latency: of every successful request, in the order of their starts, shape (n,), seconds.
+        latency: of the successful requests; ``None``: they were not kept.
     """
     names = ["mean", *quantiles, "max"]
-    if not len(latency):
+    if latency is None or not latency.n:
         return Latencies(dict.fromkeys(names), dict.fromkeys(names[:-1]), {})
-    values: dict[str, float | None] = {"mean": float(latency.mean()) * 1e3}
+    mean = latency.mean()
+    values: dict[str, float | None] = {"mean": in_ms(mean.value)}
     intervals: dict[str, tuple[float, float] | None] = {"mean": None}
     reasons: dict[str, str] = {}
-    if len(latency) >= FEWEST_FOR_INTERVALS:
-        intervals["mean"] = _bounds_ms(batch_means_ci(latency))
+    if latency.n >= FEWEST_FOR_INTERVALS:
+        intervals["mean"] = _bounds_ms(mean)
         if intervals["mean"] is None:
-            reasons["mean"] = "too few requests for their spread"
+            reasons["mean"] = "varies too much for an interval" if latency.has_batches else UNEVEN
     else:
         reasons["mean"] = f"needs {FEWEST_FOR_INTERVALS} requests"
     for name, q in quantiles.items():
-        estimate = quantile_ci(latency, q)
-        values[name] = in_ms(estimate.value)
-        intervals[name] = _bounds_ms(estimate)
+        found = latency.quantile(q)
+        values[name] = in_ms(found.value)
+        intervals[name] = _bounds_ms(found)
         if intervals[name] is None:
-            reasons[name] = _why_none(estimate, q, resolution_s)
-    values["max"] = float(latency.max()) * 1e3
+            reasons[name] = _why_none(latency, found, q, resolution_s)
+    values["max"] = in_ms(float(latency.at(np.array([latency.n]))[0]))
     return Latencies(values, intervals, reasons)
 
 
-def resolution_warnings(latency: FloatArray, resolution_s: float) -> list[str]:
-    """Return what the tool's clock hides of these latencies.
-
-    Args:
-        latency: shape (n,), n > 0, seconds.
-    """
-    median_s = float(np.median(latency))
+def resolution_warnings(median_s: float, resolution_s: float) -> list[str]:
+    """Return what the tool's clock hides of latencies with this median."""
     judged, steps, said = judge_resolution(median_s, resolution_s, "quantile")
     step = resolution(resolution_s * 1e3)
     if judged == "refused":
         below = (
             f"below the tool's clock of {step}: shown as < {step}"
             if median_s < resolution_s
-            else (f"fewer than {REFUSED_BELOW_STEPS:g} steps of the tool's clock of {step}")
+            else (f"less than {REFUSED_BELOW_STEPS:g} steps of the tool's clock of {step}")
         )
-        return [f"p50 is {below}; do not compare it"]
+        return [f"p50 is {below}; do not compare it with that of another file"]
     if judged == "coarse" and steps is not None:
         return [
-            f"p50 is {steps:.2g} steps of the tool's clock of {step}: ratios of percentiles of two files may be off"
+            f"p50 is only {steps:.2g} steps of the tool's clock of {step}, "
+            "so that its ratio to the p50 of another file is inexact"
         ]
     return list(said)
 
 
-def _why_none(estimate: Estimate, q: float, resolution_s: float) -> str:
+def _why_none(latency: Spread, found: Bounded, q: float, resolution_s: float) -> str:
     """Why a percentile has no interval, or is not said at all."""
-    n = estimate.n_requests or 0
+    n = latency.n
     tail = min(q, 1 - q)
-    if estimate.value is None:
+    if found.value is None:
         return f"needs {_needed(FEWEST_BEYOND_EXTREME if q >= EXTREME else 1, tail):,} requests"
     if n_beyond(n, q) < FEWEST_BEYOND - 1e-6:
         return f"needs {_needed(FEWEST_BEYOND, tail):,} requests"
     if n < 10 * N_BATCHES:
         return f"needs {10 * N_BATCHES} requests"
-    return f"both ends in one step of {resolution(resolution_s * 1e3)}"
+    if not latency.has_batches:
+        return UNEVEN
+    return f"narrower than {resolution(resolution_s * 1e3)}"
 
 
 def _needed(beyond: int, tail: float) -> int:
     return round(beyond / tail)
 
 
-def _bounds_ms(estimate: Estimate) -> tuple[float, float] | None:
-    if estimate.low is None or estimate.high is None or estimate.low < 0:
+def _bounds_ms(found: Bounded) -> tuple[float, float] | None:
+    if found.low is None or found.high is None or found.low < 0:
         return None
-    return estimate.low * 1e3, estimate.high * 1e3
+    return found.low * 1e3, found.high * 1e3

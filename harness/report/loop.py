@@ -21,12 +21,12 @@ from harness.analysis.load.coordinated_omission import (
     coordinated_omission_check,
     correction_warnings,
     cycle_s,
-    with_missing_requests,
 )
 from harness.analysis.stats.quantiles import quantile_refused, rank
 from harness.formats.jtl_other_columns import JtlSides
 from harness.model import Frozen
 from harness.model.load_tools import tool_of
+from harness.report.spread import Spread
 
 FloatArray = npt.NDArray[np.float64]
 Kind = Literal["closed", "open", "cannot say"]
@@ -39,8 +39,8 @@ FEWEST_PAIRS = 20
 COMING = 3
 CORRECTED = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 HIDES = (
-    "closed loop: what users would have sent while they waited is missing, so pauses hide in these percentiles; "
-    "compare them only with figures of a closed loop"
+    "closed loop: users send nothing while they wait, so pauses hide in these percentiles; "
+    "compare them only with percentiles of a closed loop"
 )
 
 
@@ -107,7 +107,7 @@ def judge_loop(
         return Loop(kind=kind, users=None, evidence=evidence, warnings=said), None
     known = users or check.users
     if known is None:
-        unknown = "the number of users is unknown, so the tail cannot be corrected; JMeter's column threadName tells it"
+        unknown = "not corrected: the number of users is unknown; JMeter's column threadName would tell it"
         return Loop(kind=kind, users=None, evidence=evidence, warnings=(HIDES, unknown)), None
     read_off = check.warnings[:1] if users is None else ()
     # Stamps in whole steps cannot show a shorter one.
@@ -115,31 +115,29 @@ def judge_loop(
     return Loop(kind=kind, users=known, evidence=evidence, warnings=(HIDES, *read_off)), interval_s
 
 
-def corrected(loop: Loop, interval_s: float | None, latency_s: FloatArray, stalls: Sequence[Stall]) -> Loop:
+def corrected(loop: Loop, interval_s: float | None, latency: Spread, stalls: Sequence[Stall]) -> Loop:
     """Return the loop with the tail corrected by one user's interval, and the reasons to doubt that.
 
     Args:
-        latency_s: of every successful request, shape (n,).
+        latency: of the successful requests.
         stalls: of the whole file.
     """
-    if interval_s is None or not len(latency_s):
+    if interval_s is None or not latency.n:
         return loop
-    every = with_missing_requests(latency_s, interval_s)
+    every = latency.with_missing(interval_s)
     said = correction_warnings(stalls)
     if every is None:
         return loop.model_copy(update={"warnings": (*loop.warnings, TOO_MANY_ADDED)})
-    n = len(every)
-    places = {name: rank(n, q) - 1 for name, q in CORRECTED.items()}
-    every.partition(sorted(set(places.values())))
+    at = every.at(np.array([rank(every.n, q) for q in CORRECTED.values()])).tolist()
     found = {
-        name: None if quantile_refused(len(latency_s), CORRECTED[name]) else float(every[place]) * 1e3
-        for name, place in places.items()
+        name: None if quantile_refused(latency.n, CORRECTED[name]) else float(value) * 1e3
+        for name, value in zip(CORRECTED, at, strict=True)
     }
     return loop.model_copy(
         update={
             "interval_ms": interval_s * 1e3,
             "corrected_ms": found,
-            "n_added": n - len(latency_s),
+            "n_added": every.n - latency.n,
             "warnings": (*loop.warnings, *(f"correction: {doubt}" for doubt in said)),
         }
     )
@@ -173,15 +171,17 @@ def _by_threads(sides: JtlSides, resolution_s: float) -> _Threads:
         return _Threads(
             "open",
             None,
-            (f"{n_threads:,} threads took turns, {at_once} at once: new ones come whoever waits",),
+            (f"{n_threads:,} threads, at most {at_once} at once: new ones appear while others wait",),
         )
     if n_pairs < max(FEWEST_PAIRS, n_threads):
         return _Threads("cannot say", None, ())
     waited = float((start[1:] - end[:-1] >= -2 * max(resolution_s, 1e-3))[same].mean())
     if waited < 0.99:
-        why = f"of the requests of one thread only {waited:.0%} begin after the one before has ended"
-        return _Threads("cannot say", None, (f"{why}: no thread is one user here",))
-    return _Threads("closed", at_once, (f"each of {n_threads} threads sends only after its answer has come",))
+        why = f"only {waited:.0%} of the requests begin after the previous one of their thread has ended"
+        return _Threads("cannot say", None, (f"{why}: a thread is not one user here",))
+    return _Threads(
+        "closed", at_once, (f"each of {n_threads} threads sends only after its previous answer has come",)
+    )
 
 
 def _most_at_once(

@@ -113,7 +113,7 @@ def _write_page(
     pauses = [(event.cause, (event.start_s, event.end_s)) for event in events]
     page = render_html(
         report,
-        latency_s=gathered.latency_s if gathered else None,
+        latency=gathered.kept.whole if gathered else None,
         slowest=gathered.slowest if gathered else None,
         pauses=pauses,
         course=course,

@@ -33,6 +33,8 @@ FloatArray = npt.NDArray[np.float64]
 #: What is taken apart by cause.
 TAILS: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
 LEVEL = 0.95
+#: Stalls that are kept one by one, before those too short to be listed become a sum.
+MOST_STALLS = 10_000
 
 
 class Listed(NamedTuple):
@@ -52,6 +54,7 @@ class Peaks:
     stalls: list[Stall] = field(default_factory=list)
     causes: list[str | None] = field(default_factory=list)
     harms_s: list[float] = field(default_factory=list)
+    _summed_up: list[tuple[int, float, float]] = field(default_factory=list)  # number, longest, all together
     _limits: list[float] = field(default_factory=list)
     _apart: list[dict[str, Attribution]] = field(default_factory=list)
     _offsets: list[float] = field(default_factory=list)
@@ -86,6 +89,22 @@ class Peaks:
             self.causes += ["connect" if is_its else None for is_its in connecting or [False] * len(stalls)]
         else:
             self.causes += stall_causes(stalls, events, connecting=connecting)
+        if (
+            self.gc_log is None and len(self.stalls) > MOST_STALLS
+        ):  # with a log all of them are held against its pauses
+            self._sum_up_short()
+
+    def _sum_up_short(self) -> None:
+        """Keep a sum of the stalls that will not be listed: the limit of a file is the largest of its stretches."""
+        limit_s = self.shortest_visible_s or 0.0
+        keep = np.array([one.duration_s >= limit_s for one in self.stalls])
+        short = [one.duration_s for one, stays in zip(self.stalls, keep, strict=True) if not stays]
+        if short:
+            self._summed_up.append((len(short), max(short), sum(short)))
+        at = np.flatnonzero(keep).tolist()
+        self.stalls = [self.stalls[i] for i in at]
+        self.causes = [self.causes[i] for i in at]
+        self.harms_s = [self.harms_s[i] for i in at]
 
     def _lay_pauses(
         self, window: Span, start: FloatArray, latency: FloatArray, connect: FloatArray | None
@@ -120,15 +139,17 @@ class Peaks:
             key=lambda one: (-one.harm_s, one.stall.start_s),
         )
         lengths = [one.stall.duration_s for one in every if one.stall.duration_s < limit_s]
-        if not lengths:
+        parts = [*self._summed_up, *([(len(lengths), max(lengths), sum(lengths))] if lengths else [])]
+        if not parts:
             return tuple(shown), None
+        numbers, longest, totals = zip(*parts, strict=True)
         return (
             tuple(shown),
             ShortStalls(
-                number=len(lengths),
-                longest_ms=max(lengths) * 1e3,
-                total_s=sum(lengths),
-                share=min(1.0, sum(lengths) / max(self._last_s - self._first_s, 1e-9)),
+                number=sum(numbers),
+                longest_ms=max(longest) * 1e3,
+                total_s=sum(totals),
+                share=min(1.0, sum(totals) / max(self._last_s - self._first_s, 1e-9)),
             ),
         )
 

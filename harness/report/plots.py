@@ -18,9 +18,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from harness.analysis.attribution.spans import Span
-from harness.analysis.stats.quantiles import FEWEST_BEYOND, N_BATCHES, rank, woodruff_ranks
+from harness.analysis.stats.quantiles import FEWEST_BEYOND, N_BATCHES, rank
 from harness.report.numbers import counted
 from harness.report.result import QUANTILES, Report
+from harness.report.spread import Ranked, Spread
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -39,7 +40,6 @@ _OTHER = ("#009E73", "^")
 _FEWEST_BEYOND = 100
 #: Places on the axis of nines at which an interval is computed.
 _BAND_POINTS = 80
-_LEVEL = 0.95
 
 
 def latency_over_time(
@@ -110,41 +110,29 @@ def _last_nine(n: int) -> float:
     return max(n / _FEWEST_BEYOND, min(n / FEWEST_BEYOND, 100.0), 2.0)
 
 
-def percentile_band(
-    latency: FloatArray, at_rank: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Nines, low and high end of each percentile's interval, as ``quantile_ci`` has it; None: too few requests.
-
-    Args:
-        latency: in the order of their starts, shape (n,). at_rank: the same, sorted.
-    """
-    n = len(latency)
-    if n < 10 * N_BATCHES:
+def percentile_band(latency: Spread) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Nines, low and high end of each percentile's interval, as ``quantile_ci`` has it; None: too few requests."""
+    n = latency.n
+    if n < 10 * N_BATCHES or not latency.has_batches:
         return None
     nines = np.geomspace(1.05, _last_nine(n), _BAND_POINTS)
     nines = nines[n / nines >= FEWEST_BEYOND]
-    low, high = np.empty(len(nines)), np.empty(len(nines))
-    for i, q in enumerate((1 - 1 / nines).tolist()):
-        value = at_rank[rank(n, q) - 1]
-        first, last = woodruff_ranks(latency[None, :], np.array([value]), q, _LEVEL)
-        low[i], high[i] = at_rank[int(first[0]) - 1], at_rank[int(last[0]) - 1]
-    return nines, low, high
+    ends = np.array([latency.ends(q) for q in (1 - 1 / nines).tolist()]).reshape(-1, 2)
+    return nines, ends[:, 0], ends[:, 1]
 
 
-def latency_by_percentile(latency: FloatArray, corrected: FloatArray | None = None) -> dict[str, Any]:
+def latency_by_percentile(latency: Spread, corrected: Ranked | None = None) -> dict[str, Any]:
     """Return a drawing with its caption and alternative text: latency on an axis of nines with its band.
 
     Args:
-        latency: of successful requests in the order of their starts, shape (n,), seconds.
-        corrected: the same with the requests that users left out while they waited, any order, shape (m,).
+        latency: of the successful requests, n > 0.
+        corrected: the same with the requests that users left out while they waited.
     """
-    in_order = np.sort(latency)
-    band = percentile_band(latency, in_order)
-    ordered = in_order * 1e3
-    n = len(ordered)
+    n = latency.n
     # As far out as enough requests lie beyond for the quantile to be said at all.
     nines = np.geomspace(1.0, _last_nine(n), 400)
-    values = _at(ordered, nines)
+    values = _at(latency, nines)
+    band = percentile_band(latency)
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     axes = figure.add_subplot()
     if band is not None:
@@ -157,7 +145,7 @@ def latency_by_percentile(latency: FloatArray, corrected: FloatArray | None = No
     axes.plot(nines, values, color=INK, linewidth=1.4, label="as measured")
     if corrected is not None:
         axes.plot(
-            nines, _at(np.sort(corrected) * 1e3, nines), color="#2A88C8", linewidth=1.4, linestyle="--",
+            nines, _at(corrected, nines), color="#2A88C8", linewidth=1.4, linestyle="--",
             label="corrected for coordinated omission",
         )  # fmt: skip
     axes.legend(loc="upper left", fontsize=8, frameon=False)
@@ -169,11 +157,9 @@ def latency_by_percentile(latency: FloatArray, corrected: FloatArray | None = No
     axes.xaxis.set_minor_locator(NullLocator())
     plain_log(axes)
     axes.grid(visible=True, color=_GREY, alpha=0.3)
-    said = ", ".join(
-        f"{name} {float(ordered[rank(n, q) - 1]):.3g} ms"
-        for name, q in QUANTILES.items()
-        if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)
-    )
+    told = {name: q for name, q in QUANTILES.items() if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)}
+    at = latency.at(np.array([rank(n, q) for q in told.values()])) * 1e3
+    said = ", ".join(f"{name} {value:.3g} ms" for name, value in zip(told, at.tolist(), strict=True))
     caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {said}."
     caption += (
         " No interval: too few requests."
@@ -185,10 +171,10 @@ def latency_by_percentile(latency: FloatArray, corrected: FloatArray | None = No
     return {"svg": svg(figure), "alt": caption, "caption": caption}
 
 
-def _at(ordered: FloatArray, nines: FloatArray) -> FloatArray:
-    """Sorted values at places on an axis of nines."""
-    n = len(ordered)
-    return np.asarray(ordered[np.minimum((n * (1 - 1 / nines)).astype(int), n - 1)])
+def _at(latency: Ranked, nines: FloatArray) -> FloatArray:
+    """Latencies at places on an axis of nines, in ms."""
+    n = latency.n
+    return latency.at(np.minimum((n * (1 - 1 / nines)).astype(np.int64) + 1, n)) * 1e3
 
 
 def plain_log(axes: Axes) -> None:

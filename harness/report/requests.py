@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single requests to a report: stretch after stretch of a file, one number kept of each request."""
+"""Single requests to a report: stretch after stretch of a file, in memory that does not grow with its length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
+from harness.formats.collect import RequestStream, sums_left_out
 from harness.formats.error_kinds import add_kinds
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_other_columns import JtlSides, read_sides
@@ -18,6 +18,7 @@ from harness.formats.k6_own import WITHOUT_CONNECTING
 from harness.formats.table import RequestTable, Unreadable
 from harness.report.checks import FIRST_ROWS, Checks
 from harness.report.course import Course, course_of, joined
+from harness.report.kept import Kept
 from harness.report.labels import Labels
 from harness.report.latencies import ONE_TRIAL, resolution_warnings, summarise_latencies
 from harness.report.loop import HIDES
@@ -29,6 +30,8 @@ from harness.report.units import Units
 FloatArray = npt.NDArray[np.float64]
 #: Points drawn at most of one stretch: the slowest request of each slice of time, so that no peak is lost.
 SLICES = 1500
+#: Stretches whose slices are kept apart; those of more are drawn from as many slices as those of one.
+_MOST_SLICED = 20
 #: Whole seconds over less than this say no rate.
 SHORTEST_COARSE_S = 10.0
 #: Notes of readers that hold for every file of the tool.
@@ -92,7 +95,7 @@ def gather(
 
 
 class Gathered:
-    """What has been seen of a file: counts, peaks, and the latency of every successful request."""
+    """What has been seen of a file: counts, peaks, and the latencies of successful requests."""
 
     def __init__(
         self,
@@ -108,9 +111,9 @@ class Gathered:
         self._checks = Checks(first, log, sides, units)
         self._notes: dict[str, None] = {}
         self._unreadable = Unreadable()
-        self._n_requests = self._n_stretches = 0
+        self._n_requests = self._n_stretches = self._n_sums = 0
         self._sum_s, self._start_s, self._last_start_s, self._end_s = 0.0, np.inf, -np.inf, -np.inf
-        self._latency: list[FloatArray] = []
+        self.kept = Kept()
         self._slowest: list[tuple[FloatArray, FloatArray]] = []
         self._plots = plots
         self._courses: list[Course] = []
@@ -121,7 +124,9 @@ class Gathered:
 
     def take(self, table: RequestTable) -> None:
         """Add the next stretch."""
-        self._notes |= dict.fromkeys(table.notes)
+        of_stretch = sums_left_out(table.n_transactions_left_out)
+        self._notes |= dict.fromkeys(note for note in table.notes if note != of_stretch)
+        self._n_sums += table.n_transactions_left_out
         self._unreadable = self._unreadable.plus(table.unreadable)
         if not table.n_requests:
             return
@@ -149,25 +154,14 @@ class Gathered:
         elif table.n_errors:
             successful = table.ok
             latency = latency[table.ok]
-        self._latency.append(latency)
-        self._labels.take(table, successful)
+        self.kept.take(latency, self._labels.take(table, successful))
         if table.has_start_times and len(latency) and not self._checks.coarse:
             self._peaks.take(start, latency, connect)
             if self._plots:
                 slowest = slowest_of_slices(start, latency)
                 self._slowest.append((start[slowest], latency[slowest]))
-
-    @property
-    def latency_s(self) -> FloatArray:
-        """Of every successful request in the order of their starts, shape (n,)."""
-        if len(self._latency) != 1:
-            whole, n_there = np.empty(sum(map(len, self._latency))), 0
-            while self._latency:  # one after the other, so that all are never there twice
-                part = self._latency.pop(0)
-                whole[n_there : n_there + len(part)] = part
-                n_there += len(part)
-            self._latency = [whole]
-        return self._latency[0]
+                if len(self._slowest) > _MOST_SLICED:
+                    self._slowest = [_thinned(self._slowest)]
 
     @property
     def slowest(self) -> tuple[FloatArray, FloatArray] | None:
@@ -188,18 +182,19 @@ class Gathered:
         Raises:
             InputError: there was no request.
         """
-        first, latency = self._first, self.latency_s
+        first, n_ok = self._first, self.kept.n
         if not self._n_requests:
             self._refuse()
-        said, background = self._about_the_file(len(latency)), [ONE_TRIAL]
-        if 0 < len(latency) < self._n_requests:
+        latency = self.kept.whole
+        said, background = self._about_the_file(n_ok), [ONE_TRIAL]
+        if 0 < n_ok < self._n_requests:
             background.append(
-                f"latencies are of the {len(latency):,} successful requests; "
-                f"{counted(self._n_requests - len(latency), 'error')} left out"
+                f"latencies are of the {n_ok:,} successful requests; "
+                f"{counted(self._n_requests - n_ok, 'error')} left out"
             )
         background += [note for note in self._notes if note in BACKGROUND]
         found = summarise_latencies(latency, first.resolution_s)
-        said += resolution_warnings(latency, first.resolution_s) if len(latency) else []
+        said += resolution_warnings(latency.median(), first.resolution_s) if n_ok else []
         units = self._checks.findings(
             n=self._n_requests, span_s=self._last_start_s - self._start_s, sum_s=self._sum_s, latency=latency
         )
@@ -212,16 +207,19 @@ class Gathered:
         duration = self._duration_s(said)
         attribution = self._attribution(said, background)
         has_peaks = first.has_start_times and not self._checks.coarse
-        labels = self._labels.rows(latency, duration, said)
+        labels = self._labels.rows(self.kept, duration, said)
+        rounded, only_counts = self.kept.about(names_shown=len(labels))
+        said += rounded
+        background += only_counts
         return Report(
             path=first.path,
             source=first.source,
             requests=self._n_requests,
-            errors=self._n_requests - len(latency),
+            errors=self._n_requests - n_ok,
             start_epoch_s=self._start_s if first.has_start_times and not first.from_zero else None,
             duration_s=duration,
             throughput_per_s=self._n_requests / duration if duration else None,
-            correct_per_s=len(latency) / duration if duration else None,
+            correct_per_s=n_ok / duration if duration else None,
             resolution_ms=first.resolution_s * 1e3,
             latency_ms=found.values,
             intervals=found.intervals,
@@ -264,13 +262,14 @@ class Gathered:
         duration = self._end_s - self._start_s
         if self._checks.coarse and duration < SHORTEST_COARSE_S:
             said.append(
-                f"time stamps are whole seconds and span less than {SHORTEST_COARSE_S:g} s: no rate can be told"
+                f"time stamps are whole seconds and span less than {SHORTEST_COARSE_S:g} s, so no rate is given"
             )
             return None
         return duration
 
     def _about_the_file(self, n_ok: int) -> list[str]:
-        said = [note for note in self._notes if note not in BACKGROUND]
+        said = [sums_left_out(self._n_sums)] if self._n_sums else []
+        said += [note for note in self._notes if note not in BACKGROUND]
         if self._unreadable.n:
             said.append(f"left out: {self._unreadable}")
         if not self._first.ok_known:
@@ -281,23 +280,32 @@ class Gathered:
 
     def _attribution(self, said: list[str], background: list[str]) -> dict[str, Any] | None:
         if not self._first.has_start_times:
-            said.append("no start times: neither stalls nor attribution")
+            said.append("the file has no start times, so neither stalls nor their causes can be found")
             return None
         if self._checks.coarse:
             said.append(
-                "time stamps are whole seconds: neither loop, stalls nor attribution can be told from them"
+                "time stamps are whole seconds, so neither loop nor stalls nor their causes can be determined"
             )
             return None
         if self._n_stretches > 1:
             said.append(
-                f"stalls and attribution were computed in {self._n_stretches} stretches of the file, one after the "
-                "other: shares are means over them, and a stall across two may be seen as two"
+                f"stalls and their causes were computed in {self._n_stretches} stretches of the file: shares are means "
+                "over the stretches, and a stall across two of them may be counted twice"
             )
-        if not len(self.latency_s):
+        if not self.kept.n:
             return None
         if self._log_unused:
             said.append("the runtime's log was not used: the file does not say when its times begin")
         return self._peaks.attribution(said, background)
+
+
+def _thinned(parts: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
+    """The slowest requests of the slices of many stretches, of as many slices as one stretch has."""
+    start, latency = (np.concatenate(each) for each in zip(*parts, strict=True))
+    order = np.argsort(start, kind="stable")
+    start, latency = start[order], latency[order]
+    at = slowest_of_slices(start, latency)
+    return start[at], latency[at]
 
 
 def slowest_of_slices(start: FloatArray, latency: FloatArray, n_slices: int = SLICES) -> npt.NDArray[np.intp]:

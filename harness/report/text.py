@@ -144,12 +144,17 @@ def _show_attribution(report: Report, console: Console) -> None:
             if share["value"] is not None
         )
         if causes:
-            console.print(f"{name}: time beyond the median in that tail: {causes}", highlight=False)
+            console.print(
+                f"time that the slowest requests ({name} and above) took beyond the median: {causes}",
+                highlight=False,
+            )
         if share["value"] is None:
-            console.print(f"  too few requests clear of pauses to say how much of {name} they explain")
+            console.print(
+                f"  how much of {name} the pauses explain cannot be said: too few requests met none"
+            )
             continue
         said = percent_between(share["value"], share["low"], share["high"])
-        console.print(f"  {said} of {name} would vanish with the pauses and their queue drain")
+        console.print(f"  without the pauses and the queues behind them {name} would be lower by {said}")
 
 
 def _show_resources(report: Report, console: Console) -> None:

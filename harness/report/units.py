@@ -62,11 +62,11 @@ class Units:
         if other is not None:
             text += f"; in {_NAMES[other]} {then}"
             how = (
-                f"--latency-unit {other}"
+                f"use --latency-unit {other}"
                 if self._can_be_said
                 else f"convert the column to {_NAMES[mine or 'ms']}"
             )
-            text += f": if that is so, {how}"
+            text += f"; if that is right, {how}"
         return UnitFinding(
             column=self.column, read_as=mine or "given", rather=other, contradicted=contradicted, text=text
         )

@@ -26,16 +26,19 @@ FloatArray = npt.NDArray[np.float64]
 #: Pauses shorter than this are not restored by the expected interval: see ``verify omission``.
 SHORTEST_CORRECTED_S = 0.1
 #: More added requests than this for each measured one are no correction, but a sign of wrong units.
-_MOST_ADDED = 20
+MOST_ADDED = 20
 HELD_UP = (
-    "requests are missing where many were outstanding: users who wait do that, and so does a generator of open "
-    "arrivals that is held up itself (by its own pauses, or on the service's machine)"
+    "fewer requests are sent while many are outstanding: users who wait do that, and so does an open-loop generator "
+    "that is delayed itself (by its own pauses, or because it shares the service's machine)"
 )
 TOO_MANY_ADDED = (
-    f"more than {_MOST_ADDED} requests would have to be added for each one measured: no correction; "
-    "are latencies in another unit, or users fewer than said?"
+    f"not corrected: it would add more than {MOST_ADDED} requests for each measured one; "
+    "are the latencies in another unit, or are there more users than the file says?"
 )
-NO_SIGN = "without users or a plan only the requests' rhythm speaks; short stalls leave no sign in it"
+NO_SIGN = (
+    "neither the number of users nor a plan is known, so only the times of the requests can tell the loop, and they "
+    "show it only around long stalls"
+)
 
 
 class OmissionCheck(Frozen):
@@ -113,7 +116,7 @@ def coordinated_omission_check(
             )  # fmt: skip
         users = rhythm.users
         said = (
-            f"how many users there were was read off the most requests that ever waited at once: {users}",
+            f"the number of users, {users}, is taken from the largest number of requests that waited at once",
         )
     else:
         evidence = (f"{users} users, each waiting for its answer", *evidence)
@@ -142,12 +145,17 @@ def with_missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArra
     Raises:
         InputError: the interval is not positive.
     """
-    if _n_missing(latency_s, interval_s).sum() > _MOST_ADDED * len(latency_s):
+    if n_missing(latency_s, interval_s).sum() > MOST_ADDED * len(latency_s):
         return None
     return np.concatenate([latency_s, missing_requests(latency_s, interval_s)])
 
 
-def _n_missing(latency_s: FloatArray, interval_s: float) -> npt.NDArray[np.int64]:
+def n_missing(latency_s: FloatArray, interval_s: float) -> npt.NDArray[np.int64]:
+    """Return how many requests waiting for each latency left out, shape (n,).
+
+    Raises:
+        InputError: the interval is not positive.
+    """
     if not interval_s > 0:
         raise InputError("the expected interval must be positive", found=interval_s, allowed="seconds > 0")
     return np.maximum(np.floor(latency_s / interval_s).astype(np.int64) - 1, 0)
@@ -159,7 +167,7 @@ def missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray:
     Raises:
         InputError: the interval is not positive.
     """
-    n_each = _n_missing(latency_s, interval_s)
+    n_each = n_missing(latency_s, interval_s)
     nth = np.arange(n_each.sum()) - np.repeat(np.cumsum(n_each) - n_each, n_each) + 1
     return np.asarray(np.repeat(latency_s, n_each) - nth * interval_s)
 
@@ -251,11 +259,14 @@ def correction_warnings(stalls: Sequence[Stall]) -> tuple[str, ...]:
     """Return why the correction by the expected interval may be off, given the stalls that were found."""
     lengths = [s.duration_s for s in stalls if s.kind == "stall"]
     if not lengths:
-        return ("no stall was found: what is corrected are single slow requests, which need no correction",)
+        return (
+            "no stall was found, so the corrected percentiles count single slow requests several times; use the "
+            "measured ones",
+        )
     typical = float(np.median(lengths))
     if typical < SHORTEST_CORRECTED_S:
         return (
-            f"stalls of {typical * 1e3:.0f} ms: below {SHORTEST_CORRECTED_S * 1e3:g} ms the expected interval "
-            "restores too little; measure in an open loop",
+            f"stalls here last {max(typical * 1e3, 1):.0f} ms (median); for stalls shorter than "
+            f"{SHORTEST_CORRECTED_S * 1e3:g} ms the corrected percentiles are too low; measure with an open loop",
         )
     return ()

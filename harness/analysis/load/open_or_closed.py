@@ -53,7 +53,10 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
     silent = np.maximum(np.diff(moments)[full] * rate - 1.0, 0.0)
     if silent.sum() > -np.log(_ALPHA):
         users = int(waiting.max())
-        said.append(f"nothing is ever sent while {users} requests wait, where {silent.sum():.0f} would be")
+        said.append(
+            f"no request is sent while {users} others wait; at the average rate there would have been "
+            f"{silent.sum():,.0f} in that time"
+        )
     width = _SENDS_PER_BIN / rate
     edges = start[0] + width * np.arange(int(span / width) + 1)
     sent = np.diff(np.searchsorted(start, edges))
@@ -63,13 +66,17 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
         return Rhythm(tuple(said), (), users)
     share = float(sent[crowded].mean() / max(float(sent[~crowded].mean()), 1e-9))
     if share < 0.8 and _p_fewer(sent[crowded], sent[~crowded]) < _ALPHA:
-        said.append(f"while many requests are outstanding, only {share:.0%} as many are sent as otherwise")
+        said.append(
+            f"while many requests are outstanding, new ones are sent at only {share:.0%} of the usual rate"
+        )
     least = int(before[crowded].min())
     stands_out = least >= max(5.0, 3.0 * float(np.median(before)))
     if said or share < 0.8 or not stands_out or sent[crowded].sum() < _FEWEST_SENT_IN_CROWD:
         return Rhythm(tuple(said), (), users)
-    went_on = f"while {least} and more requests are outstanding, {share:.0%} as many are sent as otherwise"
-    return Rhythm((), (f"{went_on}: whoever sends does not wait for them",), None)
+    went_on = (
+        f"while {least} or more requests are outstanding, new ones are sent at {share:.0%} of the usual rate"
+    )
+    return Rhythm((), (f"{went_on}: the sender does not wait for them",), None)
 
 
 def _p_fewer(few: npt.NDArray[np.int64], many: npt.NDArray[np.int64]) -> float:

@@ -19,6 +19,7 @@ from harness.analysis.stats.quantiles import quantile_ci
 from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.report.plots import percentile_band
+from harness.report.spread import EveryLatency
 from harness.tests.support.generated_jtl import BARE, Load, closed_load, open_load, write_load
 from harness.tests.support.generated_reports import COLUMNS, SOME, accused, reported, seeds, suspected
 
@@ -115,7 +116,7 @@ def test_the_percentiles_on_the_page_have_a_band_and_few_requests_say_why_not(tm
 def test_the_band_is_the_interval_of_the_table() -> None:
     rng = np.random.default_rng(6)
     latency = rng.gamma(4.0, 0.005, 20_000)
-    band = percentile_band(latency, np.sort(latency))
+    band = percentile_band(EveryLatency(latency))
     assert band is not None
     for at, low, high in list(zip(*band, strict=True))[::10]:
         wanted = quantile_ci(latency, 1 - 1 / at)
@@ -165,7 +166,11 @@ def test_real_files_of_jmeter_tell_their_loop_and_a_wrong_unit(tmp_path: Path) -
 
 def test_a_calm_file_without_names_cannot_say_its_loop() -> None:
     loop = reported(open_load(500, 100.0, 0.005), BARE).loop
-    assert loop is not None and loop.kind == "cannot say" and "rhythm" in loop.evidence[0]
+    assert (
+        loop is not None
+        and loop.kind == "cannot say"
+        and "only the times of the requests" in loop.evidence[0]
+    )
 
 
 @given(

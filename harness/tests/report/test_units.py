@@ -195,7 +195,7 @@ def test_microseconds_are_noticed_by_a_log_whose_pauses_show_only_then(tmp_path:
 def test_the_line_names_file_column_what_was_found_and_what_to_say() -> None:
     (text,) = accused(reported(closed_load(5, 30, 0.02), (*BARE, "threadName"), elapsed_per_s=1e6))
     assert text.startswith("some.jtl: column elapsed, read as milliseconds: ")
-    assert "in microseconds" in text and text.endswith("if that is so, --latency-unit us")
+    assert "in microseconds" in text and text.endswith("if that is right, use --latency-unit us")
 
 
 # --- told by somebody, or by the file itself ------------------------------------------------

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The latencies of successful requests, as a report asks for them: each of them, or only how often each occurs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.load.coordinated_omission import with_missing_requests
+from harness.analysis.stats.quantiles import quantile_ci, rank, woodruff_ranks
+from harness.analysis.stats.within_trial import batch_means_ci
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+LEVEL = 0.95
+#: More ranks than this are read from sorted latencies.
+_FEW_RANKS = 20
+
+
+class Bounded(NamedTuple):
+    """A statistic in seconds with its 95 % interval within this trial; ``None``: it cannot be said."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Ranked(Protocol):
+    """Latencies in ascending order."""
+
+    @property
+    def n(self) -> int:
+        """How many there are."""
+
+    def at(self, ranks: IntArray) -> FloatArray:
+        """Return the latencies of these ranks, counted from 1, in seconds, shape of ``ranks``."""
+
+
+class Spread(Ranked, Protocol):
+    """Latencies whose order in time is known, in so far as intervals need it. n > 0 but for ``n`` itself."""
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether they can be parted into batches of about equal size, of which intervals are made."""
+
+    def mean(self) -> Bounded:
+        """Return the mean with its interval from batch means."""
+
+    def median(self) -> float:
+        """Return the median, of an even number the mean of the two in the middle."""
+
+    def quantile(self, q: float) -> Bounded:
+        """Return the order statistic with its interval, as ``quantile_ci``."""
+
+    def ends(self, q: float) -> tuple[float, float]:
+        """Return the ends of Woodruff's interval of a quantile; there must be enough requests and batches."""
+
+    def with_missing(self, interval_s: float) -> Ranked | None:
+        """Return them and those that waiting left out; ``None``: these would be far too many."""
+
+
+class EveryLatency:
+    """Latencies one by one, in the order of their starts, shape (n,), seconds.
+
+    ``in_order`` False: in any order, and they may be moved; then nothing but ``at`` can be asked.
+    """
+
+    has_batches = True
+
+    def __init__(self, latency_s: FloatArray, *, in_order: bool = True) -> None:
+        self.latency_s, self._in_order = latency_s, in_order
+
+    @property
+    def n(self) -> int:
+        """How many there are."""
+        return len(self.latency_s)
+
+    @cached_property
+    def _sorted(self) -> FloatArray:
+        return np.sort(self.latency_s)
+
+    def at(self, ranks: IntArray) -> FloatArray:
+        """Return the latencies of these ranks, counted from 1."""
+        places = ranks - 1
+        if not self._in_order:
+            if len(ranks) > _FEW_RANKS:
+                self.latency_s.sort()
+            else:
+                self.latency_s.partition(np.unique(places))
+            return np.asarray(self.latency_s[places])
+        if len(ranks) > _FEW_RANKS or "_sorted" in self.__dict__:
+            return np.asarray(self._sorted[places])
+        return np.asarray(np.partition(self.latency_s, np.unique(places))[places])
+
+    def mean(self) -> Bounded:
+        """Return the mean with its interval from batch means."""
+        found = batch_means_ci(self.latency_s)
+        return Bounded(float(self.latency_s.mean()), found.low, found.high)
+
+    def median(self) -> float:
+        """Return the median."""
+        return float(np.median(self.latency_s))
+
+    def quantile(self, q: float) -> Bounded:
+        """Return the order statistic with its interval."""
+        found = quantile_ci(self.latency_s, q)
+        return Bounded(found.value, found.low, found.high)
+
+    def ends(self, q: float) -> tuple[float, float]:
+        """Return the ends of Woodruff's interval."""
+        value = self.at(np.array([rank(self.n, q)]))
+        first, last = woodruff_ranks(self.latency_s[None, :], value, q, LEVEL)
+        low, high = self.at(np.concatenate([first, last])).tolist()
+        return low, high
+
+    def with_missing(self, interval_s: float) -> Ranked | None:
+        """Return them and those that waiting left out."""
+        every = with_missing_requests(self.latency_s, interval_s)
+        return None if every is None else EveryLatency(every, in_order=False)
