@@ -9,7 +9,8 @@ from harness.analysis.stats.comparisons import Comparison, compare
 from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.model.formatting import show
-from harness.publish.duets import BLOCKS, beside_itself
+from harness.publish.duets import beside_itself
+from harness.publish.range_words import in_a_range, labelled
 from harness.publish.results import NO_TEXT, Absent, Leaf, Tree, Words, for_each, means
 from harness.publish.warm_results import compared
 
@@ -19,7 +20,7 @@ METRICS = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 def duet_results(evidence: Evidence | None, variants: Mapping[str, str], *, reference: str) -> Tree:
     """Return ``duet.{throughput,cpu}.<variant>``, the comparison with the partner of each trial,
     ``duet.equal.{throughput,cpu}.{ratio,finds}`` of the reference beside itself, ``duet.cost.<variant>``, the mean CPU
-    time per request, and ``duet.short``, its ratios in a sentence; measured or not."""
+    time per request, and ``duet.short``, the range of its ratios in words; measured or not."""
     others = [name for name in variants if name != reference]
     found = {
         branch: () if evidence is None else tuple(compare(evidence.trials, metric, reference=reference))
@@ -48,23 +49,16 @@ def _short(
     variants: Mapping[str, str],
     reference: str,
 ) -> Words | None:
-    told = [one for one in found if one.not_about is None]
-    ratio, finds, own = equal["ratio"], equal["finds"], cost.get(reference)
-    if not told or not (
-        isinstance(ratio, Estimate) and isinstance(finds, Estimate) and isinstance(own, Estimate)
-    ):
+    """The range of the ratios of CPU time per request, the reference beside itself, and what a request cost it."""
+    told, ratio, own = in_a_range(labelled(found, variants)), equal["ratio"], cost.get(reference)
+    if not told or not (isinstance(ratio, Estimate) and isinstance(own, Estimate)):
         return None
-    ratios = "; ".join(
-        f"{variants.get(one.variant, one.variant)} {show(one.ratio).interval}, {str(one.verdict).replace('_', ' ')}"
-        for one in told
-    )
     name = variants[reference]
     text = (
-        f"Loaded at the same time as {name}, on halves of the cores that are exchanged (duet, {told[0].n_blocks} "
-        "blocks; half of the cores for service and generator, both under contention by the other arm), CPU time per "
-        f"request over that of {name}: {ratios}; {name} beside itself {show(ratio).interval}. A request cost {name} "
-        f"{show(own).interval} there: what it costs, and by how much services differ, depends on whether the load "
-        f"generator has a core of its own. {BLOCKS} such blocks of equal processes find a ratio of {show(finds).text}."
+        f"Loaded at the same time as {name} in a duet of {found[0].n_blocks} blocks, service and generator on half of "
+        f"the cores, which are exchanged, CPU time per request over that of {name} is {told}. {name} beside itself: "
+        f"{show(ratio).interval}. A request costs {name} {show(own).interval} there: cost and ratios depend on whether "
+        "the load generator has a core of its own."
     )
-    inputs = [path for one in told for path in one.ratio.inputs]
+    inputs = [path for one in found for path in one.ratio.inputs]
     return Words(text, tuple(dict.fromkeys(inputs)))

@@ -18,7 +18,7 @@ from harness.publish.results import NO_TEXT, Tree, Words, for_each
 from harness.publish.session_agreement import agreement_text
 from harness.publish.warm_results import compared, warm_tree
 from harness.publish.warm_words import where
-from harness.questions.strings_warm.short_answer import price, short_answer
+from harness.questions.strings_warm.short_answer import PARTS, answers, price
 
 
 def results(
@@ -27,11 +27,12 @@ def results(
     """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``.
 
     Beside it ``tuned.{throughput,cpu}``, comparisons of tuned programs, ``rank.<variant>`` in throughput, and the
-    sentences ``short``, ``price`` (memory and cold starts) and ``agreement``, with other sessions; ``detectable``: the
-    smallest ratios that so many blocks tell from 1; ``finding``: title, take-away and how sure, of throughput.
+    sentences ``short``, also in parts ``brief.{warm,memory,cold}``, ``price`` (memory and cold starts) and
+    ``agreement``, with other sessions; ``detectable``: the smallest ratios that so many blocks tell from 1;
+    ``finding``: title, take-away and how sure, of throughput.
     """
     others = [name for name in variants if name != reference]
-    tree = warm_tree(warm, variants, reference=reference)
+    tree, brief = warm_tree(warm, variants, reference=reference), _brief(warm, variants)
     return {
         **tree,
         FINDING: NO_FINDING if warm is None else _finding(warm, tree, variants[reference]),
@@ -40,7 +41,8 @@ def results(
             for branch, metric in (("throughput", "throughput_per_s"), ("cpu", "cpu_s_per_request"))
         },
         "rank": for_each(variants, _ranks(warm), NO_TEXT),
-        "short": _short(warm, variants) or NO_TEXT,
+        "brief": for_each(PARTS, brief, NO_TEXT),
+        "short": _joined(list(brief.values())) or NO_TEXT,
         "price": _price(warm, variants) or NO_TEXT,
         "detectable": detectable_tree(_curves(warm), variants, reference=reference),
         "agreement": agreement_text(None if warm is None else warm.evidence, variants),
@@ -72,11 +74,12 @@ def languages_of(warm: Warm) -> Mapping[str, str]:
     return dict(zip(trials["variant"].astype(str), trials["language"].astype(str), strict=True))
 
 
-def _short(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
+def _brief(warm: Warm | None, variants: Mapping[str, str]) -> Mapping[str, Words]:
+    """The parts of the answer that say something."""
     if warm is None:
-        return None
+        return {}
     trials = warm.saturation
-    said = short_answer(
+    said = answers(
         warm.compared("throughput_per_s"),
         warm.compared("rss_after_bytes"),
         warm.cold,
@@ -85,7 +88,12 @@ def _short(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
         place=where(warm.cpus),
         heaps=_heaps(warm),
     )
-    return Words(said, inputs_of(kept(trials))) if said else None
+    inputs = inputs_of(kept(trials))
+    return {part: Words(text, inputs) for part, text in said.items() if text}
+
+
+def _joined(parts: Sequence[Words]) -> Words | None:
+    return Words(" ".join(one.text for one in parts), parts[0].inputs) if parts else None
 
 
 def _price(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:

@@ -174,6 +174,15 @@ def test_the_short_answer_counts_the_services_of_the_other_language_by_verdict()
     )
 
 
+def test_of_more_than_two_services_the_short_answer_names_those_at_the_ends() -> None:
+    ratios = {"a": 0.5, "c": 0.4, "d": 0.7}
+    text = short(*(comparison(Verdict.DIFFERENT, name, ratio) for name, ratio in ratios.items()))
+    assert text == (
+        "Warm and on one core each, 3 of 3 Java services answered fewer requests per second than Go "
+        "(lowest: C, 0.400 times, 0.360 to 0.440; highest: D, 0.700 times, 0.630 to 0.770)."
+    )
+
+
 def test_the_short_answer_says_a_price_only_where_every_verdict_supports_it() -> None:
     ahead = (comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "c", 1.3))
     more = (comparison(Verdict.DIFFERENT, "a", 18.0), comparison(Verdict.DIFFERENT, "c", 26.0))
@@ -229,6 +238,13 @@ def test_the_sentence_on_smallest_differences_begins_with_equal_processes(eviden
         r"throughput against Go net/http: equal processes [\d.]+ %, [\d.]+ % and [\d.]+ %; ", text.text
     )
     assert "5, 10 and 20 blocks" in text.text and "80%" not in text.text
+    short = found["short"]  # type: ignore[index]  # a branch of the tree
+    assert isinstance(short, Words) and short.inputs
+    assert re.fullmatch(
+        r"80 % of sessions with \d+ blocks on this machine find a difference of [\d.]+ % in throughput \([^)]+\), "
+        r"and one of [\d.]+ % where processes vary most \([^)]+\)\.",
+        short.text,
+    )
     nothing = results(None, evidence.variants, reference="go-nethttp")
     there = results(warm, evidence.variants, reference="go-nethttp")
     keys = [[path for path, _ in leaves(tree) if path[0] == "detectable"] for tree in (nothing, there)]
