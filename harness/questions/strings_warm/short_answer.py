@@ -63,8 +63,8 @@ def answers(
     names = [one.variant for one in others]
     return {
         "warm": _faster(others, labels, who, place),
-        "memory": _memory(memory, names, labels[reference], heaps, "they"),
-        "cold": _cold(cold, names, labels, reference, "they"),
+        "memory": _memory(memory, names, labels[reference], heaps, f"the {who}"),
+        "cold": _cold(cold, names, labels, reference, f"the {who}"),
     }
 
 
@@ -76,7 +76,7 @@ def price(
     *,
     reference: str,
     heaps: Sequence[str] = (),
-    who: str = "they",
+    who: str,
 ) -> str:
     """Return the sentences on memory and on cold starts of these variants; empty: no verdict supports one."""
     said = (
@@ -162,7 +162,9 @@ def _cold(
         return ""
     seconds = [value for value in late.values() if value is not None]
     soon = {reference: bound} | {name: _at_most_s(cold[name]) for name in names if name not in late}
-    who = everyone if len(late) == len(names) else f"{len(late)} of {len(names)}"
+    who = everyone
+    if len(late) < len(names):
+        who = f"{len(late)} of {len(names)} {everyone.removeprefix('the ')}"
     others = _and([f"{labels[name]} at most {plain(at_most_s)} s" for name, at_most_s in soon.items()])
     return (
         f"From a cold start {who} needed {_span(seconds)} s of full load to come within 10 % of their "

@@ -186,7 +186,7 @@ def test_of_more_than_two_services_the_short_answer_names_those_at_the_ends() ->
 def test_the_short_answer_says_a_price_only_where_every_verdict_supports_it() -> None:
     ahead = (comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "c", 1.3))
     more = (comparison(Verdict.DIFFERENT, "a", 18.0), comparison(Verdict.DIFFERENT, "c", 26.0))
-    assert "they held 18.0 to 26.0 times the memory of Go" in short(*ahead, memory=more)
+    assert "the Java services held 18.0 to 26.0 times the memory of Go" in short(*ahead, memory=more)
     assert "memory" not in short(*ahead, memory=more[:1])
     assert "memory" not in short(*ahead, memory=(more[0], comparison(Verdict.INCONCLUSIVE, "c", 26.0)))
     settled = {"go-nethttp": cold_start(0.0), "a": cold_start(7.0), "c": cold_start(18.0)}
@@ -200,7 +200,7 @@ def test_the_short_answer_names_the_services_that_were_warm_as_soon_as_the_refer
     ahead = (comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "c", 1.3))
     cold = {"go-nethttp": cold_start(2.0), "a": cold_start(0.5), "c": cold_start(18.0)}
     assert (
-        "From a cold start 1 of 2 needed 18.0 s of full load to come within 10 % of their warm throughput, "
+        "From a cold start 1 of 2 Java services needed 18.0 s of full load to come within 10 % of their warm throughput, "
         "Go at most 2.00 s and A at most 1.00 s."
     ) in short(*ahead, cold=cold)
 
@@ -208,7 +208,7 @@ def test_the_short_answer_names_the_services_that_were_warm_as_soon_as_the_refer
 def test_the_short_answer_says_how_large_heaps_were_allowed_to_be() -> None:
     ahead = (comparison(Verdict.DIFFERENT, "a", 1.2),)
     more = (comparison(Verdict.DIFFERENT, "a", 18.0),)
-    assert "After the load, with heaps of at most 512m, they held 18.0 times" in short(
+    assert "After the load, with heaps of at most 512m, the Java services held 18.0 times" in short(
         *ahead, memory=more, heaps=("512m",)
     )
 
