@@ -107,6 +107,24 @@ def test_no_heading_of_the_paper_stands_over_what_may_be_missing() -> None:
             assert not below.startswith((r"\ifpublished", r"\ifmeasured")), f"{path.stem}: {heading}"
 
 
+def test_a_section_before_the_appendix_has_one_figure_or_table_of_its_own() -> None:
+    body = (PAPER / "main.tex").read_text("utf-8").split(r"\appendices")[0]
+    two = {"strings-warm"}  # services that are warm, and the same from their first request on
+    for name in re.findall(r"\\input\{sections/([\w-]+)\}", body):
+        text = (PAPER / f"sections/{name}.tex").read_text("utf-8")
+        shown = re.findall(r"\\rematch(?:(?:wide)?figure|table)\{([^}]*)\}", text)
+        assert len(shown) <= 1 + (name in two), f"{name}: {', '.join(shown)} belong into the appendix"
+
+
+def test_the_list_of_what_was_not_measured_stands_behind_all_that_adds_to_it() -> None:
+    included = re.findall(r"\\input\{sections/([\w-]+)\}", (PAPER / "main.tex").read_text("utf-8"))
+    behind = included[included.index("not-measured") :]
+    adding = [
+        name for name in behind if r"\listunmeasured" in (PAPER / f"sections/{name}.tex").read_text("utf-8")
+    ]
+    assert adding == []
+
+
 def test_verdicts_are_never_typed() -> None:
     general = {
         "main",
