@@ -27,8 +27,8 @@ def results(
     """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``.
 
     Beside it ``tuned.{throughput,cpu}``, comparisons of tuned programs, ``rank.<variant>`` in throughput, and the
-    sentences ``short``, also in parts ``brief.{warm,memory,cold}``, ``price`` (memory and cold starts) and
-    ``agreement``, with other sessions; ``detectable``: the smallest ratios that so many blocks tell from 1;
+    sentences ``brief.{warm,memory,cold}``, ``price`` (memory and cold starts) and ``agreement``, with other sessions;
+    ``detectable``: the smallest ratios that so many blocks tell from 1;
     ``finding``: title, take-away and how sure, of throughput.
     """
     others = [name for name in variants if name != reference]
@@ -42,7 +42,6 @@ def results(
         },
         "rank": for_each(variants, _ranks(warm), NO_TEXT),
         "brief": for_each(PARTS, brief, NO_TEXT),
-        "short": _joined(list(brief.values())) or NO_TEXT,
         "price": _price(warm, variants) or NO_TEXT,
         "detectable": detectable_tree(_curves(warm), variants, reference=reference),
         "agreement": agreement_text(None if warm is None else warm.evidence, variants),
@@ -90,10 +89,6 @@ def _brief(warm: Warm | None, variants: Mapping[str, str]) -> Mapping[str, Words
     )
     inputs = inputs_of(kept(trials))
     return {part: Words(text, inputs) for part, text in said.items() if text}
-
-
-def _joined(parts: Sequence[Words]) -> Words | None:
-    return Words(" ".join(one.text for one in parts), parts[0].inputs) if parts else None
 
 
 def _price(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:

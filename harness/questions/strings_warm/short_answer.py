@@ -12,24 +12,9 @@ from harness.model.digits import plain, span
 from harness.publish.range_words import MOST_NAMED
 from harness.publish.warm_words import times
 
-#: Of the answer, in the order in which :func:`short_answer` says them.
+#: Of the answer.
 PARTS = ("warm", "memory", "cold")
 _NAMES = {"go": "Go", "java": "Java"}
-
-
-def short_answer(
-    throughput: Sequence[Comparison],
-    memory: Sequence[Comparison],
-    cold: Mapping[str, ColdStart],
-    labels: Mapping[str, str],
-    languages: Mapping[str, str],
-    *,
-    place: str,
-    heaps: Sequence[str] = (),
-) -> str:
-    """Return the sentences of :func:`answers` as one text; empty: there are none."""
-    said = answers(throughput, memory, cold, labels, languages, place=place, heaps=heaps)
-    return " ".join(text for text in said.values() if text)
 
 
 def answers(

@@ -23,7 +23,7 @@ from harness.publish.results import Absent, Words, leaves
 from harness.publish.session_agreement import agreement_counts, agreement_rows
 from harness.publish.warm_words import THROUGHPUT, answer, until_warm, where
 from harness.questions.strings_warm import cold_windows, duet_results, quantities, results, warm_services
-from harness.questions.strings_warm.short_answer import short_answer
+from harness.questions.strings_warm.short_answer import answers
 from harness.questions.validity.session_power import split_rows, splits
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.synthetic import make_project, make_session
@@ -158,7 +158,8 @@ def short(
     heaps: tuple[str, ...] = (),
 ) -> str:
     languages = {"go-nethttp": "go", "b": "go"} | dict.fromkeys("acde", "java")
-    return short_answer(found, memory, cold or {}, LABELS, languages, place=where((1.0,)), heaps=heaps)
+    told = answers(found, memory, cold or {}, LABELS, languages, place=where((1.0,)), heaps=heaps)
+    return " ".join(text for text in told.values() if text)
 
 
 def test_the_short_answer_counts_the_services_of_the_other_language_by_verdict() -> None:
