@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from harness.model import Verdict
 from harness.model.formatting import show
 from harness.publish.display import Compared
+from harness.publish.results import NO_TEXT, Absent, Words
 
 #: What a comparison is of, such as a variant's label, and the comparison.
 Named = Sequence[tuple[str, Compared]]
@@ -22,7 +23,7 @@ _SAYS = {
     Verdict.DIFFERENT_BUT_NEGLIGIBLE: ("differs negligibly", "differ negligibly"),
     Verdict.EQUIVALENT: ("is equivalent", "are equivalent"),
     Verdict.INCONCLUSIVE: ("is not shown to differ", "are not shown to differ"),
-    Verdict.NOT_ABOUT_SERVICES: ("cannot be judged", "cannot be judged"),
+    Verdict.NOT_ABOUT_SERVICES: ("says nothing of the services", "say nothing of the services"),
 }
 
 
@@ -52,6 +53,20 @@ def in_a_range(found: Named) -> str:
     return f"{ends}; {verdicts_in_words(found)}"
 
 
+def range_leaf(of: str, found: Sequence[Compared], labels: Mapping[str, str]) -> Words | Absent:
+    """Return a sentence on the range of ratios, with the trials that they are of; absent: nothing was compared.
+
+    Args:
+        of: whose ratios, as the begin of the sentence: "The ratio of CPU time per request".
+    """
+    named = labelled(found, labels)
+    if not named:
+        return NO_TEXT
+    told = in_a_range(named)
+    text = f"{of} is {told}." if told else f"{of} cannot be told: {verdicts_in_words(named)}."
+    return Words(text, tuple(dict.fromkeys(path for _, one in named for path in one.ratio.inputs)))
+
+
 def verdicts_in_words(found: Named) -> str:
     """Return ``2 of 3 differ; C is not shown to differ``: the most frequent verdict, then the exceptions to it, which
     are named up to ``MOST_NAMED`` of one kind; empty: there is no comparison."""
@@ -75,4 +90,4 @@ def _speaks(one: Compared) -> bool:
     return one.verdict is not Verdict.NOT_ABOUT_SERVICES and one.not_about is None
 
 
-__all__ = ["Named", "in_a_range", "labelled", "verdicts_in_words"]
+__all__ = ["Named", "in_a_range", "labelled", "range_leaf", "verdicts_in_words"]

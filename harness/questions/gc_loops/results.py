@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from harness.analysis.stats.comparisons import Comparison
 from harness.evidence import Evidence
 from harness.publish.bounds import bounded
 from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
-from harness.publish.range_words import in_a_range, labelled
-from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, Words, for_each
+from harness.publish.range_words import range_leaf
+from harness.publish.results import NO_COMPARISON, Tree, for_each
 
 _METRICS = {"p99": "latency_p99_s", "mean": "latency_mean_s"}
 _PHRASE = Phrase(
@@ -40,15 +39,7 @@ def results(evidence: Evidence | None, variants: Mapping[str, str]) -> Tree:
     return {
         "name": variants,
         FINDING: finding(tails, _PHRASE),
-        "range": _range(tails, variants),
+        "range": range_leaf("Open over closed, the ratio of the ninety-ninth percentile", tails, variants),
         "bounded": bounded(None if evidence is None else evidence.trials),
         **found,
     }
-
-
-def _range(tails: Sequence[Comparison], variants: Mapping[str, str]) -> Words | Absent:
-    told = in_a_range(labelled(tails, variants))
-    if not told:
-        return NO_TEXT
-    inputs = dict.fromkeys(path for one in tails for path in one.ratio.inputs)
-    return Words(f"Open over closed, the ratio of the ninety-ninth percentile is {told}.", tuple(inputs))

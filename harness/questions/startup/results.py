@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.comparisons import compare
 from harness.evidence import Evidence
 from harness.publish.findings import FINDING, Phrase, finding
-from harness.publish.range_words import in_a_range, labelled
-from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, Words, for_each, means
+from harness.publish.range_words import range_leaf
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Tree, for_each, means
 from harness.questions.startup.other_session import compared_in_words
 
 FIRST = "time_to_first_response_s"
+_AOT = "With a cache over without one, the ratio of times to the first correct answer"
 
 
 def results(evidence: Evidence, other: Evidence | None) -> Tree:
@@ -23,23 +22,14 @@ def results(evidence: Evidence, other: Evidence | None) -> Tree:
     effects = evidence.aot_effects(FIRST)
     return {
         FINDING: _finding(evidence),
-        "aot_range": _aot_range([one for one in effects.values() if one is not None], evidence.variants),
+        "aot_range": range_leaf(
+            _AOT, [one for one in effects.values() if one is not None], evidence.variants
+        ),
         "first": means(evidence.trials, evidence.variants, FIRST),
         "idle_memory": means(evidence.trials, evidence.variants, "idle_rss_bytes"),
         "aot": for_each(effects, effects, NO_COMPARISON),
         "other_session": (compared_in_words(evidence, other, FIRST) if other else "") or NO_TEXT,
     }
-
-
-def _aot_range(effects: Sequence[Comparison], variants: Mapping[str, str]) -> Words | Absent:
-    told = in_a_range(labelled(effects, variants))
-    if not told:
-        return NO_TEXT
-    inputs = dict.fromkeys(path for one in effects for path in one.ratio.inputs)
-    return Words(
-        f"With a cache over without one, the ratio of times to the first correct answer is {told}.",
-        tuple(inputs),
-    )
 
 
 def _finding(evidence: Evidence) -> Tree:

@@ -14,8 +14,8 @@ from harness.publish.bounds import kept
 from harness.publish.comparisons import comparison_notes
 from harness.publish.detectable import detectable_tree
 from harness.publish.findings import FINDING, NO_FINDING, Phrase, comparisons_in, finding
-from harness.publish.range_words import in_a_range, labelled
-from harness.publish.results import NO_TEXT, Absent, Tree, Words, for_each
+from harness.publish.range_words import range_leaf
+from harness.publish.results import NO_TEXT, Tree, Words, for_each
 from harness.publish.session_agreement import agreement_text
 from harness.publish.warm_results import compared, warm_tree
 from harness.publish.warm_words import where
@@ -43,7 +43,7 @@ def results(
         },
         "rank": for_each(variants, _ranks(warm), NO_TEXT),
         "brief": for_each(PARTS, brief, NO_TEXT),
-        "cpu_range": _cpu_range(comparisons_in(tree["cpu"]), variants),
+        "cpu_range": range_leaf("The ratio of CPU time per request", comparisons_in(tree["cpu"]), variants),
         "price": _price(warm, variants) or NO_TEXT,
         "detectable": detectable_tree(_curves(warm), variants, reference=reference),
         "agreement": agreement_text(None if warm is None else warm.evidence, variants),
@@ -91,14 +91,6 @@ def _brief(warm: Warm | None, variants: Mapping[str, str]) -> Mapping[str, Words
     )
     inputs = inputs_of(kept(trials))
     return {part: Words(text, inputs) for part, text in said.items() if text}
-
-
-def _cpu_range(found: Sequence[Comparison], variants: Mapping[str, str]) -> Words | Absent:
-    told = in_a_range(labelled(found, variants))
-    if not told:
-        return NO_TEXT
-    inputs = dict.fromkeys(path for one in found for path in one.ratio.inputs)
-    return Words(f"The ratio of CPU time per request is {told}.", tuple(inputs))
 
 
 def _price(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
