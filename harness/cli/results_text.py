@@ -235,11 +235,22 @@ def cells(cell: CellResult, metric: Metric, *, conclusive: bool) -> list[tuple[s
 
 
 def _print_values(one: MetricResult) -> None:
-    """Print a table of the reference alone, a row per cell."""
-    rows = [(_place(cell) or row.variant, row) for cell in one.cells for row in cell.variants]
+    """Print a table of the reference alone, a row per cell, under the names of the factors."""
+    rows = [
+        (tuple(cell.levels.values()) or (row.variant,), row) for cell in one.cells for row in cell.variants
+    ]
     like = _middle([row for _, row in rows])
-    cells = [(place, _plain(show(row.estimate, like=like).interval)) for place, row in rows]
-    print(table(("level", "value (95 % interval)"), cells, indent="  "))
+    print(table(values_heads(one), [(*levels, _value(row, like)) for levels, row in rows], indent="  "))
+
+
+def values_heads(one: MetricResult) -> tuple[str, ...]:
+    """Return what stands above a table of the reference alone: the name of each factor, then the value."""
+    factors = tuple(one.cells[0].levels) if one.cells else ()
+    return (*(name.removeprefix("factor_") for name in factors or ("variant",)), "value (95 % interval)")
+
+
+def _value(row: VariantResult, like: float | None) -> str:
+    return _plain(show(row.estimate, like=like).interval)
 
 
 def _middle(rows: Sequence[VariantResult]) -> float | None:

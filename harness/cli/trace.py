@@ -28,6 +28,10 @@ def trace(
             autocompletion=completion.keys,
         ),
     ] = None,
+    page: Annotated[
+        int | None,
+        typer.Option("--page", help="list the numbers in the text of this page of paper/main.pdf", min=1),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Show a published number, its estimator, and the trial records behind it.
@@ -39,11 +43,18 @@ def trace(
         rematch trace strings.throughput.ratio.java_helidon
 
         rematch trace 0.89
+
+        rematch trace --page 5
     """
     from harness.store import Store
 
     root = find_root()
     values = _values(root)
+    if page is not None:
+        if key is not None:
+            raise InputError("give a key or a page, not both", place="--page", found=f"{key} and page {page}")
+        _print_page(root, values, page, as_json=as_json)
+        return
     if key is None:
         if as_json:
             print(json.dumps(sorted(values), indent=1))
@@ -142,3 +153,24 @@ def _print_keys(values: dict[str, Any]) -> None:
     print("keys of the published numbers (rematch trace KEY):")
     for key in sorted(values):
         print(f"  {key}")
+
+
+def _print_page(root: Path, values: dict[str, Any], page: int, *, as_json: bool) -> None:
+    from harness.publish.pages import keys_on
+
+    found = {key: _printed(values.get(key)) for key in keys_on(root, page)}
+    if as_json:
+        print(json.dumps([{"key": key, "text": text, "page": page} for key, text in found.items()], indent=1))
+        return
+    print(f"{counted(len(found), 'key')} on page {page} of paper/main.pdf, in the order of the text:")
+    for key, text in found.items():
+        print(wrapped(f"{key} = {text}", indent="  ", hang="    "))
+
+
+def _printed(value: Any) -> str:
+    """What the paper prints of a number, with its interval."""
+    if value is None:
+        return "not published any more; build the paper again"
+    if not isinstance(value, dict):
+        return str(value)
+    return str(value.get("interval_text") or value.get("text") or value.get("value"))

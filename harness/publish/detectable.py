@@ -24,7 +24,7 @@ def detectable_tree(
     found: Mapping[str, Sequence[PowerCurve]], variants: Mapping[str, str], *, reference: str
 ) -> Tree:
     """Return ``<branch>.blocks_<n>.<variant>``, the reference's own against its duplicate, and in words ``text`` of all
-    branches and ``short`` of the first.
+    branches, and ``short``: of the first, the least and the largest in one sentence.
 
     Args:
         found: branch -> curves of one metric in one cell; empty: not measured.
@@ -40,7 +40,7 @@ def detectable_tree(
             for branch, curves in found.items()
         },
         "text": detectable_sentence(found, variants, reference=reference),
-        "short": detectable_sentence(dict(list(found.items())[:1]), variants, reference=reference),
+        "short": _short(next(iter(found.values()), ()), variants),
     }
 
 
@@ -57,6 +57,28 @@ def detectable_sentence(
     head = f"The smallest differences that {_and(map(str, BLOCKS))} blocks on this machine find in "
     head += f"{whole_percent(POWER)} of sessions, in "
     return Words(head + ". In ".join(said) + ".", tuple(inputs))
+
+
+def _short(curves: Sequence[PowerCurve], variants: Mapping[str, str]) -> Leaf:
+    """The smallest differences from the reference that as many blocks as were measured find: of the variant that varies
+    least and of the one that varies most."""
+    pairs = [one for one in curves if not one.twice]
+    if not pairs:
+        return NO_TEXT
+    n_blocks = max((n for n in BLOCKS if n <= max(one.n_pairs for one in pairs)), default=BLOCKS[0])
+    at = [(found.value - 1, one) for one in pairs if (found := one.at(n_blocks)) and found.value is not None]
+    if not at:
+        return NO_TEXT
+    at.sort(key=lambda each: each[0])
+    (least, steady), (most, varying) = at[0], at[-1]
+    names = [variants.get(one.variant, one.variant) for one in (steady, varying)]
+    text = f"{whole_percent(POWER)} of sessions with {n_blocks} blocks on this machine find a difference of "
+    text += f"{percent(least)} in {_WORDS.get(steady.metric, steady.metric)} ({names[0]})"
+    if len(at) > 1:
+        text += f", and one of {percent(most)} where processes vary most ({names[1]})"
+    text += "."
+    inputs = dict.fromkeys(path for one in pairs for path in one.smallest[0].ratio.inputs)
+    return Words(text, tuple(inputs))
 
 
 def smallest_differences(curve: PowerCurve) -> list[str]:

@@ -14,7 +14,7 @@ from harness.publish.publisher import Publisher
 #: What a flag is called at the head of a column; when it is set stands in ``harness.runner.outcome``.
 FLAG_WORDS: dict[Flag, str] = {
     "generator_bottleneck": "generator at its limit",
-    "headroom_unknown": "its limit unknown",
+    "headroom_unknown": "generator's limit unknown",
     "errors_seen": "errors",
     "arrivals_dropped": "arrivals dropped",
     "throttled": "throttled",

@@ -23,6 +23,11 @@ COLUMNS = {
 VERDICT = "strings.throughput.verdict"
 
 
+def opening(values: Values) -> list[str]:
+    """Return nothing: there is no answer in a sentence that would hold without the figure."""
+    return []
+
+
 def lines(values: Values) -> list[str]:
     """Return the lines below the figure.
 

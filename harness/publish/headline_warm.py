@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from harness.model.formatting import DASH, HIGHER, LOWER, NOT_MEASURED
@@ -20,9 +21,7 @@ ROWS = {
     "java_jaxrs": "Java, JAX-RS on Jersey",
     "java_jdkhttp": "Java, the JDK's server",
 }
-#: Published where the collectors were measured, too: what is enough for each language is then a sentence, beside the
-#: column of what a heap of some size came to.
-COLLECTORS_MEASURED = "collectors.measured"
+#: Where the collectors were measured: what memory is enough for each language, beside what a heap of some size came to.
 ENOUGH_SENTENCE = "collectors.answer_memory"
 #: head of a column, with the better direction -> what is said there of each variant
 COLUMNS = {
@@ -42,15 +41,17 @@ COMPARED = {
     f"strings_warm.{branch}.mean": f"strings_warm.{branch}"
     for branch in ("throughput", "cpu", "first", "memory")
 }
-#: Sentences, the answer first; one that says nothing is left out.
-SENTENCES = (
-    "strings_warm.short",
-    "strings_warm.bounded",
-)
-
-
-#: Said where it was measured.
-SIDE_BY_SIDE = ("strings_warm.duet.short",)
+_HOW_SURE = "How sure?"
+#: What a reader asks -> keys of the sentences that answer it; a sentence that says nothing is left out.
+ANSWERS = {
+    "As fast when warm?": ("strings_warm.brief.warm",),
+    "From a cold start?": ("strings_warm.brief.cold",),
+    "At what memory?": ("strings_warm.brief.memory",),
+    "With just enough memory?": (ENOUGH_SENTENCE,),
+    _HOW_SURE: ("strings_warm.bounded", "strings_warm.detectable.short"),
+}
+#: Published only where they were measured.
+OPTIONAL = (ENOUGH_SENTENCE, "strings_warm.duet.short")
 
 
 class Said(NamedTuple):
@@ -69,13 +70,23 @@ class HeadlineTable(NamedTuple):
 
 
 def answer(values: Values) -> list[Said]:
-    """Return the sentences of the answer, those that say something.
+    """Return the sentences of the answer, those that say something, in the order of ``ANSWERS``.
 
     Raises:
         UnknownKey: one of them was not published.
     """
-    keys = (*SENTENCES, *([ENOUGH_SENTENCE] if COLLECTORS_MEASURED in values else []))
-    return [Said(text, key) for key in keys if (text := text_of(values, key)) != NOT_MEASURED]
+    return [said for keys in ANSWERS.values() for said in _told(values, keys)]
+
+
+def opening(values: Values) -> list[str]:
+    """Return the lines above the figure: the answer, a line for each thing that a reader asks.
+
+    Raises:
+        UnknownKey: a sentence of it was not published.
+    """
+    told = {lead: " ".join(said.text for said in _told(values, keys)) for lead, keys in ANSWERS.items()}
+    told[_HOW_SURE] = f"{told[_HOW_SURE]} {_itself(values)}".lstrip()
+    return [*(f"- **{lead}** {text}" for lead, text in told.items() if text), ""]
 
 
 def table(values: Values) -> HeadlineTable:
@@ -106,15 +117,13 @@ def table(values: Values) -> HeadlineTable:
 
 
 def lines(values: Values) -> list[str]:
-    """Return the lines below the figure.
+    """Return the lines below the figure: the table, and what it was measured with.
 
     Raises:
         UnknownKey: one of the numbers was not published.
     """
     shown = table(values)
     found = [
-        *(sentence.text for sentence in answer(values)),
-        "",
         shown.before,
         "",
         "| | " + " | ".join(shown.columns) + " |",
@@ -124,30 +133,41 @@ def lines(values: Values) -> list[str]:
         found.append(
             f"| {name} | " + " | ".join("<br>".join(line.text for line in cell) for cell in cells) + " |"
         )
-    return [*found, *below(values)]
+    return [*found, "", *(f"- {line}" for line in below(values))]
 
 
 def below(values: Values) -> list[str]:
-    """Return the lines below the table: load, machine, date, noise and margin, and other sessions.
+    """Return the lines below the table, each after what it is about: machine and date, load, other sessions.
 
     Raises:
         UnknownKey: one of the numbers was not published.
     """
     unavailable = text_of(values, "strings_warm.unavailable")
+    duet = _told(values, ("strings_warm.duet.short",))
     return [
-        "",
-        *([] if unavailable == "none" else [f"Not measured: {unavailable}."]),
-        text_of(values, "strings_warm.load"),
-        f"**{text_of(values, 'status')}**: {text_of(values, 'machine.cores')} cores, "
-        f"{text_of(values, 'machine.memory')}, {text_of(values, 'tool.jdk')}, {text_of(values, 'tool.go')}, "
-        f"measured on {text_of(values, 'strings_warm.day')}.",
-        f"The reference, run twice in each block, has a ratio of "
-        f"{text_of(values, 'strings_warm.throughput.aa', interval=True)} to itself in throughput. "
-        f"Margin of equivalence: {text_of(values, 'strings_warm.throughput.margin')}.",
-        text_of(values, "strings_warm.detectable.short"),
-        *(text_of(values, key) for key in SIDE_BY_SIDE if values.get(key, {}).get("text", DASH) != DASH),
-        text_of(values, "strings_warm.agreement"),
+        f"**Machine:** {text_of(values, 'machine.cores')} cores, {text_of(values, 'machine.memory')}, "
+        f"{text_of(values, 'tool.jdk')}, {text_of(values, 'tool.go')}; {text_of(values, 'strings_warm.day')}; "
+        f"{text_of(values, 'status')}.",
+        f"**Settings:** {text_of(values, 'strings_warm.load')}",
+        *(f"**Side by side:** {said.text}" for said in duet),
+        f"**Again:** {text_of(values, 'strings_warm.agreement')}",
+        *([] if unavailable == "none" else [f"**Not measured:** {unavailable}."]),
     ]
+
+
+def _told(values: Values, keys: Sequence[str]) -> list[Said]:
+    """The sentences that say something; one of ``OPTIONAL`` that was not published says nothing."""
+    there = [key for key in keys if key in values or key not in OPTIONAL]
+    return [Said(text, key) for key in there if (text := text_of(values, key)) not in (NOT_MEASURED, DASH)]
+
+
+def _itself(values: Values) -> str:
+    """What the reference is to itself, and what counts as equivalent."""
+    return (
+        f"{ROWS[REFERENCE]}, run twice in each of {text_of(values, 'strings_warm.blocks')} blocks, has a ratio of "
+        f"{text_of(values, 'strings_warm.throughput.aa', interval=True)} to itself in throughput. "
+        f"Margin of equivalence: {text_of(values, 'strings_warm.throughput.margin')}."
+    )
 
 
 def _ratio(values: Values, head: str, compared: str | None, variant: str) -> list[Said]:

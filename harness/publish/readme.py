@@ -38,7 +38,7 @@ def write_headline(root: Path) -> Path:
     headline = headline_warm if headline_warm.MEASURED in values else headline_rounds
     figure = _figure(root, headline.FIGURE)
     picture = [f"![{figure['alt']}]({PICTURE.as_posix()})", "", f"*{figure['caption']}*", ""]
-    lines = [BEGIN, *picture, *headline.lines(values), END]
+    lines = [BEGIN, *headline.opening(values), *picture, *headline.lines(values), END]
     shutil.copyfile(root / GENERATED / _png(figure), root / PICTURE)
     readme.write_text(block.sub(lambda _: "\n".join(lines), text), "utf-8")
     return readme

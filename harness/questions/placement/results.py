@@ -11,9 +11,11 @@ from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import sessions_read
 from harness.model.digits import whole_percent
 from harness.publish.cells import Cell, gapped
+from harness.publish.findings import FINDING
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, for_each
 from harness.questions.placement.analysis import PlaceRow, place_rows
 from harness.questions.placement.containers import CONTAINER, PARTS, container_costs
+from harness.questions.placement.finding import places_finding
 from harness.store import Store
 
 #: kinds of places that the text speaks of
@@ -51,14 +53,15 @@ def results(
 ) -> Tree:
     """Return what is said of places and of containers, for every variant of the definition, measured or not.
 
-    ``<metric>.<kind>.<variant>``, ``container.<part>.<variant>`` (of several hosts the first one's), and in words
-    ``margin.<metric>`` and ``places``.
+    ``<metric>.<kind>.<variant>``, ``container.<part>.<variant>`` (of several hosts the first one's), in words
+    ``margin.<metric>`` and ``places``, and ``finding``: title, take-away and how sure.
     """
     rows = {word: found.get(word, ()) for word in METRICS}
     words = dict.fromkeys(row.place for some in found.values() for row in some)
     costs = {name: one for (_, name), one in reversed(container_costs(evidence).items())}
     return {
         "name": variants,
+        FINDING: places_finding(rows),
         "margin": {word: _margin_words(some) for word, some in rows.items()},
         "places": "; ".join(words) or NO_TEXT,
         **{

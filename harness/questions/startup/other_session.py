@@ -8,38 +8,53 @@ from collections.abc import Mapping
 from harness.analysis.stats.summaries import summarise
 from harness.evidence import Evidence
 from harness.model import Estimate, Variant
+from harness.model.digits import plain
 from harness.model.formatting import show
 from harness.publish.load_words import go_in_words, java_in_words
 from harness.publish.sources import day_of
 
 
 def compared_in_words(one: Evidence, other: Evidence, metric: str) -> str:
-    """Return a paragraph on the programs that two sessions measured in the same form: each program's numbers in both,
-    and what the sessions' plans and records say is not the same. Empty: there is no such program."""
+    """Return a paragraph on the programs that two sessions measured in the same form: the smallest and the largest
+    ratio of the second session's mean to the first's, apart for each difference of settings, and what the sessions'
+    plans and records say is not the same. Empty: there is no such program."""
     pairs = _pairs(one, other)
-    values = {name: (_mean(one, name, metric), _mean(other, pair, metric)) for name, pair in pairs.items()}
-    known = {name: both for name, both in values.items() if None not in (both[0].value, both[1].value)}
+    means = {name: (_mean(one, name, metric), _mean(other, pair, metric)) for name, pair in pairs.items()}
+    known = {name: both for name, both in means.items() if None not in (both[0].value, both[1].value)}
     if not known:
         return ""
-    changed = {name: _differences(one, other, name, pairs[name]) for name in known}
+    groups: dict[str, dict[str, tuple[Estimate, Estimate]]] = {}
+    for name, both in known.items():
+        groups.setdefault("; ".join(_differences(one, other, name, pairs[name])), {})[
+            str(one.variants[name])
+        ] = both
+    who = "One program was" if len(known) == 1 else f"{len(known)} programs were"
     said = [
-        f"Some programs were measured in two sessions, {one.experiment} and {other.experiment}; their numbers differ."
+        f"{who} measured in two sessions, {one.experiment} and {other.experiment}; ratios are those of the second "
+        "session's mean to the first's."
     ]
-    same = [name for name in known if not changed[name]]
-    words = {name: f"{one.variants[name]} {_both(known[name])}" for name in known}
-    by_change: dict[str, list[str]] = {}
-    for name in known:
-        if changed[name]:
-            by_change.setdefault("; ".join(changed[name]), []).append(words[name])
-    said += [f"With {change}: {', '.join(names)}." for change, names in by_change.items()]
-    if same:
-        said.append(f"With the same settings in both: {', '.join(words[name] for name in same)}.")
+    said += [f"With {change}: {_range(group)}." for change, group in groups.items() if change]
+    if "" in groups:
+        said.append(f"With the same settings in both: {_range(groups[''])}.")
     between = _session_differences(one, other)
     if between:
         said.append(f"The sessions differ too: {between}.")
-    if by_change:
+    if any(groups):
         said.append("What the settings changed cannot be told from what the sessions changed.")
     return " ".join(said)
+
+
+def _range(group: Mapping[str, tuple[Estimate, Estimate]]) -> str:
+    """The smallest and the largest ratio, each with its program and both means; of one program its own."""
+    ratios = sorted(
+        (there.value / here.value, name, f"{show(here).text} and {show(there).text}")
+        for name, (here, there) in group.items()
+        if here.value and there.value
+    )
+    ends = [f"{plain(ratio)} for {name} ({both})" for ratio, name, both in ratios]
+    if len(ends) < 2:
+        return "".join(ends) or "no ratio"
+    return f"from {ends[0]} to {ends[-1]}, {len(ends)} programs"
 
 
 def _pairs(one: Evidence, other: Evidence) -> Mapping[str, str]:
@@ -98,7 +113,3 @@ def _mean(evidence: Evidence, variant: str, metric: str) -> Estimate:
     mine = evidence.trials[evidence.trials["variant"] == variant]
     found: Estimate = summarise(mine, metric).iloc[0]["estimate"]
     return found
-
-
-def _both(both: tuple[Estimate, Estimate]) -> str:
-    return f"{show(both[0]).text} and {show(both[1]).text}"

@@ -10,7 +10,8 @@ from harness.evidence import Evidence
 from harness.evidence.other_sessions import other_machine
 from harness.model import Estimate
 from harness.model.formatting import show
-from harness.publish.duets import BLOCKS, beside_itself
+from harness.publish.duets import beside_itself
+from harness.publish.range_words import in_a_range, labelled
 from harness.publish.results import NO_TEXT, Absent, Leaf, Tree, Words, for_each, means
 from harness.publish.warm_results import compared
 
@@ -22,7 +23,7 @@ def duet_results(
 ) -> Tree:
     """Return ``duet.{throughput,cpu}.<variant>``, the comparison with the partner of each trial,
     ``duet.equal.{throughput,cpu}.{ratio,finds}`` of the reference beside itself, ``duet.cost.<variant>``, the mean CPU
-    time per request, and ``duet.short``, its ratios in a sentence; measured or not.
+    time per request, and ``duet.short``, the range of its ratios in words; measured or not.
 
     ``apart``: the session whose services had CPUs of their own; the sentence says when its machine was another one.
     """
@@ -58,25 +59,17 @@ def _short(
     reference: str,
     elsewhere: str,
 ) -> Words | None:
-    told = [one for one in found if one.not_about is None]
-    ratio, finds, own = equal["ratio"], equal["finds"], cost.get(reference)
-    if not told or not (
-        isinstance(ratio, Estimate) and isinstance(finds, Estimate) and isinstance(own, Estimate)
-    ):
+    """The range of the ratios of CPU time per request, the reference beside itself, and what a request cost it."""
+    told, ratio, own = in_a_range(labelled(found, variants)), equal["ratio"], cost.get(reference)
+    if not told or not (isinstance(ratio, Estimate) and isinstance(own, Estimate)):
         return None
-    ratios = "; ".join(
-        f"{variants.get(one.variant, one.variant)} {show(one.ratio).interval}, {str(one.verdict).replace('_', ' ')}"
-        for one in told
-    )
     name = variants[reference]
     text = (
-        f"Loaded at the same time as {name}, on halves of the cores that are exchanged (duet, {told[0].n_blocks} "
-        "blocks; half of the cores for service and generator, both under contention by the other arm), CPU time per "
-        f"request over that of {name}: {ratios}; {name} beside itself {show(ratio).interval}. A request cost {name} "
-        f"{show(own).interval} there{elsewhere}. {BLOCKS} such blocks of equal processes find a ratio "
-        f"of {show(finds).text}."
+        f"Loaded at the same time as {name} in a duet of {found[0].n_blocks} blocks, service and generator on half of "
+        f"the cores, which are exchanged, CPU time per request over that of {name} is {told}. {name} beside itself: "
+        f"{show(ratio).interval}. A request costs {name} {show(own).interval} there{elsewhere}."
     )
-    inputs = [path for one in told for path in one.ratio.inputs]
+    inputs = [path for one in found for path in one.ratio.inputs]
     return Words(text, tuple(dict.fromkeys(inputs)))
 
 

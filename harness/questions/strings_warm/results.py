@@ -14,11 +14,12 @@ from harness.publish.bounds import kept
 from harness.publish.comparisons import comparison_notes
 from harness.publish.detectable import detectable_tree
 from harness.publish.findings import FINDING, NO_FINDING, Phrase, comparisons_in, finding
+from harness.publish.range_words import range_leaf
 from harness.publish.results import NO_TEXT, Tree, Words, for_each
 from harness.publish.session_agreement import agreement_text
 from harness.publish.warm_results import compared, warm_tree
 from harness.publish.warm_words import where
-from harness.questions.strings_warm.short_answer import price, short_answer
+from harness.questions.strings_warm.short_answer import PARTS, answers, price
 
 
 def results(
@@ -27,11 +28,12 @@ def results(
     """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``.
 
     Beside it ``tuned.{throughput,cpu}``, comparisons of tuned programs, ``rank.<variant>`` in throughput, and the
-    sentences ``short``, ``price`` (memory and cold starts) and ``agreement``, with other sessions; ``detectable``: the
-    smallest ratios that so many blocks tell from 1; ``finding``: title, take-away and how sure, of throughput.
+    sentences ``brief.{warm,memory,cold}``, ``cpu_range`` (the smallest and the largest ratio of CPU time per request),
+    ``price`` (memory and cold starts) and ``agreement``, with other sessions; ``detectable``: the smallest ratios that
+    so many blocks tell from 1; ``finding``: title, take-away and how sure, of throughput.
     """
     others = [name for name in variants if name != reference]
-    tree = warm_tree(warm, variants, reference=reference)
+    tree, brief = warm_tree(warm, variants, reference=reference), _brief(warm, variants)
     return {
         **tree,
         FINDING: NO_FINDING if warm is None else _finding(warm, tree, variants[reference]),
@@ -40,7 +42,8 @@ def results(
             for branch, metric in (("throughput", "throughput_per_s"), ("cpu", "cpu_s_per_request"))
         },
         "rank": for_each(variants, _ranks(warm), NO_TEXT),
-        "short": _short(warm, variants) or NO_TEXT,
+        "brief": for_each(PARTS, brief, NO_TEXT),
+        "cpu_range": range_leaf("The ratio of CPU time per request", comparisons_in(tree["cpu"]), variants),
         "price": _price(warm, variants) or NO_TEXT,
         "detectable": detectable_tree(_curves(warm), variants, reference=reference),
         "agreement": agreement_text(None if warm is None else warm.evidence, variants),
@@ -72,11 +75,12 @@ def languages_of(warm: Warm) -> Mapping[str, str]:
     return dict(zip(trials["variant"].astype(str), trials["language"].astype(str), strict=True))
 
 
-def _short(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
+def _brief(warm: Warm | None, variants: Mapping[str, str]) -> Mapping[str, Words]:
+    """The parts of the answer that say something."""
     if warm is None:
-        return None
+        return {}
     trials = warm.saturation
-    said = short_answer(
+    said = answers(
         warm.compared("throughput_per_s"),
         warm.compared("rss_after_bytes"),
         warm.cold,
@@ -85,7 +89,8 @@ def _short(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
         place=where(warm.cpus),
         heaps=_heaps(warm),
     )
-    return Words(said, inputs_of(kept(trials))) if said else None
+    inputs = inputs_of(kept(trials))
+    return {part: Words(text, inputs) for part, text in said.items() if text}
 
 
 def _price(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:

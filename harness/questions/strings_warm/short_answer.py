@@ -9,12 +9,15 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.evidence.warm import ColdStart
 from harness.model import Verdict
 from harness.model.digits import plain, span
+from harness.publish.range_words import MOST_NAMED
 from harness.publish.warm_words import times
 
+#: Of the answer.
+PARTS = ("warm", "memory", "cold")
 _NAMES = {"go": "Go", "java": "Java"}
 
 
-def short_answer(
+def answers(
     throughput: Sequence[Comparison],
     memory: Sequence[Comparison],
     cold: Mapping[str, ColdStart],
@@ -23,29 +26,31 @@ def short_answer(
     *,
     place: str,
     heaps: Sequence[str] = (),
-) -> str:
-    """Return one or two sentences on the services in another language than the reference's; empty: there are none.
+) -> Mapping[str, str]:
+    """Return ``warm``, ``memory`` and ``cold``: a sentence each on the services in another language than the
+    reference's; one that no verdict supports is empty.
 
-    Directions and counts are those of the verdicts. What no verdict supports is not said.
+    Directions and counts are those of the verdicts.
 
     Args:
         labels, languages: of each variant. place: where they ran, "warm and on one core each".
         heaps: the largest heaps that they were allowed, where there were any.
     """
+    nothing = dict.fromkeys(PARTS, "")
     if not throughput:
-        return ""
+        return nothing
     reference = throughput[0].reference
     others = [one for one in throughput if languages.get(one.variant) != languages.get(reference)]
     told = {languages[one.variant] for one in others}
     if len(told) != 1:
-        return ""
+        return nothing
     who = f"{_NAMES.get(next(iter(told)), next(iter(told)))} services"
     names = [one.variant for one in others]
-    said = (
-        _faster(others, labels, who, place),
-        price(memory, cold, names, labels, reference=reference, heaps=heaps),
-    )
-    return " ".join(text for text in said if text)
+    return {
+        "warm": _faster(others, labels, who, place),
+        "memory": _memory(memory, names, labels[reference], heaps, f"the {who}"),
+        "cold": _cold(cold, names, labels, reference, f"the {who}"),
+    }
 
 
 def price(
@@ -56,7 +61,7 @@ def price(
     *,
     reference: str,
     heaps: Sequence[str] = (),
-    who: str = "they",
+    who: str,
 ) -> str:
     """Return the sentences on memory and on cold starts of these variants; empty: no verdict supports one."""
     said = (
@@ -67,11 +72,9 @@ def price(
 
 
 def _faster(found: Sequence[Comparison], labels: Mapping[str, str], who: str, place: str) -> str:
-    groups: dict[str, list[str]] = {"more": [], "fewer": [], "same": [], "open": [], "refused": []}
+    groups: dict[str, list[Comparison]] = {"more": [], "fewer": [], "same": [], "open": [], "refused": []}
     for one in found:
-        kind = _group(one)
-        name = labels[one.variant]
-        groups[kind].append(name if kind == "refused" else f"{name}, {times(one.ratio)}")
+        groups[_group(one)].append(one)
     reference = labels[found[0].reference]
     words = {
         "more": f"answered more requests per second than {reference}",
@@ -81,18 +84,27 @@ def _faster(found: Sequence[Comparison], labels: Mapping[str, str], who: str, pl
         "refused": "cannot be judged",
     }
     clauses = [
-        f"{len(names)} of {len(found)} {who if first else ''}".rstrip()
-        + f" {words[kind]} ({'; '.join(names)})"
-        for first, kind, names in _in_turn(groups)
+        f"{len(ones)} of {len(found)} {who if first else ''}".rstrip()
+        + f" {words[kind]} ({_ends(ones, labels, refused=kind == 'refused')})"
+        for first, kind, ones in _in_turn(groups)
     ]
     text = f"{place}, {_and(clauses)}."
     return text[:1].upper() + text[1:]
 
 
-def _in_turn(groups: Mapping[str, list[str]]) -> list[tuple[bool, str, list[str]]]:
-    """(whether it is the first, kind, names) of the groups that have any."""
-    told = [(kind, names) for kind, names in groups.items() if names]
-    return [(place == 0, kind, names) for place, (kind, names) in enumerate(told)]
+def _ends(found: Sequence[Comparison], labels: Mapping[str, str], *, refused: bool) -> str:
+    """Each of one or two services with its ratio; of more, those with the smallest and the largest one."""
+    if refused:
+        return "; ".join(labels[one.variant] for one in found)
+    ranked = sorted(found, key=lambda one: one.ratio.value or 0.0)
+    told = [f"{labels[one.variant]}, {times(one.ratio)}" for one in ranked]
+    return "; ".join(told) if len(told) <= MOST_NAMED else f"lowest: {told[0]}; highest: {told[-1]}"
+
+
+def _in_turn(groups: Mapping[str, list[Comparison]]) -> list[tuple[bool, str, list[Comparison]]]:
+    """(whether it is the first, kind, comparisons) of the groups that have any."""
+    told = [(kind, ones) for kind, ones in groups.items() if ones]
+    return [(place == 0, kind, ones) for place, (kind, ones) in enumerate(told)]
 
 
 def _group(one: Comparison) -> str:
@@ -135,7 +147,9 @@ def _cold(
         return ""
     seconds = [value for value in late.values() if value is not None]
     soon = {reference: bound} | {name: _at_most_s(cold[name]) for name in names if name not in late}
-    who = everyone if len(late) == len(names) else f"{len(late)} of {len(names)}"
+    who = everyone
+    if len(late) < len(names):
+        who = f"{len(late)} of {len(names)} {everyone.removeprefix('the ')}"
     others = _and([f"{labels[name]} at most {plain(at_most_s)} s" for name, at_most_s in soon.items()])
     return (
         f"From a cold start {who} needed {_span(seconds)} s of full load to come within 10 % of their "

@@ -9,6 +9,7 @@ from harness.questions.validity.audit import AUDITED, audit_sessions
 from harness.questions.validity.duet_places import duet_places, place_results, place_rows
 from harness.questions.validity.factors import effect_results, effect_rows, effects_on_p99
 from harness.questions.validity.figures import coverage, factor_ratios, power, precision_recall, ratios
+from harness.questions.validity.finding import trust
 from harness.questions.validity.generators import compare_generators
 from harness.questions.validity.known_effect import duet_results, known_effects, known_results, known_rows
 from harness.questions.validity.methods import method_cells, method_results, verified_methods
@@ -76,6 +77,7 @@ __all__ = [
     "split_rows",
     "splits",
     "stall_results",
+    "trust",
     "verified_methods",
     "warm_services",
     "worth_rows",

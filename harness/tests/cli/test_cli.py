@@ -276,6 +276,24 @@ def test_trace_takes_a_printed_number_and_lists_its_keys_where_there_are_several
     assert "no number has the key '4 ms'" in cli.refused(tmp_path, "trace", "4 ms")
 
 
+def test_trace_lists_the_numbers_of_a_page_of_the_built_paper(tmp_path: Path, cli: Cli) -> None:
+    paper = make_session_project(tmp_path) / "paper"
+    (paper / "generated").mkdir(parents=True)
+    number = {"value": 13.4, "text": "13.4 ms", "interval_text": "13.4 ms (13.1 to 13.7)"}
+    (paper / "generated" / "values.json").write_text(json.dumps({"a.first": number}))
+    assert "no paper was built here" in cli.refused(tmp_path, "trace", "--page", "2")
+    (paper / "main.aux").write_text("\\rematch@cited{a.first}{2}\n\\rematch@cited{b.gone}{2}\n")
+    code, out, err = cli(tmp_path, "trace", "--page", "2")
+    assert (code, err) == (0, "") and "a.first = 13.4 ms (13.1 to 13.7)" in out
+    assert "b.gone = not published any more" in out
+    assert [one["key"] for one in json.loads(cli(tmp_path, "trace", "--page", "2", "--json")[1])] == [
+        "a.first",
+        "b.gone",
+    ]
+    assert "allowed: pages with numbers in their text: 2" in cli.refused(tmp_path, "trace", "--page", "7")
+    assert "a key or a page, not both" in cli.refused(tmp_path, "trace", "a.first", "--page", "2")
+
+
 def test_trace_before_anything_was_published_says_so(tmp_path: Path, cli: Cli) -> None:
     assert "make paper first" in cli.refused(make_session_project(tmp_path), "trace", "any.key")
 

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.results_text import values_heads
+from harness.evidence.results import METRICS as METRICS_KNOWN
+from harness.evidence.results import CellResult, MetricResult
 from harness.tests.support.command import run_here
 from harness.tests.support.sessions import (
     REPOSITORY,
@@ -99,6 +102,14 @@ def said_of_bundled(bundled: Path) -> str:
     code, out, err = started(bundled, "results", "strings-rounds")
     assert (code, err) == (0, "")
     return out
+
+
+def test_levels_of_the_reference_alone_stand_below_the_names_of_their_factors() -> None:
+    cell = CellResult(levels={"factor_generator": "wrk", "logging": "off"}, variants=())
+    assert values_heads(MetricResult(metric=METRICS_KNOWN[0], cells=(cell,))) == (
+        "generator", "logging", "value (95 % interval)",
+    )  # fmt: skip
+    assert values_heads(MetricResult(metric=METRICS_KNOWN[0], cells=()))[0] == "variant"
 
 
 def test_no_conclusion_is_drawn_from_a_smoke_session(measured: Path) -> None:

@@ -107,6 +107,24 @@ def test_no_heading_of_the_paper_stands_over_what_may_be_missing() -> None:
             assert not below.startswith((r"\ifpublished", r"\ifmeasured")), f"{path.stem}: {heading}"
 
 
+def test_a_section_before_the_appendix_has_one_figure_or_table_of_its_own() -> None:
+    body = (PAPER / "main.tex").read_text("utf-8").split(r"\appendices")[0]
+    two = {"strings-warm"}  # services that are warm, and the same from their first request on
+    for name in re.findall(r"\\input\{sections/([\w-]+)\}", body):
+        text = (PAPER / f"sections/{name}.tex").read_text("utf-8")
+        shown = re.findall(r"\\rematch(?:(?:wide)?figure|table)\{([^}]*)\}", text)
+        assert len(shown) <= 1 + (name in two), f"{name}: {', '.join(shown)} belong into the appendix"
+
+
+def test_the_list_of_what_was_not_measured_stands_behind_all_that_adds_to_it() -> None:
+    included = re.findall(r"\\input\{sections/([\w-]+)\}", (PAPER / "main.tex").read_text("utf-8"))
+    behind = included[included.index("not-measured") :]
+    adding = [
+        name for name in behind if r"\listunmeasured" in (PAPER / f"sections/{name}.tex").read_text("utf-8")
+    ]
+    assert adding == []
+
+
 def test_verdicts_are_never_typed() -> None:
     general = {
         "main",
@@ -249,6 +267,7 @@ def test_what_was_not_measured_of_cores_and_places_is_left_out_and_named_at_the_
         for key, entry in read_values(root).items()
         if NOT_MEASURED in (entry.get("reason"), entry["text"]) or entry["text"] == NOT_COMPARED
     }
+    left_out: list[str] = []
     for experiment in notebooks:
         assert f"sections/{experiment}.tex" in log
         lines = (root / f"paper/sections/{experiment}.tex").read_text("utf-8").splitlines()
@@ -257,9 +276,11 @@ def test_what_was_not_measured_of_cores_and_places_is_left_out_and_named_at_the_
             for line in lines
             if absent & set(re.findall(r"\\(?:val|valci|verdict|ntrials)\{([^}]*)\}", line))
         ]
-        assert without, "the quick profile has all of it: this tests nothing"
+        left_out += without
         assert [line for line in without if not line.startswith(r"\ifmeasured{")] == []
-        assert [line for line in lines[lines.index(without[-1]) :] if line.startswith(r"\listunmeasured{")]
+        last = lines.index(without[-1]) if without else 0
+        assert [line for line in lines[last:] if line.startswith(r"\listunmeasured{")]
+    assert left_out, "the quick profile has all of both: this tests nothing"
 
 
 def test_an_unknown_key_fails_the_build_and_is_named_with_file_and_line(

@@ -99,12 +99,11 @@ def warm_values(**said: str) -> dict[str, dict[str, str]]:
     """What ``29-strings-warm`` publishes for the headline; ``said``: other texts, by the last words of their keys."""
     keys = [
         warm.MEASURED,
-        *warm.SENTENCES,
+        *(key for keys in warm.ANSWERS.values() for key in keys if key not in warm.OPTIONAL),
         "strings_warm.unavailable",
         "strings_warm.load",
         "strings_warm.blocks",
         "strings_warm.agreement",
-        "strings_warm.detectable.short",
     ]
     keys += ["strings_warm.day", "strings_warm.throughput.aa", "strings_warm.throughput.margin"]
     keys += [f"{column}.{row}" for column in warm.COLUMNS.values() for row in warm.ROWS]
@@ -122,13 +121,32 @@ def test_where_warm_services_were_measured_the_headline_is_theirs(tmp_path: Path
     text = readme.write_headline(a_project(tmp_path, also=warm_values())).read_text()
     lines = text.splitlines()
     assert "<strings.throughput.ratio.java_helidon>" not in text and "<headline.load>" not in text
-    below = lines[next(i for i, line in enumerate(lines) if line.startswith("*Ratios.")) + 1 :]
-    assert next(line for line in below if line) == "<strings_warm.short>"
+    assert "Not measured:** <strings_warm.unavailable>." in text
     (row,) = (line for line in lines if line.startswith("| Java, Helidon SE |"))
     assert row.count("<strings_warm.") == len(warm.COLUMNS) + 2 * len(warm.COMPARED)
     (first,) = (line for line in lines if line.startswith("| Go, `net/http` |"))
     assert first.count("<strings_warm.") == len(warm.COLUMNS)
-    assert "Not measured: <strings_warm.unavailable>." in text
+
+
+def test_the_answer_stands_above_the_figure_a_line_for_what_a_reader_asks(tmp_path: Path) -> None:
+    lines = readme.write_headline(a_project(tmp_path, also=warm_values())).read_text().splitlines()
+    begin, picture = (
+        lines.index(readme.BEGIN),
+        next(i for i, line in enumerate(lines) if line.startswith("![")),
+    )
+    told = [line for line in lines[begin + 1 : picture] if line]
+    assert [line.split("** ")[0].removeprefix("- **") for line in told] == [
+        "As fast when warm?", "From a cold start?", "At what memory?", "How sure?",
+    ]  # fmt: skip
+    assert told[0].endswith("<strings_warm.brief.warm>")
+    for key in ("bounded", "detectable.short", "throughput.aa", "throughput.margin"):
+        assert f"<strings_warm.{key}>" in told[-1]
+
+
+def test_what_a_question_has_no_sentence_for_is_not_asked(tmp_path: Path) -> None:
+    values = warm_values(**{"brief.cold": NOT_MEASURED})
+    text = readme.write_headline(a_project(tmp_path, also=values)).read_text()
+    assert "From a cold start?" not in text and "At what memory?" in text
 
 
 @pytest.mark.parametrize(
@@ -151,19 +169,20 @@ def test_a_ratio_is_called_better_or_worse_as_its_verdict_and_the_direction_of_i
 def test_where_collectors_were_measured_what_is_enough_memory_is_said_beside_what_a_heap_came_to(
     tmp_path: Path,
 ) -> None:
-    keys = [warm.COLLECTORS_MEASURED, warm.ENOUGH_SENTENCE]
-    values = warm_values() | {key: {"text": f"<{key}>", "interval_text": f"<{key}>"} for key in keys}
+    key = warm.ENOUGH_SENTENCE
+    values = warm_values() | {key: {"text": f"<{key}>", "interval_text": f"<{key}>"}}
     lines = readme.write_headline(a_project(tmp_path, also=values)).read_text().splitlines()
-    assert "<collectors.answer_memory>" in lines
+    assert "- **With just enough memory?** <collectors.answer_memory>" in lines
     assert any("memory after the load" in line for line in lines)
 
 
 def test_what_ran_side_by_side_is_said_where_it_was_measured(tmp_path: Path) -> None:
-    (key,) = warm.SIDE_BY_SIDE
-    for text, n_lines in (("<beside>", 1), (DASH, 0)):
+    key = "strings_warm.duet.short"
+    assert key in warm.OPTIONAL
+    for text, n_lines in (("<beside>", 1), (DASH, 0), (NOT_MEASURED, 0)):
         values = warm_values() | {key: {"text": text, "interval_text": text}}
         lines = readme.write_headline(a_project(tmp_path / text, also=values)).read_text().splitlines()
-        assert lines.count("<beside>") == n_lines
+        assert lines.count("- **Side by side:** <beside>") == n_lines
 
 
 def test_a_variant_that_was_not_measured_has_no_row_and_a_sentence_without_words_is_left_out(
@@ -172,7 +191,7 @@ def test_a_variant_that_was_not_measured_has_no_row_and_a_sentence_without_words
     values = warm_values(bounded=NOT_MEASURED, unavailable="none")
     values["strings_warm.throughput.mean.helidon_native"]["reason"] = NOT_MEASURED
     text = readme.write_headline(a_project(tmp_path, also=values)).read_text()
-    assert "native image" not in text and NOT_MEASURED not in text and "Not measured:" not in text
+    assert "native image" not in text and NOT_MEASURED not in text and "Not measured:**" not in text
     assert "| Java, Helidon SE |" in text
 
 

@@ -121,5 +121,8 @@ def test_the_tree_has_the_same_leaves_whatever_was_measured(evidence: Evidence) 
     assert set(full) == set(none)
     assert all(isinstance(leaf, Absent) for path, leaf in none.items() if path[0] != "name")
     least = str(full["least",])
-    assert least.startswith("10 MiB with ") and least.count("Shenandoah") == least.count("Go, a limit alone") == 1
+    assert (
+        least.startswith("10 MiB with ")
+        and least.count("Shenandoah") == least.count("Go, a limit alone") == 1
+    )
     assert full["setting", "g1-6x"] == "6x: 60 MiB" and full["setting", "go-limit-2x"] == "2x: 20 MiB"

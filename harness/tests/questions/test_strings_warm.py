@@ -23,7 +23,7 @@ from harness.publish.results import Absent, Words, leaves
 from harness.publish.session_agreement import agreement_counts, agreement_rows
 from harness.publish.warm_words import THROUGHPUT, answer, until_warm, where
 from harness.questions.strings_warm import cold_windows, duet_results, quantities, results, warm_services
-from harness.questions.strings_warm.short_answer import short_answer
+from harness.questions.strings_warm.short_answer import answers
 from harness.questions.validity.session_power import split_rows, splits
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.synthetic import make_project, make_session
@@ -158,7 +158,8 @@ def short(
     heaps: tuple[str, ...] = (),
 ) -> str:
     languages = {"go-nethttp": "go", "b": "go"} | dict.fromkeys("acde", "java")
-    return short_answer(found, memory, cold or {}, LABELS, languages, place=where((1.0,)), heaps=heaps)
+    told = answers(found, memory, cold or {}, LABELS, languages, place=where((1.0,)), heaps=heaps)
+    return " ".join(text for text in told.values() if text)
 
 
 def test_the_short_answer_counts_the_services_of_the_other_language_by_verdict() -> None:
@@ -174,10 +175,19 @@ def test_the_short_answer_counts_the_services_of_the_other_language_by_verdict()
     )
 
 
+def test_of_more_than_two_services_the_short_answer_names_those_at_the_ends() -> None:
+    ratios = {"a": 0.5, "c": 0.4, "d": 0.7}
+    text = short(*(comparison(Verdict.DIFFERENT, name, ratio) for name, ratio in ratios.items()))
+    assert text == (
+        "Warm and on one core each, 3 of 3 Java services answered fewer requests per second than Go "
+        "(lowest: C, 0.400 times, 0.360 to 0.440; highest: D, 0.700 times, 0.630 to 0.770)."
+    )
+
+
 def test_the_short_answer_says_a_price_only_where_every_verdict_supports_it() -> None:
     ahead = (comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "c", 1.3))
     more = (comparison(Verdict.DIFFERENT, "a", 18.0), comparison(Verdict.DIFFERENT, "c", 26.0))
-    assert "they held 18.0 to 26.0 times the memory of Go" in short(*ahead, memory=more)
+    assert "the Java services held 18.0 to 26.0 times the memory of Go" in short(*ahead, memory=more)
     assert "memory" not in short(*ahead, memory=more[:1])
     assert "memory" not in short(*ahead, memory=(more[0], comparison(Verdict.INCONCLUSIVE, "c", 26.0)))
     settled = {"go-nethttp": cold_start(0.0), "a": cold_start(7.0), "c": cold_start(18.0)}
@@ -191,7 +201,7 @@ def test_the_short_answer_names_the_services_that_were_warm_as_soon_as_the_refer
     ahead = (comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "c", 1.3))
     cold = {"go-nethttp": cold_start(2.0), "a": cold_start(0.5), "c": cold_start(18.0)}
     assert (
-        "From a cold start 1 of 2 needed 18.0 s of full load to come within 10 % of their warm throughput, "
+        "From a cold start 1 of 2 Java services needed 18.0 s of full load to come within 10 % of their warm throughput, "
         "Go at most 2.00 s and A at most 1.00 s."
     ) in short(*ahead, cold=cold)
 
@@ -199,7 +209,7 @@ def test_the_short_answer_names_the_services_that_were_warm_as_soon_as_the_refer
 def test_the_short_answer_says_how_large_heaps_were_allowed_to_be() -> None:
     ahead = (comparison(Verdict.DIFFERENT, "a", 1.2),)
     more = (comparison(Verdict.DIFFERENT, "a", 18.0),)
-    assert "After the load, with heaps of at most 512m, they held 18.0 times" in short(
+    assert "After the load, with heaps of at most 512m, the Java services held 18.0 times" in short(
         *ahead, memory=more, heaps=("512m",)
     )
 
@@ -229,6 +239,13 @@ def test_the_sentence_on_smallest_differences_begins_with_equal_processes(eviden
         r"throughput against Go net/http: equal processes [\d.]+ %, [\d.]+ % and [\d.]+ %; ", text.text
     )
     assert "5, 10 and 20 blocks" in text.text and "80%" not in text.text
+    short = found["short"]  # type: ignore[index]  # a branch of the tree
+    assert isinstance(short, Words) and short.inputs
+    assert re.fullmatch(
+        r"80 % of sessions with \d+ blocks on this machine find a difference of [\d.]+ % in throughput \([^)]+\), "
+        r"and one of [\d.]+ % where processes vary most \([^)]+\)\.",
+        short.text,
+    )
     nothing = results(None, evidence.variants, reference="go-nethttp")
     there = results(warm, evidence.variants, reference="go-nethttp")
     keys = [[path for path, _ in leaves(tree) if path[0] == "detectable"] for tree in (nothing, there)]

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many comparisons in one sentence: the smallest and the largest ratio, what most verdicts say, and the exceptions.
+
+A sentence that lists every variant is a table without its lines; the table is in the appendix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.model import Verdict
+from harness.model.formatting import show
+from harness.publish.display import Compared
+from harness.publish.results import NO_TEXT, Absent, Words
+
+#: What a comparison is of, such as a variant's label, and the comparison.
+Named = Sequence[tuple[str, Compared]]
+#: Exceptions beyond this number are counted, not named.
+MOST_NAMED = 2
+#: verdict -> words for one, words for several
+_SAYS = {
+    Verdict.DIFFERENT: ("differs", "differ"),
+    Verdict.DIFFERENT_BUT_NEGLIGIBLE: ("differs negligibly", "differ negligibly"),
+    Verdict.EQUIVALENT: ("is equivalent", "are equivalent"),
+    Verdict.INCONCLUSIVE: ("is not shown to differ", "are not shown to differ"),
+    Verdict.NOT_ABOUT_SERVICES: ("says nothing of the services", "say nothing of the services"),
+}
+
+
+def labelled(found: Sequence[Compared | None], labels: Mapping[str, str]) -> Named:
+    """Return the comparisons that there are, each with the label of its variant."""
+    return [(labels.get(one.variant, one.variant), one) for one in found if one is not None]
+
+
+def in_a_range(found: Named) -> str:
+    """Return ``from 0.92 (0.90 to 0.94) for A to 2.7 (2.5 to 2.8) for B; 2 of 3 differ; C is not shown to differ``.
+
+    The ends are ratios that speak of the services, each with its interval; the verdicts are counted over all of them.
+    Empty: no ratio speaks of the services.
+    """
+    told = [
+        (one.ratio.value, name, one.ratio)
+        for name, one in found
+        if one.ratio.value is not None and _speaks(one)
+    ]
+    if not told:
+        return ""
+    told.sort(key=lambda each: each[0])
+    (_, least, low), (_, most, high) = told[0], told[-1]
+    ends = f"{show(low).interval} for {least}"
+    if len(told) > 1:
+        ends = f"from {ends} to {show(high).interval} for {most}"
+    return f"{ends}; {verdicts_in_words(found)}"
+
+
+def range_leaf(of: str, found: Sequence[Compared], labels: Mapping[str, str]) -> Words | Absent:
+    """Return a sentence on the range of ratios, with the trials that they are of; absent: nothing was compared.
+
+    Args:
+        of: whose ratios, as the begin of the sentence: "The ratio of CPU time per request".
+    """
+    named = labelled(found, labels)
+    if not named:
+        return NO_TEXT
+    told = in_a_range(named)
+    text = f"{of} is {told}." if told else f"{of} cannot be told: {verdicts_in_words(named)}."
+    return Words(text, tuple(dict.fromkeys(path for _, one in named for path in one.ratio.inputs)))
+
+
+def verdicts_in_words(found: Named) -> str:
+    """Return ``2 of 3 differ; C is not shown to differ``: the most frequent verdict, then the exceptions to it, which
+    are named up to ``MOST_NAMED`` of one kind; empty: there is no comparison."""
+    if not found:
+        return ""
+    groups: dict[Verdict, list[str]] = {}
+    for name, one in found:
+        groups.setdefault(one.verdict, []).append(name)
+    rule, *others = sorted(groups, key=lambda verdict: -len(groups[verdict]))
+    n = len(groups[rule])
+    head = "it" if n == len(found) == 1 else f"all {n}" if n == len(found) else f"{n} of {len(found)}"
+    said = [f"{head} {_SAYS[rule][n > 1]}"]
+    for verdict in others:
+        names = groups[verdict]
+        who = " and ".join(names) if len(names) <= MOST_NAMED else str(len(names))
+        said.append(f"{who} {_SAYS[verdict][len(names) > 1]}")
+    return "; ".join(said)
+
+
+def _speaks(one: Compared) -> bool:
+    return one.verdict is not Verdict.NOT_ABOUT_SERVICES and one.not_about is None
+
+
+__all__ = ["Named", "in_a_range", "labelled", "range_leaf", "verdicts_in_words"]
