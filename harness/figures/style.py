@@ -175,7 +175,8 @@ def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
         axis = axes.xaxis if name == "x" else axes.yaxis
         low, high = axis.get_view_interval()
         ratio = high / max(low, 1e-12)
-        axis.set_major_locator(LogLocator(subs=_steps(ratio)))
+        steps = _steps(ratio) if name == "y" else _steps_with_room(axes, ratio, high)
+        axis.set_major_locator(LogLocator(subs=steps))
         if name == "x" and ratio < _NO_DECADE and (room := _room(axes, high)) < _ROOMY:
             axis.set_major_locator(
                 FixedLocator(MaxNLocator(room, steps=[1, 2, 5, 10]).tick_values(low, high))
@@ -189,9 +190,35 @@ _NO_DECADE, _ROOMY = 3, 6
 
 
 def _room(axes: Axes, high: float) -> int:
-    """How many numbers an axis has room for, where labels and legends take some of its width later."""
-    each_inches = (len(plain(high)) + 1.5) * 0.62 * TEXT_POINTS / 72
-    return max(2, int(0.6 * axes.bbox.width / axes.figure.dpi / each_inches))
+    """How many numbers an axis has room for."""
+    return max(2, int(_width_inches(axes) / _each_inches(high)))
+
+
+def _width_inches(axes: Axes) -> float:
+    """About how wide the axes will be, as labels and legends take some of their width later."""
+    return float(0.6 * axes.bbox.width / axes.figure.dpi)
+
+
+def _each_inches(high: float) -> float:
+    """The width of the longest number of an axis, with a gap to the next."""
+    return (len(plain(high)) + 1.5) * 0.62 * TEXT_POINTS / 72
+
+
+#: What may be written of each decade, from the most to the least.
+_DECADES: tuple[tuple[float, ...], ...] = (
+    tuple(range(1, 10)), (1, 2, 3, 4, 5, 7), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,),
+)  # fmt: skip
+
+
+def _steps_with_room(axes: Axes, ratio: float, high: float) -> tuple[float, ...]:
+    """Of a horizontal axis: the most numbers of each decade, none of which is written over its neighbour."""
+    inches = _width_inches(axes) / max(float(np.log10(max(ratio, 1.0))), 1e-9)
+    fits = [
+        steps
+        for steps in _DECADES[_DECADES.index(_steps(ratio)) :]
+        if inches * float(np.diff(np.log10([*steps, 10.0])).min()) >= _each_inches(high)
+    ]
+    return fits[0] if fits else (1,)
 
 
 def _steps(ratio: float) -> tuple[float, ...]:

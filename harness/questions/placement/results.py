@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.stats.pairing import unit_of
 from harness.evidence import Evidence
 from harness.evidence.parameters import StageParameters
-from harness.evidence.sessions import sessions_read
+from harness.evidence.sessions import usual_launcher
 from harness.model.digits import whole_percent
 from harness.publish.cells import Cell, gapped
 from harness.publish.findings import FINDING
@@ -16,7 +16,7 @@ from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, 
 from harness.questions.placement.analysis import PlaceRow, place_rows
 from harness.questions.placement.containers import CONTAINER, PARTS, container_costs
 from harness.questions.placement.finding import places_finding
-from harness.store import Store
+from harness.store import SessionFolder, Store
 
 #: kinds of places that the text speaks of
 KINDS = ("pinned", "again", "container", "far")
@@ -42,10 +42,21 @@ def compare_places(settings: StageParameters, evidence: Evidence | None) -> dict
     """
     if evidence is None:
         return {}
-    base = sessions_read(evidence.root, settings, evidence.experiment)[0].folder.name
+    base = first_place(evidence, settings).folder.name
     others = {factor: level for factor, level in evidence.cells()[-1].items() if factor != "pinning"}
     trials = evidence.cell(**others)
     return {word: place_rows(trials, metric, base_session=base) for word, metric in METRICS.items()}
+
+
+def first_place(evidence: Evidence, settings: StageParameters) -> SessionFolder:
+    """Return the session of the notebook's host, with the usual launcher and the lowest seed."""
+    usual = usual_launcher(evidence.root, evidence.experiment)
+
+    def order(session: SessionFolder) -> tuple[bool, bool, int]:
+        plan = session.header.plan
+        return plan.launcher != usual, plan.host != settings.host, plan.seed
+
+    return min(evidence.sessions, key=order)
 
 
 def results(

@@ -15,7 +15,7 @@ from harness.figures.variant_style import variant_styles
 
 #: column -> (axis label, factor)
 _PANELS = {
-    "throughput_per_s": ("right answers per\nsecond and core", 1.0),
+    "throughput_per_s": ("thousand right answers\nper second and core", 1e-3),
     "cpu_s_per_request": ("CPU time per\nrequest / µs", 1e6),
     "rss_after_bytes": ("resident memory\nafter the load / MiB", 2.0**-20),
 }

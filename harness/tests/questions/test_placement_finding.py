@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
+from harness.evidence import Evidence
+from harness.evidence.parameters import StageParameters
 from harness.model import Estimate, Verdict
+from harness.project import find_root
 from harness.publish.findings import NO_FINDING
 from harness.publish.results import Absent, Words
 from harness.questions.placement.analysis import PlaceRow
 from harness.questions.placement.finding import AGAIN, places_finding
+from harness.questions.placement.results import first_place
 
 
 def row(label: str, kind: str, ratio: float, verdict: Verdict) -> PlaceRow:
@@ -63,3 +70,14 @@ def test_equivalence_everywhere_is_a_title_and_what_is_undecided_is_none() -> No
 
 def test_without_a_second_place_nothing_is_found() -> None:
     assert places_finding({}) == NO_FINDING == places_finding({"throughput": ROWS[3:]})
+
+
+def test_the_first_place_is_a_process_here_whichever_session_is_the_newest() -> None:
+    places = [("docker", "local", 1), ("process", "far", 1), ("process", "local", 2), ("process", "local", 1)]
+    sessions = [
+        SimpleNamespace(header=SimpleNamespace(plan=SimpleNamespace(launcher=launcher, host=host, seed=seed)))
+        for launcher, host, seed in places
+    ]
+    evidence = cast("Evidence", SimpleNamespace(root=find_root(), experiment="placement", sessions=sessions))
+    plan = first_place(evidence, StageParameters(experiments="placement")).header.plan
+    assert (plan.launcher, plan.host, plan.seed) == ("process", "local", 1)
