@@ -7,11 +7,21 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from harness.session.signals import SIGNALS, Interrupted, interruptible
 from harness.tests.support.instances import eventually
+
+
+@pytest.fixture(autouse=True)
+def _none_is_ignored() -> Iterator[None]:
+    """A program that was begun in the background ignores some signals, and ``interruptible`` leaves it so."""
+    before = [(number, signal.signal(number, signal.default_int_handler)) for number in SIGNALS]
+    yield
+    for number, handler in before:
+        signal.signal(number, handler)
 
 
 class SignalledWhereNothingCanBeRaised:
