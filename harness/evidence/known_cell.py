@@ -62,7 +62,7 @@ def cell_values(evidence: Evidence) -> CellValues:
     return CellValues(
         session=evidence.sessions[0].key,
         started_epoch_s=evidence.header.provenance.started_epoch_s,
-        machine_id=f"{machine.hostname_hash}/{machine.cpu_model}/{machine.n_cpus}",
+        machine_id=machine.identity,
         profile=evidence.profile,
         values={
             name: float(np.exp(np.log(told).mean()))

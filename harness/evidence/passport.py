@@ -72,7 +72,7 @@ def passport_of(evidence: Evidence, *, blocks: Sequence[int] = BLOCKS) -> Passpo
         session=evidence.sessions[0].key,
         started_epoch_s=evidence.header.provenance.started_epoch_s,
         machine=f"{machine.cpu_model}, {machine.n_cpus} CPUs",
-        machine_id=f"{machine.hostname_hash}/{machine.cpu_model}/{machine.n_cpus}",
+        machine_id=machine.identity,
         draft=evidence.draft,
         lines=tuple(
             line

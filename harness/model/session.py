@@ -28,6 +28,11 @@ class Machine(Frozen):
     descriptor_limit: int
     small: bool = Field(description="fewer cores than service and generator need for themselves")
 
+    @property
+    def identity(self) -> str:
+        """What has to be the same for what a machine was before to be compared with what it is now."""
+        return f"{self.hostname_hash}/{self.cpu_model}/{self.n_cpus}"
+
 
 class Provenance(Frozen):
     """Where numbers come from: commit, definition, machine, versions, clocks."""
