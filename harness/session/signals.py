@@ -55,13 +55,16 @@ def interruptible() -> Iterator[Callable[[], None]]:
         if asked is not None:
             raise asked
 
+    again: threading.Timer | None = None
+
     def lost(what: sys.UnraisableHookArgs) -> None:
-        nonlocal asked
+        nonlocal asked, again
         if not isinstance(what.exc_value, Interrupted):
             hook_before(what)
             return
         number, asked = what.exc_value.number, None
-        threading.Timer(AGAIN_AFTER_S, signal.pthread_kill, (threading.main_thread().ident, number)).start()
+        again = threading.Timer(AGAIN_AFTER_S, signal.pthread_kill, (threading.main_thread().ident, number))
+        again.start()
 
     before = {number: signal.getsignal(number) for number in SIGNALS}
     hook_before = sys.unraisablehook
@@ -72,6 +75,8 @@ def interruptible() -> Iterator[Callable[[], None]]:
     try:
         yield check
     finally:
+        if again is not None:
+            again.cancel()  # the work is done: sent now, the signal would meet the handlers of before
         for number, handler in before.items():
             signal.signal(number, handler)
         sys.unraisablehook = hook_before
