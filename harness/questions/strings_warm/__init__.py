@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How do string services compare when they have warmed up, each on CPUs of its own, and what did that take?"""
 
+from harness.evidence.other_sessions import other_machine
 from harness.evidence.warm import cold_windows, warm_services
 from harness.figures.cold import cold_curves
 from harness.publish.session_agreement import agreement_counts, agreement_rows
@@ -18,6 +19,7 @@ __all__ = [
     "generator_results",
     "generator_rows",
     "notes",
+    "other_machine",
     "quantities",
     "results",
     "warm_services",

@@ -12,7 +12,7 @@ from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.summaries import summarise
 from harness.model import Estimate
 from harness.publish.cells import Cell, gapped
-from harness.publish.results import NO_COMPARISON, Absent, Tree, for_each
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, for_each
 
 FACTOR = "generator_cpus"
 #: Levels of the factor in the definition's order, and what they mean.
@@ -49,14 +49,21 @@ def generator_levels(trials: pd.DataFrame | None, *, reference: str) -> Mapping[
     }
 
 
-def generator_results(levels: Mapping[str, AtLevel], variants: Mapping[str, str], *, reference: str) -> Tree:
-    """Return ``generator.{cost,kernel,ratio,moved}.<level>.<variant>``, measured or not; see :class:`AtLevel`."""
+def generator_results(
+    levels: Mapping[str, AtLevel], variants: Mapping[str, str], *, reference: str, machine: str | None = None
+) -> Tree:
+    """Return ``generator.{cost,kernel,ratio,moved}.<level>.<variant>``, measured or not; see :class:`AtLevel`.
+
+    ``machine``: where it was measured and where the session of warm services was, when the machines are not the same;
+    ``generator.machine`` says so.
+    """
     none = AtLevel(cost={}, kernel={}, ratio={}, moved={})
     at = {level: levels.get(level, none) for level in LEVELS}
     others = [name for name in variants if name != reference]
     absent = Absent(unit="s")
     return {
         "generator": {
+            "machine": NO_TEXT if machine is None else machine,
             "cost": {level: for_each(variants, one.cost, absent) for level, one in at.items()},
             "kernel": {level: for_each(variants, one.kernel, absent) for level, one in at.items()},
             "ratio": {level: for_each(others, one.ratio, NO_COMPARISON) for level, one in at.items()},
