@@ -10,8 +10,8 @@ that holds names it:
    not keep the rate even there (open loop that was not kept);
    In a duet (service and generator share the CPUs of their arm): where both together, with half of what others took,
    used 85 % of them, the larger user;
-3. machine: parts that share CPUs used 85 % of them together, and none of them alone; or other processes and the
-   hypervisor took so much that a part may have lacked it;
+3. parts that share CPUs used 85 % of them together, and none of them alone: backing where two thirds of that was its
+   own, else machine; machine too where other processes and the hypervisor took so much that a part may have lacked it;
 4. service: all connections of its own pool were in use, and everything else had room;
 5. backing: nearly all users, or connections that wait for a lock, were in the database;
 6. machine: tasks waited for memory or disks a quarter of the time, and no rate was kept;
@@ -31,6 +31,8 @@ from harness.model.digits import fixed, plain, whole_percent
 
 #: From this share of the CPUs that it may use a part has no more to give.
 FULL_SHARE = 0.85
+#: A database with this share of what was used on CPUs that it shares is what the others waited for.
+MOST_SHARE = 2 / 3
 #: The service is named where its share is within this of the largest.
 TIE = 0.05
 #: Against echo the generator reached this many times as much, or it was the limit of a closed loop.
@@ -231,7 +233,8 @@ def _machine(seen: Seen) -> _Said | None:
             if around.taken_cores > (largest.cores or 0.0):
                 return "machine", _taken(around)
             names = " and ".join(WORDS[part.name] for part in sharing)
-            return "machine", (
+            mostly = (largest.cores or 0.0) >= MOST_SHARE * cores
+            return "backing" if mostly and largest.name == "backing" else "machine", (
                 f"{names} share {len(cpus)} CPUs, of which {fixed(busy, 2)} were used, most by the "
                 f"{WORDS[largest.name]} ({fixed(largest.cores or 0.0, 2)})"
             )

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.summaries import summarise
 from harness.analysis.warmup.break_even import BreakEven, Course, break_even
 from harness.evidence import Evidence
@@ -92,6 +93,25 @@ def ends(found: list[Race]) -> dict[str, Ends]:
             n_requests=_mean(caught_up) if len(caught_up) == len(mine) else None,
         )
     return told
+
+
+def compared_with_plain(warm: Warm | None, metric: str) -> tuple[Comparison, ...]:
+    """Compare every form with the same program on a whole JDK, block by block; none: nothing was measured.
+
+    The experiment's reference stays among the trials of each program, because it alone runs twice in a block.
+    """
+    if warm is None:
+        return ()
+    plain = plain_of(warm.evidence.header.experiment)
+    kept = warm.saturation[~warm.saturation["excluded"].astype(bool)]
+    there = set(kept["variant"][kept[metric].notna()].astype(str))
+    found = []
+    for program in dict.fromkeys(one for form, one in plain.items() if {form, one} <= there):
+        forms = {form for form, one in plain.items() if one == program}
+        mine = warm.saturation["variant"].isin({program, warm.evidence.reference} | forms)
+        compared = compare(warm.saturation[mine], metric, reference=program)
+        found += [one for one in compared if one.variant in forms]
+    return tuple(found)
 
 
 def leads(warm: Warm | None) -> pd.DataFrame | None:

@@ -14,12 +14,27 @@ from harness.model.digits import plain
 from harness.model.formatting import show
 from harness.project import find_root
 from harness.publish.comparisons import comparison_notes
-from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
+from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.results import NO_TEXT, Absent, Leaf, Tree, Words, for_each
-from harness.publish.warm_results import warm_tree
-from harness.questions.forms_load.analysis import Ends, Race, Spent, defined_forms, ends, races
+from harness.publish.warm_results import compared, warm_tree
+from harness.questions.forms_load.analysis import (
+    Ends,
+    Race,
+    Spent,
+    compared_with_plain,
+    defined_forms,
+    ends,
+    races,
+)
 
 _SPENT: Mapping[Spent, str] = {"time": "in time since launch", "cpu": "in CPU time since launch"}
+#: What a form is compared in with the same program on a whole JDK.
+_OWN = {
+    "throughput": "throughput_per_s",
+    "cpu": "cpu_s_per_request",
+    "memory": "rss_after_bytes",
+    "first": "time_to_first_response_s",
+}
 
 _PHRASE = Phrase(
     who="forms of a Java program",
@@ -34,18 +49,20 @@ def results(warm: Warm | None, experiment: str) -> Tree:
     """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``, and
 
     ``even.{time,cpu}.<form>``: requests until the program on a whole JDK has caught up with the form, a mean where it
-    did in every block; ``even_words.{time,cpu}.<form>``: the same in words; ``answer_even``: a sentence; ``finding``:
-    title, take-away and how sure, of the warm throughput of forms.
+    did in every block; ``even_words.{time,cpu}.<form>``: the same in words; ``answer_even``: a sentence;
+    ``own.{throughput,cpu,memory,first}.<form>``: the form against the same program on a whole JDK; ``finding``: title,
+    take-away and how sure, of its throughput.
     """
     defined = load_study(find_root(), experiment).experiment
     variants = {name: one.label or name for name, one in defined.variants.items()}
     forms = defined_forms(defined)
     found = {spent: races(warm, spent) for spent in _SPENT}
     told = {spent: ends(mine) for spent, mine in found.items()}
-    tree = warm_tree(warm, variants, reference=defined.reference)
+    own = {branch: compared_with_plain(warm, metric) for branch, metric in _OWN.items()}
     return {
-        **tree,
-        FINDING: finding(comparisons_in(tree["throughput"], forms), _PHRASE),
+        **warm_tree(warm, variants, reference=defined.reference),
+        FINDING: finding(own["throughput"], _PHRASE),
+        "own": {branch: compared(tuple(forms), mine) for branch, mine in own.items()},
         "even": {
             spent: for_each(
                 forms,
@@ -76,8 +93,8 @@ def in_words(found: Ends) -> str:
         if found.n_requests is not None:
             said = f"after {show(found.n_requests).interval} requests"
         else:
-            low, high = (plain(round(bound)) for bound in (min(found.caught_up), max(found.caught_up)))
-            said = f"after {low} to {high} requests in {len(found.caught_up)} of {found.n}"
+            ends_at = dict.fromkeys(plain(float(one)) for one in (min(found.caught_up), max(found.caught_up)))
+            said = f"after {' to '.join(ends_at)} requests in {len(found.caught_up)} of {found.n}"
         beyond = f", {found.n_beyond} of them by the warm cost" if found.n_beyond else ""
         parts.append(said + beyond)
     for n, what in ((found.n_stayed_ahead, "it stays ahead"), (found.n_never_ahead, "it is never ahead")):

@@ -14,9 +14,10 @@ from harness.evidence.opening import open_evidence
 from harness.evidence.warm import Warm, warm_services
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
+from harness.publish.findings import comparisons_in
 from harness.publish.results import Absent, leaves
 from harness.questions.forms_load import leads, leads_of_forms, results
-from harness.questions.forms_load.analysis import Ends, ends, plain_of, races
+from harness.questions.forms_load.analysis import Ends, compared_with_plain, ends, plain_of, races
 from harness.questions.forms_load.results import in_words
 from harness.tests.support.synthetic import ROOT, make_project
 
@@ -46,6 +47,22 @@ def test_every_form_is_raced_against_its_own_program_in_every_block(evidence: Ev
     }  # fmt: skip
     assert all(sum(other.variant == one.variant for other in found) == 5 for one in found)
     assert "go-nethttp" not in plain_of(load_study(ROOT, EXPERIMENT).experiment)
+
+
+def test_a_form_is_compared_with_its_own_program_and_not_with_the_reference(evidence: Evidence) -> None:
+    warm = the_warm(evidence)
+    found = compared_with_plain(warm, "throughput_per_s")
+    assert {one.variant: one.reference for one in found} == {
+        "java-helidon-aot": "java-helidon", "java-helidon-jlink": "java-helidon",
+        "java-helidon-native": "java-helidon", "java-jaxrs-aot": "java-jaxrs", "java-jaxrs-native": "java-jaxrs",
+    }  # fmt: skip
+    by_reference = {one.variant: one for one in warm.compared("throughput_per_s")}
+    for one in found:
+        if one.reference == "java-helidon":
+            assert one.ratio.value == pytest.approx(by_reference[one.variant].ratio.value)
+    tree = results(warm, EXPERIMENT)
+    assert comparisons_in(tree["own"], ["java-jaxrs-native"])[0].reference == "java-jaxrs"
+    assert compared_with_plain(None, "throughput_per_s") == ()
 
 
 def test_a_course_begins_with_the_first_answer_and_ends_with_all_windows(evidence: Evidence) -> None:

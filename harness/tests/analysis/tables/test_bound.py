@@ -67,6 +67,14 @@ def test_shared_cpus_that_are_full_are_the_machine_and_the_larger_consumer_is_na
     assert "most by the service (1.20)" in found.why
 
 
+def test_a_database_that_used_two_thirds_of_cpus_it_shares_is_the_bound_and_a_service_never_is() -> None:
+    service, database = part("service", 0.3, 0), part("backing", 0.74, 1)
+    found = bound(service, part("generator", 0.22, 1), database)
+    assert found.by == "backing" and "most by the database or upstream (0.74)" in found.why
+    assert bound(service, part("generator", 0.42, 1), part("backing", 0.54, 1)).by == "machine"
+    assert bound(part("service", 0.8, 1), part("generator", 0.15, 1)).by == "machine"
+
+
 def test_shared_cpus_with_room_are_no_bound() -> None:
     around = AroundIt(n_cpus=2, idle_cores=1.0)
     assert (
