@@ -28,11 +28,9 @@ COLUMNS = {
     "rank": "strings_warm.rank",
     "throughput per core ↑": "strings_warm.throughput.mean",
     "CPU per request ↓": "strings_warm.cpu.mean",
-    "until warm ↓": "strings_warm.cold.until",
-    "extra CPU until warm ↓": "strings_warm.cold.used",
-    "time to first answer ↓": "strings_warm.first.mean",
     "memory after the load ↓": "strings_warm.memory.mean",
-    "bound by": "strings_warm.bound.saturation",
+    "time to first answer ↓": "strings_warm.first.mean",
+    "until warm ↓": "strings_warm.cold.until",
 }
 #: What every variant that was measured has.
 THERE = "strings_warm.throughput.mean"
@@ -101,10 +99,11 @@ def table(values: Values) -> HeadlineTable:
         if values.get(f"{THERE}.{variant}", {}).get("reason") != NOT_MEASURED
     }
     before = (
-        f"Means with 95 % intervals over {text_of(values, 'strings_warm.blocks')} blocks of fresh processes. "
-        "Rank: the places in the order of throughput that are not ruled out, for all at once. "
-        f"In each second line the ratio to {ROWS[REFERENCE]}, paired by block. "
-        "↑: higher is better; ↓: lower is better. Extra CPU: beyond that of as many requests to the warm service."
+        f"Each cell has the mean over {text_of(values, 'strings_warm.blocks')} blocks of fresh processes with its 95 % "
+        f"interval, and below it the ratio to {ROWS[REFERENCE]}, paired by block. "
+        "↑: higher is better; ↓: lower is better. "
+        "Rank: the places by throughput that the intervals of all services together leave possible. "
+        "Until warm: full load until throughput stays within 10 % of its warm value."
     )
     rows = {
         name: [
@@ -162,11 +161,12 @@ def _told(values: Values, keys: Sequence[str]) -> list[Said]:
 
 
 def _itself(values: Values) -> str:
-    """What the reference is to itself, and what counts as equivalent."""
+    """What the reference is to itself, what counts as equivalent, and what all intervals are."""
     return (
-        f"{ROWS[REFERENCE]}, run twice in each of {text_of(values, 'strings_warm.blocks')} blocks, has a ratio of "
-        f"{text_of(values, 'strings_warm.throughput.aa', interval=True)} to itself in throughput. "
-        f"Margin of equivalence: {text_of(values, 'strings_warm.throughput.margin')}."
+        f"{ROWS[REFERENCE]}, run twice in each block, has "
+        f"{text_of(values, 'strings_warm.throughput.aa', interval=True)} times its own throughput; a ratio within "
+        f"{text_of(values, 'strings_warm.throughput.margin')} of 1 counts as equivalent. Intervals are 95 % intervals "
+        f"over {text_of(values, 'strings_warm.blocks')} blocks of fresh processes on one machine."
     )
 
 
