@@ -184,7 +184,7 @@ def _takeaway(found: Sequence[Comparison], phrase: Phrase) -> str:
         else:
             said = "be judged"
             words = _clause(len(mine), len(found), phrase.who, f"cannot {said}", said if clauses else None)
-        clauses.append(f"{words}, as something else bounded the trials or they were not warm")
+        clauses.append(f"{words}, because something else than the service bounded the trials or they were not warm")
     return f"{_capital('; '.join(clauses))}."
 
 

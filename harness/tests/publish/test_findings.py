@@ -87,7 +87,7 @@ def test_a_ratio_that_is_not_about_the_services_counts_for_no_direction() -> Non
     found = [as_if(one, Verdict.NOT_ABOUT_SERVICES) for one in compared({"java-a": 50.0, "java-b": 60.0})]
     said = finding(found, PHRASE)
     assert text(said["title"]) == "No ratio is about the services"
-    assert text(said["takeaway"]).startswith("None of the 2 services can be judged, as something else")
+    assert text(said["takeaway"]).startswith("None of the 2 services can be judged, because something else")
     mixed = finding([found[0], *compared({"java-b": 60.0})], PHRASE)
     assert text(mixed["title"]) == "1 of 2 services answers fewer than the reference"
 
