@@ -168,9 +168,7 @@ def _takeaway(found: Sequence[Comparison], phrase: Phrase) -> str:
     if mine := groups["same"]:
         margin = max(one.margin or 0.0 for one in mine)
         words = f"equal within {whole_percent(margin)}"
-        clauses.append(
-            _clause(len(mine), len(found), phrase.who, f"are {words}", words if clauses else None)
-        )
+        clauses.append(_clause(len(mine), len(found), phrase.who, f"are {words}", words if clauses else None))
     if mine := groups["open"]:
         if len(mine) == len(found) > 1:
             words = f"none of the {len(mine)} {phrase.who} is shown to differ"
@@ -184,7 +182,9 @@ def _takeaway(found: Sequence[Comparison], phrase: Phrase) -> str:
         else:
             said = "be judged"
             words = _clause(len(mine), len(found), phrase.who, f"cannot {said}", said if clauses else None)
-        clauses.append(f"{words}, because something else than the service bounded the trials or they were not warm")
+        clauses.append(
+            f"{words}, because something else than the service bounded the trials or they were not warm"
+        )
     return f"{_capital('; '.join(clauses))}."
 
 

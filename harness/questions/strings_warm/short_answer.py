@@ -78,7 +78,9 @@ def _faster(found: Sequence[Comparison], labels: Mapping[str, str], who: str, pl
         groups[_group(one)].append(one)
     told = [(kind, ones) for kind, ones in groups.items() if ones]
     said = [
-        _sentence(kind, ones, labels, "" if position else who, total=len(found), last=position == len(told) - 1)
+        _sentence(
+            kind, ones, labels, "" if position else who, total=len(found), last=position == len(told) - 1
+        )
         for position, (kind, ones) in enumerate(told)
     ]
     text = f"{place}, {' '.join(said)}"
