@@ -83,7 +83,7 @@ def opening(values: Values) -> list[str]:
         UnknownKey: a sentence of it was not published.
     """
     told = {lead: " ".join(said.text for said in _told(values, keys)) for lead, keys in ANSWERS.items()}
-    told[_HOW_SURE] = f"{told[_HOW_SURE]} {_itself(values)}".lstrip()
+    told[_HOW_SURE] = " ".join(filter(None, (_intervals(values), told[_HOW_SURE], _itself(values))))
     return [*(f"- **{lead}** {text}" for lead, text in told.items() if text), ""]
 
 
@@ -161,13 +161,17 @@ def _told(values: Values, keys: Sequence[str]) -> list[Said]:
 
 
 def _itself(values: Values) -> str:
-    """What the reference is to itself, what counts as equivalent, and what all intervals are."""
+    """What the reference is to itself, and what counts as equivalent."""
     return (
         f"{ROWS[REFERENCE]}, run twice in each block, has "
         f"{text_of(values, 'strings_warm.throughput.aa', interval=True)} times its own throughput; a ratio within "
-        f"{text_of(values, 'strings_warm.throughput.margin')} of 1 counts as equivalent. Intervals are 95 % intervals "
-        f"over {text_of(values, 'strings_warm.blocks')} blocks of fresh processes on one machine."
+        f"{text_of(values, 'strings_warm.throughput.margin')} of 1 counts as equivalent."
     )
+
+
+def _intervals(values: Values) -> str:
+    blocks = text_of(values, "strings_warm.blocks")
+    return f"In brackets are 95 % intervals over {blocks} blocks of fresh processes on one machine."
 
 
 def _ratio(values: Values, head: str, compared: str | None, variant: str) -> list[Said]:
