@@ -119,7 +119,7 @@ def sentence(
     if found.n(changed=True):
         changed = ", ".join(labels.get(name, name) for name in found.changed)
         said.append(
-            f"For the programs that were built from other sources in it ({changed}), "
+            f"Of programs that were built from other sources then ({changed}): "
             f"{counts_in_words(found.counts(changed=True))}."
         )
     against = [pair_in_words(pair, labels) for pair in found.pairs if pair.kind == "contradict"]
@@ -128,11 +128,10 @@ def sentence(
 
 
 def counts_in_words(counts: Mapping[Kind, int]) -> str:
-    """Return ``22 of 33 verdicts agree, none contradict, and 11 are decided in one session only``."""
-    undecided = counts["one undecided"]
+    """Return ``22 of 33 verdicts agree, none contradict, in 11 only one session decides``."""
     return (
         f"{counts['agree']} of {sum(counts.values())} verdicts agree, {counts['contradict'] or 'none'} contradict, "
-        f"and {undecided or 'none'} {'is' if undecided == 1 else 'are'} decided in one session only"
+        f"in {counts['one undecided']} only one session decides"
     )
 
 
