@@ -81,7 +81,9 @@ def measure_command(
     new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,
     known_cell: Annotated[
         bool,
-        typer.Option("--known-cell", help="before and after: a short known cell, against its history here"),
+        typer.Option(
+            "--known-cell", help="also measure a short known cell before and after; compare with earlier"
+        ),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan, every command and the time; start nothing")

@@ -36,7 +36,7 @@ def passport_command(
     last: Annotated[bool, typer.Option("--last", help="print the newest passport; measure nothing")] = False,
     duet: Annotated[
         bool,
-        typer.Option("--duet", help="a pilot: the same pairs side by side, too, and which design tells more"),
+        typer.Option("--duet", help="also measure the pairs side by side, and tell which design is better"),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:

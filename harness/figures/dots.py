@@ -47,10 +47,12 @@ def rows_of_dots(
             "variant": trials["variant"].astype(str),
             "block": trials["block"].rank(method="dense").astype(int),
         }
-    ).dropna(subset=["value"])
+    )
     several = by != "variant"
+    # of all trials, so that a cross lies on the dot of its trial though only some trials have one
     names = [name for name in styles if name in set(data["variant"])] if several else [""]
     blocks = range(1, int(data["block"].max()) + 1) if len(data) else ()
+    data = data.dropna(subset=["value"])
     hue_order = [f"{name} {block}" for name in names for block in blocks]
     for name in dict.fromkeys(data["variant"].tolist()):
         mine = data[data["variant"] == name]

@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from harness.figures.variant_style import VariantStyle
-from harness.model.digits import plain, span
+from harness.model.digits import plain
 from harness.model.formatting import NOT_MEASURED
 
 P = ParamSpec("P")
@@ -105,8 +105,8 @@ def describe(trials: pd.DataFrame | None) -> str:
         parts.append(f"{len(trials) - len(counted)} excluded and counted")
     seconds = counted["measurement_s"].dropna() if "measurement_s" in counted else pd.Series(dtype=float)
     if len(seconds):
-        low, high = float(seconds.min()), float(seconds.max())
-        parts.append(f"measured for {span(low, high, ' s')} each")
+        ends = dict.fromkeys(plain(float(end)) for end in (seconds.min(), seconds.max()))
+        parts.append(f"measured for {' to '.join(ends)} s each")
     return ", ".join(parts) + "."
 
 

@@ -60,11 +60,12 @@ def scale_of(unit: str, magnitude: float) -> tuple[float, str]:
     return fitting[-1][1], fitting[-1][2]
 
 
-def show(estimate: Estimate, *, like: float | None = None) -> Shown:
+def show(estimate: Estimate, *, like: float | None = None, rounded: bool = False) -> Shown:
     """Return the estimate as text.
 
     Args:
         like: magnitude that chooses the unit (in the estimate's own unit), so that a column is in one unit.
+        rounded: with the digits of a sentence that answers a question, fewer than those of a table.
     """
     if estimate.value is None or not isfinite(estimate.value):
         reason = "; ".join(estimate.warnings) or "not measured"
@@ -73,7 +74,7 @@ def show(estimate: Estimate, *, like: float | None = None) -> Shown:
     value = float(estimate.value * factor)
     low, high = (None if bound is None else bound * factor for bound in (estimate.low, estimate.high))
     counted = low is None and high is None and estimate.unit in ("1", "") and value.is_integer()
-    places = 0 if counted else decimals(value, low, high)
+    places = 0 if counted else decimals(value, low, high, rounded=rounded)
     text = fixed(value, places)
     unit = joined(name)
     inside = interval(low, high, places)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
@@ -46,14 +47,25 @@ def comparison_notes(found: Sequence[Comparison]) -> list[str]:
 
 def bound_notes(found: Sequence[Comparison]) -> list[str]:
     """Return a sentence on the ratios that do not speak of the services, by what they speak of; none: all do."""
-    told: dict[str, list[str]] = {}
+    told: dict[str, dict[str, list[str]]] = {}
     for c in found:
         if c.not_about is not None:
-            told.setdefault(c.not_about, []).append(f"{c.variant}, {_cell(c)}" if c.levels else c.variant)
+            told.setdefault(c.not_about, {}).setdefault(c.variant, []).append(_cell(c) if c.levels else "")
     if not told:
         return []
-    said = "; ".join(f"{_listed(whose)}: {why}" for why, whose in told.items())
+    n_cells = Counter(c.variant for c in found)
+    said = "; ".join(
+        f"{', '.join(_whose(variant, cells, n_cells[variant]) for variant, cells in whose.items())}: {why}"
+        for why, whose in told.items()
+    )
     return [f"Not about the services, so without a verdict: {said}."]
+
+
+def _whose(variant: str, cells: Sequence[str], of: int) -> str:
+    """A variant with the cells that are meant, of so many."""
+    if cells == [""]:
+        return variant
+    return f"{variant} in all {of} cells" if len(cells) == of > 1 else f"{variant} ({'; '.join(cells)})"
 
 
 def p_note(found: Sequence[Comparison]) -> str:
@@ -128,10 +140,6 @@ def _cell(c: Comparison) -> str:
     return (
         ", ".join(f"{factor.replace('_', '-')} {level}" for factor, level in c.levels.items()) or "all trials"
     )
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(words)
 
 
 def _and(words: Sequence[str]) -> str:

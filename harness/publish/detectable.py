@@ -72,11 +72,12 @@ def _short(curves: Sequence[PowerCurve], variants: Mapping[str, str]) -> Leaf:
     at.sort(key=lambda each: each[0])
     (least, steady), (most, varying) = at[0], at[-1]
     names = [variants.get(one.variant, one.variant) for one in (steady, varying)]
-    text = f"{whole_percent(POWER)} of sessions with {n_blocks} blocks on this machine find a difference of "
-    text += f"{percent(least)} in {_WORDS.get(steady.metric, steady.metric)} ({names[0]})"
+    metric = _WORDS.get(steady.metric, steady.metric)
+    text = f"The smallest difference in {metric} that {n_blocks} blocks on this machine find in "
+    text += f"{whole_percent(POWER)} of sessions is {percent(least)}"
     if len(at) > 1:
-        text += f", and one of {percent(most)} where processes vary most ({names[1]})"
-    text += "."
+        text += f" for the service that varies least ({names[0]}) and {percent(most)} for the one that varies most"
+    text += f" ({names[-1]})."
     inputs = dict.fromkeys(path for one in pairs for path in one.smallest[0].ratio.inputs)
     return Words(text, tuple(inputs))
 

@@ -14,6 +14,7 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.model import Estimate, Verdict
 from harness.model.digits import percent, span, whole_percent
 from harness.model.formatting import show
+from harness.publish.range_words import times
 from harness.publish.results import NO_TEXT, Leaf, Tree, Words, leaves
 
 #: The branch of a question's results that its section prints.
@@ -26,9 +27,9 @@ class Phrase:
     """Words for comparisons with one meaning: "3 of 4 Java services answer fewer requests per second than Go".
 
     ``who``: what is compared, several of them. ``more`` and ``less``: verb with all that belongs to it, of several;
-    ``more_short`` and ``less_short``: the same after the first clause. ``one``: in place of ``who`` and the verbs where
-    a single thing is compared: "the Java bank's mean latency is {} than the Go bank's". ``none``: the title where no
-    ratio speaks of the services.
+    ``more_short`` and ``less_short``: what follows the verb after the first clause: "1 answers more". ``one``: in place
+    of ``who`` and the verbs where a single thing is compared: "the Java bank's mean latency is {} than the Go bank's".
+    ``none``: the title where no ratio speaks of the services.
     """
 
     who: str
@@ -145,8 +146,10 @@ def _title(found: Sequence[Comparison], phrase: Phrase) -> str:
         return _capital(phrase.one.format(phrase.more_short if kind == "more" else phrase.less_short))
     decided.sort(key=lambda one: -one[1])
     (first, n), *rest = decided
-    text = _clause(n, len(found), phrase.who, phrase.more if first == "more" else phrase.less, "", ())
-    text += "".join(f", {m} {phrase.more_short if kind == 'more' else phrase.less_short}" for kind, m in rest)
+    text = _clause(n, len(found), phrase.who, phrase.more if first == "more" else phrase.less)
+    for kind, m in rest:
+        long, short = _words(phrase, kind)
+        text += f", {_clause(m, len(found), '', long, short)}"
     return _capital(text)
 
 
@@ -157,31 +160,31 @@ def _takeaway(found: Sequence[Comparison], phrase: Phrase) -> str:
     clauses: list[str] = []
     for kind in sorted(("more", "less"), key=lambda one: -len(groups[one])):
         if mine := groups[kind]:
-            long, short = (
-                (phrase.more, phrase.more_short) if kind == "more" else (phrase.less, phrase.less_short)
-            )
+            long, short = _words(phrase, kind)
             clauses.append(
-                _clause(len(mine), len(found), phrase.who, long, short, clauses) + f" ({_spread(mine)})"
+                _clause(len(mine), len(found), phrase.who, long, short if clauses else None)
+                + f" ({_spread(mine)})"
             )
     if mine := groups["same"]:
         margin = max(one.margin or 0.0 for one in mine)
-        words = f"{'is' if len(mine) == 1 else 'are'} equal within {whole_percent(margin)}"
-        clauses.append(_clause(len(mine), len(found), phrase.who, words, words, clauses))
+        words = f"equal within {whole_percent(margin)}"
+        clauses.append(_clause(len(mine), len(found), phrase.who, f"are {words}", words if clauses else None))
     if mine := groups["open"]:
         if len(mine) == len(found) > 1:
             words = f"none of the {len(mine)} {phrase.who} is shown to differ"
         else:
-            verb = f"{'is' if len(mine) == 1 else 'are'} not shown to differ"
-            words = _clause(len(mine), len(found), phrase.who, verb, verb, clauses)
+            said = "not shown to differ"
+            words = _clause(len(mine), len(found), phrase.who, f"are {said}", said if clauses else None)
         clauses.append(f"{words} ({_spread(mine)})")
     if mine := groups["refused"]:
         if len(mine) == len(found) > 1:
             words = f"none of the {len(mine)} {phrase.who} can be judged"
         else:
-            words = _clause(
-                len(mine), len(found), phrase.who, "cannot be judged", "cannot be judged", clauses
-            )
-        clauses.append(f"{words}, as something else bounded the trials or they were not warm")
+            said = "be judged"
+            words = _clause(len(mine), len(found), phrase.who, f"cannot {said}", said if clauses else None)
+        clauses.append(
+            f"{words}, because something else than the service bounded the trials or they were not warm"
+        )
     return f"{_capital('; '.join(clauses))}."
 
 
@@ -199,14 +202,23 @@ def _takeaway_of_one(found: Comparison, one: str, phrase: Phrase) -> str:
     return f"{_capital(one.format(words[kind]))} ({_spread([found])}){why}."
 
 
-def _clause(n: int, of: int, who: str, long: str, short: str, before: Sequence[str]) -> str:
-    """A group in words; the verb of the first clause, given of several, agrees with the number."""
-    if before:
-        return f"{n} {short}"
+def _words(phrase: Phrase, kind: str) -> tuple[str, str]:
+    return (phrase.more, phrase.more_short) if kind == "more" else (phrase.less, phrase.less_short)
+
+
+def _clause(n: int, of: int, who: str, long: str, short: str | None = None) -> str:
+    """A group in words; the verb, given of several, agrees with the number.
+
+    Args:
+        short: what follows the verb of a clause behind the first one, which names neither ``who`` nor all of ``long``.
+    """
     verb, _, rest = long.partition(" ")
     if n == 1:
-        verb = _SINGULAR.get(verb, verb if verb in _SINGULAR.values() else f"{verb}s")
-    return f"{f'all {n}' if n == of and n > 1 else f'{n} of {of}'} {who} {verb} {rest}"
+        verb = _SINGULAR.get(verb, f"{verb}s")
+    if short is not None:
+        return f"{n} {verb} {short}"
+    count = f"{n} of {of}" if n < of or n == 1 else "both" if n == 2 else f"all {n}"
+    return f"{count} {who} {verb} {rest}"
 
 
 def _spread(found: Sequence[Comparison]) -> str:
@@ -215,8 +227,7 @@ def _spread(found: Sequence[Comparison]) -> str:
     if not told:
         return "no ratio"
     if len(told) == 1:
-        shown = show(told[0])
-        return f"{shown.text} times, {shown.bounds}" if shown.bounds else f"{shown.text} times"
+        return times(told[0])
     values = [one.value for one in told if one.value is not None]
     return f"{span(min(values), max(values))} times"
 
@@ -225,11 +236,14 @@ def _sure(found: Sequence[Comparison]) -> str:
     blocks = span_of([one.n_blocks for one in found])
     text = f"95 % intervals over {blocks} blocks of fresh processes"
     decided = sum(one.verdict not in (Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES) for one in found)
-    text += f"; {decided} of {len(found)} ratios have a verdict"
+    conclusive = f"{decided} of {len(found)} comparisons {'is' if decided == 1 else 'are'} conclusive"
+    if len(found) == 1:
+        conclusive = f"the comparison is {'' if decided else 'not '}conclusive"
+    text += f"; {conclusive}"
     noise = next((one.noise for one in found if one.noise.ratio.value is not None), None)
     if noise is not None:
         where = "" if noise.elsewhere is None else " in another cell"
-        text += f"; the reference over itself{where}: {show(noise.ratio).interval}"
+        text += f"; the reference over itself{where}: {show(noise.ratio, rounded=True).interval}"
     return f"{text}."
 
 

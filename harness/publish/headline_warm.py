@@ -28,11 +28,9 @@ COLUMNS = {
     "rank": "strings_warm.rank",
     "throughput per core ↑": "strings_warm.throughput.mean",
     "CPU per request ↓": "strings_warm.cpu.mean",
-    "until warm ↓": "strings_warm.cold.until",
-    "extra CPU until warm ↓": "strings_warm.cold.used",
-    "time to first answer ↓": "strings_warm.first.mean",
     "memory after the load ↓": "strings_warm.memory.mean",
-    "bound by": "strings_warm.bound.saturation",
+    "time to first answer ↓": "strings_warm.first.mean",
+    "until warm ↓": "strings_warm.cold.until",
 }
 #: What every variant that was measured has.
 THERE = "strings_warm.throughput.mean"
@@ -85,7 +83,7 @@ def opening(values: Values) -> list[str]:
         UnknownKey: a sentence of it was not published.
     """
     told = {lead: " ".join(said.text for said in _told(values, keys)) for lead, keys in ANSWERS.items()}
-    told[_HOW_SURE] = f"{told[_HOW_SURE]} {_itself(values)}".lstrip()
+    told[_HOW_SURE] = " ".join(filter(None, (_intervals(values), told[_HOW_SURE], _itself(values))))
     return [*(f"- **{lead}** {text}" for lead, text in told.items() if text), ""]
 
 
@@ -101,10 +99,11 @@ def table(values: Values) -> HeadlineTable:
         if values.get(f"{THERE}.{variant}", {}).get("reason") != NOT_MEASURED
     }
     before = (
-        f"Means with 95 % intervals over {text_of(values, 'strings_warm.blocks')} blocks of fresh processes. "
-        "Rank: the places in the order of throughput that are not ruled out, for all at once. "
-        f"In each second line the ratio to {ROWS[REFERENCE]}, paired by block. "
-        "↑: higher is better; ↓: lower is better. Extra CPU: beyond that of as many requests to the warm service."
+        f"Each cell has the mean over {text_of(values, 'strings_warm.blocks')} blocks of fresh processes with its 95 % "
+        f"interval, and below it the ratio to {ROWS[REFERENCE]}, paired by block. "
+        "↑: higher is better; ↓: lower is better. "
+        "Rank: the places by throughput that the intervals of all services together leave possible. "
+        "Until warm: full load until throughput stays within 10 % of its warm value."
     )
     rows = {
         name: [
@@ -164,10 +163,15 @@ def _told(values: Values, keys: Sequence[str]) -> list[Said]:
 def _itself(values: Values) -> str:
     """What the reference is to itself, and what counts as equivalent."""
     return (
-        f"{ROWS[REFERENCE]}, run twice in each of {text_of(values, 'strings_warm.blocks')} blocks, has a ratio of "
-        f"{text_of(values, 'strings_warm.throughput.aa', interval=True)} to itself in throughput. "
-        f"Margin of equivalence: {text_of(values, 'strings_warm.throughput.margin')}."
+        f"{ROWS[REFERENCE]}, run twice in each block, has "
+        f"{text_of(values, 'strings_warm.throughput.aa', interval=True)} times its own throughput; a ratio within "
+        f"{text_of(values, 'strings_warm.throughput.margin')} of 1 counts as equivalent."
     )
+
+
+def _intervals(values: Values) -> str:
+    blocks = text_of(values, "strings_warm.blocks")
+    return f"In brackets are 95 % intervals over {blocks} blocks of fresh processes on one machine."
 
 
 def _ratio(values: Values, head: str, compared: str | None, variant: str) -> list[Said]:

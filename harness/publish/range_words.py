@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.model import Verdict
+from harness.model import Estimate, Verdict
 from harness.model.formatting import show
 from harness.publish.display import Compared
 from harness.publish.results import NO_TEXT, Absent, Words
@@ -35,7 +35,8 @@ def labelled(found: Sequence[Compared | None], labels: Mapping[str, str]) -> Nam
 def in_a_range(found: Named) -> str:
     """Return ``from 0.92 (0.90 to 0.94) for A to 2.7 (2.5 to 2.8) for B; 2 of 3 differ; C is not shown to differ``.
 
-    The ends are ratios that speak of the services, each with its interval; the verdicts are counted over all of them.
+    The ends are ratios that speak of the services, each with its interval, rounded for a sentence; the verdicts are
+    counted over all of them.
     Empty: no ratio speaks of the services.
     """
     told = [
@@ -47,9 +48,9 @@ def in_a_range(found: Named) -> str:
         return ""
     told.sort(key=lambda each: each[0])
     (_, least, low), (_, most, high) = told[0], told[-1]
-    ends = f"{show(low).interval} for {least}"
+    ends = f"{show(low, rounded=True).interval} for {least}"
     if len(told) > 1:
-        ends = f"from {ends} to {show(high).interval} for {most}"
+        ends = f"from {ends} to {show(high, rounded=True).interval} for {most}"
     return f"{ends}; {verdicts_in_words(found)}"
 
 
@@ -67,6 +68,14 @@ def range_leaf(of: str, found: Sequence[Compared], labels: Mapping[str, str]) ->
     return Words(text, tuple(dict.fromkeys(path for _, one in named for path in one.ratio.inputs)))
 
 
+def times(ratio: Estimate) -> str:
+    """Return ``1.20 times, 1.10 to 1.30``, rounded for a sentence; without an interval the ratio alone."""
+    shown = show(ratio, rounded=True)
+    if shown.reason is not None:
+        return shown.reason
+    return f"{shown.text} times, {shown.bounds}" if shown.bounds else f"{shown.text} times"
+
+
 def verdicts_in_words(found: Named) -> str:
     """Return ``2 of 3 differ; C is not shown to differ``: the most frequent verdict, then the exceptions to it, which
     are named up to ``MOST_NAMED`` of one kind; empty: there is no comparison."""
@@ -77,7 +86,8 @@ def verdicts_in_words(found: Named) -> str:
         groups.setdefault(one.verdict, []).append(name)
     rule, *others = sorted(groups, key=lambda verdict: -len(groups[verdict]))
     n = len(groups[rule])
-    head = "it" if n == len(found) == 1 else f"all {n}" if n == len(found) else f"{n} of {len(found)}"
+    every = {1: "it", 2: "both"}.get(n, f"all {n}")
+    head = every if n == len(found) else f"{n} of {len(found)}"
     said = [f"{head} {_SAYS[rule][n > 1]}"]
     for verdict in others:
         names = groups[verdict]
@@ -90,4 +100,4 @@ def _speaks(one: Compared) -> bool:
     return one.verdict is not Verdict.NOT_ABOUT_SERVICES and one.not_about is None
 
 
-__all__ = ["Named", "in_a_range", "labelled", "range_leaf", "verdicts_in_words"]
+__all__ = ["Named", "in_a_range", "labelled", "range_leaf", "times", "verdicts_in_words"]

@@ -43,7 +43,7 @@ def settings_tables(publisher: Publisher, opened: Sequence[Evidence]) -> tuple[P
         [row for evidence in opened for row in runtime_cells(evidence)],
         caption="Processors and memory of the services in each experiment. CPUs is the limit that the Go and the "
         "Java runtime are both given.",
-        notes=[f"Placement, as recorded: {words}." for words in _placements(opened)],
+        notes=[f"Placements, as recorded: {'; '.join(words)}."] if (words := _placements(opened)) else [],
         wide=True,
         right=("cpus",),
     )  # fmt: skip

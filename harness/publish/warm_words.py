@@ -14,6 +14,7 @@ from harness.evidence.warm import ColdStart
 from harness.model import Estimate, Verdict
 from harness.model.digits import plain, span, whole_percent
 from harness.model.formatting import show
+from harness.publish.range_words import times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,14 +143,6 @@ def _clause(
         return f"{who} {verb} not shown to differ from {other}"
     against = f" against {reference}" if first else ""
     return f"nothing can be said of the {quantity.subject}{against} of {who}"
-
-
-def times(ratio: Estimate) -> str:
-    """Return ``1.20 times, 1.10 to 1.30``; without an interval the ratio alone."""
-    shown = show(ratio)
-    if shown.reason is not None:
-        return shown.reason
-    return f"{shown.text} times, {shown.bounds}" if shown.bounds else f"{shown.text} times"
 
 
 def _extra(cold: ColdStart) -> str:

@@ -184,7 +184,7 @@ def _finding(judged: Sequence[JudgedClaim]) -> Tree:
         )
     )
     told = ", ".join(
-        f"{found[verdict]} {VERDICT_WORDS[verdict]}"
+        f"{found[verdict]} {VERDICT_WORDS[verdict].replace('its own', 'their own')}"
         for verdict in ClaimVerdict
         if verdict is not ClaimVerdict.NOT_TESTABLE
     )

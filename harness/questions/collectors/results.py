@@ -10,12 +10,13 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.evidence.warm import Warm
 from harness.model import LeastHeap
 from harness.model.digits import whole_percent
+from harness.model.formatting import show, verdict_words
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.memory_words import asked_words, least_words
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each
 from harness.publish.warm_results import warm_tree
-from harness.publish.warm_words import CPU, Quantity, answer
+from harness.publish.warm_words import CPU, answer
 from harness.questions.collectors.analysis import (
     ENOUGH_SHARE,
     Enough,
@@ -25,7 +26,6 @@ from harness.questions.collectors.analysis import (
     unlike_only_in_build,
 )
 
-MEMORY = Quantity(verb="held", more="more", less="less", what="memory", subject="memory")
 _LANGUAGES = ("go", "java")
 _PHRASE = Phrase(
     who="Java services",
@@ -105,16 +105,21 @@ def _name(warm: Warm | None, found: Enough | None) -> str | None:
 def _answer_memory(
     warm: Warm | None, found: Mapping[str, Enough | None], ratio: Comparison | None
 ) -> Words | None:
-    """How much more memory than the other each held in the least memory that is enough for it."""
+    """The memory that is enough for each language, their ratio with its verdict, and what is called enough."""
     java, go = found["java"], found["go"]
     if warm is None or ratio is None or java is None or go is None:
         return None
-    labels = {one.variant: _name(warm, one) or one.variant for one in (java, go)}
-    share = whole_percent(ENOUGH_SHARE)
-    mix = warm.evidence.header.experiment.mix
-    place = f"with the requests of {mix}, each in the least memory that gave {share} of its best throughput"
-    said = answer([ratio], labels, MEMORY, place)
-    return Words(said, ratio.ratio.inputs) if said else None
+    words = verdict_words(ratio.verdict, ratio.ratio, ratio.margin, ratio.not_about)
+    held = [show(one.memory, rounded=True).interval for one in (java, go)]
+    names = [_name(warm, one) or one.variant for one in (java, go)]
+    said = (
+        f"The memory that is enough for Java is {words} Go's: {held[0]} against {held[1]}, a ratio of "
+        f"{show(ratio.ratio, rounded=True).interval} over {ratio.n_blocks} blocks. "
+        f"Enough is the least resident memory, of the settings that were measured, with {whole_percent(ENOUGH_SHARE)} "
+        f"of a language's best throughput for the requests {warm.evidence.header.experiment.mix}: {names[0]}, and "
+        f"{names[1]}."
+    )
+    return Words(said, ratio.ratio.inputs)
 
 
 def _answer_former(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:

@@ -34,8 +34,8 @@ _PHRASE = Phrase(
     who="loggers in a pipe",
     more="make a request cost more CPU time",
     less="make a request cost less CPU time",
-    more_short="more",
-    less_short="less",
+    more_short="it cost more",
+    less_short="it cost less",
 )
 _NO_LOG = Absent(kind="comparison", why="it writes no log")
 

@@ -46,17 +46,17 @@ def half_answer(found: Mapping[str, Comparison], labels: Mapping[str, str]) -> s
     groups: dict[str, list[str]] = {}
     for name, one in found.items():
         groups.setdefault(_half(one), []).append(labels[name])
-    clauses = [
-        f"{words} in {_listed(groups[kind])}"
-        for kind, words in (
-            ("more", "more than half"),
-            ("less", "less than half"),
-            ("open", "half lies within the interval"),
-            ("refused", "nothing can be said"),
-        )
-        if kind in groups
-    ]
-    return f"Of the CPU time per request, what the log line takes: {'; '.join(clauses)}." if clauses else ""
+    told = [f"{kind} than half in {_listed(groups[kind])}" for kind in ("more", "less") if kind in groups]
+    said = [f"the log line takes {' and '.join(told)}."] if told else []
+    it = "it" if told else "the log line"
+    if "open" in groups:
+        said.append(f"whether {it} takes more than half in {_listed(groups['open'])} is not shown.")
+    if "refused" in groups:
+        said.append(f"nothing can be said of its part in {_listed(groups['refused'])}.")
+    if not said:
+        return ""
+    first, *rest = said
+    return " ".join([f"Of the CPU time per request, {first}", *(one[0].upper() + one[1:] for one in rest)])
 
 
 def lock_answer(found: Comparison | None, cpus: Sequence[float]) -> str:

@@ -65,9 +65,10 @@ def _short(
         return None
     name = variants[reference]
     text = (
-        f"Loaded at the same time as {name} in a duet of {found[0].n_blocks} blocks, service and generator on half of "
-        f"the cores, which are exchanged, CPU time per request over that of {name} is {told}. {name} beside itself: "
-        f"{show(ratio).interval}. A request costs {name} {show(own).interval} there{elsewhere}."
+        f"In a session of {found[0].n_blocks} blocks in which each service ran at the same time as {name}, each with "
+        f"its generator on half of the cores, the ratio of CPU time per request is {told}. {name} beside itself: "
+        f"{show(ratio, rounded=True).interval}. A request cost {name} {show(own, rounded=True).interval} "
+        f"there{elsewhere}."
     )
     inputs = [path for one in found for path in one.ratio.inputs]
     return Words(text, tuple(dict.fromkeys(inputs)))

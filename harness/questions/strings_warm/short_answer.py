@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.evidence.warm import ColdStart
-from harness.model import Verdict
-from harness.model.digits import plain, span
+from harness.model import Estimate, Verdict
+from harness.model.digits import plain
+from harness.model.formatting import show
 from harness.publish.range_words import MOST_NAMED
-from harness.publish.warm_words import times
 
 #: Of the answer.
 PARTS = ("warm", "memory", "cold")
@@ -27,8 +27,8 @@ def answers(
     place: str,
     heaps: Sequence[str] = (),
 ) -> Mapping[str, str]:
-    """Return ``warm``, ``memory`` and ``cold``: a sentence each on the services in another language than the
-    reference's; one that no verdict supports is empty.
+    """Return ``warm``, ``memory`` and ``cold``: a text each on the services in another language than the reference's;
+    one that no verdict supports is empty. Numbers are rounded for sentences.
 
     Directions and counts are those of the verdicts.
 
@@ -48,7 +48,7 @@ def answers(
     names = [one.variant for one in others]
     return {
         "warm": _faster(others, labels, who, place),
-        "memory": _memory(memory, names, labels[reference], heaps, f"the {who}"),
+        "memory": _memory(memory, names, labels, reference, heaps, f"the {who}"),
         "cold": _cold(cold, names, labels, reference, f"the {who}"),
     }
 
@@ -65,46 +65,75 @@ def price(
 ) -> str:
     """Return the sentences on memory and on cold starts of these variants; empty: no verdict supports one."""
     said = (
-        _memory(memory, names, labels[reference], heaps, who),
+        _memory(memory, names, labels, reference, heaps, who),
         _cold(cold, names, labels, reference, who),
     )
     return " ".join(text for text in said if text)
 
 
 def _faster(found: Sequence[Comparison], labels: Mapping[str, str], who: str, place: str) -> str:
+    """The answer in a word or two where the verdicts allow it, then a sentence on each group of services."""
     groups: dict[str, list[Comparison]] = {"more": [], "fewer": [], "same": [], "open": [], "refused": []}
     for one in found:
         groups[_group(one)].append(one)
-    reference = labels[found[0].reference]
+    told = [(kind, ones) for kind, ones in groups.items() if ones]
+    said = [
+        _sentence(
+            kind, ones, labels, "" if position else who, total=len(found), last=position == len(told) - 1
+        )
+        for position, (kind, ones) in enumerate(told)
+    ]
+    text = f"{place}, {' '.join(said)}"
+    return f"{_in_short({kind for kind, _ in told})}{text[:1].upper()}{text[1:]}"
+
+
+def _in_short(kinds: set[str]) -> str:
+    """Whether all services answered as many requests as the reference; nothing where some are not decided."""
+    if {"more", "fewer"} <= kinds:
+        return "It depends on the service. "
+    return "No. " if kinds == {"fewer"} else "Yes. " if kinds <= {"more", "same"} else ""
+
+
+def _sentence(
+    kind: str, ones: Sequence[Comparison], labels: Mapping[str, str], who: str, *, total: int, last: bool
+) -> str:
+    """One group of services.
+
+    Args:
+        who: what all of them are, in the first sentence, which names reference and quantity; empty in those after it.
+        total: services of all groups. last: of these sentences.
+    """
+    n, reference = len(ones), labels[ones[0].reference]
+    count = f"{n} of {total}" if n < total or n == 1 else "both" if n == 2 else f"all {n}"
+    if not who and last:
+        count = "The other one" if n == 1 else f"The other {n}"
+    requests = " requests per second" if who else ""
+    than, as_much = (f"{requests} {word} {reference}" if who else "" for word in ("than", "as"))
     words = {
-        "more": f"answered more requests per second than {reference}",
-        "fewer": f"answered fewer{'' if groups['more'] else f' requests per second than {reference}'}",
-        "same": f"answered as many as {reference}",
-        "open": f"{'is' if len(groups['open']) == 1 else 'are'} not shown to differ from {reference}",
+        "more": f"answered more{than}",
+        "fewer": f"answered fewer{than}",
+        "same": f"answered as many{as_much}",
+        "open": f"{'is' if n == 1 else 'are'} not shown to differ from {reference} in requests per second",
         "refused": "cannot be judged",
     }
-    clauses = [
-        f"{len(ones)} of {len(found)} {who if first else ''}".rstrip()
-        + f" {words[kind]} ({_ends(ones, labels, refused=kind == 'refused')})"
-        for first, kind, ones in _in_turn(groups)
-    ]
-    text = f"{place}, {_and(clauses)}."
-    return text[:1].upper() + text[1:]
+    return f"{count} {who}".rstrip() + f" {words[kind]}: {_ends(ones, labels, refused=kind == 'refused')}."
 
 
 def _ends(found: Sequence[Comparison], labels: Mapping[str, str], *, refused: bool) -> str:
     """Each of one or two services with its ratio; of more, those with the smallest and the largest one."""
     if refused:
-        return "; ".join(labels[one.variant] for one in found)
+        return _and([labels[one.variant] for one in found])
     ranked = sorted(found, key=lambda one: one.ratio.value or 0.0)
-    told = [f"{labels[one.variant]}, {times(one.ratio)}" for one in ranked]
-    return "; ".join(told) if len(told) <= MOST_NAMED else f"lowest: {told[0]}; highest: {told[-1]}"
+    if len(ranked) <= MOST_NAMED:
+        return _and([f"{labels[one.variant]}, {_times(one.ratio)}" for one in ranked])
+    least, most = ranked[0], ranked[-1]
+    return f"from {_times(least.ratio)} for {labels[least.variant]} to {_times(most.ratio)} for {labels[most.variant]}"
 
 
-def _in_turn(groups: Mapping[str, list[Comparison]]) -> list[tuple[bool, str, list[Comparison]]]:
-    """(whether it is the first, kind, comparisons) of the groups that have any."""
-    told = [(kind, ones) for kind, ones in groups.items() if ones]
-    return [(place == 0, kind, ones) for place, (kind, ones) in enumerate(told)]
+def _times(ratio: Estimate) -> str:
+    """``1.37 times as many (1.28 to 1.47)``."""
+    shown = show(ratio, rounded=True)
+    return f"{shown.text} times as many ({shown.bounds})" if shown.bounds else f"{shown.text} times as many"
 
 
 def _group(one: Comparison) -> str:
@@ -116,17 +145,32 @@ def _group(one: Comparison) -> str:
 
 
 def _memory(
-    found: Sequence[Comparison], names: Sequence[str], reference: str, heaps: Sequence[str], who: str
+    found: Sequence[Comparison],
+    names: Sequence[str],
+    labels: Mapping[str, str],
+    reference: str,
+    heaps: Sequence[str],
+    who: str,
 ) -> str:
     """Said only where all of them used more, or all less."""
-    mine = [one for one in found if one.variant in names and one.ratio.value is not None]
-    ratios = [
-        one.ratio.value for one in mine if one.verdict is Verdict.DIFFERENT and one.ratio.value is not None
-    ]
-    if len(ratios) < len(names) or not (min(ratios) > 1 or max(ratios) < 1):
+    mine = sorted(
+        (one.ratio.value, one.variant, show(one.ratio, rounded=True).text)
+        for one in found
+        if one.variant in names and one.verdict is Verdict.DIFFERENT and one.ratio.value is not None
+    )
+    if len(mine) < len(names) or not (mine[0][0] > 1 or mine[-1][0] < 1):
         return ""
-    allowed = f", with heaps of at most {_and(heaps)}," if heaps else ""
-    return f"After the load{allowed} {who} held {_span(ratios)} times the memory of {reference}."
+    (_, least, low), (_, most, high) = mine[0], mine[-1]
+    ends = low if len(mine) == 1 else f"{low} to {high}"
+    allowed = f", with heaps of at most {_and([_size(heap) for heap in heaps])}" if heaps else ""
+    which = f" (least: {labels[least]}; most: {labels[most]})" if len(mine) > 1 else ""
+    return f"After the load{allowed}, {who} held {ends} times the memory of {labels[reference]}{which}."
+
+
+def _size(heap: str) -> str:
+    """``512 MiB`` of ``512m``."""
+    unit = {"k": "KiB", "m": "MiB", "g": "GiB"}.get(heap[-1:].lower())
+    return heap if unit is None else f"{heap[:-1]} {unit}"
 
 
 def _cold(
@@ -150,10 +194,13 @@ def _cold(
     who = everyone
     if len(late) < len(names):
         who = f"{len(late)} of {len(names)} {everyone.removeprefix('the ')}"
-    others = _and([f"{labels[name]} at most {plain(at_most_s)} s" for name, at_most_s in soon.items()])
+    others = [
+        f"{labels[name]}{'' if position else ' needed'} at most {plain(at_most_s, 2)} s"
+        for position, (name, at_most_s) in enumerate(soon.items())
+    ]
     return (
-        f"From a cold start {who} needed {_span(seconds)} s of full load to come within 10 % of their "
-        f"warm throughput, {others}."
+        f"From a cold start, {who} needed {_span(seconds)} s of full load to come within 10 % of their "
+        f"warm throughput; {_and(others)}."
     )
 
 
@@ -163,7 +210,8 @@ def _at_most_s(cold: ColdStart) -> float:
 
 
 def _span(values: Sequence[float]) -> str:
-    return span(min(values), max(values)) if len(values) > 1 else plain(values[0])
+    """Both ends with two digits; once where they print alike."""
+    return " to ".join(dict.fromkeys(plain(end, 2) for end in (min(values), max(values))))
 
 
 def _and(words: Sequence[str]) -> str:

@@ -64,7 +64,7 @@ def _known_words(told: Sequence[Recovered]) -> str:
     holds, found = sum(one.holds is True for one in told), sum(one.found is True for one in told)
     return (
         f"A handicap of declared size lies within the interval in {holds} of {_counted(len(told), 'measurement')}, and "
-        f"is told from none in {found}."
+        f"is detected in {found}."
     )
 
 

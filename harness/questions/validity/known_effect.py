@@ -138,5 +138,5 @@ def said(one: Recovered) -> str:
     """Return whether the interval holds what was declared, and whether it tells it from no effect."""
     if one.holds is None or one.found is None:
         return f"cannot be said: {one.comparison.not_about or 'no interval'}"
-    held = "the interval holds it" if one.holds else "the interval does not hold it"
-    return f"{held}; {'told from none' if one.found else 'not told from none'}"
+    held = "the interval contains it" if one.holds else "the interval does not contain it"
+    return f"{held}; the difference is {'detected' if one.found else 'not detected'}"

@@ -201,8 +201,12 @@ def test_throughput_stands_against_p99_with_the_knee_on_the_curve() -> None:
         bank.throughput_latency(table.assign(latency_p99_s=np.nan), {})
 
 
-def test_what_was_borne_shows_every_trial_and_crosses_the_overloaded_ones() -> None:
+@pytest.mark.parametrize("overloaded", [("go-gorilla", "java-spring"), ("java-spring",)], ids=["both", "one"])
+def test_what_was_borne_shows_every_trial_and_crosses_the_overloaded_ones(
+    overloaded: tuple[str, ...],
+) -> None:
     table = under_growing_load()
+    table.loc[~table["variant"].isin(overloaded), "outcome"] = "ok"
     for axes in bank.completed_passes(table, factor="users").axes:
         dots = list(chain.from_iterable(offsets(axes)))
         crosses = list(chain.from_iterable(offsets(axes, crosses=True)))

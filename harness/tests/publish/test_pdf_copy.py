@@ -40,7 +40,7 @@ def test_the_linked_pdf_has_the_numbers_of_the_readme() -> None:
             ["pdftotext", str(ROOT / COPY), "-"], capture_output=True, text=True, check=True
         ).stdout
     )
-    sentences = re.findall(r"From a cold start [^\n]*? s\.(?=\s)", (ROOT / "README.md").read_text("utf-8"))
+    sentences = re.findall(r"From a cold start, [^\n]*? s\.(?=\s)", (ROOT / "README.md").read_text("utf-8"))
     sentences += re.findall(
         r"The service was the limit in \d+ of \d+ trials\.", (ROOT / "README.md").read_text("utf-8")
     )

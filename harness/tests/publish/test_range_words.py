@@ -64,4 +64,4 @@ def test_one_comparison_has_no_range_and_none_says_nothing() -> None:
 def test_every_verdict_has_words_for_one_and_for_several(verdict: Verdict) -> None:
     one, other = (as_if(found, verdict) for found in compared({"java-a": 50.0, "java-b": 60.0}))
     assert verdicts_in_words(labelled([one], LABELS)).startswith("it ")
-    assert verdicts_in_words(labelled([one, other], LABELS)).startswith("all 2 ")
+    assert verdicts_in_words(labelled([one, other], LABELS)).startswith("both ")

@@ -169,9 +169,11 @@ def test_the_short_answer_counts_the_services_of_the_other_language_by_verdict()
         comparison(Verdict.NOT_ABOUT_SERVICES, "e", 0.4, "not warm"),
     )  # fmt: skip
     assert text == (
-        "Warm and on one core each, 1 of 4 Java services answered more requests per second than Go "
-        "(A, 1.20 times, 1.08 to 1.32), 1 of 4 answered fewer (D, 0.400 times, 0.360 to 0.440), "
-        "1 of 4 is not shown to differ from Go (C, 1.30 times, 1.17 to 1.43), and 1 of 4 cannot be judged (E)."
+        "It depends on the service. "
+        "Warm and on one core each, 1 of 4 Java services answered more requests per second than Go: "
+        "A, 1.20 times as many (1.08 to 1.32). 1 of 4 answered fewer: D, 0.40 times as many (0.36 to 0.44). "
+        "1 of 4 is not shown to differ from Go in requests per second: C, 1.30 times as many (1.17 to 1.43). "
+        "The other one cannot be judged: E."
     )
 
 
@@ -179,20 +181,22 @@ def test_of_more_than_two_services_the_short_answer_names_those_at_the_ends() ->
     ratios = {"a": 0.5, "c": 0.4, "d": 0.7}
     text = short(*(comparison(Verdict.DIFFERENT, name, ratio) for name, ratio in ratios.items()))
     assert text == (
-        "Warm and on one core each, 3 of 3 Java services answered fewer requests per second than Go "
-        "(lowest: C, 0.400 times, 0.360 to 0.440; highest: D, 0.700 times, 0.630 to 0.770)."
+        "No. Warm and on one core each, all 3 Java services answered fewer requests per second than Go: "
+        "from 0.40 times as many (0.36 to 0.44) for C to 0.70 times as many (0.63 to 0.77) for D."
     )
 
 
 def test_the_short_answer_says_a_price_only_where_every_verdict_supports_it() -> None:
     ahead = (comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "c", 1.3))
     more = (comparison(Verdict.DIFFERENT, "a", 18.0), comparison(Verdict.DIFFERENT, "c", 26.0))
-    assert "the Java services held 18.0 to 26.0 times the memory of Go" in short(*ahead, memory=more)
+    assert short(*ahead).startswith("Yes. Warm and on one core each, both Java services answered more")
+    held = "the Java services held 18.0 to 26.0 times the memory of Go (least: A; most: C)."
+    assert held in short(*ahead, memory=more)
     assert "memory" not in short(*ahead, memory=more[:1])
     assert "memory" not in short(*ahead, memory=(more[0], comparison(Verdict.INCONCLUSIVE, "c", 26.0)))
     settled = {"go-nethttp": cold_start(0.0), "a": cold_start(7.0), "c": cold_start(18.0)}
-    assert "needed 7.0 to 18.0 s of full load" in short(*ahead, cold=settled)
-    assert "warm throughput, Go at most 1.00 s" in short(*ahead, cold=settled)
+    assert "needed 7.0 to 18 s of full load" in short(*ahead, cold=settled)
+    assert "warm throughput; Go needed at most 1.0 s." in short(*ahead, cold=settled)
     assert "full load" not in short(*ahead, cold={**settled, "c": cold_start(18.0, n_settled=4)})
     assert "full load" not in short(*ahead, cold={**settled, "a": cold_start(0.5), "c": cold_start(0.0)})
 
@@ -201,15 +205,15 @@ def test_the_short_answer_names_the_services_that_were_warm_as_soon_as_the_refer
     ahead = (comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "c", 1.3))
     cold = {"go-nethttp": cold_start(2.0), "a": cold_start(0.5), "c": cold_start(18.0)}
     assert (
-        "From a cold start 1 of 2 Java services needed 18.0 s of full load to come within 10 % of their warm throughput, "
-        "Go at most 2.00 s and A at most 1.00 s."
+        "From a cold start, 1 of 2 Java services needed 18 s of full load to come within 10 % of their warm throughput; "
+        "Go needed at most 2.0 s and A at most 1.0 s."
     ) in short(*ahead, cold=cold)
 
 
 def test_the_short_answer_says_how_large_heaps_were_allowed_to_be() -> None:
     ahead = (comparison(Verdict.DIFFERENT, "a", 1.2),)
     more = (comparison(Verdict.DIFFERENT, "a", 18.0),)
-    assert "After the load, with heaps of at most 512m, the Java services held 18.0 times" in short(
+    assert "After the load, with heaps of at most 512 MiB, the Java services held 18.0 times" in short(
         *ahead, memory=more, heaps=("512m",)
     )
 
@@ -242,8 +246,8 @@ def test_the_sentence_on_smallest_differences_begins_with_equal_processes(eviden
     short = found["short"]  # type: ignore[index]  # a branch of the tree
     assert isinstance(short, Words) and short.inputs
     assert re.fullmatch(
-        r"80 % of sessions with \d+ blocks on this machine find a difference of [\d.]+ % in throughput \([^)]+\), "
-        r"and one of [\d.]+ % where processes vary most \([^)]+\)\.",
+        r"The smallest difference in throughput that \d+ blocks on this machine find in 80 % of sessions is [\d.]+ % "
+        r"for the service that varies least \([^)]+\) and [\d.]+ % for the one that varies most \([^)]+\)\.",
         short.text,
     )
     nothing = results(None, evidence.variants, reference="go-nethttp")

@@ -43,7 +43,7 @@ def test_the_answer_has_coverage_its_control_equal_programs_and_a_known_handicap
     taken = text(said["takeaway"])
     assert "in place of trials do so in 53.0 % at the most." in taken
     assert "differs from its own duplicate in 1 of 3 cells" in taken
-    assert "lies within the interval in 2 of 2 measurements, and is told from none in 2." in taken
+    assert "lies within the interval in 2 of 2 measurements, and is detected in 2." in taken
     assert text(said["sure"]).startswith("400 simulated experiments for each law of trials")
     told = said["takeaway"]
     assert isinstance(told, Words) and told.inputs

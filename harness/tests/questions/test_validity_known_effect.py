@@ -41,7 +41,9 @@ def test_an_interval_that_holds_what_was_declared_says_so_in_both_metrics() -> N
     found = recovered(session(SHARE), {"slow": SHARE}, reference="go")
     assert [one.truth for one in found] == pytest.approx([0.95, 1 / 0.95])
     assert [(one.holds, one.found) for one in found] == [(True, True)] * 2
-    assert all("holds it; told from none" in str(row["said"]) for row in known_rows(found) if row)
+    assert all(
+        "contains it; the difference is detected" in str(row["said"]) for row in known_rows(found) if row
+    )
 
 
 def test_a_handicap_of_another_size_than_declared_is_noticed() -> None:
