@@ -77,7 +77,11 @@ def _table(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> pa.Ta
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(_arrows_own(block.data)),
-            read_options=arrow_csv.ReadOptions(column_names=[f"c{i}" for i in range(layout.n_columns)]),
+            read_options=arrow_csv.ReadOptions(
+                column_names=[f"c{i}" for i in range(layout.n_columns)],
+                use_threads=False,  # whole blocks are read beside each other
+                block_size=len(block.data) + 1,
+            ),
             parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, ignore_empty_lines=False),
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=list(types),

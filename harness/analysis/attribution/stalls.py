@@ -26,10 +26,10 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.attribution.baseline_latency import Ordinary
 from harness.analysis.attribution.request_overlap import attribute_latency
+from harness.analysis.attribution.rolling_median import RollingMedian
 from harness.analysis.attribution.slow_periods import ALPHA, Stall, merged, slow_periods
 from harness.analysis.attribution.spans import CauseName, Span
 from harness.analysis.stats.inputs import starts_and_latencies
@@ -127,11 +127,19 @@ class _Trial:
 
     def take_level(self, calm: npt.NDArray[np.bool_]) -> None:
         """Set the ordinary latency at each moment from the ``calm`` requests around it."""
-        used = np.flatnonzero(calm) if np.count_nonzero(calm) >= MIN_REQUESTS else np.arange(len(calm))
-        window = min(LEVEL_WINDOW, len(used) // 4 * 2 + 1)
-        smooth = scipy.ndimage.median_filter(np.log(self.latency[used]), size=window, mode="nearest")
-        self.level = np.exp(np.interp(np.arange(len(calm)), used, smooth))
+        every = np.count_nonzero(calm) < MIN_REQUESTS
+        used = np.arange(len(calm)) if every else np.flatnonzero(calm)
+        log_level = np.empty(len(calm))
+        log_level[used] = smooth = self._median.of(used, _window(len(used)))
+        if len(used) < len(calm):
+            others = np.flatnonzero(~calm)
+            log_level[others] = np.interp(others, used, smooth)
+        self.level = np.exp(log_level)
         self.ratio = self.latency / self.level
+
+    @cached_property
+    def _median(self) -> RollingMedian:
+        return RollingMedian(np.log(self.latency), _window(len(self.latency)))
 
     @cached_property
     def candidates(self) -> tuple[_Gaps, FloatArray, float]:
@@ -145,12 +153,13 @@ class _Trial:
         return found, alone, float(np.median(rate))
 
     def forget_candidates(self) -> None:
-        """Let go of the gaps, which refer to this trial as it does to them.
+        """Let go of the gaps, which refer to this trial as it does to them, and of the medians.
 
         Such a circle waits for Python's collector, which counts objects and not bytes: stretch after stretch of a
         long file would stay in memory.
         """
-        self.__dict__.pop("candidates", None)
+        for name in ("candidates", "_median"):
+            self.__dict__.pop(name, None)
 
     def stalls(self, alpha: float) -> list[Stall]:
         if not alpha > 0:
@@ -164,6 +173,8 @@ class _Trial:
         # What waited through a stall must not define what is ordinary. To begin with, that is whatever
         # cannot be many requests each slow by itself; then what was a stall in the last round.
         hit = alone < bound
+        if not hit.any():
+            return []  # a round would find the same: nothing is left out
         log_p = np.zeros(len(alone))
         for _ in range(ROUNDS):
             calm = ~self.overlapping(found.start[hit], found.drained()[hit])
@@ -245,6 +256,11 @@ class _Gaps:
             n_requests=int(self.edges[gap + 1] - self.edges[gap]),
             log_p=log_p,
         )
+
+
+def _window(n: int) -> int:
+    """Requests in the rolling median over n of them: an odd number."""
+    return min(LEVEL_WINDOW, n // 4 * 2 + 1)
 
 
 def _local_rate(done: FloatArray) -> FloatArray:
