@@ -35,7 +35,9 @@ def bench_command(
     ] = None,
     rows: Annotated[
         list[int] | None,
-        typer.Option(help="in `ingest`, also analyse a file of so many rows, such as 100000000; may be repeated"),
+        typer.Option(
+            help="in `ingest`, also analyse a file of so many rows, such as 100000000; may be repeated"
+        ),
     ] = None,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/benchmarks.md")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
@@ -64,7 +66,13 @@ def bench_command(
         progress = None if name != "services" else Silent() if as_json else suitable_progress()
         try:
             result = run_bench(
-                name, root, seed=seed, long_rows=rows or (), profile=profile, session=session, progress=progress
+                name,
+                root,
+                seed=seed,
+                long_rows=rows or (),
+                profile=profile,
+                session=session,
+                progress=progress,
             )
         except Interrupted as stop:
             print(f"rematch: stopped by {stop}; the same command resumes the session", file=sys.stderr)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees of git refs, each in a temporary folder of its own: no checkout of the user's is touched.
 
-A process that is killed leaves its tree in the temporary folder and an entry in the repository. The next one that checks
-out a ref there removes both: a process at work holds a lock beside its tree.
+A process that is killed leaves its tree in the temporary folder and an entry in the repository. The next one that
+checks out a ref there removes both: a process at work holds a lock beside its tree.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def checked_out(top: Path, commit: str) -> Iterator[Path]:
         no_hooks = ("-c", f"core.hooksPath={os.devnull}")
         try:
             if git(top, *no_hooks, "worktree", "add", "--quiet", "--detach", str(tree), commit) is None:
-                raise InputError("git cannot check it out in a folder of its own", place=str(top), found=commit)
+                raise InputError(
+                    "git cannot check it out in a folder of its own", place=str(top), found=commit
+                )
             yield tree
         finally:
             git(top, "worktree", "remove", "--force", "--force", str(tree))

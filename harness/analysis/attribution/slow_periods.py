@@ -71,9 +71,7 @@ def slow_periods(
     ]
 
 
-def _scan(
-    start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float, usual: Ordinary
-) -> list[Stall]:
+def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float, usual: Ordinary) -> list[Stall]:
     origin = float(start_s[0])
     every = ((start_s - origin) / width_s).astype(np.int64)  # ascending, as the starts are
     opens = np.append(True, np.diff(every) > 0)

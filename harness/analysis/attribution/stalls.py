@@ -26,13 +26,13 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.attribution.baseline_latency import Ordinary
 from harness.analysis.attribution.request_overlap import attribute_latency
-from harness.analysis.attribution.rolling_median import RollingMedian
 from harness.analysis.attribution.slow_periods import ALPHA, Stall, merged, slow_periods
 from harness.analysis.attribution.spans import CauseName, Span
-from harness.analysis.stats.inputs import starts_and_latencies
+from harness.analysis.stats.inputs import by_start, starts_and_latencies
 from harness.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
@@ -119,8 +119,7 @@ class _Trial:
     """One trial's requests in start order, with what is ordinary for it."""
 
     def __init__(self, start: FloatArray, latency: FloatArray, resolution_s: float) -> None:
-        order = np.argsort(start, kind="stable")
-        self.start, latency = start[order], latency[order]
+        self.start, latency = by_start(start, latency)
         self.latency = np.maximum(latency, max(resolution_s / 2, 1e-9))
         self.resolution_s = resolution_s
         self.end = self.start + latency
@@ -130,16 +129,14 @@ class _Trial:
         every = np.count_nonzero(calm) < MIN_REQUESTS
         used = np.arange(len(calm)) if every else np.flatnonzero(calm)
         log_level = np.empty(len(calm))
-        log_level[used] = smooth = self._median.of(used, _window(len(used)))
+        window = min(LEVEL_WINDOW, len(used) // 4 * 2 + 1)
+        smooth = scipy.ndimage.median_filter(np.log(self.latency[used]), size=window, mode="nearest")
+        log_level[used] = smooth
         if len(used) < len(calm):
             others = np.flatnonzero(~calm)
             log_level[others] = np.interp(others, used, smooth)
         self.level = np.exp(log_level)
         self.ratio = self.latency / self.level
-
-    @cached_property
-    def _median(self) -> RollingMedian:
-        return RollingMedian(np.log(self.latency), _window(len(self.latency)))
 
     @cached_property
     def candidates(self) -> tuple[_Gaps, FloatArray, float]:
@@ -153,13 +150,12 @@ class _Trial:
         return found, alone, float(np.median(rate))
 
     def forget_candidates(self) -> None:
-        """Let go of the gaps, which refer to this trial as it does to them, and of the medians.
+        """Let go of the gaps, which refer to this trial as it does to them.
 
         Such a circle waits for Python's collector, which counts objects and not bytes: stretch after stretch of a
         long file would stay in memory.
         """
-        for name in ("candidates", "_median"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("candidates", None)
 
     def stalls(self, alpha: float) -> list[Stall]:
         if not alpha > 0:
@@ -256,11 +252,6 @@ class _Gaps:
             n_requests=int(self.edges[gap + 1] - self.edges[gap]),
             log_p=log_p,
         )
-
-
-def _window(n: int) -> int:
-    """Requests in the rolling median over n of them: an odd number."""
-    return min(LEVEL_WINDOW, n // 4 * 2 + 1)
 
 
 def _local_rate(done: FloatArray) -> FloatArray:

@@ -41,7 +41,9 @@ def test_what_is_no_version_is_refused(first: str, second: str, said: str, tmp_p
 
 def git(folder: Path, *words: str) -> str:
     named = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    done = subprocess.run(["git", "-C", str(folder), *named, *words], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "-C", str(folder), *named, *words], check=True, capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 
@@ -92,9 +94,7 @@ def test_changes_that_are_not_committed_are_said_where_their_commit_is_meant(ser
     ("ref", "said"),
     [("three", "neither a folder nor a ref of this repository"), ("empty", "has no folder web/")],
 )
-def test_a_ref_without_the_service_is_refused_and_nothing_is_left(
-    ref: str, said: str, service: Path
-) -> None:
+def test_a_ref_without_the_service_is_refused_and_nothing_is_left(ref: str, said: str, service: Path) -> None:
     with pytest.raises(InputError, match=f"{said}.*found '{ref}'"), sides("one", ref, service):
         pass
     assert n_trees(service) == 1
