@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ def run_bench(
     root: Path,
     *,
     seed: int = 1,
-    large: bool = False,
+    long_rows: Sequence[int] = (),
     profile: str = "quick",
     session: str | None = None,
     progress: Progress | None = None,
@@ -29,7 +30,7 @@ def run_bench(
     """Run one benchmark.
 
     Args:
-        name: one of ``BENCHMARKS``. large: ingest only, ten million rows too. profile, progress: services
+        name: one of ``BENCHMARKS``. long_rows: ingest only, rows of longer files. profile, progress: services
             only. session: overhead only, ``experiment/session``.
 
     Raises:
@@ -43,7 +44,7 @@ def run_bench(
     if name == "ingest":
         from harness.bench.ingest import bench_ingest
 
-        return bench_ingest(root, seed=seed, large=large)
+        return bench_ingest(root, seed=seed, long_rows=long_rows)
     if name == "bootstrap":
         from harness.bench.bootstrap import bench_bootstrap
 

@@ -22,17 +22,16 @@ from harness.toolchains import Surroundings, find_jdks, find_tool
 from harness.verify.machine_load import Others, at_most, judge, words
 
 MIB = 1 << 20
-#: Of ``rematch report FILE`` alone: at most twice the time of a plain script, a tenth of JMeter's own report.
+#: Of ``rematch report FILE``: at most twice the time of a plain script, a tenth of JMeter's own report.
 MOST_OVER_PANDAS, MOST_OVER_JMETER = 2.0, 0.1
 LIMIT_S, LIMIT_MB = 3.0, 600.0
 #: Time per row of the largest file over that of the smallest: more would not be linear growth.
 MOST_GROWTH = 1.25
 SIZES = (100_000, 1_000_000)
-LARGE = 10_000_000
 #: The file whose analysis costs little but the start of the program.
 SMALL = 1_000
 REPEATS = 3
-WHAT = "the whole report"
+WHAT = "the report with a log"
 PLAIN = "`rematch report FILE`"
 PANDAS = "pandas script: mean and percentiles only"
 JMETER = "JMeter's report generator"
@@ -42,11 +41,24 @@ class _Files(NamedTuple):
     jtl: Path
     gc_log: Path | None
 
+    @property
+    def alone(self) -> _Files:
+        """The same requests without their log."""
+        return self._replace(gc_log=None)
+
 
 def bench_ingest(
-    root: Path, *, seed: int = 1, large: bool = False, sizes: Sequence[int] = SIZES, repeats: int = REPEATS
+    root: Path,
+    *,
+    seed: int = 1,
+    long_rows: Sequence[int] = (),
+    sizes: Sequence[int] = SIZES,
+    repeats: int = REPEATS,
 ) -> BenchResult:
     """Analyse simulated files of several sizes; the largest of ``sizes`` is compared with the peers.
+
+    Args:
+        long_rows: rows of longer files, each analysed once, and removed before the next is written.
 
     Raises:
         RematchError: one of the programs failed.
@@ -59,36 +71,39 @@ def bench_ingest(
         largest = max(sizes)
         take(_report(files[SMALL]), folder)  # not counted: makes byte code, warms the file cache
         take(_pandas(files[SMALL]), folder)
-        ours: dict[int, list[Taken]] = {n: [] for n in files}
+        plain: dict[int, list[Taken]] = {n: [] for n in files}
+        with_log: list[Taken] = []
         peer: list[Taken] = []
-        plain: list[Taken] = []
         for _ in range(repeats):  # in turn, so that a slow minute of the machine hits everybody
             for n, file in files.items():
-                ours[n].append(take(_report(file), folder))
-            plain.append(take(_report(files[largest]._replace(gc_log=None)), folder))
+                plain[n].append(take(_report(file.alone), folder))
+            with_log.append(take(_report(files[largest]), folder))
             peer.append(take(_pandas(files[largest]), folder))
         jmeter = _jmeter(root, files[largest].jtl, folder, notes)
-        if large:
-            for file in files.values():
-                file.jtl.unlink()
-            ours[LARGE] = [take(_report(_simulate(folder, LARGE, seed)), folder)]
+        for file in files.values():
+            file.jtl.unlink()
+        for n in sorted(long_rows):
+            long = _simulate(folder, n, seed)
+            plain[n] = [take(_report(long.alone), folder)]
+            long.jtl.unlink()
     busy = others.share()
     notes.append(words(busy))
     notes.append(
-        f"start of the program, part of every time: {_wall(ours[SMALL]):.2f} s; "
-        f"CPU time of {WHAT} of {largest:,} rows: {median(one.cpu_s for one in ours[largest]):.2f} s, "
+        f"start of the program, part of every time: {_wall(plain[SMALL]):.2f} s; "
+        f"CPU time of {PLAIN} of {largest:,} rows: {median(one.cpu_s for one in plain[largest]):.2f} s, "
+        f"of {WHAT}: {median(one.cpu_s for one in with_log):.2f} s, "
         f"of the {PANDAS}: {median(one.cpu_s for one in peer):.2f} s; median of {repeats}"
     )
     return BenchResult(
         name="ingest",
         question=(
-            "How long does a JMeter result file take to become statistics, intervals, stalls and attribution "
-            "with a garbage collection log?"
+            "How long does a JMeter result file take to become statistics, intervals and stalls, and how long "
+            "with attribution to a garbage collection log?"
         ),
         rows=(
-            *_ratios(largest, plain, peer, jmeter, busy),
-            *_against(largest, ours[largest], peer, jmeter, busy),
-            *growth(ours, min(sizes), largest),
+            *_ratios(largest, plain[largest], peer, jmeter, busy),
+            *_against(largest, with_log, peer, jmeter, busy),
+            *growth(plain, min(sizes), largest),
         ),
         notes=tuple(notes),
         place=describe_place(root),

@@ -33,7 +33,12 @@ def bench_command(
     session: Annotated[
         str | None, typer.Option(help="EXPERIMENT/SESSION that `overhead` reads; default: the newest")
     ] = None,
-    large: Annotated[bool, typer.Option("--large", help="include ten million rows in `ingest`")] = False,
+    rows: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="in `ingest`, also analyse a file of so many rows, such as 100000000; may be repeated"
+        ),
+    ] = None,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/benchmarks.md")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -44,6 +49,8 @@ def bench_command(
     Examples:
 
         rematch bench ingest
+
+        rematch bench ingest --rows 10000000 --rows 100000000
 
         rematch bench services --profile smoke
 
@@ -59,7 +66,13 @@ def bench_command(
         progress = None if name != "services" else Silent() if as_json else suitable_progress()
         try:
             result = run_bench(
-                name, root, seed=seed, large=large, profile=profile, session=session, progress=progress
+                name,
+                root,
+                seed=seed,
+                long_rows=rows or (),
+                profile=profile,
+                session=session,
+                progress=progress,
             )
         except Interrupted as stop:
             print(f"rematch: stopped by {stop}; the same command resumes the session", file=sys.stderr)

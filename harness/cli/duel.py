@@ -153,6 +153,9 @@ class _Work:
             cleanup.enter_context(interruptible())
             place = self._place(first, adopted, requests, assembly)
             both = cleanup.enter_context(sides(first, second, source_of(place), repo))
+            for side in both:
+                if side.remark:
+                    self.say(f"{side.what}: {side.remark}")
             folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-duel-")))
             duel = set_up(place, both, folder, self.generator)
             agreed = self._replayed(duel, assembly)
@@ -267,7 +270,7 @@ def _as_plain(
     from harness.cli.results import as_plain
 
     return {
-        "versions": [{"label": side.label, "what": side.what} for side in both],
+        "versions": [{"label": side.label, "what": side.what, "remark": side.remark} for side in both],
         "cases": agreed.n_cases,
         "differences": agreed.differences,
         "results": None if found is None else as_plain(found),

@@ -19,7 +19,9 @@ def render_markdown(
     """Return what both versions are, where their answers differ, limits, and a table of all metrics."""
     before, after = both
     lines = [f"**{escaped(after.label)} against {escaped(before.label)}**", ""]
-    lines += [f"- `{side.label}`: {escaped(side.what)}" for side in both]
+    lines += [
+        f"- `{side.label}`: {escaped(', '.join(filter(None, (side.what, side.remark))))}" for side in both
+    ]
     n_alike = agreed.n_cases - len(agreed.cases)
     lines.append(f"- answers: {n_alike} of {agreed.n_cases} cases as recorded")
     for label, faults in agreed.differences.items():

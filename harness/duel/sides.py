@@ -5,30 +5,31 @@ from __future__ import annotations
 
 import contextlib
 import re
-import subprocess
-import tempfile
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.adopt.guess import service_name
+from harness.duel.git_trees import checked_out, git, n_uncommitted
 from harness.errors import InputError
 from harness.model.runtime import OLDEST_JAVA
+from harness.report.numbers import counted
 
 _JDK = re.compile(r"java[:-](?P<release>\d+)")
-_GIT_WITHIN_S = 120.0
 ALLOWED = "a folder, a git ref of the repository that the service is in (--repo), or java:RELEASE"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
     """One version. ``label``: its name as a variant; ``source``: its sources; ``java``: the release that runs it,
-    ``None``: what its ``service.toml`` asks for; ``what``: in words."""
+    ``None``: what its ``service.toml`` asks for; ``what``: in words; ``remark``: what is not part of it."""
 
     label: str
     source: Path
     what: str
     java: int | None = None
+    remark: str = ""
 
 
 @contextlib.contextmanager
@@ -77,36 +78,27 @@ def _side(name: str, source: Path, repository: Path | None, cleanup: contextlib.
 
 
 def _of_git(ref: str, inside: Path, below: bool, cleanup: contextlib.ExitStack) -> Side:
-    top = _git(inside, "rev-parse", "--show-toplevel")
+    if shutil.which("git") is None:
+        raise InputError(
+            "no such folder, and git, which would know a ref, is not installed", place="V1 V2", found=ref,
+            allowed=ALLOWED,
+        )  # fmt: skip
+    top = git(inside, "rev-parse", "--show-toplevel")
     if top is None:
         raise InputError(
             "neither a folder, nor is there a git repository", place=str(inside), found=ref, allowed=ALLOWED
         )
-    commit = _git(inside, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    commit = git(inside, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     if commit is None:
         raise InputError(
             "neither a folder nor a ref of this repository", place=top, found=ref, allowed=ALLOWED
         )
-    prefix = (_git(inside, "rev-parse", "--show-prefix") or "") if below else ""
-    folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-duel-"))) / "tree"
-    cleanup.callback(_git, Path(top), "worktree", "remove", "--force", str(folder))
-    if _git(Path(top), "worktree", "add", "--quiet", "--detach", str(folder), commit) is None:
-        raise InputError("git cannot check it out in a folder of its own", place=top, found=ref)
-    there = folder / prefix
+    prefix = (git(inside, "rev-parse", "--show-prefix") or "") if below else ""
+    there = cleanup.enter_context(checked_out(Path(top), commit)) / prefix
     if not there.is_dir():
         raise InputError(
             f"has no folder {prefix}", place=top, found=ref, allowed="a commit that has the service"
         )
-    return Side(label=service_name(ref), source=there, what=f"git {ref} ({commit[:12]})")
-
-
-def _git(folder: Path, *words: str) -> str | None:
-    """Return what git prints; ``None``: it ended with an error."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words],
-            capture_output=True, text=True, check=False, timeout=_GIT_WITHIN_S, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    n_changes = n_uncommitted(Path(top), commit, prefix)
+    remark = f"without {counted(n_changes, 'uncommitted change')} in {prefix or top}" if n_changes else ""
+    return Side(label=service_name(ref), source=there, what=f"git {ref} ({commit[:12]})", remark=remark)

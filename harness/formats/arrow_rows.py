@@ -40,8 +40,10 @@ def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
     ok = _clean_ok(table, layout)
     if ok is None:
         return None
+    kinds = _clean_kinds(block, layout, np.flatnonzero(~ok))
+    if kinds is None:
+        return None
     label_codes, labels = _clean_label(table, layout)
-    error_codes, error_kinds = _clean_kinds(table, layout, np.flatnonzero(~ok))
     if layout.stamp_is_end:
         start = start - latency_s
     return RequestChunk(
@@ -53,8 +55,8 @@ def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
         transaction=_clean_transaction(table, layout),
         unreadable=Unreadable(),
         connect_s=_clean_connect(table, layout),
-        error_codes=error_codes,
-        error_kinds=error_kinds,
+        error_codes=kinds[0],
+        error_kinds=kinds[1],
     )
 
 
@@ -77,7 +79,11 @@ def _table(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> pa.Ta
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(_arrows_own(block.data)),
-            read_options=arrow_csv.ReadOptions(column_names=[f"c{i}" for i in range(layout.n_columns)]),
+            read_options=arrow_csv.ReadOptions(
+                column_names=[f"c{i}" for i in range(layout.n_columns)],
+                use_threads=False,  # whole blocks are read beside each other
+                block_size=len(block.data) + 1,
+            ),
             parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, ignore_empty_lines=False),
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=list(types),
@@ -115,7 +121,9 @@ def _types(layout: Layout) -> dict[str, pa.DataType]:
         types[f"c{layout.start}"] = times.get(layout.time, pa.string())
     if layout.connect is not None:
         types[f"c{layout.connect}"] = number  # in the unit of the latencies
-    for index in (layout.label, layout.ok, *layout.kind_columns):
+    # What failed rows say of themselves is read of these alone, see ``_clean_kinds``.
+    verdict = layout.code if layout.ok is None else layout.ok
+    for index in (layout.label, verdict, layout.message):
         if index is not None:
             types[f"c{index}"] = _TEXT
     return types
@@ -164,21 +172,36 @@ def _clean_label(table: pa.Table, layout: Layout) -> tuple[CodeArray, tuple[str,
 
 
 def _clean_kinds(
-    table: pa.Table, layout: Layout, failed: npt.NDArray[np.intp]
-) -> tuple[CodeArray, tuple[str, ...]]:
-    """Kinds of the failed rows: once per distinct combination of the columns that tell of them."""
+    block: Block, layout: Layout, failed: npt.NDArray[np.intp]
+) -> tuple[CodeArray, tuple[str, ...]] | None:
+    """Kinds of the failed rows, which are lines of the block: once per distinct combination of the columns that tell
+    of them. ``None``: the block is not plain."""
     if not len(failed):
         return np.zeros(0, dtype=np.int32), ()
-    columns = [None if i is None else _texts(table, i) for i in layout.kind_columns]
-    codes = np.array(
-        [np.zeros(len(failed)) if one is None else one[0][failed] for one in columns], dtype=np.int32
-    )
+    there = [index for index in layout.kind_columns if index is not None]
+    lines = Block(data=_lines(block.data, failed), first_line=block.first_line)
+    texts = read_clean_texts(lines, layout, there) if there else []
+    if texts is None:
+        return None
+    by_column = dict(zip(there, texts, strict=True))
+    columns = [None if index is None else by_column[index] for index in layout.kind_columns]
+    codes = np.array([np.zeros(len(failed)) if one is None else one[0] for one in columns], dtype=np.int32)
     distinct, which = np.unique(codes, axis=1, return_inverse=True)
     kinds = [
         error_kind(*("" if one is None else one[1][code] for one, code in zip(columns, each, strict=True)))
         for each in distinct.T.tolist()
     ]
     return which.reshape(-1).astype(np.int32), tuple(kinds)
+
+
+def _lines(data: bytes, rows: npt.NDArray[np.intp]) -> bytes:
+    """Some of the lines, with their ends."""
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")) + 1
+    if len(rows) == len(ends):
+        return data
+    begins = np.append(0, ends)
+    spans = zip(begins[rows].tolist(), ends[rows].tolist(), strict=True)
+    return b"".join(data[begin:end] for begin, end in spans)
 
 
 def _texts(table: pa.Table, index: int) -> tuple[CodeArray, tuple[str, ...]]:

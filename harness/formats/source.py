@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.errors import InputError
 
-BLOCK_BYTES = 8 << 20
+BLOCK_BYTES = 4 << 20
 PIECE_BYTES = 1 << 20
 #: A quoted field longer than this is a quote that somebody forgot to close (or a cut file).
 LONGEST_RECORD_BYTES = 32 << 20

@@ -46,8 +46,8 @@ class Checks:
         self._found: list[UnitFinding] = []
         self.coarse = False
 
-    def look(self, start: FloatArray, latency: FloatArray) -> None:
-        """Look at the first requests, failed ones too, by start, shapes (n,), n > 0, seconds.
+    def look_at_clock(self, start: FloatArray) -> None:
+        """Look at the starts of the first requests, ascending, shape (n,), n > 0, seconds.
 
         Raises:
             InputError: the time stamps lie after the year 2100.
@@ -55,6 +55,14 @@ class Checks:
         if not self._first.from_zero:
             self._check_era(float(start[0]))
         self.coarse = len(start) >= FEWEST_FOR_COARSE and bool((start == np.floor(start)).all())
+
+    def look(self, start: FloatArray, latency: FloatArray) -> None:
+        """Look at the first requests, failed ones too, by start, shapes (n,), n > 0, seconds.
+
+        Raises:
+            InputError: as ``look_at_clock``.
+        """
+        self.look_at_clock(start)
         if self.coarse:
             return
         self._found += self._contradictions(start, latency)

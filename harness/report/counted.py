@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from harness.analysis.load.omission_from_counts import WithMissing, with_missing_of_counts
 from harness.analysis.stats.intervals import t_critical
-from harness.analysis.stats.quantiles import FEWEST_BEYOND, N_BATCHES, n_beyond, quantile_refused, rank
-from harness.report.spread import LEVEL, Bounded
+from harness.analysis.stats.quantiles import N_BATCHES, rank
+from harness.report.spread import LEVEL, Bounded, bounded_quantile
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -70,13 +70,7 @@ class CountedLatencies:
 
     def quantile(self, q: float) -> Bounded:
         """Return the order statistic with its interval."""
-        if quantile_refused(self.n, q) is not None:
-            return Bounded(None)
-        value = float(self.at(np.array([rank(self.n, q)]))[0])
-        if n_beyond(self.n, q) < FEWEST_BEYOND - 1e-6 or self.n < 10 * N_BATCHES or self._batches is None:
-            return Bounded(value)
-        low, high = self.ends(q)
-        return Bounded(value) if low == high else Bounded(value, low, high)
+        return bounded_quantile(self, q)
 
     def ends(self, q: float) -> tuple[float, float]:
         """Return the ends of Woodruff's interval."""

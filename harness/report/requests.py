@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import import_module
+from threading import Thread
 from typing import Any, NoReturn
 
 import numpy as np
@@ -54,8 +57,16 @@ def gather_file(
     Raises:
         InputError: the file cannot be read, or its time stamps lie beyond the year 2100.
     """
+    if isinstance(opened, RequestStream):
+        Thread(target=_load_laws).start()
     sides, units = columns_beside(opened)
     return gather(stretches(opened), gc_log, sides=sides, units=units, plots=plots)
+
+
+def _load_laws() -> None:
+    """Import what only the analysis needs, a tenth of a second, while the file is read."""
+    for name in ("scipy.special", "scipy.ndimage"):
+        import_module(name)
 
 
 def columns_beside(opened: RequestStream | RequestTable) -> tuple[JtlSides | None, Units | None]:
@@ -121,6 +132,7 @@ class Gathered:
         self._kinds: dict[str, int] = {}
         self._log_unused = first.from_zero and gc_log is not None
         self._peaks = Peaks(gc_log=log, resolution_s=first.resolution_s)
+        self._finding: Future[None] | None = None
 
     def take(self, table: RequestTable) -> None:
         """Add the next stretch."""
@@ -135,6 +147,7 @@ class Gathered:
         self._sum_s += float(table.latency_s.sum())
         add_kinds(self._kinds, table.errors_by_kind)
         successful: npt.NDArray[Any] | None = None
+        first: tuple[FloatArray, FloatArray] | None = None
         start, latency, connect = table.start_epoch_s, table.latency_s, table.connect_s
         if table.has_start_times:
             self._start_s = min(self._start_s, float(start.min()))
@@ -142,7 +155,8 @@ class Gathered:
             self._end_s = max(self._end_s, float((start + latency).max()))
             order = np.argsort(start, kind="stable")
             if self._n_stretches == 1:
-                self._checks.look(start[order[:FIRST_ROWS]], latency[order[:FIRST_ROWS]])
+                first = start[order[:FIRST_ROWS]], latency[order[:FIRST_ROWS]]
+                self._checks.look_at_clock(first[0])
             if self._plots:
                 step_s = 1.0 if self._checks.coarse else 0.0
                 self._courses.append(course_of(start[order], latency[order], table.ok[order], step_s=step_s))
@@ -154,14 +168,33 @@ class Gathered:
         elif table.n_errors:
             successful = table.ok
             latency = latency[table.ok]
+        has_peaks = table.has_start_times and len(latency) > 0 and not self._checks.coarse
+        if has_peaks:
+            self._take_peaks(start, latency, connect)
         self.kept.take(latency, self._labels.take(table, successful))
-        if table.has_start_times and len(latency) and not self._checks.coarse:
+        if first is not None:
+            self._checks.look(*first)
+        if has_peaks and self._plots:
+            slowest = slowest_of_slices(start, latency)
+            self._slowest.append((start[slowest], latency[slowest]))
+            if len(self._slowest) > _MOST_SLICED:
+                self._slowest = [_thinned(self._slowest)]
+
+    def _take_peaks(self, start: FloatArray, latency: FloatArray, connect: FloatArray | None) -> None:
+        """Look for the peaks of one stretch while the next is read; beside a runtime's log, at once: it needs more
+        memory, and two threads of its own."""
+        self._wait_for_peaks()
+        if self._peaks.gc_log is not None:
             self._peaks.take(start, latency, connect)
-            if self._plots:
-                slowest = slowest_of_slices(start, latency)
-                self._slowest.append((start[slowest], latency[slowest]))
-                if len(self._slowest) > _MOST_SLICED:
-                    self._slowest = [_thinned(self._slowest)]
+            return
+        beside = ThreadPoolExecutor(1)
+        self._finding = beside.submit(self._peaks.take, start, latency, connect)
+        beside.shutdown(wait=False)  # its thread ends with this stretch
+
+    def _wait_for_peaks(self) -> None:
+        if self._finding is not None:
+            self._finding.result()
+            self._finding = None
 
     @property
     def slowest(self) -> tuple[FloatArray, FloatArray] | None:
@@ -199,15 +232,20 @@ class Gathered:
             n=self._n_requests, span_s=self._last_start_s - self._start_s, sum_s=self._sum_s, latency=latency
         )
         said = [one.text for one in units] + said
+        of_clock: list[str] = []
+        duration = self._duration_s(of_clock)
+        of_names: list[str] = []
+        labels = self._labels.rows(self.kept, duration, of_names)
+        self._wait_for_peaks()
         listed, shorter = self._peaks.visible()
         stalls = tuple(one.stall for one in listed)
         loop = self._checks.loop(latency, stalls)
         for warning in loop.warnings if loop is not None else ():
             (background if warning == HIDES else said).append(warning)
-        duration = self._duration_s(said)
+        said += of_clock
         attribution = self._attribution(said, background)
         has_peaks = first.has_start_times and not self._checks.coarse
-        labels = self._labels.rows(self.kept, duration, said)
+        said += of_names
         rounded, only_counts = self.kept.about(names_shown=len(labels))
         said += rounded
         background += only_counts

@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.load.coordinated_omission import with_missing_requests
-from harness.analysis.stats.quantiles import quantile_ci, rank, woodruff_ranks
+from harness.analysis.stats.quantiles import (
+    FEWEST_BEYOND,
+    N_BATCHES,
+    n_beyond,
+    quantile_refused,
+    rank,
+    woodruff_ranks,
+)
 from harness.analysis.stats.within_trial import batch_means_ci
 
 FloatArray = npt.NDArray[np.float64]
@@ -62,6 +69,18 @@ class Spread(Ranked, Protocol):
         """Return them and those that waiting left out; ``None``: these would be far too many."""
 
 
+def bounded_quantile(latency: Spread, q: float) -> Bounded:
+    """Return the order statistic with Woodruff's interval, by the rules of ``quantile_ci``."""
+    n = latency.n
+    if quantile_refused(n, q) is not None:
+        return Bounded(None)
+    value = float(latency.at(np.array([rank(n, q)]))[0])
+    if n_beyond(n, q) < FEWEST_BEYOND - 1e-6 or n < 10 * N_BATCHES or not latency.has_batches:
+        return Bounded(value)
+    low, high = latency.ends(q)
+    return Bounded(value) if low == high else Bounded(value, low, high)
+
+
 class EveryLatency:
     """Latencies one by one, in the order of their starts, shape (n,), seconds.
 
@@ -85,15 +104,13 @@ class EveryLatency:
     def at(self, ranks: IntArray) -> FloatArray:
         """Return the latencies of these ranks, counted from 1."""
         places = ranks - 1
-        if not self._in_order:
-            if len(ranks) > _FEW_RANKS:
-                self.latency_s.sort()
-            else:
-                self.latency_s.partition(np.unique(places))
-            return np.asarray(self.latency_s[places])
-        if len(ranks) > _FEW_RANKS or "_sorted" in self.__dict__:
+        if self._in_order:  # asked for many of them, one after the other
             return np.asarray(self._sorted[places])
-        return np.asarray(np.partition(self.latency_s, np.unique(places))[places])
+        if len(ranks) > _FEW_RANKS:
+            self.latency_s.sort()
+        else:
+            self.latency_s.partition(np.unique(places))
+        return np.asarray(self.latency_s[places])
 
     def mean(self) -> Bounded:
         """Return the mean with its interval from batch means."""
@@ -102,19 +119,17 @@ class EveryLatency:
 
     def median(self) -> float:
         """Return the median."""
-        return float(np.median(self.latency_s))
+        return float(self.at(np.array([(self.n + 1) // 2, self.n // 2 + 1])).mean())
 
     def quantile(self, q: float) -> Bounded:
         """Return the order statistic with its interval."""
-        found = quantile_ci(self.latency_s, q)
-        return Bounded(found.value, found.low, found.high)
+        return bounded_quantile(self, q)
 
     def ends(self, q: float) -> tuple[float, float]:
         """Return the ends of Woodruff's interval."""
-        value = self.at(np.array([rank(self.n, q)]))
-        first, last = woodruff_ranks(self.latency_s[None, :], value, q, LEVEL)
-        low, high = self.at(np.concatenate([first, last])).tolist()
-        return low, high
+        value = self._sorted[[rank(self.n, q) - 1]]
+        lower, upper = woodruff_ranks(self.latency_s[None, :], value, q, LEVEL)
+        return float(self._sorted[lower[0] - 1]), float(self._sorted[upper[0] - 1])
 
     def with_missing(self, interval_s: float) -> Ranked | None:
         """Return them and those that waiting left out."""

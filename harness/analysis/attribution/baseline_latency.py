@@ -10,6 +10,8 @@ one vanishes. Drift is then a Gaussian copula of order 1 over that law.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
@@ -23,17 +25,15 @@ class Law:
 
     def __init__(self, values: FloatArray) -> None:
         self.sorted = np.sort(values)
-        n = len(values)
-        #: Log of the chance to be at least as large, by how many values are smaller.
-        self._log_survival = np.log((np.arange(n, -1, -1) + 0.5) / (n + 1))
 
     def log_survival(self, value: FloatArray) -> FloatArray:
         """Log of the chance to be at least ``value``, same shape."""
-        return np.asarray(self._log_survival[self.sorted.searchsorted(value)])
+        # Of these values only: of a million that were seen, a few thousand are asked for.
+        n = len(self.sorted)
+        return np.asarray(np.log((n - self.sorted.searchsorted(value) + 0.5) / (n + 1)))
 
     def score(self, value: FloatArray) -> FloatArray:
         """Normal score, same shape; beyond the largest value seen it stays at the largest's."""
-        # Of these values only: of a million that were seen, a few thousand are asked for.
         chance = np.clip(np.exp(self.log_survival(value)), 1e-12, 1 - 1e-12)
         return np.asarray(-scipy.special.ndtri(chance))
 
@@ -41,16 +41,38 @@ class Law:
 class Ordinary:
     """What is ordinary in one trial, from its requests' latencies relative to the level of their moment.
 
+    Each part is computed when it is first asked for: the drift is needed only where single requests do not explain it.
+
     Args:
         ratio: latency over level, in start order, shape (n,), n >= 3.
     """
 
     def __init__(self, ratio: FloatArray) -> None:
-        self.single = Law(ratio)
-        run = in_company(ratio)
-        self.run = Law(run)
-        #: How closely one follows the other: in runs, and among all (a little less).
-        self.rho, self.rho_all = _following(self.run, run), _following(self.single, ratio)
+        self._ratio = ratio
+
+    @cached_property
+    def single(self) -> Law:
+        """The law of requests by themselves."""
+        return Law(self._ratio)
+
+    @cached_property
+    def _in_company(self) -> FloatArray:
+        return in_company(self._ratio)
+
+    @cached_property
+    def run(self) -> Law:
+        """The law of requests in runs."""
+        return Law(self._in_company)
+
+    @cached_property
+    def rho(self) -> float:
+        """How closely one follows the other in runs."""
+        return _following(self.run, self._in_company)
+
+    @cached_property
+    def rho_all(self) -> float:
+        """How closely one follows the other among all; a little less than in runs."""
+        return _following(self.single, self._ratio)
 
     def log_unlucky(
         self,

@@ -13,6 +13,7 @@ from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.request_overlap import attribute_latency
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import ORDER, CauseName, Span
+from harness.analysis.stats.inputs import by_start
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -81,15 +82,18 @@ def connecting_stalls(
 
     Its requests are those under way in it.
     """
-    taken = attribute_latency(start_s, latency_s, {}, connect_s=connect_s)["connect"]
-    beyond = np.maximum(latency_s - np.median(latency_s), 0.0)
-    order = np.argsort(start_s, kind="stable")
-    start, end = start_s[order], (start_s + latency_s)[order]
-    longest_s = float(latency_s.max(initial=0.0))
+    if not stalls or not (connect_s > 0).any():  # connections that stay open are the rule
+        return (False,) * len(stalls)
+    taken_s = attribute_latency(start_s, latency_s, {}, connect_s=connect_s)["connect"]
+    start, latency, taken = by_start(start_s, latency_s, taken_s)
+    ordinary_s, longest_s = np.median(latency), float(latency.max())
     found = []
     for stall in stalls:
-        low = np.searchsorted(start, stall.start_s - longest_s)
-        high = np.searchsorted(start, stall.end_s, side="right")
-        its = order[low:high][end[low:high] >= stall.start_s]
-        found.append(bool(2 * taken[its].sum() > beyond[its].sum()))
+        near = slice(
+            np.searchsorted(start, stall.start_s - longest_s),
+            np.searchsorted(start, stall.end_s, side="right"),
+        )
+        its = start[near] + latency[near] >= stall.start_s
+        beyond = np.maximum(latency[near][its] - ordinary_s, 0.0)
+        found.append(bool(2 * taken[near][its].sum() > beyond.sum()))
     return tuple(found)

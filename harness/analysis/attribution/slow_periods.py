@@ -56,11 +56,12 @@ def slow_periods(
     """
     if np.count_nonzero(quiet) < _FEWEST_WINDOWS:
         return []
-    log_ratio = np.log(ratio[quiet])
-    spread = 1.4826 * float(np.median(np.abs(log_ratio - np.median(log_ratio))))
-    slow = (np.log(ratio) > 3 * spread) & quiet
-    rho = Ordinary(ratio[quiet]).rho
-    found = [period for width in SCAN_WINDOWS_S for period in _scan(start_s, slow, width, rho)]
+    log_ratio = np.log(ratio)
+    of_quiet = log_ratio[quiet]
+    spread = 1.4826 * float(np.median(np.abs(of_quiet - np.median(of_quiet))))
+    slow = (log_ratio > 3 * spread) & quiet
+    ordinary = Ordinary(ratio[quiet])
+    found = [period for width in SCAN_WINDOWS_S for period in _scan(start_s, slow, width, ordinary)]
     # What follows a stall at once is its backlog, not a finding of its own.
     wake_s = max(SCAN_WINDOWS_S)
     return [
@@ -70,7 +71,7 @@ def slow_periods(
     ]
 
 
-def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float, rho: float) -> list[Stall]:
+def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float, usual: Ordinary) -> list[Stall]:
     origin = float(start_s[0])
     every = ((start_s - origin) / width_s).astype(np.int64)  # ascending, as the starts are
     opens = np.append(True, np.diff(every) > 0)
@@ -92,7 +93,7 @@ def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float, rho:
         first = int(np.searchsorted(window, window[group[0]] - 1))
         after = int(np.searchsorted(window, window[group[-1]] + 1, side="right"))
         rest = sums.without(first, after)
-        law = rest.clustered(rho)
+        law = rest.clustered(usual.rho)
         for i in group:
             as_many = np.arange(k[i], n[i] + 1)
             # Summed up from the far end: one minus the rest would lose every digit of so small a chance.

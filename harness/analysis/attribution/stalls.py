@@ -32,7 +32,7 @@ from harness.analysis.attribution.baseline_latency import Ordinary
 from harness.analysis.attribution.request_overlap import attribute_latency
 from harness.analysis.attribution.slow_periods import ALPHA, Stall, merged, slow_periods
 from harness.analysis.attribution.spans import CauseName, Span
-from harness.analysis.stats.inputs import starts_and_latencies
+from harness.analysis.stats.inputs import by_start, starts_and_latencies
 from harness.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
@@ -119,18 +119,23 @@ class _Trial:
     """One trial's requests in start order, with what is ordinary for it."""
 
     def __init__(self, start: FloatArray, latency: FloatArray, resolution_s: float) -> None:
-        order = np.argsort(start, kind="stable")
-        self.start, latency = start[order], latency[order]
+        self.start, latency = by_start(start, latency)
         self.latency = np.maximum(latency, max(resolution_s / 2, 1e-9))
         self.resolution_s = resolution_s
         self.end = self.start + latency
 
     def take_level(self, calm: npt.NDArray[np.bool_]) -> None:
         """Set the ordinary latency at each moment from the ``calm`` requests around it."""
-        used = np.flatnonzero(calm) if np.count_nonzero(calm) >= MIN_REQUESTS else np.arange(len(calm))
+        every = np.count_nonzero(calm) < MIN_REQUESTS
+        used = np.arange(len(calm)) if every else np.flatnonzero(calm)
+        log_level = np.empty(len(calm))
         window = min(LEVEL_WINDOW, len(used) // 4 * 2 + 1)
         smooth = scipy.ndimage.median_filter(np.log(self.latency[used]), size=window, mode="nearest")
-        self.level = np.exp(np.interp(np.arange(len(calm)), used, smooth))
+        log_level[used] = smooth
+        if len(used) < len(calm):
+            others = np.flatnonzero(~calm)
+            log_level[others] = np.interp(others, used, smooth)
+        self.level = np.exp(log_level)
         self.ratio = self.latency / self.level
 
     @cached_property
@@ -164,6 +169,8 @@ class _Trial:
         # What waited through a stall must not define what is ordinary. To begin with, that is whatever
         # cannot be many requests each slow by itself; then what was a stall in the last round.
         hit = alone < bound
+        if not hit.any():
+            return []  # a round would find the same: nothing is left out
         log_p = np.zeros(len(alone))
         for _ in range(ROUNDS):
             calm = ~self.overlapping(found.start[hit], found.drained()[hit])

@@ -16,6 +16,7 @@ from harness.analysis.attribution.request_overlap import attribute_latency
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import CauseName, Span
 from harness.analysis.attribution.stalls import detectability_limit
+from harness.analysis.stats.inputs import by_start
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -106,15 +107,16 @@ def harm_of(start_s: FloatArray, latency_s: FloatArray, stalls: Sequence[Stall])
     """
     if not stalls:
         return np.zeros(0)
-    order = np.argsort(start_s, kind="stable")
-    start, latency = start_s[order], latency_s[order]
-    end, beyond = start + latency, np.maximum(latency - np.median(latency), 0.0)
-    longest_s = float(latency.max())
+    start, latency = by_start(start_s, latency_s)
+    ordinary_s, longest_s = np.median(latency), float(latency.max())
     found = []
     for stall in stalls:
-        low = np.searchsorted(start, stall.start_s - longest_s)
-        high = np.searchsorted(start, stall.end_s, side="right")
-        found.append(float(beyond[low:high][end[low:high] >= stall.start_s].sum()))
+        near = slice(
+            np.searchsorted(start, stall.start_s - longest_s),
+            np.searchsorted(start, stall.end_s, side="right"),
+        )
+        under_way = latency[near][start[near] + latency[near] >= stall.start_s]
+        found.append(float(np.maximum(under_way - ordinary_s, 0.0).sum()))
     return np.array(found)
 
 

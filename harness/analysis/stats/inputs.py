@@ -113,6 +113,14 @@ def starts_and_latencies(start_s: ArrayLike, latency_s: ArrayLike) -> tuple[Floa
     return start, latency
 
 
+def by_start(start: Floats, *others: Floats) -> tuple[Floats, ...]:
+    """Return these arrays in the order of the first, shapes (n,); as they are where it ascends already."""
+    if bool((start[1:] >= start[:-1]).all()):
+        return start, *others
+    order = np.argsort(start, kind="stable")
+    return start[order], *(one[order] for one in others)
+
+
 def _flat(what: str) -> PseudoReplicationError:
     return PseudoReplicationError(
         f"{what} is one flat array of requests: hand over one array per trial, because the trial, "

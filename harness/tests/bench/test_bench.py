@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from harness.bench import BENCHMARKS, run_bench
+from harness.bench import BENCHMARKS, run_bench, simulated
 from harness.bench.bootstrap import bench_bootstrap
 from harness.bench.child import Taken, take
 from harness.bench.ingest import JMETER, PANDAS, PLAIN, SMALL, bench_ingest, growth
@@ -129,12 +131,30 @@ def test_a_simulated_file_is_read_whole_and_the_same_seed_gives_the_same_bytes(t
     assert log.events and all(first - 1 <= event.start_s <= last for event in log.events)
 
 
+def test_a_longer_simulated_file_repeats_a_stretch_at_later_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulated, "STRETCH", 2000)
+    write_jtl(tmp_path / "a.jtl", tmp_path / "a.log", n_rows=5000, seed=3)
+    table = read_any(tmp_path / "a.jtl")
+    assert isinstance(table, RequestTable)
+    assert table.n_requests == 5000 and table.unreadable.n == 0
+    assert np.array_equal(table.latency_s[:2000], table.latency_s[2000:4000])
+    later = np.round((table.start_epoch_s[2000:4000] - table.start_epoch_s[:2000]) * 1e3)
+    assert len(set(later)) == 1 and later[0] >= 1000
+    assert table.start_epoch_s[4000:].min() > table.start_epoch_s[2000:4000].max()
+    events = read_jvm_log(tmp_path / "a.log").events
+    assert [b.start_s > a.end_s for a, b in pairwise(events)].count(False) == 0
+
+
 def test_ingest_compares_the_same_file_in_one_run(tmp_path: Path) -> None:
-    found = bench_ingest(tmp_path, sizes=(2000,), repeats=1)
-    assert [(one.peer, one.unit) for one in found.rows] == [(PANDAS, "s"), (PANDAS, "s"), (PANDAS, "MiB")]
+    found = bench_ingest(tmp_path, sizes=(2000,), repeats=1, long_rows=(3000,))
+    compared = found.rows[:3]
+    assert [(one.peer, one.unit) for one in compared] == [(PANDAS, "s"), (PANDAS, "s"), (PANDAS, "MiB")]
+    assert [one.name for one in found.rows[3:]] == ["time per row, 3,000 rows", "memory, 3,000 rows"]
     assert found.rows[0].name.startswith(PLAIN) and found.rows[0].target == "ratio <= 2"
     assert any(f"not compared with {JMETER}" in note for note in found.notes)  # tmp_path has no tools
-    for one in found.rows:
+    for one in compared:
         assert one.value is not None and one.value > 0 and one.peer_value is not None
         assert one.ratio == pytest.approx(one.value / one.peer_value)
 

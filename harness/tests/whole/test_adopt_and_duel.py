@@ -261,11 +261,22 @@ def test_git_refs_are_checked_out_elsewhere_and_the_checkout_is_left_alone(root:
     state = (git("status", "--porcelain"), git("rev-parse", "HEAD"))
     done = rematch(root, "adopt", "repo/web", "--no-measure", "--json")
     assert done.returncode == 0, done.stderr
-    done = rematch(root, "duel", "one", "HEAD", "--as", json.loads(done.stdout)["experiment"], "--json")
+    adopted = json.loads(done.stdout)["experiment"]
+    done = rematch(root, "duel", "one", "HEAD", "--as", adopted, "--json")
     assert done.returncode == 1, done.stderr
-    found = json.loads(done.stdout)["differences"]
-    assert found["one"] == {} and "hullo" in found["head"]["get-hello"]
+    found = json.loads(done.stdout)
+    assert found["differences"]["one"] == {} and "hullo" in found["differences"]["head"]["get-hello"]
+    assert found["results"] is None
+    assert [side["remark"] for side in found["versions"]] == ["", "without 1 uncommitted change in web/"]
     assert (git("status", "--porcelain"), git("rev-parse", "HEAD")) == state
+    assert len(git("worktree", "list").splitlines()) == 1
+
+    git("commit", "-qam", "three")  # answers as the first again
+    done = rematch(root, "duel", "one", "HEAD", "--as", adopted, "--profile", "smoke", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["cases"], found["differences"]) == (1, {"one": {}, "head": {}})
+    assert found["results"]["trials"]["kept"] == 3 and found["results"]["reference"] == "one"
     assert len(git("worktree", "list").splitlines()) == 1
 
 
