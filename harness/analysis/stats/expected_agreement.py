@@ -108,7 +108,7 @@ def expected_agreement(
     pairs = [pair for pair in found.pairs if pair.changed == changed]
     kinds = []
     for pair in pairs:
-        first, second = _side(pair.first), _side(pair.second)
+        first, second = side_of(pair.first), side_of(pair.second)
         if first is None or second is None:
             kinds.append(np.full(_STEPS, KINDS.index(pair.kind), dtype=np.int64))
         else:
@@ -176,7 +176,7 @@ def _index(kind: Kind) -> int:
     return KINDS.index(kind)
 
 
-def _side(one: Comparison) -> Side | None:
+def side_of(one: Comparison) -> Side | None:
     """Return what decides a comparison; ``None``: its interval has no width."""
     value, low, high = one.ratio.value, one.ratio.low, one.ratio.high
     if value is None or low is None or high is None or not 0 < low < high:

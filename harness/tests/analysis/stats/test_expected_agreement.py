@@ -14,6 +14,7 @@ from harness.analysis.stats.expected_agreement import (
     expected_agreement,
     kind_at,
     kinds_of,
+    side_of,
 )
 from harness.analysis.stats.session_agreement import KINDS, agreement
 from harness.model import Verdict
@@ -35,12 +36,15 @@ def of(first: tuple[Comparison, ...], second: tuple[Comparison, ...]) -> Expecte
     return found
 
 
-def test_a_verdict_is_that_of_the_comparison_it_stands_for() -> None:
-    for one in (session(1.5)[0], session(1.0)[0], session(1.04)[0]):
-        told = agreement([one], [one]).pairs[0].first
-        assert told.ratio.value is not None and told.ratio.low is not None
-        found = expected_agreement(agreement([one], [one]))
-        assert found is not None and found.n == 1
+@pytest.mark.parametrize("ratio", [0.7, 0.97, 1.0, 1.04, 1.5])
+def test_a_verdict_is_that_of_the_comparison_it_stands_for(ratio: float) -> None:
+    for one in session(ratio):
+        made = side_of(one)
+        assert made is not None
+        assert made.verdict(made.log_ratio) == one.verdict
+
+
+def test_a_verdict_follows_the_log_ratio_the_width_and_the_margin() -> None:
     assert side(0.4).verdict(0.4) == Verdict.DIFFERENT
     assert side(0.0).verdict(0.0) == Verdict.EQUIVALENT
     assert side(0.0, error=0.001).verdict(0.02) == Verdict.DIFFERENT_BUT_NEGLIGIBLE
