@@ -33,6 +33,8 @@ TOLERANCE_S = 0.005
 AFTER_S = 0.1
 #: Of the control: where no stop was made, between two of them.
 ELSEWHERE_S = 1.5
+#: Of seconds since 1970, as binary fractions.
+_ROUNDING_S = 1e-6
 RECALL, FALSE_PER_MINUTE = 0.95, 1.0
 
 
@@ -97,7 +99,7 @@ class Judged:
     @property
     def below(self) -> int:
         """Stalls that are listed although the stated limit excludes them."""
-        return sum(self.limit_s is None or high - low < self.limit_s for low, high in self.listed)
+        return sum(self.limit_s is None or high - low < self.limit_s - _ROUNDING_S for low, high in self.listed)
 
     @property
     def visible(self) -> tuple[Span, ...]:

@@ -47,7 +47,7 @@ USERS, THINK_S, RATE_PER_S, CONNECTIONS = 20, 0.1, 160.0, 200
 FIRST_S, EVERY_S, STOPS = 5.0, 3.0, 6
 SHORTEST_S, LONGEST_S = 0.1, 0.8
 #: Of waiting for a CPU: a shorter span could not explain a stall that is listed.
-SHORTEST_WAIT_S = 0.01
+SHORTEST_WAIT_S = 0.02
 _SPACINGS: tuple[Spacing, ...] = ("poisson", "constant")
 _ASKED = Request(mix="stops", name="echo", method="GET", path="/", expect=Expectation(status=200))
 
@@ -66,9 +66,9 @@ def record(seed: int, folder: Path) -> Iterator[Path]:
         java=jdks[0].java if jdks else None,
     )
     folder.mkdir(parents=True, exist_ok=True)
-    for tool in LOAD_TOOLS:
-        generator = adapter_of(tool.name, installed)
-        for profile in _loads(generator) if tool.checks_bodies else ():
+    for name in [tool.name for tool in LOAD_TOOLS if tool.checks_bodies]:
+        generator = adapter_of(name, installed)
+        for profile in _loads(generator):
             yield _recorded(generator, profile, seed, folder)
 
 
@@ -161,7 +161,7 @@ def _watched(
     epoch_s = time.time() - time.monotonic()
     stopper = threading.Thread(target=_stop_and_go, args=(service.pid, wanted, stops, over))
     code, share = None, None
-    with RunQueue((service.pid, load.pid)) as queue:
+    with RunQueue((service.pid, load.pid), every_s=0.01) as queue:
         stopper.start()
         try:
             while code is None and time.monotonic() < began + within_s:
