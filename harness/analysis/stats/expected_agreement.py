@@ -3,11 +3,11 @@
 
 A verdict near its margin is decided in one session and not in the next: that is no contradiction, and how often it
 happens follows from the widths of both intervals. If the true ratio is the same in both sessions, the mean of both log
-ratios, weighted by precision, says all that they tell of it, and their difference is independent of that mean: Student's
-t around 0, its scale from both standard errors (Welch's degrees of freedom). So the mean of each pair stays as it was
-found, the difference is drawn anew, and the rule of :func:`harness.analysis.stats.verdicts.decide` is asked again for
-both sessions. No assumption on the true ratios enters, and what is expected does not depend on how far apart the two
-sessions were.
+ratios, weighted by precision, says all that they tell of it, and their difference is independent of that mean:
+Student's t around 0, its scale from both standard errors (Welch's degrees of freedom). So the mean of each pair stays
+as it was found, the difference is drawn anew, and the rule of :func:`harness.analysis.stats.verdicts.decide` is asked
+again for both sessions. No assumption on the true ratios enters, and what is expected does not depend on how far apart
+the two sessions were.
 
 Held as they were: the widths of the intervals, margins, the adjustment of p over the family, and what bounded the
 trials. The p is that of the paired t in place of sign flips. All variants share the trials of the reference, so half of

@@ -99,13 +99,17 @@ class Judged:
     @property
     def below(self) -> int:
         """Stalls that are listed although the stated limit excludes them."""
-        return sum(self.limit_s is None or high - low < self.limit_s - _ROUNDING_S for low, high in self.listed)
+        return sum(
+            self.limit_s is None or high - low < self.limit_s - _ROUNDING_S for low, high in self.listed
+        )
 
     @property
     def visible(self) -> tuple[Span, ...]:
         """The stops that the stated limit promises to show."""
         return tuple(
-            span for span in self.recording.stops if self.limit_s is not None and span[1] - span[0] >= self.limit_s
+            span
+            for span in self.recording.stops
+            if self.limit_s is not None and span[1] - span[0] >= self.limit_s
         )
 
     def found(self, later_s: float = 0.0) -> int:

@@ -201,7 +201,9 @@ def _stop_and_go(
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m harness.verify.real.recorder")
-    parser.add_argument("--seed", type=int, required=True, help="decides what the files are for: see recorded.py")
+    parser.add_argument(
+        "--seed", type=int, required=True, help="decides what the files are for: see recorded.py"
+    )
     parser.add_argument("--into", type=Path, default=find_root() / FOLDER, help="a folder")
     given = parser.parse_args()
     for path in record(given.seed, given.into):
