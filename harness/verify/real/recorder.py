@@ -79,7 +79,8 @@ def _loads(generator: LoadGenerator) -> Iterator[LoadProfile]:
         OpenLoad(rate_per_s=RATE_PER_S, duration_s=LOAD_S, arrivals=spacing, connections=CONNECTIONS)
         for spacing in _SPACINGS
     ]
-    able = [load for load in (closed, *arrivals) if generator.supports(load, (_ASKED,)) is None]
+    loads: tuple[LoadProfile, ...] = (closed, *arrivals)
+    able = [load for load in loads if generator.supports(load, (_ASKED,)) is None]
     yield from able[:2]
 
 
@@ -173,8 +174,11 @@ def _watched(
     if code != 0:
         raise RematchError(f"the load generator ended with {code}")
     waits = [span for pid in (service.pid, load.pid) for span in queue.waits(pid, SHORTEST_WAIT_S)]
-    return _Seen(*([(round(epoch_s + low, 4), round(epoch_s + high, 4)) for low, high in sorted(spans)]
-                   for spans in (stops, waits)), share)  # fmt: skip
+    return _Seen(
+        stops=[(round(epoch_s + low, 4), round(epoch_s + high, 4)) for low, high in stops],
+        waits=[(round(epoch_s + low, 4), round(epoch_s + high, 4)) for low, high in sorted(waits)],
+        others_share=share,
+    )
 
 
 def _others_share(others: Others, began: float, ours: tuple[Process, ...]) -> float | None:
