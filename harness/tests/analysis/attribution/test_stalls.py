@@ -88,7 +88,9 @@ def test_users_who_think_together_after_a_stall_are_no_second_one() -> None:
     kept = (start < 5.1) | (start >= 5.5)
     # they think for as long as before, and come back within a few milliseconds of each other
     together = 5.4 + rng.uniform(0, 0.002, 20)
-    start, latency = np.append(start[kept], together), np.append(latency[kept], 5.41 - together)
+    others = np.array([5.303, 5.306])  # who thought while it lasted
+    start = np.concatenate([start[kept], others, together])
+    latency = np.concatenate([latency[kept], [0.001, 0.001], 5.41 - together])
     found = detect_stalls(start, latency)
     (long,) = [stall for stall in found if stall.duration_s >= 0.05]
     assert 4.98 < long.start_s < 5.02 and long.end_s == pytest.approx(5.3, abs=0.02)
