@@ -26,7 +26,9 @@ def known(seed: int, *stops: tuple[float, float], waits: tuple[tuple[float, floa
 
 
 def judged(listed: tuple[tuple[float, float], ...], *stops: tuple[float, float]) -> Judged:
-    return Judged(known(2, *stops, waits=((20.0, 20.06),)), limit_s=0.05, listed=listed, duration_s=60.0)
+    return Judged(
+        known(2, *stops, waits=((20.0, 20.06),)), limit_s=0.05, listed=listed, begin_s=5.0, duration_s=60.0
+    )
 
 
 @pytest.mark.parametrize("one", ASIDE, ids=lambda one: one.file)
@@ -63,7 +65,9 @@ def test_each_recorded_file_has_its_truth_and_all_are_small() -> None:
 
 
 def test_only_stops_that_reach_the_limit_have_to_be_found_and_what_touches_none_is_false() -> None:
-    found = judged(((10.0, 10.2), (12.0, 12.06), (20.0, 20.1), (30.0, 30.04)), (10.0, 10.2), (11.98, 12.02))
+    stops = (10.0, 10.2), (11.98, 12.02)
+    found = judged(((10.0, 10.2), (12.0, 12.06), (20.0, 20.1), (30.0, 30.04)), *stops, (4.0, 4.5))
+    assert found.stops == stops, "the load had not begun"
     assert found.visible == ((10.0, 10.2),)
     assert (found.found(), found.found(1.5)) == (1, 0)
     assert found.false == ((20.0, 20.1), (30.0, 30.04))
