@@ -63,7 +63,7 @@ class Recording(Frozen):
     def write(self, folder: Path) -> None:
         """Write it beside its file."""
         (folder / self.file).with_suffix("").with_suffix(".json").write_text(
-            self.model_dump_json(indent=1) + "\n", "utf-8"
+            self.model_dump_json() + "\n", "utf-8"
         )
 
 
