@@ -155,10 +155,15 @@ def compared_sessions(root: Path, folder: SessionFolder, other: SessionFolder) -
 
 def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:
     """Return the agreement of two sessions as plain values for JSON."""
+    from harness.analysis.stats.expected_agreement import expected_agreement
+
+    same, other = (expected_agreement(found, changed=changed) for changed in (False, True))
     return {
         "session": session,
         "counts": found.counts(),
         "counts_changed": found.counts(changed=True),
+        "expected": None if same is None else same.model_dump(mode="json"),
+        "expected_changed": None if other is None else other.model_dump(mode="json"),
         "share": found.share,
         "changed": list(found.changed),
         "pairs": [

@@ -50,9 +50,9 @@ def print_results(found: Results) -> None:
 def print_agreement(session: str, found: SessionAgreement) -> None:
     """Print on how many verdicts two sessions agree, and each verdict on which they do not."""
     print()
-    print(wrapped(f"Against {session}: {counts_in_words(found.counts())}."))
+    print(wrapped(f"Against {session}: {counts_in_words(found)}."))
     if found.n(changed=True):
-        said = counts_in_words(found.counts(changed=True))
+        said = counts_in_words(found, changed=True)
         print(wrapped(f"Of programs built from other sources ({', '.join(found.changed)}): {said}."))
     shown = [
         level for level in _levels(found) if len({pair.first.levels.get(level) for pair in found.pairs}) > 1

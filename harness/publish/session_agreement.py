@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.expected_agreement import ExpectedAgreement, expected_agreement
 from harness.analysis.stats.pairing import inputs_of
-from harness.analysis.stats.session_agreement import KINDS, Kind, SessionAgreement, VerdictPair
+from harness.analysis.stats.session_agreement import KINDS, SessionAgreement, VerdictPair
 from harness.evidence.experiment import Evidence
 from harness.evidence.other_sessions import other_machine, other_sessions, session_agreement
 from harness.evidence.results import METRICS
+from harness.model.digits import plain
 from harness.model.formatting import show
 from harness.publish.cells import Cell, gapped
 from harness.publish.results import NO_TEXT, Leaf, Words
@@ -115,24 +117,34 @@ def sentence(
     if 2 * disturbed > finished:
         said.append(f"other work took the machine's CPUs in {disturbed} of its {finished} trials.")
     if found.n():
-        said.append(f"{counts_in_words(found.counts())}.")
+        said.append(f"{counts_in_words(found)}.")
     if found.n(changed=True):
         changed = ", ".join(labels.get(name, name) for name in found.changed)
         said.append(
             f"Of programs that were built from other sources then ({changed}): "
-            f"{counts_in_words(found.counts(changed=True))}."
+            f"{counts_in_words(found, changed=True)}."
         )
     against = [pair_in_words(pair, labels) for pair in found.pairs if pair.kind == "contradict"]
     said += [f"Contradictions: {'; '.join(against)}."] if against else []
     return " ".join(said)
 
 
-def counts_in_words(counts: Mapping[Kind, int]) -> str:
-    """Return ``22 of 33 verdicts agree, none contradict, in 11 only one session decides``."""
-    return (
-        f"{counts['agree']} of {sum(counts.values())} verdicts agree, {counts['contradict'] or 'none'} contradict, "
-        f"in {counts['one undecided']} only one session decides"
+def counts_in_words(found: SessionAgreement, *, changed: bool = False) -> str:
+    """Return ``22 of 33 verdicts agree (where nothing changed, sampling alone gives 18 to 27, on average 23.1), none
+    contradict, in 11 only one session decides``."""
+    counts, expected = found.counts(changed=changed), expected_agreement(found, changed=changed)
+    beside = (
+        "" if expected is None else f" (where nothing changed, sampling alone gives {_expected(expected)})"
     )
+    return (
+        f"{counts['agree']} of {sum(counts.values())} verdicts agree{beside}, "
+        f"{counts['contradict'] or 'none'} contradict, in {counts['one undecided']} only one session decides"
+    )
+
+
+def _expected(one: ExpectedAgreement) -> str:
+    range_ = f"{one.low} to {one.high}" if one.low < one.high else str(one.low)
+    return f"{range_}, on average {plain(one.agree)}"
 
 
 def pair_in_words(pair: VerdictPair, labels: Mapping[str, str]) -> str:

@@ -29,8 +29,9 @@ HEAD = "\n".join(
         "It is Wilson's for shares (for an F1: of the share of all true or found events that are both), "
         "Poisson's for events per minute or per series, Student's for means; a largest error and a median have none.",
         "While a limit lies inside the interval of a cell, its row is simulated in further rounds with other random "
-        "numbers, at most four; where it still does, the cell is *undecided*, and its value decides whether the "
-        "row holds.",
+        "numbers, at most four; where it still does, the cell is *undecided*.",
+        "A row holds while none of its cells misses a limit by more than its interval leaves open; an undecided cell "
+        "neither holds nor fails.",
         "",
     )
 )

@@ -145,7 +145,7 @@ class _Trial:
         done = np.sort(self.end)
         gaps, rate = np.diff(done), _local_rate(done)
         long = np.flatnonzero((gaps * rate >= MIN_EXPECTED) & (gaps > 2 * self.resolution_s))
-        found = _Gaps(self, done[long], done[long + 1])
+        found = _Gaps(self, done[long], done[long + 1], 1 / rate[long])
         alone = found.log_p_alone(Ordinary(self.ratio)) if len(long) else np.zeros(0)
         return found, alone, float(np.median(rate))
 
@@ -189,10 +189,13 @@ class _Trial:
 
 
 class _Gaps:
-    """Gaps between completions, in time order, with the requests that were outstanding at the end of each."""
+    """Gaps between completions, in time order, with the requests that were outstanding at the end of each.
 
-    def __init__(self, trial: _Trial, start: FloatArray, end: FloatArray) -> None:
-        self.trial, self.start, self.end = trial, start, end
+    ``every_s``: from one completion to the next around each gap, shape (n,).
+    """
+
+    def __init__(self, trial: _Trial, start: FloatArray, end: FloatArray, every_s: FloatArray) -> None:
+        self.trial, self.start, self.end, self.every_s = trial, start, end, every_s
         first = np.searchsorted(end, trial.start)
         n_each = np.maximum(np.searchsorted(end, trial.end, side="right") - first, 0)
         request = np.repeat(np.arange(len(trial.start)), n_each)
@@ -245,8 +248,15 @@ class _Gaps:
         return last, distance, lift
 
     def stall(self, gap: int, log_p: float) -> Stall:
+        """Return the stall of a gap, from when somebody waited.
+
+        Users who think come back together after a stall: for as long as they all think nothing is answered, and
+        nobody waits. It may have begun one usual distance of answers before the first of those who wait was sent.
+        """
+        waiting = self.request[self.edges[gap] : self.edges[gap + 1]]
+        first_s = float(self.trial.start[waiting].min()) - float(self.every_s[gap])
         return Stall(
-            start_s=float(self.start[gap]),
+            start_s=max(float(self.start[gap]), first_s),
             end_s=float(self.end[gap]),
             kind="stall",
             n_requests=int(self.edges[gap + 1] - self.edges[gap]),

@@ -16,7 +16,6 @@ alone, ``generator_bottleneck``, which misses the slowed generator.
 
 from __future__ import annotations
 
-import http.client
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -34,7 +33,7 @@ from harness.model import Bound, BoundBy
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_go, find_tool
 from harness.verify.real.bound_counters import POOL_SIZE, Behind, Counters, Kind, cpu_s
-from harness.verify.real.go_service import build_go_service
+from harness.verify.real.go_service import build_go_service, wait_until_ready
 from harness.verify.real.steady_rate import SteadyRate
 from harness.verify.simulated.result import Cell, VerifyResult, result, share
 
@@ -49,7 +48,6 @@ RATE_PER_S = 200.0
 #: Turns of a loop before each request of the slowed generator: some tenths of a millisecond.
 TURNS = 400_000
 BUSY_SHARE = 0.9  # of pinned CPUs, as generator_bottleneck has it
-_READY_WITHIN_S = 30.0
 _SLOW = """
 request = function()
   local sum = 0
@@ -244,7 +242,7 @@ class Machinery:
         )
         process = self._host.spawn(command)
         try:
-            _wait_until_ready(port, path, source)
+            wait_until_ready(port, path, f"services/{source}")
             yield process
         finally:
             process.stop(grace_s=2.0)
@@ -321,19 +319,3 @@ def _wrk_rate(said: Path) -> float:
     if not lines:
         raise RematchError("wrk ended without a rate")
     return float(lines[-1].split()[1])
-
-
-def _wait_until_ready(port: int, path: str, source: str) -> None:
-    until = time.monotonic() + _READY_WITHIN_S
-    while True:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2.0)
-        try:
-            connection.request("GET", path)
-            if connection.getresponse().status < 500:
-                return
-        except OSError as error:
-            if time.monotonic() > until:
-                raise RematchError(f"services/{source} does not answer on port {port}: {error}") from error
-        finally:
-            connection.close()
-        time.sleep(0.05)

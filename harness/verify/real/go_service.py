@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import http.client
+import sys
+import time
 from pathlib import Path
 
 from harness.errors import RematchError
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.project import find_root
-from harness.toolchains import Surroundings, Tool, build_environment
+from harness.toolchains import Surroundings, Tool, build_environment, find_go
+
+_READY_WITHIN_S = 30.0
 
 
 def build_go_service(source: str, target: Path, go: Tool, around: Surroundings) -> None:
@@ -26,3 +31,39 @@ def build_go_service(source: str, target: Path, go: Tool, around: Surroundings) 
         raise RematchError(
             f"services/{source}: go build ended with {done.exit_code}: {done.stderr.strip()[:300]}"
         )
+
+
+def echo_service(folder: Path, port: int) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a service that answers at once, and how to start it.
+
+    It is the echo service in Go, built into ``folder``, where Go is; otherwise Python's own HTTP server.
+    """
+    around = Surroundings(project=find_root())
+    go = find_go(around)
+    if not go.usable:
+        server = ("-m", "http.server", "--bind", "127.0.0.1", "--protocol", "HTTP/1.1", str(port))
+        return "Python's http.server", (sys.executable, *server)
+    target = folder / "service"
+    build_go_service("echo/go-raw", target, go, around)
+    return "go-raw", (str(target), "--host", "127.0.0.1", "--port", str(port))
+
+
+def wait_until_ready(port: int, path: str, name: str) -> None:
+    """Ask a service of this machine until it answers.
+
+    Raises:
+        RematchError: it does not within half a minute.
+    """
+    until = time.monotonic() + _READY_WITHIN_S
+    while True:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2.0)
+        try:
+            connection.request("GET", path)
+            if connection.getresponse().status < 500:
+                return
+        except OSError as error:
+            if time.monotonic() > until:
+                raise RematchError(f"{name} does not answer on port {port}: {error}") from error
+        finally:
+            connection.close()
+        time.sleep(0.05)

@@ -14,6 +14,7 @@ import threading
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 
 _STEAL_FIELD = 8
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
@@ -47,6 +48,23 @@ class RunQueue:
     def stolen_s(self, start_s: float, end_s: float) -> float:
         """Return how much CPU time the hypervisor gave to others between two monotonic times, over all CPUs."""
         return self._gained_s(-1, start_s, end_s)
+
+    def waits(self, pid: int, at_least_s: float) -> list[tuple[float, float]]:
+        """Return the spans in which a process waited through half of each reading or more, in monotonic seconds.
+
+        Args:
+            at_least_s: shorter spans are left out.
+        """
+        column, spans = self._pids.index(pid), list[tuple[float, float]]()
+        readings = list(zip(self._at, self._counts, strict=False))  # the thread may be adding one
+        for (before, had), (at, has) in pairwise(readings):
+            if has[column] - had[column] < (at - before) / 2:
+                continue
+            if spans and spans[-1][1] == before:
+                spans[-1] = (spans[-1][0], at)
+            else:
+                spans.append((before, at))
+        return [(low, high) for low, high in spans if high - low >= at_least_s]
 
     def _gained_s(self, column: int, start_s: float, end_s: float) -> float:
         if len(self._at) < 2:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -30,9 +29,7 @@ from harness.analysis.attribution.stalls import detect_stalls
 from harness.errors import RematchError
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
-from harness.project import find_root
-from harness.toolchains import Surroundings, find_go
-from harness.verify.real.go_service import build_go_service
+from harness.verify.real.go_service import echo_service
 from harness.verify.real.run_queue import RunQueue
 from harness.verify.simulated.result import Cell, VerifyResult, result, share
 
@@ -88,7 +85,7 @@ def stop_service(sims: int, seed: int) -> Stopped:
     lengths = rng.uniform(SHORTEST_S, LONGEST_S, sims)
     with tempfile.TemporaryDirectory(prefix="rematch-sigstop-") as folder:
         port = free_port()
-        words, argv = _service(Path(folder), port)
+        words, argv = echo_service(Path(folder), port)
         process = LocalHost().spawn(Command(argv=argv, folder=Path(folder)))
         queue = RunQueue((process.pid, os.getpid()))
         try:
@@ -165,18 +162,6 @@ def _client_made(queue: RunQueue, trial: _Trial, span: Span) -> bool:
     """Whether the client sent late in the span, or waited for a CPU through half of it or more."""
     late = any(low <= span[1] and span[0] <= high for low, high in trial.late)
     return late or queue.waited_s(os.getpid(), *span) >= (span[1] - span[0]) / 2
-
-
-def _service(folder: Path, port: int) -> tuple[str, tuple[str, ...]]:
-    """The echo service in Go where Go is, otherwise Python's own HTTP server; and how to start it."""
-    around = Surroundings(project=find_root())
-    go = find_go(around)
-    if not go.usable:
-        server = ("-m", "http.server", "--bind", "127.0.0.1", "--protocol", "HTTP/1.1", str(port))
-        return "Python's http.server", (sys.executable, *server)
-    target = folder / "service"
-    build_go_service("echo/go-raw", target, go, around)
-    return "go-raw", (str(target), "--host", "127.0.0.1", "--port", str(port))
 
 
 class _Trial:

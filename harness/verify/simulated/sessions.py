@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verification of the agreement of sessions: two sessions of unchanged services hardly ever contradict each other."""
+"""Verification of the agreement of sessions: two sessions of unchanged services hardly ever contradict each other, and
+agree as often as their power lets expect."""
 
 from __future__ import annotations
 
@@ -8,11 +9,12 @@ from math import exp, log
 import numpy as np
 
 from harness.analysis.stats import intervals
+from harness.analysis.stats.expected_agreement import Side, expected, kind_at, kinds_of
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.session_agreement import kind_of_verdicts
-from harness.analysis.stats.verdicts import decide
+from harness.analysis.stats.verdicts import MOST_NOISE, decide
 from harness.model import Estimate, Verdict
-from harness.verify.simulated.result import VerifyResult, result, share
+from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
 
 BLOCKS = 10
 MARGIN = 0.05
@@ -20,6 +22,12 @@ RATIOS = (1.0, 1.03, 1.1, 1.3)
 SCATTER = (0.02, 0.08)
 #: Of the control: what a session adds to a ratio of its own, as a standard deviation of the log.
 OF_SESSION = 0.15
+#: Of the expected agreement: variants of a session, whose true log ratios lie around the margin, and their scatter.
+VARIANTS, TRUE_SD = 20, 0.06
+SCATTERS = (0.02, 0.08)
+#: One pair of whole sessions for so many simulations: each asks for some thousand verdicts.
+SESSIONS_SHARE = 10
+BIAS, INSIDE = 0.02, 0.93
 
 
 def agreement(sims: int, seed: int) -> VerifyResult:
@@ -51,9 +59,12 @@ def agreement(sims: int, seed: int) -> VerifyResult:
             control=True,
         )
     )
+    cells += _expected_cells(max(10, sims // SESSIONS_SHARE), seed)
     return result(
-        "agreement", bar="contradictions <= .02 where nothing changed",
-        control="a ratio turned round >= .95; sessions that differ by themselves >= .10",
+        "agreement",
+        bar="contradictions <= .02 where nothing changed; the agreement that sampling alone gives: bias <= .02, "
+        "what was seen is inside its interval in >= .93",
+        control="a ratio turned round >= .95; sessions that differ by themselves >= .10, and agree less than expected",
         cells=cells, sims=sims, seed=seed,
     )  # fmt: skip
 
@@ -96,3 +107,57 @@ def _ratio(bounds: intervals.Bounds, n: int, level: float) -> Estimate:
         value=exp(bounds.centre[n]), low=exp(bounds.low[n]), high=exp(bounds.high[n]), level=level, unit="ratio",
         method="paired log-t", estimand="simulated ratio", n_trials=2 * BLOCKS,
     )  # fmt: skip
+
+
+def _expected_cells(n: int, seed: int) -> list[Cell]:
+    """Pairs of whole sessions: the agreement that was seen against what their power lets expect."""
+    rng = np.random.default_rng([seed, 97])
+    seen, inside, less = np.array([_seen_and_expected(rng, 0.0) for _ in range(n)]).T
+    n_control = max(10, n // 5)
+    of_session = np.array([_seen_and_expected(rng, OF_SESSION)[1] for _ in range(n_control)])
+    name = "share expected to agree less that seen, nothing changed"
+    return [
+        average(less, name=name, at_least=-BIAS, at_most=BIAS),
+        average(seen, name="share that agreed, nothing changed"),
+        share(
+            n,
+            name="seen inside what is expected, nothing changed",
+            value=float(inside.mean()),
+            at_least=INSIDE,
+        ),
+        share(
+            n_control,
+            name="seen inside what is expected, sessions with an effect of their own",
+            value=float(of_session.mean()),
+            at_most=0.5,
+            control=True,
+        ),
+    ]
+
+
+def _seen_and_expected(rng: np.random.Generator, own: float) -> tuple[float, float, float]:
+    """Return of two sessions: the share that agrees, whether it is inside, and the share expected less it.
+
+    Args:
+        own: standard deviation of what a session adds to each log ratio.
+    """
+    truth = rng.normal(0.0, TRUE_SD, VARIANTS)
+    sd = rng.uniform(*SCATTERS, VARIANTS + 1)
+    first, second = (_sides(rng, truth + rng.normal(0.0, own, VARIANTS), sd) for _ in range(2))
+    pairs = list(zip(first, second, strict=True))
+    agree = sum(kind_at(a, b, a.log_ratio, b.log_ratio) == "agree" for a, b in pairs)
+    found = expected([kinds_of(*pair) for pair in pairs], ["one"] * VARIANTS, range(VARIANTS))
+    return agree / VARIANTS, float(found.low <= agree <= found.high), (found.agree - agree) / VARIANTS
+
+
+def _sides(rng: np.random.Generator, truth: Floats, sd: Floats) -> list[Side]:
+    """Return the comparisons of one session; ``sd``: of a trial's logarithm, the reference's last."""
+    arms = rng.normal(0.0, 1.0, (VARIANTS + 1, BLOCKS)) * sd[:, None]
+    again = intervals.student(rng.normal(0.0, sd[-1], BLOCKS) - arms[-1], 0.90)
+    noise = float(np.expm1(max(abs(again.low), abs(again.high))))
+    centre, error, _ = intervals.mean_and_error(truth[:, None] + arms[:-1] - arms[-1])
+    margin = max(MARGIN, noise) if noise <= MOST_NOISE else None
+    return [
+        Side(log_ratio=float(centre[n]), error=float(error[n]), n_blocks=BLOCKS, margin=margin)
+        for n in range(VARIANTS)
+    ]
