@@ -9,10 +9,9 @@ from harness import figures
 from harness.analysis.attribution.table import attribution_table
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import compare
-from harness.evidence.attribution import attribute_peaks
 from harness.evidence.opening import find_evidence, open_evidence
 from harness.evidence.parameters import StageParameters, check_parameters
-from harness.evidence.requests import defined_variants, latencies_by
+from harness.evidence.requests import attribute_peaks, defined_variants, latencies_by
 from harness.publish import Publisher, comparison_rows
 
 __all__ = [

@@ -14,9 +14,44 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from harness.analysis.attribution.log_clock import service_log
+from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
 from harness.definitions import load_study
-from harness.evidence import Evidence
+from harness.evidence.experiment import Evidence
 from harness.project import find_root
+
+
+def attribute_peaks(evidence: Evidence | None) -> tuple[TrialAttribution, ...]:
+    """Attribute the tail of every kept trial that has single requests; duplicates (the A/A arm) are left out.
+
+    Requests begun while generator and service still settled are left out, as everywhere: their latency is that of
+    two programs that warm up, and it would be all there is to explain.
+    """
+    if evidence is None:
+        return ()
+    sessions = {session.folder.name: session for session in evidence.sessions}
+    return tuple(
+        attribute_trial(sessions[session_id], trial_id, requests)
+        for session_id, trial_id, _, requests in _with_requests(evidence, evidence.trials)
+    )
+
+
+def pauses_of_first_trials(evidence: Evidence, trials: pd.DataFrame) -> dict[str, tuple[float, ...]]:
+    """Return variant -> seconds since launch at which its garbage collector paused it, in its first kept trial.
+
+    The trials are those of :meth:`Evidence.samples`. A trial whose log cannot be placed in time has none.
+    """
+    kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+    first = kept.sort_values("position").drop_duplicates("variant")
+    wanted = {(str(row["session_id"]), str(row["trial_id"])) for _, row in first.iterrows()}
+    found: dict[str, tuple[float, ...]] = {}
+    for row, session, record in evidence.with_records():
+        if (str(row["session_id"]), str(row["trial_id"])) in wanted and record.instance is not None:
+            launched_s = record.instance.launched.wall_epoch_s
+            spans = service_log(session, record).events.get("gc_pause", ())
+            found[str(row["variant"])] = tuple(low - launched_s for low, _ in spans)
+    return found
+
 
 Floats = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.summaries import summarise
+from harness.analysis.stats.summaries import summarised
 from harness.evidence import Evidence
 from harness.model import Estimate
 
@@ -171,7 +171,4 @@ def _cold_starts(evidence: Evidence, trials: pd.DataFrame) -> dict[str, ColdStar
 
 
 def _mean(trials: pd.DataFrame, metric: str) -> Estimate | None:
-    if trials[metric].isna().all():
-        return None
-    found: Estimate = summarise(trials, metric).iloc[0]["estimate"]
-    return found
+    return None if trials[metric].isna().all() else summarised(trials, metric)

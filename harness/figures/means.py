@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 
-from harness.analysis.stats.summaries import summarise
+from harness.analysis.stats.summaries import summarised
 from harness.figures.dots import rows_of_dots
 from harness.figures.style import INK
 from harness.figures.variant_style import VariantStyle
@@ -37,7 +37,7 @@ def rows_of_trials(
     for y, name in enumerate(rows):
         mine = told[told["variant"] == name]
         if len(mine):
-            _mean(axes, y, summarise(mine, metric).iloc[0]["estimate"], factor)
+            _mean(axes, y, summarised(mine, metric), factor)
 
 
 def _mean(axes: Axes, y: int, found: Estimate, factor: float) -> None:

@@ -3,6 +3,7 @@
 
 A form that cannot be made is remembered with the reason: its variants are then unavailable, and
 the rest of an experiment goes on.
+A trimmed runtime has the modules of the JDK that a program needs, and no others.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -22,12 +24,52 @@ from harness.errors import HostError, RematchError
 from harness.hosts.base import Command, Completed, Host
 from harness.launchers.arguments import expand
 from harness.launchers.builds import Built
-from harness.launchers.jlink import RUNTIME, WORDS, link_argv, modules_argv, read_modules
 from harness.launchers.native import IMAGE, image_argv, label, peak_rss_bytes, write_registrations
 from harness.launchers.sources import LOADED_BY_NAME, copy_sources
 from harness.launchers.tools import Tools
 from harness.model import FormBuild, Implementation, PreparedImage, RuntimeSettings
 from harness.toolchains import Jdk, Surroundings, how_to_get, wanted
+
+RUNTIME = "runtime"
+
+#: What jdeps cannot see because it is found by name: the contract's metrics come from these.
+ALWAYS = ("java.management", "jdk.management")
+
+#: It is not compressed, as unpacking would cost start-up, and it has an archive of the JDK's own classes,
+#: as every JDK comes with one: without it a trimmed runtime starts later than the whole.
+WORDS = (
+    "--strip-java-debug-attributes",
+    "--no-header-files",
+    "--no-man-pages",
+    "--generate-cds-archive",
+)
+
+_MODULE = re.compile(r"^[a-z][\w.]*(,[a-z][\w.]*)*$")
+
+
+def modules_argv(jdk: Jdk, jar: Path, libraries: tuple[Path, ...]) -> tuple[str, ...]:
+    """Return the command that prints which modules the program uses."""
+    path = ("--class-path", ":".join(map(str, libraries))) if libraries else ()
+    release = ("--multi-release", str(jdk.major))
+    words = ("--print-module-deps", "--ignore-missing-deps", "--recursive")
+    return (str(jdk.home / "bin" / "jdeps"), *words, *release, *path, str(jar))
+
+
+def read_modules(said: str, further: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the modules that jdeps printed, those named in ``service.toml``, and those always needed.
+
+    ``None``: it printed no such line.
+    """
+    lines = [line.strip() for line in said.splitlines() if _MODULE.match(line.strip())]
+    return tuple(sorted({*lines[-1].split(","), *further, *ALWAYS})) if lines else None
+
+
+def link_argv(jdk: Jdk, modules: tuple[str, ...], target: Path) -> tuple[str, ...]:
+    """Return the command that makes the runtime."""
+    return (
+        str(jdk.home / "bin" / "jlink"), "--add-modules", ",".join(modules), *WORDS, "--output", str(target),
+    )  # fmt: skip
+
 
 Form = Literal["jlink", "native"]
 

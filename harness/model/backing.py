@@ -31,7 +31,7 @@ class BackingSettings(Frozen):
     fsync: bool = Field(default=True, description="off: a commit does not wait for the disk")
     authentication: Literal["scram-sha-256", "md5"] = Field(
         default="scram-sha-256",
-        description="what a new connection costs whoever opens it: 4,096 rounds of hashing, or two",
+        description="what a new connection costs its client: 4,096 rounds of hashing, or two",
     )
     upstream: dict[str, SettingValue] = Field(
         default_factory=dict, description="settings of the upstream API, as its service.toml names them"

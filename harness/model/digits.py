@@ -13,6 +13,7 @@ significant digit unless it begins with 1 to 3, ``1.37 (1.28 to 1.47)``, as the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import floor, isfinite, log10
 
 #: Nobody reads more than this of a number that came without an interval.
@@ -107,3 +108,14 @@ def _place(value: float, digits: int) -> int:
         return 0
     place = digits - 1 - floor(log10(abs(value)))
     return digits - 1 - floor(log10(abs(round(value, place))))
+
+
+def runs_of(numbers: Iterable[int], between: str = ",", to: str = "-") -> str:
+    """Return rising whole numbers with runs of neighbours joined: ``0-2,5`` of 0, 1, 2 and 5."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return between.join(str(run[0]) if len(run) == 1 else f"{run[0]}{to}{run[-1]}" for run in runs)

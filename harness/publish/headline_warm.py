@@ -31,6 +31,8 @@ COLUMNS = {
     "memory after the load ↓": "strings_warm.memory.mean",
     "time to first answer ↓": "strings_warm.first.mean",
     "until warm ↓": "strings_warm.cold.until",
+    "extra CPU until warm ↓": "strings_warm.cold.used",
+    "bound by": "strings_warm.bound.saturation",
 }
 #: What every variant that was measured has.
 THERE = "strings_warm.throughput.mean"
@@ -103,7 +105,8 @@ def table(values: Values) -> HeadlineTable:
         f"interval, and below it the ratio to {ROWS[REFERENCE]}, paired by block. "
         "↑: higher is better; ↓: lower is better. "
         "Rank: the places by throughput that the intervals of all services together leave possible. "
-        "Until warm: full load until throughput stays within 10 % of its warm value."
+        "Until warm: full load until throughput stays within 10 % of its warm value. "
+        "Extra CPU: beyond that of as many requests to the warm service."
     )
     rows = {
         name: [

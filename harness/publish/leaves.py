@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.estimates import nothing as nothing_of
 from harness.analysis.stats.pairing import inputs_of, unit_of
-from harness.analysis.stats.summaries import summarise
+from harness.analysis.stats.summaries import summarised
 from harness.model import Estimate
 from harness.publish.results import NO_COMPARISON, Absent, Leaf, Tree
 
@@ -36,12 +37,9 @@ def mean_of(trials: pd.DataFrame, column: str) -> Estimate:
     """Return the mean over trials: geometric, of log odds for a share, arithmetic without an interval where a trial
     has 0, or 100 % (:func:`harness.analysis.stats.means.mean_within`)."""
     if column not in trials or trials[column].isna().all():
-        return Estimate(
-            value=None, unit=unit_of(column), method="none", estimand=column, n_trials=0, inputs=inputs_of(trials),
-            warnings=(f"no trial has a {column}",),
-        )  # fmt: skip
-    found: Estimate = summarise(trials.assign(variant="all"), column).iloc[0]["estimate"]
-    return found
+        why = f"no trial has a {column}"
+        return nothing_of(why, estimand=column, unit=unit_of(column), inputs=inputs_of(trials))
+    return summarised(trials.assign(variant="all"), column)
 
 
 def ratios(found: Sequence[Comparison], variants: Iterable[str], main: Mapping[str, str]) -> Tree:

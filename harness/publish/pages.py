@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 from harness.errors import InputError
+from harness.model.digits import runs_of
 from harness.publish.build import PAPER
 
 AUX = PAPER / "main.aux"
@@ -45,21 +46,12 @@ def keys_on(root: Path, page: int) -> list[str]:
     pages = keys_by_page(root)
     if page not in pages:
         allowed = (
-            f"pages with numbers in their text: {_in_words(list(pages))}" if pages else "make paper first"
+            f"pages with numbers in their text: {runs_of(list(pages), ', ', ' to ')}"
+            if pages
+            else "make paper first"
         )
         raise InputError("the text of this page has no numbers", file=AUX, found=page, allowed=allowed)
     return pages[page]
-
-
-def _in_words(pages: list[int]) -> str:
-    """``1 to 4, 6, 8 to 9``."""
-    runs: list[list[int]] = []
-    for page in pages:
-        if runs and runs[-1][-1] == page - 1:
-            runs[-1].append(page)
-        else:
-            runs.append([page])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
 __all__ = ["AUX", "keys_by_page", "keys_on"]

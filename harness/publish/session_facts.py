@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts that the paper tells beside the estimates: machine, session, tools, and what was published by others."""
+"""Facts that the paper tells beside the estimates: machine, session, tools, and what was published by others.
+
+The limits of the rule that decides what a comparison says are among them.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,44 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from harness.analysis.stats.verdicts import (
+    ALPHA,
+    DEFAULT_MARGIN,
+    FEWEST_FOR_P,
+    MEMORY_MARGIN,
+    MOST_NOISE,
+    TAIL_MARGIN,
+)
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
 from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import measured_experiments, sessions_read
-from harness.model.digits import fixed
+from harness.model.digits import fixed, whole_percent
 from harness.project import find_root
 from harness.publish.display import Published, joined_pages
 from harness.publish.flags import flag_counts, flags_table
 from harness.publish.generated import read_values
 from harness.publish.publisher import Publisher, slug
-from harness.publish.rule import rule
+from harness.publish.results import Tree
 from harness.publish.settings import settings_tables
 from harness.publish.sources import sources_table
 from harness.publish.versions import tool_versions
+
+
+def rule() -> Tree:
+    """Return the constants of the analysis as a reader writes them; ``inner_level`` is that of the interval of two
+    one-sided tests."""
+    return {
+        "alpha": fixed(ALPHA, 2),
+        "level": whole_percent(1 - ALPHA),
+        "inner_level": whole_percent(1 - 2 * ALPHA),
+        "margin": whole_percent(DEFAULT_MARGIN),
+        "tail_margin": whole_percent(TAIL_MARGIN),
+        "most_noise": whole_percent(MOST_NOISE),
+        "memory_margin": whole_percent(MEMORY_MARGIN),
+        "fewest_blocks": str(FEWEST_FOR_P),
+    }
+
 
 #: What the paper calls a tool -> its name in the records; each is published, found or not.
 _TOOLS = {"Go": "go", "JDK": "jdk", "JMeter": "jmeter", "Locust": "locust", "wrk": "wrk", "Maven": "maven"}

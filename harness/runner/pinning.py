@@ -13,6 +13,7 @@ from harness.agent.machine_info import cpu_list
 from harness.errors import HostError, InputError, TrialFailure
 from harness.hosts.base import Host
 from harness.model import Frozen
+from harness.model.digits import runs_of
 
 #: ``limit``: the service on exactly as many CPUs as its limit says, the generator on the other half of the
 #: machine whatever that limit is, so that from one limit to the next nothing but the service's CPUs changes.
@@ -52,7 +53,7 @@ def place(
     wanted = service_cpus or max(1, len(cpus) // 2)
     if policy == "same":
         both = cpus[:wanted]
-        words = f"pinned together: service and generator on CPU {_listed(both)}"
+        words = f"pinned together: service and generator on CPU {runs_of(both)}"
         return Placement(service=both, generator=both, shared=True, words=words)
     enough = len(cpus) >= wanted + 1
     if policy == "apart" and not enough:
@@ -64,12 +65,12 @@ def place(
         )
     if policy == "apart" or (policy == "auto" and enough):
         service, generator = cpus[:wanted], cpus[wanted:]
-        words = f"pinned apart: service on CPU {_listed(service)}, generator on CPU {_listed(generator)}"
+        words = f"pinned apart: service on CPU {runs_of(service)}, generator on CPU {runs_of(generator)}"
         return Placement(service=service, generator=generator, shared=False, words=words)
     why = (
         "as asked" if policy == "shared" else f"{len(cpus)} CPUs are too few for a service of {wanted} apart"
     )
-    words = f"not pinned ({why}): service and generator share CPU {_listed(cpus)}"
+    words = f"not pinned ({why}): service and generator share CPU {runs_of(cpus)}"
     return Placement(service=None, generator=None, shared=True, words=words)
 
 
@@ -85,7 +86,7 @@ def place_on_two(
     order = _one_thread_of_each_first(_groups(cpus, cores)) if policy == "limit" else cpus
     fits = service_cpus is not None and service_cpus < len(cpus) and policy != "shared"
     service = order[:service_cpus] if fits else None
-    where = f"pinned to CPU {_listed(service)}" if service else f"not pinned, on CPU {_listed(cpus)}"
+    where = f"pinned to CPU {runs_of(service)}" if service else f"not pinned, on CPU {runs_of(cpus)}"
     words = f"on two machines: service {where}; generator on {load_host}, not pinned"
     return Placement(service=service, generator=None, shared=False, words=words, generator_apart=True)
 
@@ -117,7 +118,7 @@ def place_two(
     first, second = sides[0][:n], sides[1][:n]
 
     def placed(mine: tuple[int, ...], theirs: tuple[int, ...]) -> Placement:
-        words = f"duet: service and generator on CPU {_listed(mine)}, exchanged with CPU {_listed(theirs)} "
+        words = f"duet: service and generator on CPU {runs_of(mine)}, exchanged with CPU {runs_of(theirs)} "
         words += f"about every {interval_s:g} s"
         return Placement(service=mine, generator=mine, shared=True, words=words)
 
@@ -145,7 +146,7 @@ def check_pinned(placement: Placement | None, allowed: tuple[int, ...] | None) -
     if wanted is not None and allowed is not None and set(wanted) != set(allowed):
         raise TrialFailure(
             "failed",
-            f"CPU affinity of the service is {_listed(allowed)}, expected {_listed(sorted(wanted))}; "
+            f"CPU affinity of the service is {runs_of(allowed)}, expected {runs_of(sorted(wanted))}; "
             "another program changes affinities or cpusets on this machine",
         )
 
@@ -167,9 +168,9 @@ def _limited(cpus: tuple[int, ...], wanted: int | None, cores: Cores) -> Placeme
     service = (*_one_thread_of_each_first(own), *_one_thread_of_each_first(others))[:wanted]
     both = set(service) & set(generator)
     n_cores = sum(1 for core in _groups(cpus, cores) if set(core) & set(service))
-    words = f"pinned by the limit: service on CPU {_listed(sorted(service))} of {n_cores} "
-    words += f"{'core' if n_cores == 1 else 'cores'}, generator on CPU {_listed(generator)}"
-    words += f"; they share CPU {_listed(sorted(both))}" if both else ""
+    words = f"pinned by the limit: service on CPU {runs_of(sorted(service))} of {n_cores} "
+    words += f"{'core' if n_cores == 1 else 'cores'}, generator on CPU {runs_of(generator)}"
+    words += f"; they share CPU {runs_of(sorted(both))}" if both else ""
     return Placement(service=tuple(sorted(service)), generator=generator, shared=bool(both), words=words)
 
 
@@ -183,14 +184,3 @@ def _groups(cpus: Sequence[int], cores: Cores) -> list[tuple[int, ...]]:
 def _one_thread_of_each_first(groups: Iterable[Sequence[int]]) -> tuple[int, ...]:
     """A second thread of a core adds far less than a core: cores first, their other threads after all of them."""
     return tuple(cpu for threads in zip_longest(*groups) for cpu in threads if cpu is not None)
-
-
-def _listed(cpus: Sequence[int]) -> str:
-    """``(0, 1, 2, 5)`` -> ``0-2,5``."""
-    runs: list[list[int]] = []
-    for cpu in cpus:
-        if runs and cpu == runs[-1][-1] + 1:
-            runs[-1].append(cpu)
-        else:
-            runs.append([cpu])
-    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

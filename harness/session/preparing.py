@@ -12,7 +12,7 @@ from harness.definitions import load_implementations
 from harness.errors import InputError, TrialFailure
 from harness.loadgen.base import LoadGenerator, refuse
 from harness.memory_sizing.fit import fit_memory
-from harness.memory_sizing.spec import asked_of
+from harness.memory_sizing.spec import FitSpec, asked_of
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -39,12 +39,41 @@ from harness.session.headroom import (
     measure_echo,
     wanted_readings,
 )
-from harness.session.memory_plan import fit_order
 from harness.session.orphans import RunningProcesses
-from harness.session.planning import Prepared, first_configurations, planned_variants
+from harness.session.planning import Prepared, first_configuration, first_configurations, planned_variants
 from harness.session.wiring import Assembly
 from harness.store import SessionWriter, explained
 from harness.workloads import load_cases
+
+
+def fit_order(
+    assembly: Assembly, prepared: Prepared, *, limits: Limits, say: Callable[[str], None]
+) -> FitSpec:
+    """Return what is asked of programs: the load, mix and warm-up of the reference's first configuration.
+
+    Raises:
+        MissingTool: the load generator is not there.
+    """
+    experiment, configuration = prepared.experiment, first_configuration(prepared)
+    contract = prepared.study.contract(assembly.root)
+    assert configuration.load is not None  # no definition leaves memory to be measured without one
+    return FitSpec(
+        experiment=experiment,
+        names=planned_variants(prepared),
+        implementations=prepared.study.implementations,
+        build=assembly.launcher.build,
+        configuration=configuration,
+        load=configuration.load,
+        generator=assembly.generator(configuration.load.generator),
+        settle_s=experiment.profiles[prepared.plan.profile].settle_s,
+        requests=prepared.study.requests[configuration.mix],
+        cases=load_cases(contract),
+        contract=contract,
+        folder=assembly.root / ".cache" / "memory" / prepared.session_id / "probe",
+        seed=prepared.plan.seed,
+        limits=limits,
+        say=say,
+    )
 
 
 def parts_for(

@@ -1,22 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the results page and the pages of the executed notebooks from what was published."""
+"""Build the results page and the pages of the executed notebooks from what was published.
+Notebooks become pages without a script that load nothing.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.errors import RematchError
+from jinja2 import Environment
+from markupsafe import Markup
+
+from harness.errors import InputError, RematchError
+from harness.report.html import page_style
 from harness.site.claims import claim_rows, judged_claims
 from harness.site.download import archive
-from harness.site.notebooks import notebook_page
 from harness.site.page import Content, render_page
 from harness.site.published import Published, read_published
 from harness.site.trials import opened_sessions, trial_rows
 from harness.site.verdicts import verdict_rows
+
+_TEMPLATES = Path(__file__).with_name("templates")
+#: What would load something, or run; the pages' policy forbids it too.
+_ACTIVE = re.compile(
+    r"<(script|iframe|object|embed|link|base|form)\b.*?(</\1\s*>|$)|<(script|iframe|object|embed|link|base|form)\b[^>]*>",
+    re.IGNORECASE | re.DOTALL,
+)
+_HANDLER = re.compile(r"(<[^>]*?)\son\w+\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s>]+)", re.IGNORECASE)
+_ANCHOR = re.compile(r'<a class="anchor-link"[^>]*>.*?</a>', re.DOTALL)
+
+
+def notebook_page(executed: Path, title: str) -> str:
+    """Return an executed notebook as one page.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    from nbconvert import HTMLExporter
+    from nbformat.reader import NotJSONError
+
+    try:
+        exporter = HTMLExporter(template_name="basic", exclude_input_prompt=True)  # type: ignore[no-untyped-call]  # nbconvert has no types here
+        body, _ = exporter.from_filename(str(executed))
+    except (OSError, NotJSONError, KeyError, ValueError) as error:
+        raise InputError(f"cannot be read as a notebook ({error})", file=executed) from None
+    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+        (_TEMPLATES / "notebook.html.jinja").read_text(encoding="utf-8")
+    )
+    return page.render(style=page_style(), title=title, body=Markup(_passive(body)))
+
+
+def _passive(body: str) -> str:
+    """The page's body without what runs or loads; our notebooks have none of it."""
+    body = _ACTIVE.sub("", _ANCHOR.sub("", body))
+    while (once := _HANDLER.sub(r"\1", body)) != body:
+        body = once
+    return body
+
 
 #: The page in bytes, at the most.
 LIMIT_BYTES = 3_000_000

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 Span = tuple[float, float]
 
@@ -19,16 +19,7 @@ CauseName = Literal[
     "run_queue",
 ]
 #: Where spans of two causes overlap, the time belongs to the earlier name.
-ORDER: tuple[CauseName, ...] = (
-    "gc_pause",
-    "allocation_stall",
-    "other_safepoint",
-    "cgroup_throttle",
-    "generator_stall",
-    "jit",
-    "connect",
-    "run_queue",
-)
+ORDER: tuple[CauseName, ...] = get_args(CauseName)
 #: Spans in time order by what caused them.
 Paused = dict[CauseName, tuple[Span, ...]]
 

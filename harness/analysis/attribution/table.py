@@ -12,7 +12,7 @@ from harness.analysis.attribution.rows import AttributionRow
 from harness.analysis.attribution.share_of_quantile import Way, pooled_share
 from harness.analysis.attribution.spans import CauseName
 from harness.analysis.attribution.trial import TrialAttribution
-from harness.analysis.stats.estimates import withheld
+from harness.analysis.stats.estimates import nothing, withheld
 from harness.analysis.stats.means import mean_within
 from harness.model import Estimate, Support
 
@@ -162,15 +162,7 @@ def _over(
 ) -> Estimate:
     found = [(trial, value) for trial in group if (value := of(trial)) is not None]
     if not found:
-        return Estimate(
-            value=None,
-            level=level,
-            unit=unit,
-            method="none",
-            estimand=what,
-            n_trials=0,
-            warnings=(why_nothing,),
-        )
+        return nothing(why_nothing, estimand=what, unit=unit, level=level)
     estimate = mean_within(
         [value for _, value in found],
         support=support,
@@ -238,9 +230,7 @@ def share_over_trials(
     laid = [trial for trial in group if trial.without_pauses]
     short = _short(group, len(laid))
     if not laid:
-        return Estimate(
-            value=None, level=level, unit="share", method="none", estimand=f"pooled {what}", n_trials=0, warnings=short
-        )  # fmt: skip
+        return nothing(*short, estimand=f"pooled {what}", unit="share", level=level)
     places = max(len(trial.without_pauses) for trial in laid)
     at_each = [
         pooled_share(

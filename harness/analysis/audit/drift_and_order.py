@@ -10,6 +10,7 @@ from scipy import stats
 
 from harness.analysis.stats import intervals
 from harness.analysis.stats.effects import effect_size_ci
+from harness.analysis.stats.estimates import nothing
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.pairing import inputs_of, require, split_excluded, split_missing
 from harness.errors import InputError
@@ -113,7 +114,7 @@ def drift(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> Drift:
     if n - n_groups < 3:
         return Drift(
             metric=metric,
-            over_session=_unsaid(what, "ratio", "too few trials of each configuration"),
+            over_session=nothing("too few trials of each configuration", estimand=what, unit="ratio"),
             p_value=None,
         )
     y = np.log(kept[metric].to_numpy(dtype=np.float64))
@@ -147,7 +148,8 @@ def _false_alarms(
 ) -> Estimate:
     what = f"{metric}: deals of equal trials in which the paired interval excludes one"
     if len(blocks) < 3:
-        return _unsaid(what, "share", f"{len(blocks)} blocks with two equal trials: too few")
+        why = f"{len(blocks)} blocks with two equal trials: too few"
+        return nothing(why, estimand=what, unit="share")
     rng = np.random.default_rng(seed)
     # Each deal takes two trials of every block at random, in random order.
     deals = np.stack([_pairs(block, rng) for block in blocks], axis=1)
@@ -171,7 +173,3 @@ def _pairs(block: Floats, rng: np.random.Generator) -> Floats:
 def _within(values: Floats, groups: np.ndarray[tuple[int, ...], np.dtype[np.object_]]) -> Floats:
     frame = pd.Series(values)
     return np.asarray((frame - frame.groupby(groups).transform("mean")).to_numpy(dtype=np.float64))
-
-
-def _unsaid(what: str, unit: str, why: str) -> Estimate:
-    return Estimate(value=None, unit=unit, method="none", estimand=what, n_trials=0, warnings=(why,))

@@ -10,6 +10,7 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.stats.aa_test import aa_test
+from harness.analysis.stats.estimates import nothing
 from harness.analysis.stats.pairing import (
     inputs_of,
     narrowed,
@@ -138,12 +139,4 @@ def _cell_words(configuration: str) -> str:
 
 def no_ratio(metric: str, n: int, level: float) -> Estimate:
     """Return the estimate that says nothing."""
-    return Estimate(
-        value=None,
-        level=level,
-        unit="ratio",
-        method="none",
-        estimand=f"ratio of {metric}",
-        n_trials=n,
-        warnings=("cannot be said",),
-    )
+    return nothing("cannot be said", estimand=f"ratio of {metric}", unit="ratio", level=level, n_trials=n)

@@ -78,14 +78,9 @@ def effect_size_ci(
         return fieller_ratio(left, right, paired=paired, level=level, inputs=inputs)
     if min(left.min(), right.min()) <= 0:
         return nothing(
-            f"{NOT_POSITIVE}; use fieller for a ratio of arithmetic means",
-            method=f"{estimator} over trials",
-            estimand="ratio of a over b",
-            unit="ratio",
-            n_trials=n_trials,
-            level=level,
-            inputs=inputs,
-        )
+            f"{NOT_POSITIVE}; use fieller for a ratio of arithmetic means", method=f"{estimator} over trials",
+            estimand="ratio of a over b", unit="ratio", n_trials=n_trials, level=level, inputs=inputs,
+        )  # fmt: skip
     la, lb = np.log(left), np.log(right)
     constant = (
         intervals.is_constant(la - lb, least=1.0)

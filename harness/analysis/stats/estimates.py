@@ -43,26 +43,14 @@ def widest(values: Floats, support: Support) -> Support:
 
 
 def nothing(
-    warning: str,
-    *,
-    method: str,
-    estimand: str,
-    unit: str,
-    n_trials: int,
-    level: float,
-    inputs: tuple[str, ...],
-) -> Estimate:
-    """Return an estimate without a value, and the reason."""
+    *warnings: str, estimand: str, unit: str, level: float = 0.95, method: str = "none", n_trials: int = 0,
+    inputs: tuple[str, ...] = (),
+) -> Estimate:  # fmt: skip
+    """Return an estimate without a value, and the reasons."""
     return Estimate(
-        value=None,
-        level=level,
-        unit=unit,
-        method=method,
-        estimand=estimand,
-        n_trials=n_trials,
-        inputs=inputs,
-        warnings=(warning,),
-    )
+        value=None, level=level, unit=unit, method=method, estimand=estimand, n_trials=n_trials, inputs=inputs,
+        warnings=warnings,
+    )  # fmt: skip
 
 
 def from_bounds(

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from harness.analysis.stats.estimates import nothing
 from harness.analysis.stats.inputs import Floats, trial_values
 from harness.errors import InputError
 from harness.model import Estimate
@@ -232,7 +233,6 @@ def _resampled(groups: list[Floats], n: int, rng: np.random.Generator) -> tuple[
 
 
 def _none(load: Floats, sought: _Sought, level: float, inputs: tuple[str, ...], why: str) -> Estimate:
-    return Estimate(
-        value=None, level=level, unit="1/s", method=sought.method, n_trials=load.size, inputs=inputs,
-        warnings=(why,), estimand=sought.estimand,
+    return nothing(
+        why, estimand=sought.estimand, unit="1/s", level=level, method=sought.method, n_trials=load.size, inputs=inputs
     )  # fmt: skip

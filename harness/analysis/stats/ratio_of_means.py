@@ -25,14 +25,9 @@ def fieller_ratio(
     estimand = "ratio of arithmetic means over trials"
     if float(right.mean()) == 0.0:
         return nothing(
-            "the mean of b is zero: no ratio",
-            method=method,
-            estimand=estimand,
-            unit="ratio",
-            n_trials=n_trials,
-            level=level,
-            inputs=inputs,
-        )
+            "the mean of b is zero: no ratio", method=method, estimand=estimand, unit="ratio", n_trials=n_trials,
+            level=level, inputs=inputs,
+        )  # fmt: skip
     if min(left.size, right.size) < 2:
         bounds = intervals.Bounds(
             centre=np.asarray(left.mean() / right.mean()), low=np.asarray(np.nan), high=np.asarray(np.nan)
@@ -78,14 +73,9 @@ def hierarchical_ratio(
     n_trials = len(left) if paired else len(left) + len(right)
     if sum(float(trial.mean()) for trial in right) == 0.0:
         return nothing(
-            "the mean of b is zero: no ratio",
-            method=method,
-            estimand="ratio of arithmetic means over trials",
-            unit="ratio",
-            n_trials=n_trials,
-            level=level,
-            inputs=inputs,
-        )
+            "the mean of b is zero: no ratio", method=method, estimand="ratio of arithmetic means over trials",
+            unit="ratio", n_trials=n_trials, level=level, inputs=inputs,
+        )  # fmt: skip
     few = min(len(left), len(right))
     bounds = hierarchical_bootstrap(
         left, right, paired=paired, level=level, seed=seed, n_resamples=n_resamples

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.stats.assumptions import Statistic, judge_resolution
+from harness.analysis.stats.estimates import nothing
 from harness.analysis.stats.means import mean_within
 from harness.analysis.stats.pairing import (
     inputs_of,
@@ -66,40 +67,25 @@ def summarise(
     return frame.astype({"value": "float64", "low": "float64", "high": "float64"})
 
 
-def _summary(
-    kept: pd.DataFrame,
-    metric: str,
-    *,
-    unit: str,
-    level: float,
-    n_excluded: int,
-) -> Estimate:
+def summarised(trials: pd.DataFrame, metric: str, *, unit: str | None = None) -> Estimate:
+    """Return the estimate that ``summarise`` makes of the first variant: of trials that all are of one, theirs."""
+    found: Estimate = summarise(trials, metric, unit=unit).iloc[0]["estimate"]
+    return found
+
+
+def _summary(kept: pd.DataFrame, metric: str, *, unit: str, level: float, n_excluded: int) -> Estimate:
     present, warnings = split_missing(kept, metric)
     if n_excluded:
         warnings += (f"{n_excluded} trials excluded",)
     estimand = f"mean over trials of {metric}"
     if present.empty:
-        return Estimate(
-            value=None,
-            level=level,
-            unit=unit,
-            method="none",
-            estimand=estimand,
-            n_trials=0,
-            warnings=(*warnings, "no trial has this value"),
-        )
+        return nothing(*warnings, "no trial has this value", estimand=estimand, unit=unit, level=level)
     refused, notes = resolution_of(present, metric)
     if refused:
-        return Estimate(
-            value=None,
-            level=level,
-            unit=unit,
-            method="refused",
-            estimand=estimand,
-            n_trials=len(present),
+        return nothing(
+            *warnings, *notes, method="refused", estimand=estimand, unit=unit, level=level, n_trials=len(present),
             inputs=inputs_of(present),
-            warnings=(*warnings, *notes),
-        )
+        )  # fmt: skip
     estimate = mean_within(
         present[metric].to_numpy(dtype=np.float64),
         level=level,

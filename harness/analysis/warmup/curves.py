@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from harness.analysis.stats.estimates import nothing
 from harness.analysis.stats.means import mean_within
 from harness.analysis.warmup.classify import MIN_WINDOWS, SteadyState, WarmUp, classify_warmup
 from harness.errors import InputError
@@ -130,10 +131,7 @@ def _row(group: list[WarmUpCurve], level: float) -> WarmUpRow:
 def _mean(settled: list[tuple[WarmUpCurve, float]], level: float) -> Estimate:
     if not settled:
         why = f"no trial was found steady; below {MIN_WINDOWS} windows none can be"
-        return Estimate(
-            value=None, level=level, unit="s", method="none", estimand="start of the steady state", n_trials=0,
-            warnings=(why,),
-        )  # fmt: skip
+        return nothing(why, estimand="start of the steady state", unit="s", level=level)
     return mean_within(
         [at for _, at in settled],  # a trial that is steady from the start has zero
         level=level,
@@ -147,9 +145,7 @@ def _cold(group: list[WarmUpCurve], level: float) -> Estimate:
     told = [(curve, ratio) for curve in group if (ratio := curve.cold_ratio) is not None]
     what = "latency of the first tenth of the requests over the second half"
     if not told:
-        return Estimate(
-            value=None, level=level, unit="ratio", method="none", estimand=what, n_trials=0,
-            warnings=(f"fewer than {MIN_COLD_WINDOWS} windows in a trial",),
-        )  # fmt: skip
+        why = f"fewer than {MIN_COLD_WINDOWS} windows in a trial"
+        return nothing(why, estimand=what, unit="ratio", level=level)
     inputs = tuple(curve.trial for curve, _ in told)
     return mean_within([ratio for _, ratio in told], level=level, unit="ratio", what=what, inputs=inputs)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from harness.analysis.stats.estimates import nothing
 from harness.analysis.stats.knee import knee, saturation
 from harness.model import Estimate
 
@@ -41,6 +42,4 @@ def _bends(table: pd.DataFrame | None, metric: str, find: Callable[..., Estimate
 
 
 def _nothing(metric: str) -> Estimate:
-    return Estimate(
-        value=None, unit="1/s", method="none", estimand="bend", n_trials=0, warnings=(f"no trial has a {metric}",)
-    )  # fmt: skip
+    return nothing(f"no trial has a {metric}", estimand="bend", unit="1/s")

@@ -13,7 +13,7 @@ import pandas as pd
 
 from harness.analysis.stats.about_services import not_about_services
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.summaries import summarise
+from harness.analysis.stats.summaries import summarised
 from harness.evidence.warm import Warm
 from harness.model import Estimate, Variant
 from harness.publish.load_words import COLLECTORS
@@ -73,9 +73,9 @@ def points(warm: Warm | None) -> tuple[Point, ...] | None:
                 variant=name,
                 family=family_of(variants[name]),
                 language=str(arm["language"].iloc[0]),
-                memory=_mean(arm, MEMORY),
-                throughput=_mean(arm, THROUGHPUT),
-                cpu=_mean(arm, CPU),
+                memory=summarised(arm, MEMORY),
+                throughput=summarised(arm, THROUGHPUT),
+                cpu=summarised(arm, CPU),
                 about=not_about_services(arm, arm, THROUGHPUT),
             )
         )
@@ -92,7 +92,9 @@ def enough(warm: Warm | None, language: str) -> Enough | None:
     arms = {
         name: arm for name, arm in _arms(mine).items() if not_about_services(arm, arm, THROUGHPUT) is None
     }
-    means = {name: value for name, arm in arms.items() if (value := _mean(arm, THROUGHPUT).value) is not None}
+    means = {
+        name: value for name, arm in arms.items() if (value := summarised(arm, THROUGHPUT).value) is not None
+    }
     if not means:
         return None
     best = max(means, key=lambda name: means[name])
@@ -101,7 +103,7 @@ def enough(warm: Warm | None, language: str) -> Enough | None:
         for one in compare(mine, THROUGHPUT, reference=best)
         if one.about_services and one.ratio.value is not None and one.ratio.value >= ENOUGH_SHARE
     }
-    memory = {name: _mean(arms[name], MEMORY) for name in (best, *shares) if name in arms}
+    memory = {name: summarised(arms[name], MEMORY) for name in (best, *shares) if name in arms}
     least = min(memory, key=lambda name: memory[name].value or float("inf"))
     return Enough(language=language, variant=least, best=best, memory=memory[least], share=shares.get(least))
 
@@ -131,8 +133,3 @@ def _arms(trials: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The kept trials of each variant, without duplicates."""
     kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
     return {str(name): arm for name, arm in kept.groupby("variant", sort=False)}
-
-
-def _mean(arm: pd.DataFrame, metric: str) -> Estimate:
-    found: Estimate = summarise(arm, metric).iloc[0]["estimate"]
-    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.summaries import summarise
+from harness.analysis.stats.summaries import summarised
 from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.model import BuildRecord, Estimate, Experiment, Variant
@@ -151,9 +151,7 @@ def _mean(evidence: Evidence | None, variant: str, part: str) -> Estimate | None
     """The mean over a variant's trials; ``None``: it has none."""
     if evidence is None or variant not in set(evidence.trials["variant"]):
         return None
-    mine = evidence.trials[evidence.trials["variant"] == variant]
-    found: Estimate = summarise(mine, _PARTS[part][0]).iloc[0]["estimate"]
-    return found
+    return summarised(evidence.trials[evidence.trials["variant"] == variant], _PARTS[part][0])
 
 
 def _published(evidence: Evidence | None, variant: str, part: str) -> Leaf:

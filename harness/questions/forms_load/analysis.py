@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.summaries import summarise
+from harness.analysis.stats.summaries import summarised
 from harness.analysis.warmup.break_even import BreakEven, Course, break_even
 from harness.evidence import Evidence
 from harness.evidence.warm import SATURATION, Warm
@@ -166,8 +166,7 @@ def _mean(caught_up: list[Race]) -> Estimate | None:
         return None
     rows = pd.DataFrame([one.trial for one in caught_up])
     rows["break_even_requests"] = [one.end.n_requests for one in caught_up]
-    found: Estimate = summarise(rows, "break_even_requests", unit="1").iloc[0]["estimate"]
-    return found
+    return summarised(rows, "break_even_requests", unit="1")
 
 
 def defined_forms(experiment: Experiment) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 """Which share of the latency tail do garbage collections explain?"""
 
 from harness.evidence.requests import settling
-from harness.publish.attribution import attribution_rows
+from harness.publish.cells import attribution_rows
 from harness.questions.gc_peaks.analysis import one_of_each, timelines
 from harness.questions.gc_peaks.equal_memory import defined_pairs, memory_pairs
 from harness.questions.gc_peaks.figures import explained, peaks

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from harness.analysis.attribution.memory_labels import memory_fit
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.summaries import summarise
+from harness.analysis.stats.summaries import summarised
 from harness.analysis.stats.verdicts import MEMORY_MARGIN
 from harness.definitions import load_study
 from harness.evidence import Evidence
@@ -84,8 +84,7 @@ def _pair(trials: pd.DataFrame, go: str, java: str, evidence: Evidence) -> Memor
     some = trials[trials["variant"].isin([go, java])]
 
     def mean(name: str) -> Estimate:
-        estimate: Estimate = summarise(some[some["variant"] == name], RSS).iloc[0]["estimate"]
-        return estimate
+        return summarised(some[some["variant"] == name], RSS)
 
     def compared(metric: str) -> Comparison:
         found = compare(some, metric, reference=java, margin=MEMORY_MARGIN)

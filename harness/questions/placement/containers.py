@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.analysis.stats.summaries import summarise
+from harness.analysis.stats.summaries import summarised
 from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.model.formatting import show
@@ -34,9 +34,7 @@ def container_costs(evidence: Evidence | None) -> dict[tuple[str, str], dict[str
         return {}
     inside = evidence.trials[evidence.trials["image_bytes"].notna()]
     return {
-        (str(host), str(name)): {
-            part: summarise(mine, column).iloc[0]["estimate"] for part, column in PARTS.items()
-        }
+        (str(host), str(name)): {part: summarised(mine, column) for part, column in PARTS.items()}
         | {"image": _image(float(mine["image_bytes"].iloc[-1]))}
         for (host, name), mine in inside.groupby(["host", "variant"], sort=False, observed=True)
     }

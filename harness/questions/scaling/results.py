@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from harness.analysis.stats.estimates import nothing
 from harness.model import Estimate
 from harness.publish.cells import Cell, gapped
 from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
@@ -101,10 +102,9 @@ def _number(row: ScalingRow, part: str) -> Estimate:
     if row.fit is not None:
         estimate: Estimate = getattr(row.fit, field)
         return estimate
-    return Estimate(
-        value=None, unit=unit, method="none", estimand=f"{part} of the universal scalability law", n_trials=0,
-        warnings=(f"cannot be said: {row.refused}",),
-    )  # fmt: skip
+    return nothing(
+        f"cannot be said: {row.refused}", estimand=f"{part} of the universal scalability law", unit=unit
+    )
 
 
 def _misfit(row: ScalingRow) -> Estimate | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.analysis.stats.summaries import summarise
+from harness.analysis.stats.summaries import summarised
 from harness.evidence import Evidence
 from harness.model import Estimate, Variant
 from harness.model.digits import plain
@@ -110,6 +110,4 @@ def _session_differences(one: Evidence, other: Evidence) -> str:
 
 
 def _mean(evidence: Evidence, variant: str, metric: str) -> Estimate:
-    mine = evidence.trials[evidence.trials["variant"] == variant]
-    found: Estimate = summarise(mine, metric).iloc[0]["estimate"]
-    return found
+    return summarised(evidence.trials[evidence.trials["variant"] == variant], metric)

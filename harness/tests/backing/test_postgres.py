@@ -17,10 +17,10 @@ import harness.backing.postgres_server as server_module
 from harness.agent.ports import free_port
 from harness.agent.processes import alive, read_stat
 from harness.backing import BackingNeed
+from harness.backing.postgres_cluster import restore
 from harness.backing.postgres_database import Lent
 from harness.backing.postgres_install import MEMORY, Account, base_folder, reachable, refuse_full
 from harness.backing.postgres_server import workers_in
-from harness.backing.tree_copy import restore
 from harness.errors import InputError, TrialFailure
 from harness.model import BackingSettings
 from harness.tests.contracts.backing import BackingContract, Database, write_contract

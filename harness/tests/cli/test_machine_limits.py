@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from harness.cli.machine_limits import at_a_limit
+from harness.cli.app import at_a_limit
 from harness.project import find_root
 
 #: The limit comes when all that a start imports is there, so that the command itself meets it.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence, requests
-from harness.evidence.attribution import attribute_peaks
 from harness.evidence.opening import find_evidence
+from harness.evidence.requests import attribute_peaks
 from harness.pipeline import StageParameters
 from harness.questions.gc_peaks.analysis import timelines
 from harness.tests.support.synthetic import make_project, make_session

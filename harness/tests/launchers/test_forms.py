@@ -18,8 +18,7 @@ from harness.hosts.local import LocalHost
 from harness.launchers.arguments import misfit, native_flags, native_start
 from harness.launchers.base import LaunchSpec
 from harness.launchers.builds import Built
-from harness.launchers.forms import Forms
-from harness.launchers.jlink import ALWAYS, read_modules
+from harness.launchers.forms import ALWAYS, Forms, read_modules
 from harness.launchers.native import image_argv, label, peak_rss_bytes, write_registrations
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact

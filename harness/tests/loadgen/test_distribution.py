@@ -24,7 +24,7 @@ from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
 from harness.loadgen.base import LoadCommand, LoadSpec
 from harness.loadgen.tools.jmeter.adapter import JMeter
-from harness.loadgen.tools.jmeter.rmi_key import KEY, KEY_PROPERTIES
+from harness.loadgen.tools.jmeter.distribution import KEY, KEY_PROPERTIES
 from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import CoordinatorRecord, Outcome, TrialRecord
 from harness.runner import Limits

@@ -13,9 +13,8 @@ from harness.hosts.local import LocalHost
 from harness.loadgen.base import LoadSpec
 from harness.loadgen.distribution import Seats, divided
 from harness.loadgen.tools.jmeter.adapter import JMeter
-from harness.loadgen.tools.jmeter.jtl_split import split_by_engine
+from harness.loadgen.tools.jmeter.distribution import KEY, KEY_PROPERTIES, new_key, split_by_engine
 from harness.loadgen.tools.jmeter.plan import LOG, render_plan
-from harness.loadgen.tools.jmeter.rmi_key import KEY, KEY_PROPERTIES, new_key
 from harness.loadgen.tools.locust.adapter import Locust
 from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.model import ClosedLoad, CoordinatorRecord, Load, OpenLoad

@@ -17,9 +17,8 @@ from harness.model import ClosedLoad, Load, MemoryFit, OpenLoad, Outcome, TrialR
 from harness.runner import Limits
 from harness.session import Assembly, Prepared, assemble, prepare
 from harness.session.dry_run import expected_s, session_s
-from harness.session.memory_plan import fit_order
 from harness.session.orphans import RunningProcesses
-from harness.session.preparing import parts_for
+from harness.session.preparing import fit_order, parts_for
 from harness.store import Store
 from harness.tests.support.available import only_when_long
 from harness.tests.support.memory_project import make_memory_project, memory_session

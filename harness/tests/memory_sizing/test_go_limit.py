@@ -17,9 +17,8 @@ from harness.memory_sizing.spec import alike, asked_of
 from harness.model import Experiment
 from harness.runner import Limits
 from harness.session import assemble, prepare
-from harness.session.memory_plan import fit_order
 from harness.session.orphans import RunningProcesses
-from harness.session.preparing import parts_for
+from harness.session.preparing import fit_order, parts_for
 from harness.tests.support.sessions import running_below
 from harness.tests.support.synthetic import ROOT
 

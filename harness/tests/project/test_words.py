@@ -21,7 +21,7 @@ RETIRED = re.compile(
     r"\bfar (machine|host|side|service)s?\b|\bget it with\b|\bit is wanted\b|\bown means\b|\bborne\b|\blaid over\b"
     r"|\b(their|its|a|the|this) wakes?\b|\\(not)?told\b|\bdoubts\b|\bthrice\b|\bnot to be had\b|\bsomebody else"
     r"|\bha(s|d) the last word|\blast words\b|\bnever ended well\b"
-    r"|\bstations?\b|\bover there\b|\bno teeth\b|\bsaid nothing\b|\bwith wakes\b|\bdear(est)?\b|\bit said\b",
+    r"|\bwhoever\b(?!')|\bbears\b|\bstations?\b|\bover there\b|\bno teeth\b|\bsaid nothing\b|\bwith wakes\b|\bdear(est)?\b|\bit said\b",
     re.IGNORECASE,
 )
 PAGES = [

@@ -13,10 +13,16 @@ import pytest
 
 from harness.errors import InputError
 from harness.project import find_root
-from harness.publish.bibliography import check_bibliography, problems_of
 from harness.publish.build import PaperFailed
 from harness.publish.paper_diff import write_diff
-from harness.publish.source_bundle import packed, prove, refuse_places, sources_of
+from harness.publish.source_bundle import (
+    check_bibliography,
+    packed,
+    problems_of,
+    prove,
+    refuse_places,
+    sources_of,
+)
 from harness.tests.support.available import not_run
 
 ROOT = find_root(Path(__file__).parent)

@@ -13,13 +13,12 @@ from harness.analysis.attribution.table import attribution_table
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
-from harness.evidence.attribution import attribute_peaks
 from harness.evidence.opening import find_evidence
-from harness.evidence.requests import defined_variants
+from harness.evidence.requests import attribute_peaks, defined_variants
 from harness.model import SessionHeader, Verdict
 from harness.pipeline import StageParameters
 from harness.publish import Publisher, read_values
-from harness.publish.attribution import attribution_rows
+from harness.publish.cells import attribution_rows
 from harness.publish.memory_words import asked_words, least_words
 from harness.questions.gc_peaks.analysis import one_of_each
 from harness.questions.gc_peaks.equal_memory import MemoryPair, defined_pairs, memory_pairs

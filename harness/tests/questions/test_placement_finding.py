@@ -13,8 +13,7 @@ from harness.project import find_root
 from harness.publish.findings import NO_FINDING
 from harness.publish.results import Absent, Words
 from harness.questions.placement.analysis import PlaceRow
-from harness.questions.placement.finding import AGAIN, places_finding
-from harness.questions.placement.results import first_place
+from harness.questions.placement.results import AGAIN, first_place, places_finding
 
 
 def row(label: str, kind: str, ratio: float, verdict: Verdict) -> PlaceRow:

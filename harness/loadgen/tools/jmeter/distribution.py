@@ -10,13 +10,21 @@ batch waits until the controller has it, so none is lost, and all others go on m
 user wait for every row, ``DiskStore`` and ``Hold`` keep all in memory and send row by row afterwards.
 
 RMI without encryption listens on every interface, whatever it is told; with a key it listens on one address.
+Every process of a load has the same key, trusts it alone, and asks whoever calls for it.
+
+The controller's one file of rows is split: every row goes as it is into its engine's file.
 """
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Mapping, Sequence
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from harness.errors import TrialFailure
@@ -24,7 +32,6 @@ from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.distribution import Seats, Tally
 from harness.loadgen.parallel import shares
 from harness.loadgen.summary import ORDER_FILE, last_words, order_text
-from harness.loadgen.tools.jmeter.jtl_split import split_by_engine
 from harness.loadgen.tools.jmeter.plan import (
     GC_LOG,
     LOG,
@@ -35,8 +42,117 @@ from harness.loadgen.tools.jmeter.plan import (
     render_plan,
     render_properties,
 )
-from harness.loadgen.tools.jmeter.rmi_key import KEY_PROPERTIES, new_key
 from harness.model import LoadProfile
+
+KEY, KEY_PROPERTIES = "rmi.p12", "rmi.properties"
+#: By this name JMeter finds the key in its file.
+ALIAS = "rmi"
+#: Clocks of load hosts may be wrong by this, to either side.
+_VALID = timedelta(days=30)
+
+
+def new_key() -> dict[str, bytes]:
+    """Return the key's file, encrypted, and the properties with its password. Both go by their names, so each
+    process finds its own copy in its own folder: an engine tells its callers where the key lies.
+    """
+    # here, because every plan loads this module, and only loads with several generators make keys
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
+    from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
+    from cryptography.x509.oid import NameOID
+
+    password = secrets.token_urlsafe(24)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "one load")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _VALID)
+        .not_valid_after(now + _VALID)
+        .sign(key, hashes.SHA256())
+    )
+    file = serialize_key_and_certificates(
+        ALIAS.encode(), key, certificate, None, BestAvailableEncryption(password.encode())
+    )
+    told = {"type": "PKCS12", "file": KEY, "password": password, "alias": ALIAS}
+    lines = "".join(f"server.rmi.ssl.keystore.{name}={value}\n" for name, value in told.items())
+    return {KEY: file, KEY_PROPERTIES: lines.encode()}
+
+
+#: The column that tells: an engine begins the names of its threads with its address and port.
+THREAD_NAME = "threadName"
+
+
+def split_by_engine(source: Path, targets: Mapping[str, Path]) -> Counter[str]:
+    """Move the rows of ``source``, whose thread names begin with a key of ``targets``, into that file.
+
+    Every target has the header line. A half-written last row goes to the first one, whose reader counts it.
+    ``source`` is removed; a failure leaves it, and no target.
+
+    Returns:
+        How many rows each engine has.
+
+    Raises:
+        OSError: ``source`` is not there.
+        TrialFailure: it has no rows that could be told apart, or some are of nobody that is known.
+    """
+    counts: Counter[str] = Counter(dict.fromkeys(targets, 0))
+    unknown = 0
+    with ExitStack() as files:
+        lines = files.enter_context(source.open(encoding="utf-8", errors="surrogateescape", newline=""))
+        header = next(lines, "")
+        names = next(csv.reader([header]), [])
+        if THREAD_NAME not in names:
+            raise TrialFailure(
+                "failed", f"{source.name} of all engines has no column {THREAD_NAME}: {header.strip()[:80]!r}"
+            )
+        at = names.index(THREAD_NAME)
+        out = {
+            key: files.enter_context(path.open("w", encoding="utf-8", errors="surrogateescape", newline=""))
+            for key, path in targets.items()
+        }
+        for stream in out.values():
+            stream.write(header)
+        for record in _records(lines):
+            engine = _engine_of(record, at, targets)
+            if engine is None and not record.endswith("\n"):
+                engine = next(iter(targets))  # cut off by an end that came too soon: there it is counted
+            if engine is None:
+                unknown += 1
+            else:
+                out[engine].write(record)
+                counts[engine] += 1
+    if unknown:
+        for path in targets.values():
+            path.unlink()
+        raise TrialFailure("failed", f"{unknown} rows of {source.name} are of no engine that is known")
+    source.unlink()
+    return counts
+
+
+def _records(lines: Iterable[str]) -> Iterator[str]:
+    """Lines, those together that one quoted field spans."""
+    begun = ""
+    for line in lines:
+        begun += line
+        if begun.count('"') % 2 == 0:
+            yield begun
+            begun = ""
+    if begun:
+        yield begun
+
+
+def _engine_of(record: str, at: int, targets: Iterable[str]) -> str | None:
+    fields = next(csv.reader([record]), [])
+    thread = fields[at] if at < len(fields) else ""
+    return next((key for key in targets if thread.startswith(key)), None)
+
 
 OWN = "distribution.properties"
 #: The controller's name for its own count, which it prints.

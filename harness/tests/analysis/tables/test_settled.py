@@ -13,8 +13,8 @@ from harness.analysis.tables.settled import is_settled
 from harness.analysis.tables.tidy import tidy
 from harness.analysis.tables.trial_row import trial_row
 from harness.evidence import Evidence
-from harness.evidence.attribution import attribute_peaks
 from harness.evidence.opening import find_evidence
+from harness.evidence.requests import attribute_peaks
 from harness.pipeline import StageParameters
 from harness.questions.validity.adequacy import how_much
 from harness.questions.validity.audit import audit_sessions

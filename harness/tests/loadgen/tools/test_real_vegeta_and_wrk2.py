@@ -9,8 +9,7 @@ import pytest
 
 from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.tools.vegeta.adapter import Vegeta
-from harness.loadgen.tools.wrk2.adapter import Wrk2
-from harness.loadgen.tools.wrk2.arrivals import n_due
+from harness.loadgen.tools.wrk2.adapter import Wrk2, n_due
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 from harness.tests.contracts.load_generator import (
     LoadGeneratorContract,
