@@ -106,6 +106,7 @@ def _definition_sha256(experiment: Experiment) -> str:
             _drop_if(1, load["profile"], "parts")
             _drop_if(0.0, load["profile"], "pause_s")
             _drop_if([], load["profile"], "stages")
+            _drop_if(None, load["profile"], "renew_s")
             _drop_if("independent", load, "coordination")
         _drop_if({}, profile, "scaled_loads")
         _drop_if(None, profile, "calibration", "warm_up")

@@ -17,7 +17,7 @@ THROUGHPUT, TAIL, CPU, SERVED = "throughput_per_s", "latency_p99_s", "cpu_s_per_
 #: experiment's word in a key -> its factors, with all their levels, in the order of keys
 FACTORS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "rounds": {"access": ("inside", "outside"), "pods": ("one", "two", "ten", "hundred")},
+        "rounds": {"access": ("inside", "outside", "renewed"), "pods": ("one", "two", "ten", "hundred")},
         "scale": {"pods": ("one", "three", "ten", "hundred")},
         "limits": {"limit": ("half", "one", "two")},
     }

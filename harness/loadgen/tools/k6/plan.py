@@ -7,6 +7,11 @@ time each, and connections of their own.
 With ``busy = "wait"`` no arrival is dropped while the load lasts: the virtual users take arrivals from one
 queue in the order in which they are due, and sleep until then. One that is taken too late counts from when
 it was due, so its row begins there; the parts of a load are one queue with gaps, over the same connections.
+
+With ``renew_s`` the request of a virtual user whose connection is that old carries ``Connection: close``, and its
+next request opens a new one. The first connection of each counts as older by another share of ``renew_s``, so that
+not all are renewed at once. A server that does not say in its answer that it closes has 5 ms to do so, which are
+no part of any row. ``totals.json`` counts renewals.
 """
 
 from __future__ import annotations
@@ -44,6 +49,8 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
         "due": _due(profile) if isinstance(profile, OpenLoad) and profile.busy == "wait" else None,
         "base": f"http://{spec.endpoint.host}:{spec.endpoint.port}",
         "timeout": f"{TIMEOUT_S}s",
+        "renew_ms": None if profile.renew_s is None else profile.renew_s * 1e3,
+        "n_connections": profile.users if isinstance(profile, ClosedLoad) else profile.connections,
         "think_time_s": profile.think_time_s if isinstance(profile, ClosedLoad) else 0,
         "stagger_s": profile.ramp_up_s / profile.users
         if isinstance(profile, ClosedLoad) and staggered
