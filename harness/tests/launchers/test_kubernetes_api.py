@@ -51,6 +51,8 @@ def test_the_recorded_api_server_gets_the_same_requests_and_its_answers_are_unde
     scheduled = found.events["Scheduled"]
     assert scheduled != int(scheduled) and abs(scheduled - found.conditions["PodScheduled"]) < 2
     assert lost(found.events) == ("Pulled", "Created", "Started")
+    assert found.resizable and found.limits == ["1", "500m"], "resized without another pod"
+    assert found.controller is None and found.served_at is None, "no controller serves the ingress"
     assert "no permission" in found.forbidden and "verb patch, resource deployments.apps" in found.forbidden
     assert "refused to patch deployments.apps" in found.refused and "Not-A-Name" in found.refused
 
