@@ -34,6 +34,7 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.seen[self.path] += 1
             self.server.bodies[body] += 1
+            self.server.hosts[self.headers.get("Host", "")] += 1
             self.server.types[self.headers.get("Content-Type", "")] += 1
         if self.server.delay_s:
             time.sleep(self.server.delay_s)
@@ -42,8 +43,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response_only(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
-        if self.close_connection:
-            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(answer)
         self.wfile.flush()
@@ -66,6 +65,7 @@ class _Counting(ThreadingHTTPServer):
         self.seen: Counter[str] = Counter()
         self.bodies: Counter[bytes] = Counter()
         self.types: Counter[str] = Counter()
+        self.hosts: Counter[str] = Counter()
         self.n_connections = 0
 
     def handle_error(self, request: Any, client_address: Any) -> None:

@@ -189,9 +189,11 @@ def record() -> None:
 
 
 def _shorten(answer: Any) -> None:
-    """Leave out who manages which field: it is long, and nobody reads it."""
+    """Leave out who manages which field, and all of resources but names: it is long, and nobody reads it."""
     if isinstance(answer, dict):
         answer.pop("managedFields", None)
+        if answer.get("kind") == "APIResourceList":
+            answer["resources"] = [{"name": one["name"]} for one in answer["resources"]]
         for value in answer.values():
             _shorten(value)
     elif isinstance(answer, list):

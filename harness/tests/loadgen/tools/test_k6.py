@@ -123,8 +123,9 @@ def test_connections_are_renewed_when_they_are_old_and_every_request_is_answered
     with answering_server() as server:
         assert offer(k6, order_for(tmp_path, server, profile)).exit_code == 0
         n_connections, n_seen = server.n_connections, server.seen.total()
+        assert set(server.hosts) == {f"127.0.0.1:{server.endpoint.port}"}, "the service sees one name"
     summary, totals = k6.read(tmp_path), json.loads((tmp_path / TOTALS).read_text())
-    assert (summary.n_requests, summary.n_errors) == (n_seen, 0)
+    assert (summary.n_requests, summary.n_errors) == (n_seen, 0), summary.errors_by_kind
     assert totals["renewals"] >= 4, "each of the four at least once"
     assert totals["renewals"] <= n_connections <= totals["renewals"] + 4
 
