@@ -263,6 +263,8 @@ class Cluster:
             raise HostError(
                 f"the cluster at {self.address} refused to {verb} {resource}: {said}"
             ) from problem
+        except httpx.StreamError as problem:  # of a log that is refused the client has not read why
+            raise HostError(f"the cluster at {self.address} refused to {verb} {resource}") from problem
         except httpx.HTTPError as problem:
             said = str(problem) or type(problem).__name__
             raise HostError(
