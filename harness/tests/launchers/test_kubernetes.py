@@ -16,16 +16,20 @@ import pytest
 from harness.analysis.tables.pod_columns import answered_by_pod
 from harness.errors import TrialFailure
 from harness.launchers.kubernetes_images import ClusterImages
+from harness.launchers.kubernetes_prober import PROBES_PER_S
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.runner.start_up import wait_first_response
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import HELLO, LauncherContract
-from harness.tests.support.available import PROJECT, only_with_a_cluster
+from harness.tests.support.available import PROJECT, cannot_tell, only_with_a_cluster
 from harness.tests.support.clustered import Clustered, cluster_here, python_root
 from harness.tests.support.ingress_controller import ingress_controller
 from harness.tests.support.instances import eventually
+from harness.tests.support.lateness import lateness
 
 pytestmark = only_with_a_cluster()
+#: A moment is told to 50 ms only on a machine whose sleepers are woken in time.
+TRIES, MOST_LATE_S = 5, 0.02
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +59,19 @@ def late(**runtime: object) -> Variant:
 def test_an_injected_delay_is_measured_from_the_process_to_the_first_request_served(
     project: Clustered,
 ) -> None:
-    instance = project.launch_late(delay="1.3s")
-    assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
-    around = instance.stop().kubernetes
-    assert around is not None
-    (pod,) = around.pods
+    for _ in range(TRIES):
+        with lateness() as disturbed:
+            instance = project.launch_late(delay="1.3s")
+            assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
+        around = instance.stop().kubernetes
+        assert around is not None
+        (pod,) = around.pods
+        assert pod.longest_probe_gap_s is not None
+        late_s = max(disturbed.most_s, pod.longest_probe_gap_s - 1 / PROBES_PER_S)
+        if late_s <= MOST_LATE_S:
+            break
+    else:
+        cannot_tell(f"who sleeps was woken {late_s * 1e3:.0f} ms late, {TRIES} times")
     assert pod.first_served_after_s is not None and pod.process_after_s is not None
     assert abs(pod.first_served_after_s - pod.process_after_s - 1.3) <= 0.05
     assert pod.probes is not None and pod.probes > 50
