@@ -197,7 +197,7 @@ def test_what_one_of_several_pods_lacks_their_sum_lacks() -> None:
     assert (both.rss_bytes, both.pss_bytes, both.cpu_s) == (2, None, 1.0)
 
 
-@pytest.mark.parametrize("name", ["k8s-rounds", "k8s-scale-out", "k8s-limits", "k8s-capacity"])
+@pytest.mark.parametrize("name", ["k8s-rounds", "k8s-scale-out", "k8s-limits"])
 def test_experiments_of_a_cluster_are_started_in_one_unless_they_are_asked_to_elsewhere(name: str) -> None:
     assert load_study(PROJECT, name).experiment.launcher == "kubernetes"
 
