@@ -97,7 +97,7 @@ def _definition_sha256(experiment: Experiment) -> str:
         _drop_if(BackingSettings().authentication, data["backing"], "authentication")
     for variant in data["variants"].values():
         _drop_if(None, variant["runtime"], "form", "memory_limit", "pin", "goexperiment", "go", "java")
-        _drop_if(None, variant["runtime"], "cpu_limit", "cpu_request", "replicas", "access")
+        _drop_if(None, variant["runtime"], "cpu_limit", "cpu_request", "cpu_boost", "replicas", "access")
         _drop_if(False, variant["runtime"], "flight_recording", "lock_recording")
     for profile in data["profiles"].values():
         for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):
@@ -106,6 +106,7 @@ def _definition_sha256(experiment: Experiment) -> str:
             _drop_if(1, load["profile"], "parts")
             _drop_if(0.0, load["profile"], "pause_s")
             _drop_if([], load["profile"], "stages")
+            _drop_if(None, load["profile"], "renew_s")
             _drop_if("independent", load, "coordination")
         _drop_if({}, profile, "scaled_loads")
         _drop_if(None, profile, "calibration", "warm_up")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,22 +21,17 @@ from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.cgroup import bytes_of
 from harness.launchers.chosen import with_toolchain
 from harness.launchers.images import Image
-from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, port_of
+from harness.launchers.kubernetes_access import Access, Controller, controller_of, no_ingress, reached_at
+from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
 from harness.launchers.kubernetes_host import Group, Groups, JobHost, KubernetesHost
 from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, Importer, importer_for
 from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_job import JobProcess, new_name, pods_of, remove_objects, start_job
 from harness.launchers.kubernetes_namespaces import labels_here, sweep
-from harness.launchers.kubernetes_objects import (
-    INSTANCE,
-    PORT,
-    PodsSpec,
-    deployment,
-    namespace,
-    service,
-)
-from harness.launchers.kubernetes_pods import ended_state, processes_of, trouble
+from harness.launchers.kubernetes_objects import INSTANCE, PORT, PodsSpec, deployment, namespace, service
+from harness.launchers.kubernetes_pods import processes_of
 from harness.launchers.kubernetes_prober import Prober
+from harness.launchers.kubernetes_start import StartBoost, no_boost, wait_started
 from harness.launchers.process import GRACE_S, ProcessLauncher
 from harness.launchers.rootfs import is_elf
 from harness.model import (
@@ -50,13 +44,7 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
-from harness.model.endpoint import Endpoint
 
-#: From the request for pods until each has a process; with many pods the node is busy.
-STARTED_WITHIN_S = 120.0
-#: A pod that no node takes: another one may be on its way out.
-UNSCHEDULED_FOR_S = 10.0
-LOOPBACK = "127.0.0.1"
 FROM_CGROUP = "processes of the pods, read on their node, which is this machine"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -93,15 +81,13 @@ class KubernetesLauncher:
         self.host = KubernetesHost(self._groups)
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
-        if self._connected() is None:
+        cluster, runtime = self._connected(), variant.runtime
+        if cluster is None:
             return self._silent
-        runtime = variant.runtime
-        if implementation.needs:
-            return f"pods do not reach backing services of this machine: {', '.join(implementation.needs)}"
-        if runtime.aot_cache:
-            return "an AOT cache belongs to the JDK that made it, and the pod has another one"
-        if with_toolchain(implementation, runtime).toolchain is not None:
-            return "a toolchain that a variant names is that of plain processes; the pod has another one"
+        lacking = no_boost(cluster, runtime) or no_ingress(cluster, runtime)
+        lacking = lacking or _not_in_pods(implementation, runtime)
+        if lacking is not None:
+            return lacking
         if implementation.runtime == "other" and "other" not in self._bases:
             return f"no image is made for programs of this kind: {implementation.name} needs an interpreter"
         return self._process.unfit(implementation, self._inside(implementation, variant))
@@ -136,7 +122,8 @@ class KubernetesLauncher:
             folder=spec.folder,
             runtime=runtime,
         )
-        node_port = runtime.access != "cluster-ip"
+        access: Access = runtime.access or "node-port"
+        controller = controller_of(cluster) if access == "ingress" else None
         prober = Prober(
             wanted=lambda: [
                 str(one.metadata.uid) for one in pods_of(cluster, pods) if one.metadata is not None
@@ -148,17 +135,15 @@ class KubernetesLauncher:
         )
         instance: KubernetesInstance | None = None
         try:
-            made = cluster.apply(service(pods, node_port=node_port))
-            port = int(port_of(made).nodePort or 0) if node_port else PORT
-            inner = str(made.spec.clusterIP) if made.spec is not None else ""
-            endpoint = Endpoint(host=LOOPBACK if node_port else inner, port=port)
+            made = cluster.apply(service(pods, node_port=access == "node-port"))
+            endpoint = reached_at(cluster, pods, made, access, controller)
             launched = now()
             record = InstanceRecord(
                 argv=argv,
                 environment=masked(environment),
                 pid=0,
                 process_start_ticks=0,
-                port=port,
+                port=endpoint.port,
                 launched=launched,
                 cpu_affinity=(),
                 cpu_limit=runtime.cpus,
@@ -166,25 +151,25 @@ class KubernetesLauncher:
                 artifact_bytes=spec.build.artifact_bytes,
                 runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
                 runtime_version=self._runtime_version(spec),
-                kubernetes=self._around(pods, image, node_port=node_port),
+                kubernetes=self._around(pods, image, access, controller),
             )
             cluster.apply(deployment(pods))
             prober.start()
-            self._wait_started(cluster, pods, prober)
+            wait_started(cluster, pods, prober)
             seen = [one.found for one in prober.pods.values() if one.found is not None]
             if seen:
                 first = {"pid": seen[0].pid, "process_start_ticks": seen[0].start_ticks}
                 record = record.model_copy(update=first)
-            instance = KubernetesInstance(cluster, pods, record, endpoint, prober)
+            instance = KubernetesInstance(cluster, pods, record, endpoint, prober, StartBoost(cluster, pods))
             members = tuple(Watched(pid=one.pid, start_ticks=one.start_ticks) for one in seen)
             for member in members[:1]:
                 self._groups.known[(member.pid, member.start_ticks)] = Group(
-                    members, instance.lacking, instance.unrouted, inside=not node_port
+                    members, instance.lacking, instance.unrouted, asked_last=access != "node-port"
                 )
             return instance
         except BaseException:
             prober.stop()
-            remove_objects(cluster, pods)
+            remove_objects(cluster, pods, ingress=access == "ingress")
             raise
 
     def close(self) -> None:
@@ -195,28 +180,6 @@ class KubernetesLauncher:
                     self._cluster.remove_namespaces([self._namespace])
             self._cluster.close()
         self._cluster, self._namespace = None, None
-
-    def _wait_started(self, cluster: Cluster, pods: PodsSpec, prober: Prober) -> None:
-        """Wait until every pod has a process, or one of them has ended.
-
-        Raises:
-            TrialFailure: one of them cannot start; says why.
-        """
-        begun = time.monotonic()
-        while not prober.all_found:
-            waited_s, said = time.monotonic() - begun, None
-            for pod in pods_of(cluster, pods):
-                if ended_state(pod) is not None:
-                    return
-                said = trouble(pod) or said
-                if said is not None and (not said.passing or waited_s > _patience_s(said.reason)):
-                    raise TrialFailure(said.outcome, said.reason)
-            if waited_s > STARTED_WITHIN_S:
-                raise TrialFailure(
-                    Outcome.FAILED,
-                    f"no process of {pods.name} was seen on this machine within {waited_s:.0f} s",
-                )
-            time.sleep(0.05)
 
     def _pods_spec(
         self,
@@ -243,6 +206,7 @@ class KubernetesLauncher:
             replicas=runtime.replicas or 1,
             cpu_request=runtime.cpu_request,
             cpu_limit=limit,
+            cpu_boost=runtime.cpu_boost,
             memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
         )
 
@@ -289,16 +253,20 @@ class KubernetesLauncher:
         start = native_start(implementation.start) if native else implementation.start
         return expand(start, values, file=file, place="start"), told.environment
 
-    def _around(self, pods: PodsSpec, image: Image, *, node_port: bool) -> KubernetesRecord:
+    def _around(
+        self, pods: PodsSpec, image: Image, access: Access, controller: Controller | None
+    ) -> KubernetesRecord:
         return KubernetesRecord(
             server=self._facts.get("server") or "",
             node=self._facts.get("node") or "",
             proxy_mode=self._facts.get("proxy_mode"),
             namespace=pods.namespace,
-            access="node-port" if node_port else "cluster-ip",
+            access=access,
+            ingress=None if controller is None else controller.words,
             replicas=pods.replicas,
             cpu_request=pods.cpu_limit if pods.cpu_request is None else pods.cpu_request,
             cpu_limit=pods.cpu_limit,
+            cpu_boost=pods.cpu_boost,
             memory_limit_bytes=pods.memory_limit_bytes,
             image_bytes=image.image_bytes,
             samples=FROM_CGROUP,
@@ -380,8 +348,15 @@ class KubernetesLauncher:
         return cluster
 
 
-def _patience_s(reason: str) -> float:
-    return UNSCHEDULED_FOR_S if "Unschedulable" in reason else STARTED_WITHIN_S
+def _not_in_pods(implementation: Implementation, runtime: RuntimeSettings) -> str | None:
+    """Return what no pod of this launcher has, whatever the cluster."""
+    if implementation.needs:
+        return f"pods do not reach backing services of this machine: {', '.join(implementation.needs)}"
+    if runtime.aot_cache:
+        return "an AOT cache belongs to the JDK that made it, and the pod has another one"
+    if with_toolchain(implementation, runtime).toolchain is not None:
+        return "a toolchain that a variant names is that of plain processes; the pod has another one"
+    return None
 
 
 def _plain(variant: Variant) -> Variant:

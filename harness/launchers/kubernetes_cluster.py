@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.errors import HostError
+from harness.launchers.kubernetes_objects import CONTAINER
 
 if TYPE_CHECKING:
     import httpx
     from lightkube import Client
-    from lightkube.models.core_v1 import ServicePort
+    from lightkube.models.core_v1 import ResourceRequirements, ServicePort
     from lightkube.resources.batch_v1 import Job
     from lightkube.resources.core_v1 import Event, Namespace, Node, Pod, Service
+    from lightkube.resources.networking_v1 import IngressClass
 
 MANAGER = "rematch"
 #: Of one request: to connect, to send, to read, to get a connection.
@@ -143,6 +145,43 @@ class Cluster:
         with self.absent_is_none(), self.asking("delete", _resource_of(kind)):
             self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)  # type: ignore[call-overload]  # any resource
 
+    def has_core_resource(self, name: str) -> bool:
+        """Tell whether the API knows a resource of its core group, such as ``pods/resize``."""
+        with self.asking("get", "api/v1"):
+            http: httpx.Client = self._client._client._client
+            answer = http.get("/api/v1")
+            answer.raise_for_status()
+            return any(one["name"] == name for one in answer.json()["resources"])
+        return False
+
+    def resize(self, namespace: str, pod: str, resources: ResourceRequirements) -> None:
+        """Have a running pod's container have other resources, without a restart."""
+        from lightkube.resources.core_v1 import Pod
+
+        named = {"limits": resources.limits, "requests": resources.requests}
+        changed = {"name": CONTAINER, "resources": {what: cpus for what, cpus in named.items() if cpus}}
+        with self.asking("patch", "pods/resize"):
+            self._client.patch(Pod.Resize, pod, {"spec": {"containers": [changed]}}, namespace=namespace)
+
+    def ingress_classes(self) -> list[IngressClass]:
+        """Return the classes of ingresses that controllers of this cluster serve."""
+        from lightkube.resources.networking_v1 import IngressClass
+
+        with self.asking("list", "ingressclasses.networking.k8s.io"):
+            return list(self._client.list(IngressClass))
+
+    def ingress_address(self, namespace: str, name: str) -> str | None:
+        """Return where a controller serves an ingress; ``None``: it does not yet."""
+        from lightkube.resources.networking_v1 import Ingress
+
+        with self.asking("get", "ingresses.networking.k8s.io"):
+            found = self._client.get(Ingress, name, namespace=namespace)
+        balancer = found.status.loadBalancer if found.status is not None else None
+        places = [
+            one.ip or one.hostname for one in (balancer.ingress if balancer is not None else None) or ()
+        ]
+        return next((place for place in places if place), None)
+
     def evict(self, namespace: str, pod: str) -> None:
         """Evict a pod, as a node does that is drained."""
         from lightkube.models.meta_v1 import ObjectMeta
@@ -224,6 +263,8 @@ class Cluster:
             raise HostError(
                 f"the cluster at {self.address} refused to {verb} {resource}: {said}"
             ) from problem
+        except httpx.StreamError as problem:  # of a log that is refused the client has not read why
+            raise HostError(f"the cluster at {self.address} refused to {verb} {resource}") from problem
         except httpx.HTTPError as problem:
             said = str(problem) or type(problem).__name__
             raise HostError(

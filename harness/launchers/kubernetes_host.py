@@ -26,12 +26,12 @@ SERVICE = "service"
 @dataclass(frozen=True)
 class Group:
     """The pods of one instance. ``lacking``: waits until all serve, ``unrouted``: until the service's address leads to
-    each; both return why not by then, or ``None``. ``inside``: that address is known to the cluster alone."""
+    each; both return why not by then, or ``None``. ``asked_last``: until then somebody else may answer at it."""
 
     members: tuple[Watched, ...]
     lacking: Callable[[float], str | None]
     unrouted: Callable[[float], str | None]
-    inside: bool
+    asked_last: bool
 
 
 @dataclass
@@ -72,8 +72,8 @@ class KubernetesHost(LocalHost):
     ) -> Started:
         """Poll through the service's address, and wait until every pod serves and is reached through it.
 
-        An address inside the cluster is asked after that alone: before kube-proxy knows it, it leads anywhere, and
-        somebody else may answer.
+        An address inside the cluster, or of an ingress, is asked after that alone: before kube-proxy or the controller
+        knows it, it leads anywhere, and somebody else may answer.
 
         Raises:
             TrialFailure: not all did before the deadline.
@@ -87,7 +87,7 @@ class KubernetesHost(LocalHost):
         group = self._groups.of(watched)
         if group is None:
             return ask()
-        started = None if group.inside else ask()
+        started = None if group.asked_last else ask()
         if started is None or started.first.answer is not None:
             until = launched.monotonic_s + deadline_s
             said = group.lacking(until) or group.unrouted(until)

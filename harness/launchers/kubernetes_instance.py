@@ -16,8 +16,10 @@ from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.exit_reason import STDERR, TAIL_BYTES, memory_complaint, port_complaint
 from harness.launchers.kubernetes_cluster import Cluster
+from harness.launchers.kubernetes_job import kinds_of_an_instance
 from harness.launchers.kubernetes_objects import INSTANCE, PORT, PodsSpec
 from harness.launchers.kubernetes_pods import (
+    Found,
     condition_moments,
     created,
     ended_state,
@@ -25,8 +27,10 @@ from harness.launchers.kubernetes_pods import (
     lost,
     status_of,
     trouble,
+    uid_of,
 )
-from harness.launchers.kubernetes_prober import Prober, connected_through
+from harness.launchers.kubernetes_prober import Prober, answers, connected_through
+from harness.launchers.kubernetes_start import LOOK_EVERY_S, StartBoost
 from harness.model import GroupReading, InstanceRecord, KubernetesRecord, Outcome, PodRecord
 from harness.model.endpoint import Endpoint
 
@@ -53,9 +57,11 @@ class KubernetesInstance:
         record: InstanceRecord,
         endpoint: Endpoint,
         prober: Prober,
+        boost: StartBoost | None = None,
         host: MeasuringHost | None = None,
     ) -> None:
         self._cluster, self._spec, self._record, self._prober = cluster, spec, record, prober
+        self._boost = boost or StartBoost(cluster, spec)
         self.host = host or LocalHost()
         self.endpoint = endpoint
         self._exit_code: int | None = None
@@ -82,22 +88,47 @@ class KubernetesInstance:
         return port_complaint(self._tail, self.exited())
 
     def lacking(self, deadline_s: float) -> str | None:
-        """Wait until every pod has served the prober; return why not all did by then, or ``None``."""
-        while not self._prober.all_served:
-            if time.monotonic() > deadline_s or self.exited() is not None:
+        """Wait until every pod has served the prober, and has given back what it had for its start; return why not
+        all did by then, or ``None``.
+
+        Raises:
+            TrialFailure: the cluster refuses to take it back.
+        """
+        while not (self._prober.all_served and self._boost.complete):
+            self._boost.take_back(self._served())
+            over = time.monotonic() > deadline_s or self.exited() is not None
+            if over and self._prober.all_served:
+                return self._boost.lacking()
+            if over:
                 served = sum(one.served_s is not None for one in self._prober.pods.values())
                 why = next((said.reason for pod in self._pods() if (said := trouble(pod)) is not None), "")
                 return (
                     f"{served} of {self._spec.replicas} pods have served; {why or 'the others do not answer'}"
                 )
-            time.sleep(0.005)
+            time.sleep(LOOK_EVERY_S if self._prober.all_served else 0.005)
         return None
+
+    def _served(self) -> dict[str, Found]:
+        probed = self._prober.pods.copy()
+        return {
+            uid: one.found
+            for uid, one in probed.items()
+            if one.served_s is not None and one.found is not None
+        }
 
     def unrouted(self, deadline_s: float) -> str | None:
         """Wait until connections to the service's address have reached every pod; return why not, or ``None``.
 
-        Call it when every pod has served: the prober must be silent.
+        Call it when every pod has served: the prober must be silent. An ingress has to answer rightly; to which pod it
+        sends a request is its own choice each time.
         """
+        around = self._record.kubernetes
+        if around is not None and around.access == "ingress":
+            while not answers(self.endpoint.host, self.endpoint.port, self._prober.path):
+                if time.monotonic() > deadline_s or self.exited() is not None:
+                    return f"the ingress at {self.endpoint.host} ({around.ingress}) does not answer rightly"
+                time.sleep(LOOK_EVERY_S)
+            return None
         pods = self._prober.pods
         while True:
             left = {
@@ -143,11 +174,9 @@ class KubernetesInstance:
 
     def remove(self) -> None:
         """Delete its objects; its pods end within their grace period."""
-        from lightkube.resources.apps_v1 import Deployment
-        from lightkube.resources.core_v1 import Service
-
         self._prober.stop()
-        for kind in (Deployment, Service):
+        around = self._record.kubernetes
+        for kind in kinds_of_an_instance(ingress=around is not None and around.access == "ingress"):
             self._cluster.delete(kind, self._spec.name, self._spec.namespace)
 
     def _end(self, ended_before: bool, begin: float) -> tuple[str, float]:
@@ -225,7 +254,7 @@ class KubernetesInstance:
         events: Sequence[Event] = ()
         with contextlib.suppress(HostError):  # without events there are two clocks
             events = self._cluster.events(self._spec.namespace)
-        pods = sorted(self._pods(), key=lambda pod: self._number(_uid(pod)))
+        pods = sorted(self._pods(), key=lambda pod: self._number(uid_of(pod)))
         watched = self._prober.ended_s
         launched = self._record.launched.monotonic_s
         return around.model_copy(
@@ -236,7 +265,7 @@ class KubernetesInstance:
         )
 
     def _pod_record(self, pod: Pod, events: Sequence[Event]) -> PodRecord:
-        uid, status = _uid(pod), status_of(pod)
+        uid, status = uid_of(pod), status_of(pod)
         probed = self._prober.pods.get(uid)
         found = None if probed is None else probed.found
         launched = self._record.launched.monotonic_s
@@ -262,6 +291,7 @@ class KubernetesInstance:
             probes=None if probed is None else probed.probes,
             longest_probe_gap_s=None if probed is None else probed.longest_gap_s,
             routed_after_s=None if probed is None or probed.routed_s is None else probed.routed_s - launched,
+            boost_ended_after_s=None if (ended := self._boost.done.get(uid)) is None else ended - launched,
             restarts=None if status is None else status.restartCount,
             at_stop=reading,
         )
@@ -306,10 +336,6 @@ class KubernetesInstance:
 
 def _selected(labels: Mapping[str, str]) -> dict[str, str]:
     return {INSTANCE: labels[INSTANCE]}
-
-
-def _uid(pod: Pod) -> str:
-    return str(pod.metadata.uid) if pod.metadata is not None else ""
 
 
 def _since_boot_s(start_ticks: int) -> float:

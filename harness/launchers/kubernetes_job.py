@@ -7,7 +7,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import HostError, RematchError, TrialFailure
 from harness.hosts.base import Command, Stopped, StopSignal
@@ -150,12 +150,18 @@ def pods_of(cluster: Cluster, spec: PodsSpec) -> list[Pod]:
     return cluster.pods(spec.namespace, {INSTANCE: spec.labels[INSTANCE]})
 
 
-def remove_objects(cluster: Cluster, spec: PodsSpec) -> None:
-    """Delete a deployment and its service, as far as the cluster still answers."""
+def kinds_of_an_instance(*, ingress: bool) -> tuple[Any, ...]:
+    """Return the kinds of objects that an instance has; ``ingress``: that one, too."""
     from lightkube.resources.apps_v1 import Deployment
     from lightkube.resources.core_v1 import Service
+    from lightkube.resources.networking_v1 import Ingress
 
-    for kind in (Deployment, Service):
+    return (Deployment, Service, Ingress) if ingress else (Deployment, Service)
+
+
+def remove_objects(cluster: Cluster, spec: PodsSpec, *, ingress: bool = False) -> None:
+    """Delete a deployment and what leads to it, as far as the cluster still answers."""
+    for kind in kinds_of_an_instance(ingress=ingress):
         with contextlib.suppress(HostError):
             cluster.delete(kind, spec.name, spec.namespace)
 
@@ -165,4 +171,4 @@ def new_name(kind: str) -> str:
     return f"{kind}-{secrets.token_hex(4)}"
 
 
-__all__ = ["JobProcess", "new_name", "pods_of", "remove_objects", "start_job"]
+__all__ = ["JobProcess", "kinds_of_an_instance", "new_name", "pods_of", "remove_objects", "start_job"]

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Container, PodTemplateSpec
+    from lightkube.models.core_v1 import Container, PodTemplateSpec, ResourceRequirements
     from lightkube.resources.apps_v1 import Deployment
     from lightkube.resources.batch_v1 import Job
     from lightkube.resources.core_v1 import Namespace, Service
+    from lightkube.resources.networking_v1 import Ingress
 
 #: On every namespace and object that is made here; nothing without it is ever touched.
 PROJECT, OWNER, INSTANCE = "rematch.io/project", "rematch.io/owner", "rematch.io/instance"
@@ -24,7 +25,10 @@ CONTAINER = "service"
 
 @dataclass(frozen=True, kw_only=True)
 class PodsSpec:
-    """What pods are asked for. CPU in CPUs, memory in bytes; ``None``: not limited, nothing reserved."""
+    """What pods are asked for. CPU in CPUs, memory in bytes; ``None``: not limited, nothing reserved.
+
+    ``cpu_boost``: the CPU limit at the start, from which pods are resized to ``cpu_limit``.
+    """
 
     name: str
     namespace: str
@@ -39,6 +43,7 @@ class PodsSpec:
     replicas: int = 1
     cpu_request: float | None = None
     cpu_limit: float | None = None
+    cpu_boost: float | None = None
     memory_limit_bytes: int | None = None
 
 
@@ -94,6 +99,28 @@ def job(spec: PodsSpec) -> Job:
     )
 
 
+def ingress(spec: PodsSpec, ingress_class: str) -> Ingress:
+    """Return what has a controller of this class send every request to these pods' service."""
+    from lightkube.models.meta_v1 import ObjectMeta
+    from lightkube.models.networking_v1 import (
+        HTTPIngressPath,
+        HTTPIngressRuleValue,
+        IngressBackend,
+        IngressRule,
+        IngressServiceBackend,
+        IngressSpec,
+        ServiceBackendPort,
+    )
+    from lightkube.resources.networking_v1 import Ingress
+
+    to = IngressBackend(service=IngressServiceBackend(name=spec.name, port=ServiceBackendPort(number=PORT)))
+    paths = HTTPIngressRuleValue(paths=[HTTPIngressPath(backend=to, path="/", pathType="Prefix")])
+    return Ingress(
+        metadata=ObjectMeta(name=spec.name, namespace=spec.namespace, labels=dict(spec.labels)),
+        spec=IngressSpec(ingressClassName=ingress_class, rules=[IngressRule(http=paths)]),
+    )
+
+
 def _template(spec: PodsSpec, restart: str) -> PodTemplateSpec:
     from lightkube.models.core_v1 import (
         HostPathVolumeSource,
@@ -130,7 +157,6 @@ def _container(spec: PodsSpec, seen_at: str) -> Container:
         EnvVar,
         EnvVarSource,
         ObjectFieldSelector,
-        ResourceRequirements,
         VolumeMount,
     )
 
@@ -139,7 +165,6 @@ def _container(spec: PodsSpec, seen_at: str) -> Container:
     if several:  # each writes its logs into a folder of its own
         own_name = EnvVarSource(fieldRef=ObjectFieldSelector(fieldPath="metadata.name"))
         environment.insert(0, EnvVar(name="POD_NAME", valueFrom=own_name))
-    limits, requests = _resources(spec)
     return Container(
         name=CONTAINER,
         image=spec.image,
@@ -148,7 +173,7 @@ def _container(spec: PodsSpec, seen_at: str) -> Container:
         args=[_literal(word) for word in spec.argv[1:]],
         env=environment,
         workingDir=seen_at,
-        resources=ResourceRequirements(limits=limits, requests=requests),
+        resources=container_resources(spec, boosted=spec.cpu_boost is not None),
         terminationMessagePolicy="FallbackToLogsOnError",
         volumeMounts=[
             VolumeMount(name="trial", mountPath=seen_at, subPathExpr="$(POD_NAME)" if several else None)
@@ -156,18 +181,21 @@ def _container(spec: PodsSpec, seen_at: str) -> Container:
     )
 
 
-def _resources(spec: PodsSpec) -> tuple[dict[str, str] | None, dict[str, str] | None]:
-    """Limits and requests; of memory as much is reserved as is allowed."""
+def container_resources(spec: PodsSpec, *, boosted: bool) -> ResourceRequirements:
+    """Return limits and requests; of memory as much is reserved as is allowed. ``boosted``: those of the start."""
+    from lightkube.models.core_v1 import ResourceRequirements
+
+    cpu_limit = spec.cpu_boost if boosted else spec.cpu_limit
     limits: dict[str, str] = {}
     requests: dict[str, str] = {}
-    if spec.cpu_limit is not None:
-        limits["cpu"] = _milli(spec.cpu_limit)
-    asked = spec.cpu_limit if spec.cpu_request is None else spec.cpu_request
+    if cpu_limit is not None:
+        limits["cpu"] = _milli(cpu_limit)
+    asked = cpu_limit if spec.cpu_request is None else spec.cpu_request
     if asked is not None:
         requests["cpu"] = _milli(asked)
     if spec.memory_limit_bytes is not None:
         limits["memory"] = requests["memory"] = str(spec.memory_limit_bytes)
-    return limits or None, requests or None
+    return ResourceRequirements(limits=limits or None, requests=requests or None)
 
 
 def _milli(cpus: float) -> str:
@@ -187,7 +215,9 @@ __all__ = [
     "PROJECT",
     "TRIAL",
     "PodsSpec",
+    "container_resources",
     "deployment",
+    "ingress",
     "job",
     "namespace",
     "service",

@@ -59,7 +59,7 @@ def trouble(pod: Pod) -> Trouble | None:
 
 
 def _ended(pod: Pod, ended: ContainerStateTerminated) -> Trouble:
-    name = _name(pod)
+    name = name_of(pod)
     if ended.reason == "OOMKilled":
         limit = _memory_limit(pod)
         said = f"pod {name}: killed by the kernel (OOMKilled): the memory limit{limit} was reached"
@@ -71,7 +71,7 @@ def _ended(pod: Pod, ended: ContainerStateTerminated) -> Trouble:
 
 
 def _waiting(pod: Pod) -> Trouble | None:
-    name, status, waiting = _name(pod), status_of(pod), _waiting_state(pod)
+    name, status, waiting = name_of(pod), status_of(pod), _waiting_state(pod)
     reason = waiting.reason if waiting is not None else None
     if waiting is not None and reason in _NO_IMAGE:
         image = status.image if status is not None else ""
@@ -105,6 +105,15 @@ def ended_state(pod: Pod) -> ContainerStateTerminated | None:
     for state in () if status is None else (status.state, status.lastState):
         if state is not None and state.terminated is not None:
             return state.terminated
+    return None
+
+
+def resize_trouble(pod: Pod) -> str | None:
+    """Return why a pod has not the resources that it was resized to, or ``None``: the node does not say."""
+    for one in _conditions(pod):
+        if one.type in ("PodResizePending", "PodResizeInProgress") and one.status == "True":
+            said = f": {one.message}" if one.message else ""
+            return f"pod {name_of(pod)}: {one.type}{f' ({one.reason})' if one.reason else ''}{said}"
     return None
 
 
@@ -211,8 +220,14 @@ def _conditions(pod: Pod) -> list[PodCondition]:
     return list((pod.status.conditions if pod.status is not None else None) or ())
 
 
-def _name(pod: Pod) -> str:
+def name_of(pod: Pod) -> str:
+    """Return a pod's name."""
     return str(pod.metadata.name) if pod.metadata is not None else "?"
+
+
+def uid_of(pod: Pod) -> str:
+    """Return a pod's uid."""
+    return str(pod.metadata.uid) if pod.metadata is not None else ""
 
 
 def _memory_limit(pod: Pod) -> str:
@@ -237,7 +252,10 @@ __all__ = [
     "event_moment",
     "event_moments",
     "lost",
+    "name_of",
     "processes_of",
+    "resize_trouble",
     "status_of",
     "trouble",
+    "uid_of",
 ]

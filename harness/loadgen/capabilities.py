@@ -57,6 +57,10 @@ _LOADS: dict[str, tuple[tuple[str, LoadProfile], ...]] = {
     ),
     "open loop, random arrivals": (("yes", _open(arrivals="poisson")),),
     'open loop, late arrivals wait and count (`busy = "wait"`)': (("yes", _open(busy="wait")),),
+    "connections renewed by their age (`renew_s`)": (
+        ("yes", _closed(renew_s=1.0)),
+        ("yes", _open(renew_s=1.0)),
+    ),
     "several loads in one process, with pauses (`parts`)": (("yes", _open(parts=2, pause_s=1)),),
 }
 #: The same for requests; a tool is asked with any load that it can offer.

@@ -12,6 +12,8 @@ def plain_only(tool: str, profile: LoadProfile, *, waits: bool = False) -> str |
     Args:
         waits: by itself it sends late what found every connection busy, and counts from when it was due.
     """
+    if profile.renew_s is not None:
+        return f"{tool} does not renew connections by their age: use k6 for renew_s = {profile.renew_s:g}"
     if not isinstance(profile, OpenLoad):
         return f"{tool} knows no stages of users: use k6" if profile.stages else None
     if profile.parts > 1:

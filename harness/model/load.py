@@ -29,6 +29,9 @@ Spacing = Literal["constant", "poisson"]
 #: it, or it waits, is sent as soon as one is free, and its latency counts from when it was due.
 WhenBusy = Literal["tool", "wait"]
 
+#: How old a connection may become; a new one takes its place. ``None``: connections are kept.
+RenewEach = Annotated[float | None, Field(gt=0)]
+
 
 class Stage(Frozen):
     """A stretch of a closed load at whose end there are ``users``; on the way there they come, or go, evenly."""
@@ -41,7 +44,8 @@ class ClosedLoad(Frozen):
     """Virtual users that wait. Ends after ``loops`` requests per user, after ``duration_s``, or with its ``stages``.
 
     Of a flow ``loops`` are passes through all its steps; ``think_time_s`` stands between requests. Stages
-    begin with one user, and ``users`` are the most that they come to.
+    begin with one user, and ``users`` are the most that they come to. ``renew_s``: each connection is closed
+    after the answer at which it is that old, in seconds.
     """
 
     model: Literal["closed"] = "closed"
@@ -51,6 +55,7 @@ class ClosedLoad(Frozen):
     duration_s: float | None = Field(default=None, gt=0)
     think_time_s: float = Field(default=0.0, ge=0)
     stages: tuple[Stage, ...] = ()
+    renew_s: RenewEach = None
 
     @model_validator(mode="after")
     def _one_end(self) -> Self:
@@ -74,6 +79,7 @@ class OpenLoad(Frozen):
 
     Of a flow each arrival is one pass through all its steps, which wait for each other. ``duration_s`` is
     that of each of ``parts`` loads, which one generator offers one after another, ``pause_s`` apart.
+    ``renew_s``: as of ``ClosedLoad``.
     """
 
     model: Literal["open"] = "open"
@@ -84,6 +90,7 @@ class OpenLoad(Frozen):
     busy: WhenBusy = "tool"
     parts: int = Field(default=1, ge=1, le=MOST_PARTS)
     pause_s: float = Field(default=0.0, ge=0)
+    renew_s: RenewEach = None
 
     @model_validator(mode="after")
     def _parts_to_pause_between(self) -> Self:

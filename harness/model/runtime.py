@@ -63,10 +63,17 @@ class RuntimeSettings(Frozen):
     cpu_request: float | None = Field(
         default=None, gt=0, description="CPUs that each pod reserves on its node; None: as many as its limit"
     )
-    replicas: int | None = Field(default=None, ge=1, description="how many pods; None: one")
-    access: Literal["cluster-ip", "node-port"] | None = Field(
+    cpu_boost: float | None = Field(
         default=None,
-        description="cluster-ip: the load comes from a job in the cluster; node-port (None: the same): from outside",
+        gt=0,
+        description="CPU time of each pod, in CPUs, until it has served its first request: then it is resized in "
+        "place to its limit; no runtime is told; None: the limit holds from the start",
+    )
+    replicas: int | None = Field(default=None, ge=1, description="how many pods; None: one")
+    access: Literal["cluster-ip", "node-port", "ingress"] | None = Field(
+        default=None,
+        description="cluster-ip: the load comes from a job in the cluster; node-port (None: the same): from outside; "
+        "ingress: from outside, through the cluster's ingress controller",
     )
     heap_max: str | None = Field(
         default=None,

@@ -78,6 +78,9 @@ class PodRecord(Frozen):
         default=None,
         description="the first connection to the service's address that reached it; looked for when all have served",
     )
+    boost_ended_after_s: float | None = Field(
+        default=None, description="when the kernel enforced the limit after a boost; None: there was none"
+    )
     restarts: int | None = None
     at_stop: GroupReading | None = None
 
@@ -89,10 +92,17 @@ class KubernetesRecord(Frozen):
     node: str = Field(description="kubelet and container runtime of the node, with versions")
     proxy_mode: str | None = Field(description="kube-proxy's; None: it does not say")
     namespace: str
-    access: Literal["cluster-ip", "node-port"]
+    access: Literal["cluster-ip", "node-port", "ingress"]
+    ingress: str | None = Field(
+        default=None,
+        description="class of the ingress and its controller; None: the load does not go through one",
+    )
     replicas: int
     cpu_request: float | None
     cpu_limit: float | None = Field(description="of each pod, in CPUs; None: not limited")
+    cpu_boost: float | None = Field(
+        default=None, description="of each pod until it served, in CPUs; None: the limit held from the start"
+    )
     memory_limit_bytes: int | None = Field(description="of each pod; None: not limited")
     image_bytes: int | None = Field(default=None, description="of its one layer; None: not written down")
     samples: str = Field(description="where samples come from, or why there are none")

@@ -307,7 +307,7 @@ class Experiment(Frozen):
             for factor, level in cell.items():
                 self._check_levels(f"{where}.cells", factor, (level,))
         if self.kind == "load":
-            used = self._levels_used(profile)
+            used = self.levels_used(profile)
             wanted = {
                 level.load
                 for factor, levels in self.factors.items()
@@ -320,7 +320,8 @@ class Experiment(Frozen):
             if missing or not wanted:
                 raise ValueError(f"{where}.loads: missing {missing or 'a load'}; found {sorted(there)}")
 
-    def _levels_used(self, profile: ProfileDefinition) -> dict[str, set[str]]:
+    def levels_used(self, profile: ProfileDefinition) -> dict[str, set[str]]:
+        """Return factor -> the levels that a profile of this experiment measures."""
         if profile.cells is not None:
             return {factor: {cell[factor] for cell in profile.cells} for factor in self.factors}
         return {factor: set(profile.levels.get(factor) or levels) for factor, levels in self.factors.items()}

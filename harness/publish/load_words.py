@@ -29,6 +29,8 @@ def load_in_words(load: Load | None, *, step: str = "pass") -> str:
     if load is None:
         return "none: start and idle"
     words = _closed(load.profile, step) if isinstance(load.profile, ClosedLoad) else _open(load.profile)
+    if load.profile.renew_s is not None:
+        words += f", each connection renewed after {number(load.profile.renew_s)} s"
     return words + (f", {load.processes} processes" if load.processes > 1 else "")
 
 

@@ -11,7 +11,15 @@ from harness.definitions import Study, contract_of
 from harness.errors import InputError, MissingTool
 from harness.launchers.arguments import ONLY_PODS
 from harness.launchers.limits import remark_on_limits
-from harness.model import BackingSettings, Implementation, Level, ProfileName, Unavailable, Variant
+from harness.model import (
+    BackingSettings,
+    Implementation,
+    Level,
+    ProfileName,
+    RuntimeSettings,
+    Unavailable,
+    Variant,
+)
 from harness.session.load_preview import load_problems
 from harness.session.open_files import allowed, too_large
 from harness.session.wiring import Assembly
@@ -39,7 +47,7 @@ def unavailable_here(
     if assembly.host.here:
         problems |= too_large(experiment, study.implementations, profile, allowed())
     for factor, levels in experiment.factors.items():
-        used = definition.levels.get(factor) or tuple(levels)
+        used = [name for name in levels if name in experiment.levels_used(definition)[factor]]
         without = [name for name in used if levels[name].load in problems]
         if without and len(without) == len(used):
             raise problems[levels[without[0]].load or ""]
@@ -96,7 +104,7 @@ def _backing_problem(
 
 def _level_problem(assembly: Assembly, study: Study, level: Level) -> str | None:
     """Return why a level's CPUs, or its changes to the backing services, cannot be had here, or ``None``."""
-    problem = _size_problem(assembly, level.runtime) or _pods_problem(assembly, level.runtime)
+    problem = _size_problem(assembly, level.runtime) or _pods_problem(assembly, study, level.runtime)
     if problem is not None or not level.backing:
         return problem
     changes = level.backing
@@ -114,11 +122,29 @@ def _size_problem(assembly: Assembly, changes: Mapping[str, object]) -> str | No
     return f"{wanted} CPUs are required for the service, and this host has {len(assembly.cpus)}"
 
 
-def _pods_problem(assembly: Assembly, changes: Mapping[str, object]) -> str | None:
-    """Return why a level's pods cannot be had here, or ``None``."""
+def _pods_problem(assembly: Assembly, study: Study, changes: Mapping[str, object]) -> str | None:
+    """Return why a level's pods cannot be had here, or ``None``.
+
+    What a cluster lacks for a level it lacks for each variant that it could start without the level.
+    """
     asked = [name for name in ONLY_PODS if changes.get(name) is not None]
-    if not asked or assembly.launcher.name == "kubernetes":
+    if not asked:
         return None
+    if assembly.launcher.name == "kubernetes":
+        plain = study.experiment.variants[study.experiment.reference]
+        implementation = study.implementations[plain.implementation]
+        if assembly.launcher.unavailable(implementation, plain) is not None:
+            return None
+        runtime = RuntimeSettings.model_validate_json(
+            json.dumps(
+                {
+                    **plain.runtime.model_dump(),
+                    **{name: changes[name] for name in (*asked, "cpus") if name in changes},
+                }
+            )
+        )
+        changed = plain.model_copy(update={"runtime": runtime})
+        return assembly.launcher.unavailable(implementation, changed)
     return f"only pods of a cluster have {', '.join(asked)}: measure it with --launcher kubernetes"
 
 

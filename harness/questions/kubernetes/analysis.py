@@ -17,8 +17,11 @@ THROUGHPUT, TAIL, CPU, SERVED = "throughput_per_s", "latency_p99_s", "cpu_s_per_
 #: experiment's word in a key -> its factors, with all their levels, in the order of keys
 FACTORS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "rounds": {"access": ("inside", "outside"), "pods": ("one", "two", "ten", "hundred")},
-        "scale": {"pods": ("one", "three", "ten", "hundred")},
+        "rounds": {
+            "access": ("inside", "outside", "ingress"),
+            "pods": ("one", "two", "ten", "hundred", "renewed"),
+        },
+        "scale": {"pods": ("one", "three", "ten", "hundred", "boosted")},
         "limits": {"limit": ("half", "one", "two")},
     }
 )

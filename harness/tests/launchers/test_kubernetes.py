@@ -16,15 +16,20 @@ import pytest
 from harness.analysis.tables.pod_columns import answered_by_pod
 from harness.errors import TrialFailure
 from harness.launchers.kubernetes_images import ClusterImages
+from harness.launchers.kubernetes_prober import PROBES_PER_S
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.runner.start_up import wait_first_response
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import HELLO, LauncherContract
-from harness.tests.support.available import PROJECT, only_with_a_cluster
+from harness.tests.support.available import PROJECT, cannot_tell, only_with_a_cluster
 from harness.tests.support.clustered import Clustered, cluster_here, python_root
+from harness.tests.support.ingress_controller import ingress_controller
 from harness.tests.support.instances import eventually
+from harness.tests.support.lateness import lateness
 
 pytestmark = only_with_a_cluster()
+#: A moment is told to 50 ms only on a machine whose sleepers are woken in time.
+TRIES, MOST_LATE_S = 5, 0.02
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +59,19 @@ def late(**runtime: object) -> Variant:
 def test_an_injected_delay_is_measured_from_the_process_to_the_first_request_served(
     project: Clustered,
 ) -> None:
-    instance = project.launch_late(delay="1.3s")
-    assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
-    around = instance.stop().kubernetes
-    assert around is not None
-    (pod,) = around.pods
+    for _ in range(TRIES):
+        with lateness() as disturbed:
+            instance = project.launch_late(delay="1.3s")
+            assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
+        around = instance.stop().kubernetes
+        assert around is not None
+        (pod,) = around.pods
+        assert pod.longest_probe_gap_s is not None
+        late_s = max(disturbed.most_s, pod.longest_probe_gap_s - 1 / PROBES_PER_S)
+        if late_s <= MOST_LATE_S:
+            break
+    else:
+        cannot_tell(f"who sleeps was woken {late_s * 1e3:.0f} ms late, {TRIES} times")
     assert pod.first_served_after_s is not None and pod.process_after_s is not None
     assert abs(pod.first_served_after_s - pod.process_after_s - 1.3) <= 0.05
     assert pod.probes is not None and pod.probes > 50
@@ -96,6 +109,31 @@ def test_limits_requests_and_the_cluster_stand_in_the_record(project: Clustered)
     assert around.server.startswith("v1.") and "kubelet" in around.node
     reading = around.pods[0].at_stop
     assert reading is not None and reading.cpu_s is not None and reading.n_throttled is not None
+
+
+def test_a_boost_of_the_start_is_taken_back_before_the_load(project: Clustered) -> None:
+    instance = project.launch_late(late(replicas=2, cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.02))
+    assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
+    around = instance.stop().kubernetes
+    assert around is not None and (around.cpu_boost, around.cpu_limit) == (1.0, 0.5)
+    for pod in around.pods:
+        assert pod.first_served_after_s is not None and pod.boost_ended_after_s is not None
+        assert pod.boost_ended_after_s > pod.first_served_after_s
+        assert pod.restarts == 0
+
+
+def test_a_load_comes_through_the_ingress_of_the_clusters_controller(project: Clustered) -> None:
+    with ingress_controller(cluster_here()) as served:
+        assert project.launcher.unavailable(*project.late_variant(access="ingress")) is None
+        instance = project.launch_late(late(access="ingress", cpu_request=0.01))
+        assert (instance.endpoint.host, instance.endpoint.port) == served.address
+        until = instance.record.launched.monotonic_s + 30
+        assert instance.lacking(until) is None and instance.unrouted(until) is None
+        around = instance.stop().kubernetes
+    assert around is not None
+    assert (around.access, around.ingress) == ("ingress", "rematch-test (rematch.io/test-controller)")
+    said = project.launcher.unavailable(*project.late_variant(access="ingress"))
+    assert said == "the cluster has no ingress controller (no IngressClass)"
 
 
 def test_a_pod_over_its_memory_limit_ran_out_of_memory(project: Clustered) -> None:

@@ -51,6 +51,8 @@ def test_the_recorded_api_server_gets_the_same_requests_and_its_answers_are_unde
     scheduled = found.events["Scheduled"]
     assert scheduled != int(scheduled) and abs(scheduled - found.conditions["PodScheduled"]) < 2
     assert lost(found.events) == ("Pulled", "Created", "Started")
+    assert found.resizable and found.limits == ["1", "500m"], "resized without another pod"
+    assert found.controller is None and found.served_at is None, "no controller serves the ingress"
     assert "no permission" in found.forbidden and "verb patch, resource deployments.apps" in found.forbidden
     assert "refused to patch deployments.apps" in found.refused and "Not-A-Name" in found.refused
 
@@ -75,6 +77,16 @@ def silent(request: httpx.Request) -> httpx.Response:
 def test_what_the_api_refuses_is_one_line(config: Path, transport: httpx.BaseTransport, words: str) -> None:
     with pytest.raises(HostError, match=words) as caught:
         Cluster(config, transport).pods("any", {})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_log_that_is_refused_while_it_is_streamed_is_one_line(config: Path) -> None:
+    def refused(_request: httpx.Request) -> httpx.Response:
+        json_type = {"content-type": "application/json"}
+        return httpx.Response(404, headers=json_type, content=iter([b'{"kind": "Status", ', b'"code": 404}']))
+
+    with pytest.raises(HostError, match="get pods/log") as caught:
+        list(Cluster(config, httpx.MockTransport(refused)).log_lines("any", "gone", follow=True))
     assert "\n" not in str(caught.value)
 
 

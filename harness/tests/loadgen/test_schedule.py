@@ -16,14 +16,16 @@ from harness.loadgen.tools.oha.adapter import Oha
 from harness.loadgen.tools.vegeta.adapter import Vegeta
 from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.loadgen.tools.wrk2.adapter import Wrk2
-from harness.model import ClosedLoad, LoadProfile, OpenLoad, OpenShare, ScaledLoad
+from harness.model import ClosedLoad, Load, LoadProfile, OpenLoad, OpenShare, ScaledLoad
 from harness.model.load import Stage
+from harness.publish.load_words import load_in_words
 from harness.runner.short_trial import bounded
 from harness.tests.support.answering_server import request_to
 
 PARTS = OpenLoad(rate_per_s=20, duration_s=2, arrivals="constant", parts=4, pause_s=1)
 WAITING = OpenLoad(rate_per_s=20, duration_s=2, arrivals="constant", busy="wait")
 STAGES = ClosedLoad(users=4, stages=tuple(Stage(users=users, duration_s=0.5) for users in (1, 2, 4, 0)))
+RENEWED = ClosedLoad(users=4, duration_s=2, renew_s=0.5)
 OTHERS: tuple[LoadGenerator, ...] = (
     JMeter(home=None, java=None),
     Locust(python=None),
@@ -34,9 +36,9 @@ OTHERS: tuple[LoadGenerator, ...] = (
 )
 
 
-@pytest.mark.parametrize("profile", [PARTS, STAGES], ids=["parts", "stages"])
+@pytest.mark.parametrize("profile", [PARTS, STAGES, RENEWED], ids=["parts", "stages", "renewed"])
 @pytest.mark.parametrize("generator", OTHERS, ids=lambda one: one.name)
-def test_every_tool_but_k6_refuses_parts_and_stages_in_one_line(
+def test_every_tool_but_k6_refuses_parts_stages_and_renewed_connections_in_one_line(
     generator: LoadGenerator, profile: LoadProfile
 ) -> None:
     why = generator.supports(profile, (request_to("/right"),))
@@ -52,6 +54,18 @@ def test_only_who_counts_from_when_an_arrival_was_due_lets_it_wait() -> None:
         if one.supports(WAITING, (request_to("/right"),)) is None
     }
     assert able == {"k6", "oha", "wrk2"}
+
+
+def test_who_does_not_renew_connections_says_who_does() -> None:
+    at_a_rate = OpenLoad(rate_per_s=20, duration_s=2, arrivals="constant", renew_s=0.5)
+    for one, profile in ((Wrk(program=None), RENEWED), (Vegeta(program=None), at_a_rate)):
+        said = one.supports(profile, (request_to("/right"),))
+        assert said == f"{one.name} does not renew connections by their age: use k6 for renew_s = 0.5"
+
+
+def test_a_load_with_renewed_connections_says_so_in_words() -> None:
+    words = load_in_words(Load(generator="k6", profile=RENEWED))
+    assert words == "closed: 4 users, 2 s, each connection renewed after 0.5 s"
 
 
 def test_a_pause_needs_parts_to_stand_between() -> None:

@@ -34,6 +34,7 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.seen[self.path] += 1
             self.server.bodies[body] += 1
+            self.server.hosts[self.headers.get("Host", "")] += 1
             self.server.types[self.headers.get("Content-Type", "")] += 1
         if self.server.delay_s:
             time.sleep(self.server.delay_s)
@@ -64,6 +65,7 @@ class _Counting(ThreadingHTTPServer):
         self.seen: Counter[str] = Counter()
         self.bodies: Counter[bytes] = Counter()
         self.types: Counter[str] = Counter()
+        self.hosts: Counter[str] = Counter()
         self.n_connections = 0
 
     def handle_error(self, request: Any, client_address: Any) -> None:

@@ -18,7 +18,7 @@ from harness.launchers.kubernetes_objects import PROJECT
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.rootfs import is_elf, lay_out, libraries
 from harness.launchers.tools import Tools, tools_among
-from harness.model import Variant
+from harness.model import Implementation, RuntimeSettings, Variant
 from harness.model.backing import SettingValue
 from harness.tests.support.available import PROJECT as SOURCE
 from harness.tests.support.instances import (
@@ -89,6 +89,14 @@ class Clustered(Started[KubernetesInstance]):
         )
         self._started.append(self._launcher.launch(order))
         return self._started[-1]
+
+    def late_variant(self, **runtime: object) -> tuple[Implementation, Variant]:
+        """Return that service with these runtime settings."""
+        settings = RuntimeSettings.model_validate(runtime)
+        return (
+            read_implementation(self.root / "services/strings/late"),
+            Variant(implementation="late", runtime=settings),
+        )
 
     def namespaces(self) -> list[str]:
         """Return the namespaces of this project that the cluster has."""

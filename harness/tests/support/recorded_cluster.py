@@ -18,9 +18,18 @@ from typing import Any
 import httpx
 
 from harness.errors import HostError
+from harness.launchers.kubernetes_access import Controller, controller_of
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, port_of
-from harness.launchers.kubernetes_objects import INSTANCE, PodsSpec, deployment, namespace, service
-from harness.launchers.kubernetes_pods import Trouble, condition_moments, event_moments, trouble
+from harness.launchers.kubernetes_objects import (
+    INSTANCE,
+    PodsSpec,
+    container_resources,
+    deployment,
+    ingress,
+    namespace,
+    service,
+)
+from harness.launchers.kubernetes_pods import Trouble, condition_moments, event_moments, name_of, trouble
 
 RECORDED = Path(__file__).parents[1] / "golden" / "kubernetes" / "answers.json"
 NAMESPACE = "rematch-recorded"
@@ -62,6 +71,10 @@ class Found:
         self.unscheduled: list[Trouble | None] = []
         self.conditions: dict[str, float] = {}
         self.events: dict[str, float] = {}
+        self.controller: Controller | None = None
+        self.served_at: str | None = None
+        self.resizable = False
+        self.limits: list[str] = []
         self.forbidden = ""
         self.refused = ""
 
@@ -75,7 +88,17 @@ def scenario(cluster: Cluster, nobody: Cluster, settle: Callable[[], None]) -> F
     found.node_port = int(port_of(cluster.apply(service(several, node_port=True))).nodePort or 0)
     cluster.apply(deployment(several))
     cluster.apply(deployment(pods("greedy", cpu_limit=1000.0)))
+    boosted = pods("boosted", cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.01)
+    cluster.apply(deployment(boosted))
+    found.resizable = cluster.has_core_resource("pods/resize")
+    found.controller = controller_of(cluster)
+    cluster.apply(ingress(several, "nobody-serves-it"))
+    found.served_at = cluster.ingress_address(NAMESPACE, "absent")
     settle()
+    found.limits = [_cpu_limit(cluster)]
+    (pod,) = cluster.pods(NAMESPACE, {INSTANCE: "boosted"})
+    cluster.resize(NAMESPACE, name_of(pod), container_resources(boosted, boosted=False))
+    found.limits.append(_cpu_limit(cluster))
     seen = cluster.pods(NAMESPACE, {INSTANCE: "absent"})
     found.absent = [trouble(pod) for pod in seen]
     found.conditions = condition_moments(seen[0])
@@ -90,6 +113,12 @@ def scenario(cluster: Cluster, nobody: Cluster, settle: Callable[[], None]) -> F
             setattr(found, note, str(problem))
     cluster.remove_namespaces([NAMESPACE])
     return found
+
+
+def _cpu_limit(cluster: Cluster) -> str:
+    (pod,) = cluster.pods(NAMESPACE, {INSTANCE: "boosted"})
+    resources = pod.spec.containers[0].resources if pod.spec is not None else None
+    return str((resources.limits or {}).get("cpu")) if resources is not None else ""
 
 
 class Replay(httpx.BaseTransport):
@@ -160,9 +189,11 @@ def record() -> None:
 
 
 def _shorten(answer: Any) -> None:
-    """Leave out who manages which field: it is long, and nobody reads it."""
+    """Leave out who manages which field, and all of resources but names: it is long, and nobody reads it."""
     if isinstance(answer, dict):
         answer.pop("managedFields", None)
+        if answer.get("kind") == "APIResourceList":
+            answer["resources"] = [{"name": one["name"]} for one in answer["resources"]]
         for value in answer.values():
             _shorten(value)
     elif isinstance(answer, list):

@@ -73,6 +73,7 @@ CLUSTER_KINDS: tuple[Kind, ...] = (
     Kind(name="generator's pod killed", scene="cluster", act="kill pod", target="generator"),
     Kind(name="service's memory exhausted", scene="cluster", act="pod memory", target="service"),
     Kind(name="namespace deleted", scene="cluster", act="namespace"),
+    Kind(name="node's disk full", scene="cluster", act="full disk", target="data"),
     *(
         Kind(
             name=f"session in a cluster: {name}", scene="cluster", act="signal", target="session", signal=name

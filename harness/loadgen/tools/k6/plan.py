@@ -7,10 +7,16 @@ time each, and connections of their own.
 With ``busy = "wait"`` no arrival is dropped while the load lasts: the virtual users take arrivals from one
 queue in the order in which they are due, and sleep until then. One that is taken too late counts from when
 it was due, so its row begins there; the parts of a load are one queue with gaps, over the same connections.
+
+With ``renew_s`` the request of a virtual user whose connection is that old carries ``Connection: close``, and its
+next request opens a new one. The first connection of each counts as older by another share of ``renew_s``, so that
+not all are renewed at once. The next request asks for the same address by another name, because k6 would send it
+on the old connection where a server closes that a moment after its answer. ``totals.json`` counts renewals.
 """
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -24,6 +30,8 @@ TIMEOUT_S = 60
 #: How long what is under way at the end may take; what is answered later is dropped, and counted.
 LAST_ANSWERS_S = 10
 _FOREVER = "24h"
+#: Of the one address; k6 has connections of their own for each.
+RENEWED_NAMES = tuple(f"c{number}.renewed.invalid" for number in range(8))
 
 
 def n_arrivals(profile: OpenLoad) -> int:
@@ -35,6 +43,7 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
     """What the script reads: k6's options, the requests or steps, and how to go through them."""
     profile, flow = spec.profile, is_flow(spec.requests)
     document = flow_document(spec.requests) if flow else _mix_document(spec.requests)
+    names = () if profile.renew_s is None else RENEWED_NAMES
     staggered = isinstance(profile, ClosedLoad) and profile.loops is not None
     return {
         **document,
@@ -42,14 +51,18 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
         "round": [] if flow else one_round(spec.requests),
         "arrivals": n_arrivals(profile) if isinstance(profile, OpenLoad) else None,
         "due": _due(profile) if isinstance(profile, OpenLoad) and profile.busy == "wait" else None,
-        "base": f"http://{spec.endpoint.host}:{spec.endpoint.port}",
+        "bases": [f"http://{name}:{spec.endpoint.port}" for name in names or (spec.endpoint.host,)],
+        "host": f"{spec.endpoint.host}:{spec.endpoint.port}" if names else None,
         "timeout": f"{TIMEOUT_S}s",
+        "renew_ms": None if profile.renew_s is None else profile.renew_s * 1e3,
+        "n_connections": profile.users if isinstance(profile, ClosedLoad) else profile.connections,
         "think_time_s": profile.think_time_s if isinstance(profile, ClosedLoad) else 0,
         "stagger_s": profile.ramp_up_s / profile.users
         if isinstance(profile, ClosedLoad) and staggered
         else 0,
         "options": {
             "scenarios": scenarios(profile),
+            **({"hosts": dict.fromkeys(names, socket.gethostbyname(spec.endpoint.host))} if names else {}),
             "systemTags": [],
             "summaryTrendStats": [],
         },

@@ -109,6 +109,34 @@ def test_one_process_offers_its_parts_on_schedule_with_nothing_between_them(
         assert n_connections <= 20  # kept from one part to the next
 
 
+@pytest.mark.parametrize(
+    "profile",
+    [
+        ClosedLoad(users=4, duration_s=3, think_time_s=0.02, renew_s=0.5),
+        OpenLoad(rate_per_s=100, duration_s=3, arrivals="constant", connections=4, renew_s=0.5),
+    ],
+    ids=["closed", "open"],
+)
+def test_connections_are_renewed_when_they_are_old_and_every_request_is_answered(
+    k6: K6, tmp_path: Path, profile: LoadProfile
+) -> None:
+    with answering_server() as server:
+        assert offer(k6, order_for(tmp_path, server, profile)).exit_code == 0
+        n_connections, n_seen = server.n_connections, server.seen.total()
+        assert set(server.hosts) == {f"127.0.0.1:{server.endpoint.port}"}, "the service sees one name"
+    summary, totals = k6.read(tmp_path), json.loads((tmp_path / TOTALS).read_text())
+    assert (summary.n_requests, summary.n_errors) == (n_seen, 0), summary.errors_by_kind
+    assert totals["renewals"] >= 4, "each of the four at least once"
+    assert totals["renewals"] <= n_connections <= totals["renewals"] + 4
+
+
+def test_connections_that_are_not_to_be_renewed_are_kept(k6: K6, tmp_path: Path) -> None:
+    with answering_server() as server:
+        assert offer(k6, order_for(tmp_path, server, ClosedLoad(users=2, duration_s=1))).exit_code == 0
+        assert server.n_connections <= 2
+    assert "renewals" not in json.loads((tmp_path / TOTALS).read_text())
+
+
 def test_what_waits_for_a_connection_is_sent_later_and_counts_from_when_it_was_due(
     k6: K6, tmp_path: Path
 ) -> None:

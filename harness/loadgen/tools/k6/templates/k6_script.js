@@ -4,10 +4,17 @@
 import { sleep } from "k6";
 import exec from "k6/execution";
 import http from "k6/http";
+import { Counter } from "k6/metrics";
 
 const plan = JSON.parse(open("./plan.json"));
 // Until the first arrival of a queue is due: time for all virtual users to begin.
 const LEAD_MS = 100;
+const renewals = new Counter("renewals");
+// When this virtual user's connection was opened, by k6's clock; null: its next request opens one.
+let opened_ms = null;
+let opened_before = false;
+// How many connections this virtual user has had before.
+let had = 0;
 const carried = new RegExp(`^${plan.carried}$`);
 
 export const options = plan.options;
@@ -65,15 +72,22 @@ class Step {
     for (const [name, pieces] of this.headers) {
       headers[name] = filled(pieces, values);
     }
+    if (plan.host !== null && headers["Host"] === undefined) {
+      headers["Host"] = plan.host;
+    }
     return { headers, redirects: 0, timeout: plan.timeout, responseType: this.reads ? "text" : "none" };
   }
 
   // Ask, judge, log; true when the answer was right. What waited for its turn counts from when it was due.
   ask(clock, values, due_ms) {
-    const url = plan.base + filled(this.path, values);
+    const url = plan.bases[had % plan.bases.length] + filled(this.path, values);
     const body = this.body === null ? null : filled(this.body, values);
-    const params = this.params || this.prepare(values);
+    let params = this.params || this.prepare(values);
     const began_ms = exec.instance.currentTestRunDuration;
+    const renews = is_old(began_ms);
+    if (renews) {
+      params = { ...params, headers: { ...params.headers, Connection: "close" } };
+    }
     const response = http.request(this.method, url, body, params);
     let took_ms = response.timings.blocked + response.timings.duration;
     if (response.status === 0) {
@@ -85,6 +99,11 @@ class Step {
     took_ms += began_ms - from_ms;
     const start_s = ((clock.zero_ms + from_ms) / 1000).toFixed(6);
     console.log(`${start_s},${took_ms.toFixed(6)},${fault === ""},${this.name},${fault}`);
+    if (renews) {
+      renewals.add(1);
+      opened_ms = null;
+      had += 1;
+    }
     return fault === "";
   }
 
@@ -116,6 +135,19 @@ class Step {
     }
     return "";
   }
+}
+
+// Whether this virtual user's connection is to be closed after the request that begins now.
+function is_old(now_ms) {
+  if (plan.renew_ms === null) {
+    return false;
+  }
+  if (opened_ms === null) {
+    const share = opened_before ? 0 : (exec.vu.idInTest % plan.n_connections) / plan.n_connections;
+    opened_ms = now_ms - share * plan.renew_ms;
+    opened_before = true;
+  }
+  return now_ms - opened_ms >= plan.renew_ms;
 }
 
 // The value at the end of a way of keys and indexes; undefined: nothing there that can be carried on.
@@ -189,5 +221,8 @@ export default function (clock) {
 export function handleSummary(data) {
   const count = (name) => (data.metrics[name] ? data.metrics[name].values.count : 0);
   const totals = { iterations: count("iterations"), dropped_iterations: count("dropped_iterations") };
+  if (plan.renew_ms !== null) {
+    totals.renewals = count("renewals");
+  }
   return { "totals.json": `${JSON.stringify(totals)}\n` };
 }

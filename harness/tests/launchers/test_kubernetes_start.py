@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cluster may lack, a boost of the start, and the ways to an instance: decided from answers of an API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from harness.definitions import load_study
+from harness.errors import TrialFailure
+from harness.launchers.kubernetes_access import Controller, chosen, no_ingress
+from harness.launchers.kubernetes_cluster import Cluster
+from harness.launchers.kubernetes_objects import container_resources, deployment, ingress
+from harness.launchers.kubernetes_pods import Found, resize_trouble
+from harness.launchers.kubernetes_start import StartBoost, cpu_quota, no_boost
+from harness.model import RuntimeSettings
+from harness.model.plan import configurations
+from harness.tests.support.available import PROJECT
+from harness.tests.support.recorded_cluster import KUBECONFIG, pods
+
+BOOSTED = RuntimeSettings(cpus=1, cpu_boost=2.0)
+INGRESS = RuntimeSettings(access="ingress")
+
+
+def cluster(tmp_path: Path, answers: Mapping[str, Any], asked: list[str] | None = None) -> Cluster:
+    """Return an API that has these answers by method and path, and knows nothing else."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        words = f"{request.method} {request.url.path}"
+        if asked is not None:
+            asked.append(f"{words} {request.read().decode()}".strip())
+        found = answers.get(words)
+        if found is None:
+            said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "message": words}
+            return httpx.Response(403, json=said)
+        return httpx.Response(200, json=found)
+
+    file = tmp_path / "kubeconfig"
+    file.write_text(KUBECONFIG)
+    return Cluster(file, httpx.MockTransport(answer))
+
+
+def pod(uid: str, **status: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": f"pod-{uid}", "uid": uid, "namespace": "rematch-recorded"},
+        "spec": {"containers": [{"name": "service"}]},
+        "status": status,
+    }
+
+
+def plain(made: Any) -> dict[str, Any]:
+    """Return an object as it is sent."""
+    sent: dict[str, Any] = made.to_dict()
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("resources", "runtime", "why"),
+    [
+        (["pods", "pods/resize"], BOOSTED, None),
+        (["pods"], BOOSTED, "resized in place (Kubernetes 1.33)"),
+        (["pods"], RuntimeSettings(cpus=1), None),
+        (["pods/resize"], RuntimeSettings(cpu_boost=2.0), "found no limit"),
+        (["pods/resize"], RuntimeSettings(cpu_boost=2.0, cpu_limit=2.0), "found 2"),
+    ],
+    ids=["resized", "not resized", "no boost", "no limit", "limit as high"],
+)
+def test_a_boost_needs_a_lower_limit_and_a_cluster_that_resizes_pods(
+    tmp_path: Path, resources: list[str], runtime: RuntimeSettings, why: str | None
+) -> None:
+    api = {"GET /api/v1": {"resources": [{"name": name} for name in resources]}}
+    said = no_boost(cluster(tmp_path, api), runtime)
+    assert said is None if why is None else said is not None and why in said and "\n" not in said
+
+
+def test_an_ingress_needs_a_controller_and_the_right_to_look_for_one(tmp_path: Path) -> None:
+    path = "GET /apis/networking.k8s.io/v1/ingressclasses"
+    listed = {"kind": "IngressClassList", "metadata": {}}
+    assert no_ingress(cluster(tmp_path, {}), RuntimeSettings()) is None, "nobody asked for one"
+    assert no_ingress(cluster(tmp_path, {path: {**listed, "items": []}}), INGRESS) == (
+        "the cluster has no ingress controller (no IngressClass)"
+    )
+    nginx = {"metadata": {"name": "nginx"}, "spec": {"controller": "k8s.io/ingress-nginx"}}
+    assert no_ingress(cluster(tmp_path, {path: {**listed, "items": [nginx]}}), INGRESS) is None
+    said = no_ingress(cluster(tmp_path, {}), INGRESS)
+    assert said is not None and "verb list, resource ingressclasses.networking.k8s.io" in said
+
+
+def test_the_clusters_default_class_is_taken_else_the_first_by_name() -> None:
+    from lightkube.models.meta_v1 import ObjectMeta
+    from lightkube.models.networking_v1 import IngressClassSpec
+    from lightkube.resources.networking_v1 import IngressClass
+
+    def of(name: str, **annotations: str) -> IngressClass:
+        return IngressClass(
+            metadata=ObjectMeta(name=name, annotations=annotations or None),
+            spec=IngressClassSpec(controller=f"example.org/{name}"),
+        )
+
+    assert chosen([]) is None
+    assert chosen([of("z"), of("b")]) == Controller("b", "example.org/b")
+    default = of("z", **{"ingressclass.kubernetes.io/is-default-class": "true"})
+    found = chosen([of("b"), default])
+    assert found is not None and found.words == "z (example.org/z)"
+
+
+def test_an_ingress_sends_every_path_to_the_pods_service() -> None:
+    said = plain(ingress(pods("one"), "nginx"))["spec"]
+    assert said["ingressClassName"] == "nginx"
+    (path,) = said["rules"][0]["http"]["paths"]
+    assert (path["path"], path["pathType"]) == ("/", "Prefix")
+    assert path["backend"]["service"] == {"name": "one", "port": {"number": 8080}}
+
+
+def test_a_boosted_pod_begins_with_more_and_keeps_what_it_reserves() -> None:
+    spec = pods("one", cpu_limit=1.0, cpu_boost=2.0, cpu_request=0.05, memory_limit_bytes=2**26)
+    made = plain(deployment(spec))["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert (made["limits"]["cpu"], made["requests"]["cpu"]) == ("2000m", "50m")
+    later = plain(container_resources(spec, boosted=False))
+    assert (later["limits"]["cpu"], later["requests"]["cpu"]) == ("1000m", "50m")
+    assert later["limits"]["memory"] == made["limits"]["memory"]
+
+
+def test_a_boost_is_taken_back_once_from_each_pod_that_has_served(tmp_path: Path) -> None:
+    spec = pods("one", replicas=2, cpu_limit=1.0, cpu_boost=2.0)
+    listed = {"kind": "PodList", "metadata": {}, "items": [pod("a"), pod("b")]}
+    base = "/api/v1/namespaces/rematch-recorded/pods"
+    answers = {f"GET {base}": listed} | {f"PATCH {base}/pod-{uid}/resize": pod(uid) for uid in ("a", "b")}
+    asked: list[str] = []
+    quotas = {1: 2.0, 2: 2.0}
+    boost = StartBoost(cluster(tmp_path, answers, asked), spec, quota=quotas.get)
+    a, b = Found(1, 0, None), Found(2, 0, None)
+    boost.take_back({})
+    assert asked == [] and not boost.complete
+    boost.take_back({"a": a})
+    boost.take_back({"a": a})
+    assert [line.split(" {")[0] for line in asked] == [f"GET {base}", f"PATCH {base}/pod-a/resize"]
+    sent = json.loads(asked[1].split(" ", 2)[2])["spec"]["containers"]
+    assert sent == [
+        {"name": "service", "resources": {"limits": {"cpu": "1000m"}, "requests": {"cpu": "1000m"}}}
+    ]
+    assert boost.done == {}, "the kernel still allows two"
+    quotas[1] = 1.0
+    boost.take_back({"a": a, "b": b})
+    assert set(boost.asked) == {"a", "b"} and set(boost.done) == {"a"} and not boost.complete
+    quotas[2] = 0.9999
+    boost.take_back({"a": a, "b": b})
+    assert boost.complete
+
+
+def test_a_boost_that_is_not_taken_back_fails_the_trial_in_one_line(tmp_path: Path) -> None:
+    spec = pods("one", cpu_limit=1.0, cpu_boost=2.0)
+    listed = {"kind": "PodList", "metadata": {}, "items": [pod("a")]}
+    api = cluster(tmp_path, {"GET /api/v1/namespaces/rematch-recorded/pods": listed})
+    boost = StartBoost(api, spec, quota=lambda _pid: None)
+    with pytest.raises(TrialFailure, match="not taken back: no permission .* resource pods/resize") as caught:
+        boost.take_back({"a": Found(1, 0, None)})
+    assert "\n" not in caught.value.reason
+    assert boost.lacking() == "the CPU boost was taken back from 0 of 1 pods; the kernel has not"
+
+
+def test_without_a_boost_nothing_is_asked_or_waited_for(tmp_path: Path) -> None:
+    asked: list[str] = []
+    boost = StartBoost(cluster(tmp_path, {}, asked), pods("one"))
+    boost.take_back({"a": Found(1, 0, None)})
+    assert boost.complete and asked == []
+
+
+def test_a_node_that_cannot_resize_says_why() -> None:
+    from lightkube.models.core_v1 import PodCondition, PodStatus
+    from lightkube.models.meta_v1 import ObjectMeta
+    from lightkube.resources.core_v1 import Pod
+
+    pending = PodCondition(type="PodResizePending", status="True", reason="Infeasible", message="no room")
+    said = resize_trouble(Pod(metadata=ObjectMeta(name="p"), status=PodStatus(conditions=[pending])))
+    assert said == "pod p: PodResizePending (Infeasible): no room"
+    assert resize_trouble(Pod(metadata=ObjectMeta(name="p"))) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [("150000 100000", 1.5), ("max 100000", None), ("", None)],
+    ids=["limited", "max", "empty"],
+)
+def test_the_kernels_limit_of_a_group_is_read_in_cpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, cpus: float | None
+) -> None:
+    (tmp_path / "cpu.max").write_text(text)
+    monkeypatch.setattr(
+        "harness.launchers.kubernetes_start.group_folders", lambda _pid, _root: {"": tmp_path}
+    )
+    assert cpu_quota(1) == cpus
+    (tmp_path / "cpu.cfs_quota_us").write_text("50000\n")
+    (tmp_path / "cpu.cfs_period_us").write_text("100000\n")
+    monkeypatch.setattr(
+        "harness.launchers.kubernetes_start.group_folders", lambda _pid, _root: {"cpu": tmp_path}
+    )
+    assert cpu_quota(1) == 0.5
+
+
+def test_what_few_clusters_have_is_measured_under_full_alone() -> None:
+    rounds, scale = (load_study(PROJECT, name).experiment for name in ("k8s-rounds", "k8s-scale-out"))
+    for profile in ("smoke", "quick"):
+        assert {one.variant.runtime.access for one in configurations(rounds, profile)} <= {
+            "cluster-ip",
+            "node-port",
+        }
+        assert all(
+            one.load is not None and one.load.profile.renew_s is None
+            for one in configurations(rounds, profile)
+        )
+        assert all(one.variant.runtime.cpu_boost is None for one in configurations(scale, profile))
+    full = configurations(rounds, "full")
+    assert {one.levels["access"] for one in full} == {"inside", "outside", "ingress"}
+    assert {one.load.profile.renew_s for one in full if one.load is not None} == {None, 5.0}
+    assert {one.variant.runtime.cpu_boost for one in configurations(scale, "full")} == {None, 2.0}
