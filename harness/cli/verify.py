@@ -49,6 +49,7 @@ def verify_command(
     cluster: Annotated[
         bool, typer.Option("--cluster", help="only with faults: those of the cluster of KUBECONFIG")
     ] = False,
+    jobs: Annotated[int | None, typer.Option(help="only with faults: processes at once")] = None,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -73,24 +74,28 @@ def verify_command(
 
         rematch verify faults --minutes 30 --seed 7
 
+        rematch verify faults --sims 1000 --seed 7 --jobs 2 --write
+
         rematch verify faults --cluster --sims 30 --seed 7
 
     `fuzz` and `faults` run alone. `fuzz` gives changed and hostile files to
     every reader, `faults` disturbs sessions of real services at random moments;
-    --sims is then the number of files or faults.
+    --sims is then the number of files or faults. Faults that ran before are
+    not repeated: the same command goes on where it was stopped.
     """
     if krun:
         _published(krun, names or [], as_json=as_json)
         return
     campaign = _alone(names or [])
-    _refuse_options(campaign, {"--only": only, "--cluster": cluster or None}, minutes)
+    _refuse_options(campaign, {"--only": only, "--cluster": cluster or None, "--jobs": jobs}, minutes)
     if campaign == FUZZ:
         run_fuzz(inputs=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
         return
     if campaign == FAULTS:
         run_faults(
-            number=sims, minutes=minutes, seed=seed, only=only, write=write, as_json=as_json, cluster=cluster
-        )
+            number=sims, minutes=minutes, seed=seed, only=only, write=write, as_json=as_json, cluster=cluster,
+            jobs=1 if jobs is None else jobs,
+        )  # fmt: skip
         return
     from harness.provenance import describe_place
     from harness.verify.page import write_page

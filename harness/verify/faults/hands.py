@@ -186,7 +186,7 @@ class Ports(Hand):
     def order(self) -> dict[str, Any]:
         if (reason := why_not()) is not None:
             raise Lacking(reason.replace("cutting a link", "a network with few ports"))
-        self.network = Namespace(number=(os.getpid() + 1) % 16000)
+        self.network = Namespace(number=2 * os.getpid() % 16000 + 1)
         self.stack.callback(self.network.remove)
         self.network.make()
         words = (*self.network.prefix, "sh", "-c", f"echo {self.FIRST} {self.LAST} > {_PORT_RANGE}")
