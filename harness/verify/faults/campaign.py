@@ -62,10 +62,12 @@ def run(
         for one in faults:
             if ends_s is not None and time.monotonic() > ends_s:
                 break
-            began_s = time.monotonic()
             reason, tried = "", Tried(struck=False, broken=(), said="")
+            began_s = time.monotonic()
             try:
-                tried = try_one(one, _stage(one.kind.scene, clone, stages, stack))
+                here = _stage(one.kind.scene, clone, stages, stack)
+                began_s = time.monotonic()
+                tried = try_one(one, here)
             except Lacking as problem:
                 reason = str(problem)
             line = FaultLine(
