@@ -63,16 +63,16 @@ def work(task: Task, jobs: int) -> bool:
             return True
     broken = [worker.exitcode for worker in workers if worker.exitcode]
     if broken:
-        raise RuntimeError(f"a process of the campaign ended with exit status {broken[0]}; see its words above")
+        raise RuntimeError(
+            f"a process of the campaign ended with exit status {broken[0]}; see its words above"
+        )
     return False
 
 
 def part(task: Task, scenes: Sequence[Scene]) -> None:
     """Inject the faults of some scenes that are still to be done."""
     faults = (
-        one
-        for one in itertools.islice(plan(task.seed, task.kinds), task.number)
-        if one.kind.scene in scenes
+        one for one in itertools.islice(plan(task.seed, task.kinds), task.number) if one.kind.scene in scenes
     )
 
     def done(line: FaultLine) -> None:

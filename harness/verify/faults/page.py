@@ -31,7 +31,9 @@ class KindTally(Frozen):
 class FaultsCampaign(KeptCampaign):
     """With what came of each kind, and every broken promise. ``wall_s``: the faults' own times, added up."""
 
-    planned: int | None = Field(default=None, ge=1, description="how many faults the campaign has when it is over")
+    planned: int | None = Field(
+        default=None, ge=1, description="how many faults the campaign has when it is over"
+    )
     violations: tuple[str, ...] = Field(description="number, kind, what")
     mended: tuple[str, ...] = Field(default=(), description="violated by an earlier source, and not since")
     kinds: dict[str, KindTally]
