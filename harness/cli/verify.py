@@ -15,6 +15,7 @@ from harness.cli import completion
 from harness.cli.faults import FAULTS, run_faults
 from harness.cli.fuzz import FUZZ, run_fuzz
 from harness.cli.lines import counted, wrapped
+from harness.cli.soak import SOAK, run_soak
 from harness.errors import InputError, RematchError
 from harness.project import find_root
 
@@ -37,7 +38,7 @@ def verify_command(
     ] = None,
     seed: Annotated[int, typer.Option(help="random seed")] = 1,
     minutes: Annotated[
-        float | None, typer.Option(help="only with fuzz and faults: end after so many minutes")
+        float | None, typer.Option(help="only with fuzz, faults and soak: end after so many minutes")
     ] = None,
     only: Annotated[
         int | None, typer.Option(help="only with faults: repeat the fault of this number")
@@ -78,9 +79,12 @@ def verify_command(
 
         rematch verify faults --cluster --sims 30 --seed 7
 
-    `fuzz` and `faults` run alone. `fuzz` gives changed and hostile files to
-    every reader, `faults` disturbs sessions of real services at random moments;
-    --sims is then the number of files or faults. Faults that ran before are
+        rematch verify soak --sims 2000
+
+    `fuzz`, `faults` and `soak` run alone. `fuzz` gives changed and hostile files to
+    every reader, `faults` disturbs sessions of real services at random moments,
+    `soak` watches sessions of very many tiny trials; --sims is then the number
+    of files, faults or trials. Faults that ran before are
     not repeated: the same command goes on where it was stopped.
     """
     if krun:
@@ -90,6 +94,9 @@ def verify_command(
     _refuse_options(campaign, {"--only": only, "--cluster": cluster or None, "--jobs": jobs}, minutes)
     if campaign == FUZZ:
         run_fuzz(inputs=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
+        return
+    if campaign == SOAK:
+        run_soak(trials=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
         return
     if campaign == FAULTS:
         run_faults(
@@ -165,7 +172,7 @@ def _alone(names: list[str]) -> str | None:
     Raises:
         InputError: something stands beside it.
     """
-    for campaign in (FUZZ, FAULTS):
+    for campaign in (FUZZ, FAULTS, SOAK):
         if campaign in names:
             if names != [campaign]:
                 raise InputError("stands alone", place="NAMES", found=" ".join(names), allowed=campaign)
