@@ -41,10 +41,11 @@ def run_faults(
     """
     from harness.provenance import describe_place
     from harness.verify.faults.campaign import run
-    from harness.verify.faults.jobs import Task, say, stopping, work
+    from harness.verify.faults.jobs import Task, say, work
     from harness.verify.faults.journal import Journal
     from harness.verify.faults.page import KEPT, KEPT_CLUSTER, kept, table
     from harness.verify.faults.plan import CLUSTER_KINDS, KINDS, fault
+    from harness.verify.stopping import stopping
 
     if (minutes is not None and not minutes > 0) or (number is not None and number < 1):
         raise InputError("nothing to do", place="--minutes, --sims", allowed="more than 0")

@@ -14,11 +14,12 @@ import pytest
 
 from harness.errors import InputError
 from harness.verify.faults import jobs
-from harness.verify.faults.jobs import Task, part, shared, stopping
+from harness.verify.faults.jobs import Task, part, shared
 from harness.verify.faults.journal import FaultLine, Journal, last_of_each, still_to_do
 from harness.verify.faults.link import Namespace
 from harness.verify.faults.page import kept
 from harness.verify.faults.plan import CLUSTER_KINDS, KINDS, Fault, Kind, plan
+from harness.verify.stopping import stopping
 
 SEED = 7
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 import contextlib
 import itertools
 import multiprocessing
-import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from harness.verify.faults.campaign import run
 from harness.verify.faults.journal import FaultLine, Journal, still_to_do
 from harness.verify.faults.plan import Kind, Scene, plan
+from harness.verify.stopping import stopping
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,31 +99,9 @@ def shared(kinds: Sequence[Kind], jobs: int) -> tuple[tuple[Scene, ...], ...]:
     return tuple(tuple(group) for group in groups)
 
 
-@contextlib.contextmanager
-def stopping() -> Iterator[list[int]]:
-    """Have SIGTERM and SIGINT raise ``KeyboardInterrupt`` once, so that nothing stays mounted.
-
-    Yields:
-        The signals that came.
-    """
-    came: list[int] = []
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        came.append(number)
-        if len(came) == 1:  # a second one would interrupt the cleaning up
-            raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield came
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _worker(task: Task, scenes: Sequence[Scene]) -> None:
     with stopping(), contextlib.suppress(KeyboardInterrupt):
         part(task, scenes)
 
 
-__all__ = ["Task", "part", "say", "shared", "stopping", "work"]
+__all__ = ["Task", "part", "say", "shared", "work"]
