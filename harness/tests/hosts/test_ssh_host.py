@@ -30,6 +30,7 @@ from harness.model.endpoint import Endpoint
 from harness.tests.contracts.host import HostContract
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
+from harness.tests.support.patience import patient
 from harness.tests.support.small_disk import small_disk
 from harness.tests.support.sshd import Sshd
 
@@ -189,7 +190,7 @@ def test_a_lost_connection_is_opened_anew_and_loses_nothing(sshd: Sshd, tmp_path
     try:
         process = host.spawn(Command(argv=("sh", "-c", "sleep 3; exit 7"), folder=tmp_path))
         answers: list[int | None] = []
-        waiting = threading.Thread(target=lambda: answers.append(process.wait(60)))
+        waiting = threading.Thread(target=lambda: answers.append(process.wait(patient(60))))
         waiting.start()
         sshd.end_connections()
         assert host.read(Path("/proc/self/comm"))
