@@ -27,24 +27,28 @@ def run_soak(*, trials: int | None, minutes: float | None, seed: int, write: boo
     from harness.verify.faults.lacking import Lacking
     from harness.verify.soak.campaign import CONTROL_TRIALS, SESSIONS, soak
     from harness.verify.soak.page import KEPT, SoakCampaign, table
+    from harness.verify.stopping import stopping
 
     if (minutes is not None and not minutes > 0) or (trials is not None and trials < CONTROL_TRIALS):
         raise InputError(
             "too short to see anything", place="--minutes, --sims", allowed=f"{CONTROL_TRIALS} trials or more"
         )
     root, began_s = find_root(), time.monotonic()
+    longest_s = None if minutes is None else minutes * 60
     wanted = [(name, TRIALS if trials is None else trials, False) for name in SESSIONS]
     wanted.append((next(iter(SESSIONS)), CONTROL_TRIALS, True))
     ran, lacking = [], []
-    for name, n, leaks in wanted:
-        try:
-            ran.append(
-                soak(
-                    root, name, n, seed=seed, leaks=leaks, say=_say, seconds=None if minutes is None else minutes * 60
-                )
-            )  # fmt: skip
-        except Lacking as problem:
-            lacking.append(f"{name}: {problem}")
+    with stopping() as stopped:
+        for name, n, leaks in wanted:
+            if stopped:
+                lacking.append(f"{name}{', the control' if leaks else ''}: stopped before")
+                continue
+            try:
+                ran.append(soak(root, name, n, seed=seed, leaks=leaks, seconds=longest_s, say=_say))
+            except Lacking as problem:
+                lacking.append(f"{name}: {problem}")
+            except KeyboardInterrupt:  # while a scene was laid out
+                lacking.append(f"{name}: stopped")
     one = SoakCampaign(
         seed=seed,
         place=describe_place(root),

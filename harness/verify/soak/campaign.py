@@ -69,7 +69,7 @@ def soak(
 
     Args:
         clone: the project whose echo service is measured. name: one of ``SESSIONS``.
-        seconds: the session is stopped after so long, and what was seen until then counts.
+        seconds: the session is stopped after so long, as by ``KeyboardInterrupt``; what was seen until then counts.
         leaks: each trial leaves memory, a descriptor, a thread and a file behind: the control.
 
     Raises:
@@ -117,34 +117,37 @@ def _watch(
     folder = here.folder(seed)
     new_s, told_s, seen = time.monotonic(), time.monotonic(), 0
     watched = (here.root / ".cache" / "running", here.root / "tmp", here.root / "far")
-    while not running.ended(EVERY_S):
-        now_s = time.monotonic()
-        done = _done(folder)
-        shown = last_said(running.words())
-        if shown is not None and shown.done >= shown.total:
-            break
-        if seconds is not None and now_s - running.began_s > seconds:
-            running.process.send(signal.SIGTERM)
-            break
-        if done > seen:
-            seen, new_s = done, now_s
-        elif now_s - new_s > STUCK_S:
-            raise RematchError(f"no trial has ended for {STUCK_S:.0f} s, after {done} of them")
-        if shown is None or done == 0:
-            continue
-        progress.append((now_s - running.began_s, done, shown.done, shown.total, shown.left_s))
-        people = {"session": running.process.pid}
-        if here.far is not None:
-            people.update(("agent", one.pid) for one in agents(here.far.base))
-        for who, pid in people.items():
-            for what, value in (held(pid) or {}).items():
-                series.setdefault((who, what), []).append((done, value))
-        series.setdefault(("session", "files left on disk"), []).append((done, bytes_below(watched)))
-        log = len(running.words()) + _size(folder.folder / "events.jsonl")
-        series.setdefault(("session", "log a trial"), []).append((done, log / done))
-        if now_s - told_s > 20:
-            told_s = now_s
-            say(f"{here.scene}: {done} of {shown.total} trials")
+    try:
+        while not running.ended(EVERY_S):
+            now_s = time.monotonic()
+            done = _done(folder)
+            shown = last_said(running.words())
+            if shown is not None and shown.done >= shown.total:
+                break
+            if seconds is not None and now_s - running.began_s > seconds:
+                running.process.send(signal.SIGTERM)
+                break
+            if done > seen:
+                seen, new_s = done, now_s
+            elif now_s - new_s > STUCK_S:
+                raise RematchError(f"no trial has ended for {STUCK_S:.0f} s, after {done} of them")
+            if shown is None or done == 0:
+                continue
+            progress.append((now_s - running.began_s, done, shown.done, shown.total, shown.left_s))
+            people = {"session": running.process.pid}
+            if here.far is not None:
+                people.update(("agent", one.pid) for one in agents(here.far.base))
+            for who, pid in people.items():
+                for what, value in (held(pid) or {}).items():
+                    series.setdefault((who, what), []).append((done, value))
+            series.setdefault(("session", "files left on disk"), []).append((done, bytes_below(watched)))
+            log = len(running.words()) + _size(folder.folder / "events.jsonl")
+            series.setdefault(("session", "log a trial"), []).append((done, log / done))
+            if now_s - told_s > 20:
+                told_s = now_s
+                say(f"{here.scene}: {done} of {shown.total} trials")
+    except KeyboardInterrupt:  # what was seen counts
+        running.process.send(signal.SIGTERM)
     took_s = time.monotonic() - running.began_s
     if not running.ended(STUCK_S):
         raise RematchError(f"the session does not end within {STUCK_S:.0f} s of its last trial")
