@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from paramiko import SSHClient
 
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.processes import alive
@@ -82,6 +83,31 @@ def test_a_connection_that_breaks_while_the_agent_is_sent_is_said_to_have_broken
     monkeypatch.setattr("harness.hosts.ssh.agent_start.agent_file", broken)
     try:
         with pytest.raises(HostError, match=r"^bighost: cannot send the agent to .*: \S"):
+            SshHost("bighost", server.settings(tmp_path / "base"))
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("words", ["mkdir", "start"], ids=["before the agent", "as the agent starts"])
+def test_a_connection_that_breaks_during_a_command_is_not_taken_for_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    server = Sshd(tmp_path / "sshd")
+    server.start()
+    run = SSHClient.exec_command
+
+    def breaking(self: SSHClient, command: str, **more: float) -> object:
+        if words not in command:
+            return run(self, command, **more)
+        streams = run(self, "sleep 300", **more)
+        server.end_connections()
+        return streams
+
+    monkeypatch.setattr(SSHClient, "exec_command", breaking)
+    try:
+        with pytest.raises(
+            HostError, match=r"^bighost: no answer to .*: the connection, or the command, was ended"
+        ):
             SshHost("bighost", server.settings(tmp_path / "base"))
     finally:
         server.stop()
