@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -96,7 +97,7 @@ def test_a_connection_that_breaks_during_a_command_is_not_taken_for_its_answer(
     server.start()
     run = SSHClient.exec_command
 
-    def breaking(self: SSHClient, command: str, **more: float) -> object:
+    def breaking(self: SSHClient, command: str, **more: Any) -> object:
         if words not in command:
             return run(self, command, **more)
         streams = run(self, "sleep 300", **more)

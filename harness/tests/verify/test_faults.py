@@ -139,13 +139,14 @@ DISK = BY_NAME["disk full: data"]
         (0, "a warning\n", DISK, "exit status 0, and on stderr: a warning"),
         (2, "", DISK, "0 lines in place of one: "),
         (2, "rematch: a\nrematch: b\n", DISK, "2 lines in place of one: rematch: a / rematch: b"),
+        (2, "rematch: far: KeyError: 7\n", DISK, "names KeyError in place of what is wrong: rematch: far: KeyError: 7"),
         (130, "rematch: stopped\n", DISK, "exit status 130"),
         (2, "rematch: x\n", TERM, "exit status 2"),
         (-signal.SIGKILL, "", DISK, "ended by SIGKILL"),
         (-signal.SIGSEGV, "x\n", KILLED, "ended by SIGSEGV: x"),
     ],
     ids=[
-        "nothing to say", "one line", "stopped", "killed", "traceback", "a word too many", "silent", "two lines",
+        "nothing to say", "one line", "stopped", "killed", "traceback", "a word too many", "silent", "two lines", "an exception",
         "another status", "not as stopped", "killed by somebody", "crashed",
     ],
 )  # fmt: skip
