@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.errors import RematchError
 from harness.verify.faults.campaign import run
 from harness.verify.faults.journal import FaultLine, Journal, still_to_do
 from harness.verify.faults.plan import Kind, Scene, plan
@@ -62,7 +63,7 @@ def work(task: Task, jobs: int) -> bool:
             return True
     broken = [worker.exitcode for worker in workers if worker.exitcode]
     if broken:
-        raise RuntimeError(
+        raise RematchError(
             f"a process of the campaign ended with exit status {broken[0]}; see its words above"
         )
     return False

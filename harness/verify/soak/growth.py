@@ -36,6 +36,7 @@ class Growth(Frozen):
     first: float = Field(description="median of the first window after the warm-up")
     last: float = Field(description="median of the last window")
     per_1000_trials: float
+    windows: tuple[float, ...] = Field(default=(), description="the median of each window")
 
     @property
     def flat(self) -> bool:
@@ -59,8 +60,14 @@ def growth(who: str, what: str, series: Sequence[tuple[float, float]]) -> Growth
     slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in itertools.combinations(points, 2) if x2 > x1]
     if not slopes:
         return None
+    medians = tuple(y for _, y in points)
     return Growth(
-        who=who, what=what, first=points[0][1], last=points[-1][1], per_1000_trials=1000 * median(slopes)
+        who=who,
+        what=what,
+        first=medians[0],
+        last=medians[-1],
+        per_1000_trials=1000 * median(slopes),
+        windows=medians,
     )
 
 
