@@ -104,7 +104,12 @@ def describe_place(root: Path) -> str:
     machine = read_machine()
     commit = _git(root, "rev-parse", "--short=12", "HEAD") or "unknown"
     # the pages themselves are what benchmarks and verifications change
-    pages = (":!docs/benchmarks.md", ":!docs/verify.md", ":!docs/verify.json")
+    pages = tuple(
+        f":!docs/{name}"
+        for name in (
+            "benchmarks.md", "verify.md", "verify.json", "faults*", "kubernetes-faults*", "fuzz.json", "security.md",
+        )
+    )  # fmt: skip
     changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", *pages)
     return (
         f"{machine.n_cpus} cores ({machine.cpu_model}), {machine.memory_bytes / 2**30:.0f} GiB, "

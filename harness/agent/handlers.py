@@ -47,6 +47,7 @@ SLOW = frozenset(
         "bye",
     }
 )
+SAMPLER_GONE = "the agent is ending, and has ended its sampler"
 
 
 class _Endpoint:
@@ -168,15 +169,26 @@ class Handlers:
         sampler = Sampler({}, samples=Path(samples), machine=Path(machine), hz=hz)
         sampler.start()
         with self._lock:
-            self._samplers[id(sampler)] = sampler
+            late = self._ended.is_set()
+            if not late:
+                self._samplers[id(sampler)] = sampler
+        if late:
+            sampler.stop()
+            raise HostError(ENDING)
         return {"sampler": id(sampler)}
 
     def do_sampler_add(self, sampler: int, role: str, watched: dict[str, Any]) -> None:
-        self._samplers[sampler].add(role, Watched(**watched))
+        with self._lock:
+            found = self._samplers.get(sampler)
+        if found is None:
+            raise HostError(SAMPLER_GONE)
+        found.add(role, Watched(**watched))
 
     def do_sampler_stop(self, sampler: int) -> dict[str, Any]:
         with self._lock:
-            found = self._samplers.pop(sampler)
+            found = self._samplers.pop(sampler, None)
+        if found is None:
+            raise HostError(SAMPLER_GONE)
         return asdict(found.stop())
 
     def do_start_ticks(self, pid: int) -> dict[str, Any]:

@@ -31,12 +31,13 @@ def run_fuzz(*, inputs: int | None, minutes: float | None, seed: int, write: boo
     from harness.verify.fuzz.campaign import run, save
     from harness.verify.fuzz.page import KEPT, kept, table
     from harness.verify.fuzz.readers import readers
+    from harness.verify.stopping import stopping
 
     if (minutes is not None and not minutes > 0) or (inputs is not None and inputs < 1):
         raise InputError("nothing to do", place="--minutes, --sims", allowed="more than 0")
     root = find_root()
     began_s = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="rematch-fuzz-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="rematch-fuzz-") as scratch, stopping() as stopped:
         found = run(
             readers(root),
             Path(scratch),
@@ -59,6 +60,9 @@ def run_fuzz(*, inputs: int | None, minutes: float | None, seed: int, write: boo
             n = found.seen[finding.key]
             print(f"{os.path.relpath(path)}: {finding.what} ({finding.where}); {n} files", file=sys.stderr)
         raise typer.Exit(1)
+    if stopped:
+        print("stopped; another --seed adds further files", file=sys.stderr)
+        raise typer.Exit(130)
 
 
 def _say(found: Campaign) -> None:

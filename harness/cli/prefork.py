@@ -28,6 +28,8 @@ from typing import Any
 #: What sessions import, some of it only when it is needed.
 PACKAGES = ("session", "runner", "store", "launchers", "backing", "hosts", "loadgen", "definitions")
 NETWORK = 0x40000000  # CLONE_NEWNET
+#: Of a session that is to leak, by trial.
+LEAK_BYTES = 64 << 10
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 
@@ -119,6 +121,8 @@ def become(order: dict[str, Any]) -> None:
         _enter(order["network"])
     if order.get("clock"):
         _step(**order["clock"])
+    if order.get("leaks"):
+        _leak()
     if order.get("syncs"):
         from harness.verify.faults.power import record_syncs
 
@@ -135,6 +139,27 @@ def _enter(network: str) -> None:
     with open(network, "rb") as stream:
         if library.setns(stream.fileno(), NETWORK) != 0:
             raise OSError(ctypes.get_errno(), f"setns: {network}")
+
+
+def _leak() -> None:
+    """Have each trial of this process leave memory, a descriptor, a thread and a file behind."""
+    import tempfile
+    import threading
+
+    from harness.session import measuring
+
+    run, forever = vars(measuring)["run_trials"], threading.Event()
+    kept: list[tuple[bytearray, int]] = []
+
+    def leaking(*args: Any) -> Any:
+        kept.append((bytearray(b"x" * LEAK_BYTES), os.open(os.devnull, os.O_RDONLY)))
+        threading.Thread(target=forever.wait, daemon=True).start()
+        descriptor, _ = tempfile.mkstemp()
+        os.write(descriptor, bytes(LEAK_BYTES))
+        os.close(descriptor)
+        return run(*args)
+
+    vars(measuring).update(run_trials=leaking)
 
 
 def _step(after_s: float, by_s: float) -> None:

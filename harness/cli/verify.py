@@ -15,6 +15,7 @@ from harness.cli import completion
 from harness.cli.faults import FAULTS, run_faults
 from harness.cli.fuzz import FUZZ, run_fuzz
 from harness.cli.lines import counted, wrapped
+from harness.cli.soak import SOAK, run_soak
 from harness.errors import InputError, RematchError
 from harness.project import find_root
 
@@ -37,7 +38,7 @@ def verify_command(
     ] = None,
     seed: Annotated[int, typer.Option(help="random seed")] = 1,
     minutes: Annotated[
-        float | None, typer.Option(help="only with fuzz and faults: end after so many minutes")
+        float | None, typer.Option(help="only with fuzz, faults and soak: end after so many minutes")
     ] = None,
     only: Annotated[
         int | None, typer.Option(help="only with faults: repeat the fault of this number")
@@ -49,6 +50,7 @@ def verify_command(
     cluster: Annotated[
         bool, typer.Option("--cluster", help="only with faults: those of the cluster of KUBECONFIG")
     ] = False,
+    jobs: Annotated[int | None, typer.Option(help="only with faults: processes at once")] = None,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -73,24 +75,34 @@ def verify_command(
 
         rematch verify faults --minutes 30 --seed 7
 
+        rematch verify faults --sims 1000 --seed 7 --jobs 2 --write
+
         rematch verify faults --cluster --sims 30 --seed 7
 
-    `fuzz` and `faults` run alone. `fuzz` gives changed and hostile files to
-    every reader, `faults` disturbs sessions of real services at random moments;
-    --sims is then the number of files or faults.
+        rematch verify soak --sims 2000
+
+    `fuzz`, `faults` and `soak` run alone. `fuzz` gives changed and hostile files to
+    every reader, `faults` disturbs sessions of real services at random moments,
+    `soak` watches sessions of very many tiny trials; --sims is then the number
+    of files, faults or trials. Faults that ran before are
+    not repeated: the same command goes on where it was stopped.
     """
     if krun:
         _published(krun, names or [], as_json=as_json)
         return
     campaign = _alone(names or [])
-    _refuse_options(campaign, {"--only": only, "--cluster": cluster or None}, minutes)
+    _refuse_options(campaign, {"--only": only, "--cluster": cluster or None, "--jobs": jobs}, minutes)
     if campaign == FUZZ:
         run_fuzz(inputs=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
         return
+    if campaign == SOAK:
+        run_soak(trials=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
+        return
     if campaign == FAULTS:
         run_faults(
-            number=sims, minutes=minutes, seed=seed, only=only, write=write, as_json=as_json, cluster=cluster
-        )
+            number=sims, minutes=minutes, seed=seed, only=only, write=write, as_json=as_json, cluster=cluster,
+            jobs=1 if jobs is None else jobs,
+        )  # fmt: skip
         return
     from harness.provenance import describe_place
     from harness.verify.page import write_page
@@ -160,7 +172,7 @@ def _alone(names: list[str]) -> str | None:
     Raises:
         InputError: something stands beside it.
     """
-    for campaign in (FUZZ, FAULTS):
+    for campaign in (FUZZ, FAULTS, SOAK):
         if campaign in names:
             if names != [campaign]:
                 raise InputError("stands alone", place="NAMES", found=" ".join(names), allowed=campaign)

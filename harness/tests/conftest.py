@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.tests.support.available import CANNOT_TELL, NOT_ASKED_FOR, NOT_RUN
+from harness.tests.support.patience import VARIABLE, calibrated
 
 TESTS = Path(__file__).parent
 #: Files that take longest, begun first so that no worker is left with one at the end.
@@ -46,6 +47,12 @@ WITH_MAVEN = (
     "whole/test_killed_in_mid_load.py",
     "whole/test_large_bodies.py",
 )
+
+
+def pytest_configure() -> None:
+    """Measure how patient tests have to be, before workers and children inherit it."""
+    if VARIABLE not in os.environ:
+        os.environ[VARIABLE] = f"{calibrated():.2f}"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

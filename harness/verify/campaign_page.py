@@ -43,6 +43,10 @@ class CampaignPage(Generic[Kept]):
         self.begin = f"<!-- {name}: written by `python -m harness verify {name} --write` -->"
         self.end = f"<!-- /{name} -->"
 
+    def parts(self, root: Path, seed: int) -> Path:
+        """Return the file beside the record that has what a campaign consists of."""
+        return root / self.record.with_name(f"{self.record.stem}-{seed}.jsonl")
+
     def read(self, root: Path) -> tuple[Kept, ...]:
         """Return the campaigns that were kept.
 

@@ -66,6 +66,8 @@ FOLDER = ".cache/rematch"
 ANSWER_WITHIN_S = 30.0
 #: An agent that lost its controller ends by itself after its grace; this is on top of it.
 LEEWAY_S = 5.0
+#: What paramiko gives for a channel that was closed before the command had ended by itself.
+NO_STATUS = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +192,9 @@ def _say(client: paramiko.SSHClient, words: str, name: str) -> tuple[int, str, s
     try:
         _, out, err = client.exec_command(words, timeout=ANSWER_WITHIN_S)
         said, complained = out.read().decode(errors="replace"), err.read().decode(errors="replace")
-        return out.channel.recv_exit_status(), said, complained
+        code = out.channel.recv_exit_status()
+        if code == NO_STATUS:
+            raise EOFError("the connection, or the command, was ended from there")
+        return code, said, complained
     except (OSError, EOFError, paramiko.SSHException) as problem:
         raise HostError(f"{name}: no answer to {words[:60]!r}: {problem}") from problem

@@ -18,6 +18,7 @@ from harness.cli.results_text import values_heads
 from harness.evidence.results import METRICS as METRICS_KNOWN
 from harness.evidence.results import CellResult, MetricResult
 from harness.tests.support.command import run_here
+from harness.tests.support.patience import patient
 from harness.tests.support.sessions import (
     REPOSITORY,
     make_session_project,
@@ -48,7 +49,7 @@ def started(root: Path, *arguments: str) -> tuple[int, str, str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=patient(300),
     )
     return done.returncode, done.stdout, done.stderr
 

@@ -14,6 +14,7 @@ from harness.agent.processes import alive, group_members, read_stat
 from harness.errors import HostError
 from harness.hosts.base import Command, Host, Process
 from harness.tests.support.instances import eventually
+from harness.tests.support.patience import patient
 
 
 class HostContract:
@@ -97,7 +98,7 @@ class HostContract:
         burn += "    while time.process_time() < 0.3: pass\n    os._exit(0)\nos.wait()"
         process = spawn(python, "-c", burn)
         assert eventually(lambda: (stat := read_stat(process.pid)) is None or stat.ended)
-        assert process.wait(20) == 0
+        assert process.wait(patient(20)) == 0
         cpu_s = process.cpu_s()
         assert (
             cpu_s is not None and cpu_s >= 0.55
@@ -107,7 +108,7 @@ class HostContract:
         self, spawn: Callable[..., Process], tmp_path: Path
     ) -> None:
         process = spawn("sh", "-c", "pwd; echo err >&2")
-        assert process.wait(20) == 0
+        assert process.wait(patient(20)) == 0
         assert (tmp_path / "out").read_text() == f"{tmp_path}\n"
         assert (tmp_path / "err").read_text() == "err\n"
 
@@ -141,7 +142,7 @@ class HostContract:
         self, spawn: Callable[..., Process]
     ) -> None:
         process = spawn("sh", "-c", "sleep 62 & exit 5")
-        assert process.wait(20) == 5
+        assert process.wait(patient(20)) == 5
         assert group_members(process.pid, process.start_ticks) != ()
         stopped = process.stop(5)
         assert (stopped.signal, stopped.exit_code) == ("exited", 5)

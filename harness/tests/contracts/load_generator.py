@@ -28,9 +28,10 @@ from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
+from harness.tests.support.patience import patient
 
 #: A tool that has not ended by then hangs.
-PATIENCE_S = 90.0
+PATIENCE_S = patient(90.0)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost, LocalProcess
 from harness.tests.contracts.host import HostContract
 from harness.tests.support.instances import eventually
+from harness.tests.support.patience import patient
 
 
 class TestLocalHost(HostContract):
@@ -59,7 +60,7 @@ def test_launch_is_the_moment_before_the_program_runs_and_cpu_time_of_the_stub_i
     process = LocalHost().spawn(
         Command(argv=(sys.executable, "-I", "-S", "-c", code), folder=tmp_path, stdout=Path("out"))
     )
-    assert process.wait(20) == 0
+    assert process.wait(patient(20)) == 0
     monotonic_s, wall_s = (float(word) for word in (tmp_path / "out").read_text().split())
     assert process.launched.monotonic_s < monotonic_s
     assert process.launched.wall_epoch_s < wall_s
@@ -98,7 +99,7 @@ def test_a_recycled_id_is_never_signalled() -> None:
         assert kill_group(other.pid, stat.start_ticks - 1) == ()
         assert other.poll() is None
         assert kill_group(other.pid, stat.start_ticks) == ()
-        assert other.wait(20) == -signal.SIGKILL
+        assert other.wait(patient(20)) == -signal.SIGKILL
 
 
 def test_a_zombie_does_not_live() -> None:

@@ -26,6 +26,7 @@ from harness.hosts.ssh.host import SshHost
 from harness.hosts.ssh.settings import HostSettings, load_settings
 from harness.model.endpoint import Endpoint
 from harness.tests.support.instances import eventually
+from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
 
 
@@ -164,7 +165,7 @@ def test_a_host_behind_another_is_reached_over_it_and_carries_all_that_a_session
                     assert served.recv(100) == b"over two hosts"
         process = host.spawn(Command(argv=("sh", "-c", "sleep 2; exit 7"), folder=tmp_path))
         gate.end_connections()
-        assert process.wait(60) == 7
+        assert process.wait(patient(60)) == 7
         assert host.agent.channel.n_reattached > 0
     finally:
         host.close()
@@ -309,7 +310,7 @@ def ssh_agent(sock: Path) -> Iterator[None]:
         yield
     finally:
         started.terminate()
-        started.wait(10)
+        started.wait(patient(10))
 
 
 def test_a_key_that_only_the_ssh_agent_holds_opens_the_door(

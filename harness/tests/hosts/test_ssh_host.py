@@ -12,9 +12,11 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+from paramiko import SSHClient
 
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.processes import alive
@@ -30,6 +32,7 @@ from harness.model.endpoint import Endpoint
 from harness.tests.contracts.host import HostContract
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
+from harness.tests.support.patience import patient
 from harness.tests.support.small_disk import small_disk
 from harness.tests.support.sshd import Sshd
 
@@ -81,6 +84,31 @@ def test_a_connection_that_breaks_while_the_agent_is_sent_is_said_to_have_broken
     monkeypatch.setattr("harness.hosts.ssh.agent_start.agent_file", broken)
     try:
         with pytest.raises(HostError, match=r"^bighost: cannot send the agent to .*: \S"):
+            SshHost("bighost", server.settings(tmp_path / "base"))
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("words", ["mkdir", "start"], ids=["before the agent", "as the agent starts"])
+def test_a_connection_that_breaks_during_a_command_is_not_taken_for_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    server = Sshd(tmp_path / "sshd")
+    server.start()
+    run = SSHClient.exec_command
+
+    def breaking(self: SSHClient, command: str, **more: Any) -> object:
+        if words not in command:
+            return run(self, command, **more)
+        streams = run(self, "sleep 300", **more)
+        server.end_connections()
+        return streams
+
+    monkeypatch.setattr(SSHClient, "exec_command", breaking)
+    try:
+        with pytest.raises(
+            HostError, match=r"^bighost: no answer to .*: the connection, or the command, was ended"
+        ):
             SshHost("bighost", server.settings(tmp_path / "base"))
     finally:
         server.stop()
@@ -189,7 +217,7 @@ def test_a_lost_connection_is_opened_anew_and_loses_nothing(sshd: Sshd, tmp_path
     try:
         process = host.spawn(Command(argv=("sh", "-c", "sleep 3; exit 7"), folder=tmp_path))
         answers: list[int | None] = []
-        waiting = threading.Thread(target=lambda: answers.append(process.wait(60)))
+        waiting = threading.Thread(target=lambda: answers.append(process.wait(patient(60))))
         waiting.start()
         sshd.end_connections()
         assert host.read(Path("/proc/self/comm"))

@@ -22,6 +22,7 @@ from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.available import needs
 from harness.tests.support.instances import OBEYS_WITHIN_S, Project
+from harness.tests.support.patience import patient
 from harness.tests.support.sessions import REPOSITORY
 
 WHY_NOT = find_parents()
@@ -95,7 +96,7 @@ def test_children_that_left_their_process_group_end_with_the_control_group(proje
         for door in groups_of(instance.record):
             (door / "cgroup.procs").write_text(str(stray.pid))
         instance.stop()
-        assert stray.wait(10) == -9
+        assert stray.wait(patient(10)) == -9
     assert not folder.exists()
 
 

@@ -19,6 +19,7 @@ from harness.runner.start_up import wait_first_response
 from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.instances import OBEYS_WITHIN_S, Project
+from harness.tests.support.patience import patient
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def test_an_instance_whose_port_was_taken_says_so(project: Project) -> None:
             port=squatter.getsockname()[1],
         )
         process = project.host.spawn(order)
-        assert process.wait(20) == 1
+        assert process.wait(patient(20)) == 1
         process.stop(1)
     assert "taken" in (project.root / "service.stderr.txt").read_text()
     taken = project.launch(port_taken="always")

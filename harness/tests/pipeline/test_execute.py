@@ -20,10 +20,11 @@ from harness.pipeline.notebook_file import NotebookFile
 from harness.pipeline.notebook_process import UnderWay
 from harness.pipeline.stage import Kind, PlannedStage, StagePlan, may_begin
 from harness.pipeline.status import StageTable
+from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
 
 T = TypeVar("T")
-WITHIN_S = 300.0
+WITHIN_S = patient(300.0)
 #: What the cells of these notebooks begin with: `tell` leaves a file behind, `wait` waits for one.
 PRELUDE = f"""import os, time
 from pathlib import Path

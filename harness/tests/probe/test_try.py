@@ -19,6 +19,7 @@ from harness.probe.trying import SAME_MACHINE, _kept, try_target
 from harness.project import find_root
 from harness.tests.support.available import only_when_long
 from harness.tests.support.command import run_here
+from harness.tests.support.patience import patient
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -51,7 +52,7 @@ def _server() -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(timeout=10)
+        thread.join(timeout=patient(10))
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.model import Request
 from harness.model.endpoint import Endpoint
+from harness.tests.support.patience import patient
 
 #: What `POST /account` can be told to answer in place of the right thing, and what a generator calls it.
 FAULTS = {
@@ -36,7 +37,9 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         if self.server.together is not None:
-            self.server.together.wait(20)  # broken, and with it the connection, when they do not come
+            self.server.together.wait(
+                patient(20)
+            )  # broken, and with it the connection, when they do not come
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
@@ -132,7 +135,7 @@ def accounts_server(
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(timeout=10)
+        thread.join(timeout=patient(10))
 
 
 #: Text that tools with a language of their own might read as theirs; it must arrive as it stands.

@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.model import Request
 from harness.model.endpoint import Endpoint
+from harness.tests.support.patience import patient
 
 RIGHT = b'{"v":"HELLO"}'
 
@@ -87,7 +88,7 @@ def answering_server(*, delay_s: float = 0.0) -> Iterator[_Counting]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(timeout=10)
+        thread.join(timeout=patient(10))
 
 
 AnsweringServer = _Counting

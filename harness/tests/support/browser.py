@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.tests.support.available import program_or_not_run
+from harness.tests.support.patience import patient
 
 #: For one answer of the browser on a busy machine; nothing is measured by it.
-_PATIENCE_S = 120.0
+_PATIENCE_S = patient(120.0)
 _OPTIONS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--force-color-profile=srgb",
@@ -173,7 +174,7 @@ def a_browser(folder: Path) -> Iterator[Browser]:
     finally:
         os.close(writes)  # it ends when nobody can tell it anything
         try:
-            process.wait(10)
+            process.wait(patient(10))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

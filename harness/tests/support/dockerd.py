@@ -22,8 +22,9 @@ from harness.launchers.images import LABEL, import_root
 from harness.launchers.rootfs import is_elf, lay_out, libraries
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
+from harness.tests.support.patience import patient
 
-READY_WITHIN_S = 40.0
+READY_WITHIN_S = patient(40.0)
 BRIDGE_ADDRESS = "10.213.77.1/24"
 PYTHON_BASE = "rematch/python-for-tests:1"
 
@@ -87,7 +88,7 @@ class Daemon:
         """Kill it and its containerd, as a crash would: what runs in containers is not told."""
         containerd = psutil.Process(self._process.pid).children()
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(patient(10))
         for process in containerd:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -115,10 +116,10 @@ class Daemon:
         """End the daemon and the containerd that it started, by their ids, and unmount what it mounted."""
         self._process.send_signal(signal.SIGTERM)
         try:
-            self._process.wait(30)
+            self._process.wait(patient(30))
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(patient(10))
         for mount in sorted(mounts_below(self.folder), reverse=True):
             subprocess.run(["umount", "-l", mount], check=False)
         if self.bridged:

@@ -19,6 +19,7 @@ from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.model import Implementation, Variant
 from harness.model.backing import SettingValue
+from harness.tests.support.patience import patient
 
 SERVICE = Path(__file__).with_name("misbehaving_service")
 CONTRACT = SERVICE / "contract"
@@ -100,7 +101,7 @@ class Project(Started[ProcessInstance]):
 
 def eventually(holds: Callable[[], bool], within_s: float = 60.0) -> bool:
     """Wait until something holds; the limit is for a hanging test and is never what is tested."""
-    deadline = time.monotonic() + within_s
+    deadline = time.monotonic() + patient(within_s)
     while not holds():
         if time.monotonic() > deadline:
             return False

@@ -16,10 +16,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from harness.model.endpoint import Endpoint
+from harness.tests.support.patience import patient
 
 SIZE_BYTES = 2**20
 CHUNK_BYTES = 16_384
-WITHIN_S = 30.0
+WITHIN_S = patient(30.0)
 
 RIGHT = {
     "phones": b'[{"ddd":11,"number":900000000}]',
@@ -175,4 +176,4 @@ def an_upstream() -> Iterator[AnUpstream]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(timeout=10)
+        thread.join(timeout=patient(10))

@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from harness.model.endpoint import Endpoint
+from harness.tests.support.patience import patient
 
 #: How many may be without their answer at once: fewer than a listener lets wait, so that none is sent twice.
 AT_ONCE = 64
-WITHIN_S = 120.0
+WITHIN_S = patient(120.0)
 
 
 @contextlib.contextmanager

@@ -25,6 +25,7 @@ from harness.session import Assembly, Prepared, measure, prepare
 from harness.store import SessionFolder, Store
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, SERVICE, make_project
+from harness.tests.support.patience import patient
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 #: A busy machine may hold up a process for seconds; what shall run into a limit names its own.
@@ -118,7 +119,7 @@ def command_line(root: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def said(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """Wait for the end; return exit code, stdout, stderr."""
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=patient(120))
     return process.returncode, out, err
 
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,8 +26,9 @@ from harness.store import SessionFolder
 from harness.tests.support.available import not_run, only_when_long
 from harness.tests.support.command import run_here
 from harness.tests.support.toy_sessions import make_session, trial_ids
-from harness.verify.faults.campaign import Campaign, Tally, Violation, run
+from harness.verify.faults.campaign import run
 from harness.verify.faults.holds import Kept, finished, incomplete, lost, said_badly, unbalanced
+from harness.verify.faults.journal import Came, FaultLine
 from harness.verify.faults.page import KEPT, kept, table
 from harness.verify.faults.plan import BY_NAME, KINDS, Fault, Kind, fault, plan
 from harness.verify.faults.sessions import Ended, Process, belonging_to
@@ -42,9 +44,19 @@ def first_of(kinds: Sequence[Kind], n: int) -> tuple[Fault, ...]:
     return tuple(itertools.islice(plan(SEED, kinds), n))
 
 
-def broken_in(found: Campaign) -> list[str]:
+def broken_in(found: Sequence[FaultLine]) -> list[str]:
     """Return what was broken, and how to repeat it; a fault that cannot be had here is counted by the summary."""
-    return [f"seed {SEED}, {one.number}: {one.kind}: {one.what}" for one in found.violations]
+    return [f"seed {SEED}, {one.number}: {one.kind}: {what}" for one in found for what in one.broken]
+
+
+def lacking_in(found: Sequence[FaultLine]) -> str:
+    return "; ".join(sorted({one.reason for one in found if one.came == "unavailable"}))
+
+
+def line(number: int, kind: Kind, came: Came, **more: Any) -> FaultLine:
+    return FaultLine(
+        **{"number": number, "kind": kind.name, "came": came, "took_s": 4.2, "place": "here", **more}
+    )
 
 
 def test_the_same_seed_gives_the_same_faults_and_one_of_them_alone() -> None:
@@ -64,22 +76,21 @@ def test_each_round_has_every_kind_once() -> None:
 
 
 def test_a_session_that_meets_a_fault_loses_nothing_and_goes_on() -> None:
-    found = run(first_of([BY_NAME[name] for name in FEW], len(FEW)), ROOT)
-    lacking = [tally.reason for tally in found.tallies.values() if tally.unavailable]
-    if lacking:
-        not_run(lacking[0])
+    found = run(first_of([BY_NAME[name] for name in FEW], len(FEW)), ROOT, place="here")
+    if lacking := lacking_in(found):
+        not_run(lacking)
     assert broken_in(found) == []
-    assert found.injected >= 2, {name: tally.late for name, tally in found.tallies.items()}
+    assert [one.came for one in found].count("held") >= 2, found
 
 
 @only_when_long("fifty faults in real sessions")
 def test_fifty_faults_of_every_kind_lose_nothing() -> None:
-    found = run(first_of(KINDS, N_AT_LENGTH), ROOT)
+    found = run(first_of(KINDS, N_AT_LENGTH), ROOT, place="here")
     assert broken_in(found) == []
-    assert found.faults == N_AT_LENGTH and set(found.tallies) == set(BY_NAME)
-    lacking = sorted({tally.reason for tally in found.tallies.values() if tally.unavailable})
-    if lacking:
-        not_run("; ".join(lacking))
+    assert [one.number for one in found] == [*range(1, N_AT_LENGTH + 1)]
+    assert {one.kind for one in found} == set(BY_NAME)
+    if lacking := lacking_in(found):
+        not_run(lacking)
 
 
 @pytest.fixture
@@ -128,13 +139,14 @@ DISK = BY_NAME["disk full: data"]
         (0, "a warning\n", DISK, "exit status 0, and on stderr: a warning"),
         (2, "", DISK, "0 lines in place of one: "),
         (2, "rematch: a\nrematch: b\n", DISK, "2 lines in place of one: rematch: a / rematch: b"),
+        (2, "rematch: far: KeyError: 7\n", DISK, "names KeyError in place of what is wrong: rematch: far: KeyError: 7"),
         (130, "rematch: stopped\n", DISK, "exit status 130"),
         (2, "rematch: x\n", TERM, "exit status 2"),
         (-signal.SIGKILL, "", DISK, "ended by SIGKILL"),
         (-signal.SIGSEGV, "x\n", KILLED, "ended by SIGSEGV: x"),
     ],
     ids=[
-        "nothing to say", "one line", "stopped", "killed", "traceback", "a word too many", "silent", "two lines",
+        "nothing to say", "one line", "stopped", "killed", "traceback", "a word too many", "silent", "two lines", "an exception",
         "another status", "not as stopped", "killed by somebody", "crashed",
     ],
 )  # fmt: skip
@@ -197,22 +209,22 @@ def test_a_signal_goes_to_the_very_process_or_to_nobody() -> None:
 def test_a_campaign_is_kept_and_its_table_stands_in_the_page(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/faults.md").write_text(f"above\n{KEPT.begin}\n{KEPT.end}\nbelow\n")
-    ran = Campaign(
-        tallies={
-            KILLED.name: Tally(injected=3, held=2, violated=1, late=1, longest_s=4.25),
-            DISK.name: Tally(unavailable=2, reason="no right to mount"),
-        },
-        violations=[Violation(number=4, kind=KILLED.name, what="a trial | is gone")],
+    ran = (
+        line(1, KILLED, "held"),
+        line(2, KILLED, "late"),
+        line(3, DISK, "unavailable", reason="no right to mount"),
+        line(4, KILLED, "violated", broken=("a trial | is gone",)),
     )
-    KEPT.write(tmp_path, kept(ran, seed=7, place="here", wall_s=60))
-    KEPT.write(tmp_path, kept(ran, seed=8, place="here", wall_s=60))
-    page = KEPT.write(tmp_path, kept(ran, seed=7, place="there", wall_s=60)).read_text("utf-8")
+    KEPT.write(tmp_path, kept(ran, seed=7, planned=4))
+    KEPT.write(tmp_path, kept(ran, seed=8, planned=1000))
+    page = KEPT.write(tmp_path, kept(ran[:2], seed=7, planned=2)).read_text("utf-8")
     assert page.startswith("above\n") and page.endswith("below\n")
-    assert "| 7 | 3 | 2 | 1 | 1 | 2 | 1.0 min | there |" in page
-    assert f"| {KILLED.name} | 6 | 4 | 2 | 2 | 0 | 4.2 s |" in page, (
+    assert "| 7 | 2 | 1 | 1 | 0 | 1 | 0 | 0.1 min | here |" in page
+    assert "| 8 | 4 of 1,000 planned | 2 | 1 | 1 | 1 | 1 | 0.3 min | here |" in page
+    assert f"| {KILLED.name} | 3 | 2 | 1 | 2 | 0 | 4.2 s |" in page, (
         "a seed that runs again takes its own place"
     )
-    assert f"seed 7: {DISK.name}: no right to mount" in page
+    assert f"seed 8: {DISK.name}: no right to mount" in page
     assert f"seed 8, number 4: {KILLED.name}: a trial \\| is gone" in page
     assert [one.seed for one in KEPT.read(tmp_path)] == [8, 7]
 
@@ -241,8 +253,10 @@ def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
         (("faults", "--minutes", "0"), "--minutes"),
         (("faults", "--only", "0"), "--only"),
         (("faults", "--only", "3", "--minutes", "1"), "--only"),
+        (("faults", "--jobs", "0"), "--jobs"),
         (("faults", "coverage"), "NAMES"),
         (("coverage", "--only", "3"), "--only"),
+        (("coverage", "--jobs", "2"), "--jobs"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

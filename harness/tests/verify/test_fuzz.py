@@ -185,7 +185,21 @@ def test_a_campaign_is_kept_and_its_table_stands_in_the_page(tmp_path: Path) -> 
     assert page.startswith("above\n") and page.endswith("below\n")
     assert "| jmeter | 6 | 2 | 2 | 2 |" in page, "a seed that runs again takes the place of its first run"
     assert "harness/a.py: f" in page
+    assert "| all | 6 | 2 | 2.0 min | |" in page
     assert [one.seed for one in KEPT.read(tmp_path)] == [8, 7]
+
+
+def test_a_campaign_that_is_stopped_keeps_what_was_answered(tmp_path: Path) -> None:
+    seen: list[bytes] = []
+
+    def read(data: bytes, _folder: Path, _rng: random.Random) -> None:
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+        seen.append(data)
+
+    one = Reader(name="five", form="lines", recordings=(b"a\n",), read=read, names=None)
+    found = run([one], tmp_path, seed=1, inputs=100)
+    assert found.inputs == found.tallies["five"].read == 5
 
 
 def test_the_table_of_the_page_is_that_of_the_record() -> None:

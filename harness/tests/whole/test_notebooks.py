@@ -25,6 +25,7 @@ from harness.questions.workshop.tables import TrialValues
 from harness.tests.support.available import long_tests_are_asked_for, some_in_every_run
 from harness.tests.support.in_process import Shell, execute_in_process
 from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
+from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT, make_project
 
 FOLDER = ROOT / "notebooks"
@@ -149,7 +150,9 @@ def opened(root: Path, name: str, **parameters: object) -> NotebookClient:
     source = "\n".join(["# Parameters", *(f"{key} = {value!r}" for key, value in parameters.items())])
     cell = {"cell_type": "code", "id": "injected", "metadata": {}, "source": source}
     nb.cells.insert(place + 1, nbformat.from_dict({**cell, "outputs": [], "execution_count": None}))  # type: ignore[no-untyped-call]  # nbformat has no types
-    return NotebookClient(nb, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(root)}})
+    return NotebookClient(
+        nb, timeout=int(patient(120)), kernel_name="python3", resources={"metadata": {"path": str(root)}}
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.verify.faults.cluster_hands import CLUSTER_HANDS, left_in_cluster
@@ -24,49 +24,10 @@ from harness.verify.faults.holds import (
     said_badly,
     taken_for_measured,
 )
+from harness.verify.faults.journal import Came, FaultLine
 from harness.verify.faults.lacking import Lacking
 from harness.verify.faults.plan import Fault, Scene
 from harness.verify.faults.scenes import LONGEST_S, Stage, stage
-
-
-@dataclass(frozen=True, kw_only=True)
-class Violation:
-    """A broken promise; ``number`` and the seed repeat it."""
-
-    number: int
-    kind: str
-    what: str
-
-
-@dataclass(slots=True)
-class Tally:
-    """What came of the faults of one kind. ``late``: the session, or its target, had ended before; ``said``: the line
-    that a session said last."""
-
-    injected: int = 0
-    held: int = 0
-    violated: int = 0
-    late: int = 0
-    unavailable: int = 0
-    reason: str = ""
-    said: str = ""
-    longest_s: float = 0.0
-
-
-@dataclass(slots=True)
-class Campaign:
-    """Counts by kind, and every broken promise."""
-
-    tallies: dict[str, Tally] = field(default_factory=dict)
-    violations: list[Violation] = field(default_factory=list)
-
-    @property
-    def faults(self) -> int:
-        return sum(one.injected + one.late + one.unavailable for one in self.tallies.values())
-
-    @property
-    def injected(self) -> int:
-        return sum(one.injected for one in self.tallies.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,58 +39,53 @@ class Tried:
     said: str
 
 
-Say = Callable[[Campaign, Fault, float], None]
-
-
 def run(
     faults: Iterable[Fault],
     clone: Path,
     *,
+    place: str,
     seconds: float | None = None,
-    say: Say | None = None,
-) -> Campaign:
-    """Inject faults until there are no more, or ``seconds`` have passed.
+    done: Callable[[FaultLine], None] | None = None,
+) -> tuple[FaultLine, ...]:
+    """Inject faults until there are no more, or ``seconds`` have passed; return what came of each.
 
     Args:
         clone: the project whose services are measured.
+        place: machine and source, as ``harness.provenance.describe_place`` says it.
         seconds: ``None``: there is no limit, and ``faults`` has an end.
-        say: told of each fault with the seconds it took.
+        done: told of each fault when it is over.
     """
-    found = Campaign()
+    lines: list[FaultLine] = []
     ends_s = None if seconds is None else time.monotonic() + seconds
     with contextlib.ExitStack() as stack:
         stages: dict[Scene, Stage | str] = {}
         for one in faults:
             if ends_s is not None and time.monotonic() > ends_s:
                 break
+            reason, tried = "", Tried(struck=False, broken=(), said="")
             began_s = time.monotonic()
-            tally = found.tallies.setdefault(one.kind.name, Tally())
             try:
                 here = _stage(one.kind.scene, clone, stages, stack)
-                came = try_one(one, here)
+                began_s = time.monotonic()
+                tried = try_one(one, here)
             except Lacking as problem:
-                tally.unavailable += 1
-                tally.reason = str(problem)
-            else:
-                _count(found, one, tally, came)
-            took_s = time.monotonic() - began_s
-            tally.longest_s = max(tally.longest_s, took_s)
-            if say is not None:
-                say(found, one, took_s)
-    return found
+                reason = str(problem)
+            line = FaultLine(
+                number=one.number, kind=one.kind.name, came=_came(tried, reason), broken=tried.broken,
+                reason=reason, said=tried.said, took_s=round(time.monotonic() - began_s, 1), place=place,
+            )  # fmt: skip
+            lines.append(line)
+            if done is not None:
+                done(line)
+    return tuple(lines)
 
 
-def _count(found: Campaign, one: Fault, tally: Tally, came: Tried) -> None:
-    found.violations += [Violation(number=one.number, kind=one.kind.name, what=what) for what in came.broken]
-    tally.said = came.said or tally.said
-    if came.broken:
-        tally.injected += 1
-        tally.violated += 1
-    elif came.struck:
-        tally.injected += 1
-        tally.held += 1
-    else:
-        tally.late += 1
+def _came(tried: Tried, reason: str) -> Came:
+    if reason:
+        return "unavailable"
+    if tried.broken:
+        return "violated"
+    return "held" if tried.struck else "late"
 
 
 def _stage(scene: Scene, clone: Path, stages: dict[Scene, Stage | str], stack: contextlib.ExitStack) -> Stage:

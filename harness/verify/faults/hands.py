@@ -8,7 +8,6 @@ same command is given again).
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import shutil
@@ -16,11 +15,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from harness.verify.faults.agents import agents
 from harness.verify.faults.lacking import Lacking
 from harness.verify.faults.link import Namespace, why_not
 from harness.verify.faults.plan import Act, Fault
@@ -95,20 +95,17 @@ class Signal(Hand):
         nth, longest_s = (1, self.stage.usual_s) if role == "agent" else (1 + round(self.fault.where), LOAD_S)
         seen = set[Process]()
         while not running.ended(0.02):
-            for one in self._agents() if role == "agent" else of_role(self.stage.root, role):
+            for one in self._candidates(role):
                 seen.add(one)
                 if len(seen) >= nth:
                     return None if running.ended(self.fault.when * longest_s) else one
         return None
 
-    def _agents(self) -> list[Process]:
+    def _candidates(self, role: str) -> Iterable[Process]:
+        if role != "agent":
+            return of_role(self.stage.root, role)
         assert self.stage.far is not None
-        found = []
-        for about in (self.stage.far.base / "sessions").glob("agent-*/agent.json"):
-            with contextlib.suppress(OSError, ValueError, KeyError):  # written, or removed, as we look
-                said = json.loads(about.read_text("utf-8"))
-                found.append(Process(said["pid"], said["start_ticks"]))
-        return [one for one in found if one.runs]
+        return agents(self.stage.far.base)
 
 
 class FullDisk(Hand):
@@ -186,7 +183,7 @@ class Ports(Hand):
     def order(self) -> dict[str, Any]:
         if (reason := why_not()) is not None:
             raise Lacking(reason.replace("cutting a link", "a network with few ports"))
-        self.network = Namespace(number=(os.getpid() + 1) % 16000)
+        self.network = Namespace(number=2 * os.getpid() % 16000 + 1)
         self.stack.callback(self.network.remove)
         self.network.make()
         words = (*self.network.prefix, "sh", "-c", f"echo {self.FIRST} {self.LAST} > {_PORT_RANGE}")

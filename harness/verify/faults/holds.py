@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import signal
 import time
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,8 @@ from harness.verify.faults.sessions import Ended
 #: How long what a session started may take to end after it, on a busy machine.
 GONE_WITHIN_S = 30.0
 _STOPS = {"SIGTERM": 143, "SIGHUP": 129}
+#: The name of an exception tells a reader of the program something, and nobody else.
+_EXCEPTION = re.compile(r"\b([A-Z]\w*(?:Error|Exception)): ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +86,8 @@ def said_badly(said: Ended, kind: Kind, folder: SessionFolder) -> Iterator[str]:
         yield f"exit status {said.code}"
     if len(lines) != 1 or not lines[0].startswith("rematch: "):
         yield f"{len(lines)} lines in place of one: {' / '.join(lines)[:300]}"
+    elif (found := _EXCEPTION.search(lines[0])) is not None:
+        yield f"names {found[1]} in place of what is wrong: {lines[0][:300]}"
 
 
 def incomplete(said: Ended, folder: SessionFolder) -> Iterator[str]:

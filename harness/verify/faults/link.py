@@ -25,7 +25,8 @@ def why_not() -> str | None:
 class Namespace:
     """``near`` is our end of the link, ``far`` the other one. Only the network is apart: processes are seen."""
 
-    number: int = field(default_factory=lambda: os.getpid() % 16000)
+    #: Of two consecutive numbers the second is for another network of the same process.
+    number: int = field(default_factory=lambda: 2 * os.getpid() % 16000)
 
     @property
     def name(self) -> str:

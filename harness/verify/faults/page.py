@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pydantic import Field
 
 from harness.model import Frozen
 from harness.verify.campaign_page import CampaignPage, KeptCampaign
-from harness.verify.faults.campaign import Campaign
+from harness.verify.faults.journal import FaultLine, last_of_each
 from harness.verify.faults.plan import CLUSTER_KINDS, KINDS
 
 
@@ -27,39 +29,74 @@ class KindTally(Frozen):
 
 
 class FaultsCampaign(KeptCampaign):
-    """With what came of each kind, and every broken promise."""
+    """With what came of each kind, and every broken promise. ``wall_s``: the faults' own times, added up."""
 
+    planned: int | None = Field(
+        default=None, ge=1, description="how many faults the campaign has when it is over"
+    )
     violations: tuple[str, ...] = Field(description="number, kind, what")
+    mended: tuple[str, ...] = Field(default=(), description="violated by an earlier source, and not since")
     kinds: dict[str, KindTally]
 
 
-def kept(campaign: Campaign, *, seed: int, place: str, wall_s: float) -> FaultsCampaign:
-    """Return a campaign as it is stored, its kinds in the order of the plan."""
-    known = [kind.name for kind in (*KINDS, *CLUSTER_KINDS) if kind.name in campaign.tallies]
+def kept(lines: Sequence[FaultLine], *, seed: int, planned: int | None) -> FaultsCampaign:
+    """Return a campaign as it is stored: what came of each fault last, its kinds in the order of the plan."""
+    last = last_of_each(lines)
+    by_kind: dict[str, list[FaultLine]] = {}
+    for line in last.values():
+        by_kind.setdefault(line.kind, []).append(line)
+    places = Counter(line.place for line in last.values())
     return FaultsCampaign(
         seed=seed,
-        place=place,
-        wall_s=round(wall_s, 1),
-        violations=tuple(f"{one.number}: {one.kind}: {one.what}" for one in campaign.violations),
+        place=" and ".join(
+            place if len(places) == 1 else f"{place} ({n:,} faults)" for place, n in places.items()
+        ),
+        wall_s=round(sum(line.took_s for line in lines), 1),
+        planned=planned,
+        violations=tuple(
+            f"{line.number}: {line.kind}: {what}" for line in last.values() for what in line.broken
+        ),
+        mended=tuple(
+            f"{line.number}: {line.kind}: {what}"
+            for line in lines
+            if last[line.number].came != "violated"
+            for what in line.broken
+        ),
         kinds={
-            name: KindTally(
-                injected=one.injected, held=one.held, violated=one.violated, late=one.late,
-                unavailable=one.unavailable, reason=one.reason, said=one.said, longest_s=round(one.longest_s, 1),
-            )
-            for name, one in ((name, campaign.tallies[name]) for name in known)
+            kind.name: _tally(by_kind[kind.name]) for kind in (*KINDS, *CLUSTER_KINDS) if kind.name in by_kind
         },
-    )  # fmt: skip
+    )
+
+
+def _tally(of: Sequence[FaultLine]) -> KindTally:
+    came = Counter(line.came for line in of)
+    return KindTally(
+        injected=came["held"] + came["violated"],
+        held=came["held"],
+        violated=came["violated"],
+        late=came["late"],
+        unavailable=came["unavailable"],
+        reason=_last(line.reason for line in of),
+        said=_last(line.said for line in of),
+        longest_s=max(line.took_s for line in of),
+    )
+
+
+def _last(words: Iterable[str]) -> str:
+    return ([word for word in words if word] or [""])[-1]
 
 
 def table(every: tuple[FaultsCampaign, ...]) -> str:
     """Return all campaigns as Markdown: one row a campaign, then one a kind, then reasons and broken promises."""
     lines = [
-        "| seed | injected | held | violated | late | unavailable | time | source |",
-        "|--:|--:|--:|--:|--:|--:|--:|---|",
+        "| seed | faults | injected | held | violated | late | unavailable | time | source |",
+        "|--:|--:|--:|--:|--:|--:|--:|--:|---|",
     ]
     for one in every:
         of = tuple(one.kinds.values())
-        lines.append(f"| {one.seed} | {_counts(of)} | {one.wall_s / 60:.1f} min | {one.place} |")
+        n = sum(tally.injected + tally.late + tally.unavailable for tally in of)
+        ran = f"{n:,}" if one.planned in (None, n) else f"{n:,} of {one.planned:,} planned"
+        lines.append(f"| {one.seed} | {ran} | {_counts(of)} | {one.wall_s / 60:.1f} min | {one.place} |")
     lines += [
         "", "| kind | injected | held | violated | late | unavailable | longest |",
         "|---|--:|--:|--:|--:|--:|--:|",
@@ -75,6 +112,10 @@ def table(every: tuple[FaultsCampaign, ...]) -> str:
     lines += _list(
         "Violated (`--only` with the number repeats one on the source named above):",
         [f"seed {one.seed}, number {what}" for one in every for what in one.violations],
+    )
+    lines += _list(
+        "Violated by an earlier source, mended, and not violated when they were repeated:",
+        [f"seed {one.seed}, number {what}" for one in every for what in one.mended],
     )
     return "\n".join(lines)
 

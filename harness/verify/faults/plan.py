@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Scene = Literal["strings", "bank", "clients", "remote", "cluster"]
+Scene = Literal["strings", "bank", "clients", "remote", "cluster", "soak", "remote soak"]
 Act = Literal[
     "signal", "full disk", "read-only", "open files", "processes", "port", "clock", "far clock", "cut link",
     "slow link", "sshd", "power", "api server", "kubelet", "evict", "delete pod", "kill pod", "pod memory",

@@ -50,7 +50,7 @@ blocks = 1
 
 [profiles.smoke.loads.users]
 generator = "{generator}"
-profile = {{ model = "closed", users = 4, duration_s = 1 }}
+profile = {{ model = "closed", users = 4, duration_s = {duration_s} }}
 """
 
 
@@ -66,13 +66,27 @@ class _Told:
     runtime: str = ""
     backing: str = ""
     needs: tuple[str, ...] = ("go", "wrk")
+    duration_s: float = 1
 
 
 _STRINGS = _Told(workload="strings", variant="go-nethttp", mix="hello")
+#: Of wrk a second is the shortest load.
+_TINY = _Told(
+    workload="echo",
+    variant="go-raw",
+    mix="hello",
+    generator="oha",
+    settings="",
+    needs=("go", "oha"),
+    duration_s=0.1,
+)
+_FAR: tuple[Scene, ...] = ("remote", "remote soak")
 SCENES: Mapping[Scene, _Told] = MappingProxyType(
     {
         "strings": _STRINGS,
         "remote": _STRINGS,
+        "soak": _TINY,
+        "remote soak": _TINY,
         "bank": _Told(
             workload="bank",
             variant="go-pgx",
@@ -161,8 +175,8 @@ def stage(scene: Scene, clone: Path) -> Iterator[Stage]:
     if scene == "cluster" and kubeconfig() is None:
         raise Lacking("a cluster: set KUBECONFIG to the kubeconfig of one whose node is this machine")
     around = Surroundings(project=clone)
-    for name in told.needs:
-        tool = find_tool(name, around)
+    tools = {name: find_tool(name, around) for name in told.needs}
+    for name, tool in tools.items():
         if not tool.usable:
             raise Lacking(f"{name} is missing; install it with: {tool.how_to_get}")
     with contextlib.ExitStack() as stack:
@@ -172,7 +186,8 @@ def stage(scene: Scene, clone: Path) -> Iterator[Stage]:
         base.chmod(0o755)  # the database's own user has to reach what lies in it
         root = base / "project"
         lay_out(root, clone, told)
-        far = stack.enter_context(_far(base, root)) if scene == "remote" else None
+        generator = tools[told.generator].path
+        far = stack.enter_context(_far(base, root, generator)) if scene in _FAR else None
         line = stack.enter_context(CommandLine(root, base))
         ready = Stage(scene, root, line, far, host="local" if far is None else "far")
         ready.ours = frozenset(one.pid for one, _ in belonging_to(root))
@@ -217,14 +232,15 @@ def lay_out(root: Path, clone: Path, told: _Told) -> None:
         (root / name).symlink_to(clone / name, target_is_directory=True)
     said = EXPERIMENT.format(
         workload=told.workload, variant=told.variant, mix=told.mix, backing=told.backing, settings=told.settings,
-        generator=told.generator, runtime=told.runtime,
+        generator=told.generator, runtime=told.runtime, duration_s=told.duration_s,
     )  # fmt: skip
     (root / "harness" / "experiments" / f"{NAME}.toml").write_text(said)
 
 
 @contextlib.contextmanager
-def _far(base: Path, root: Path) -> Iterator[Far]:
-    """An sshd with a relay before it, and ``hosts.toml``: ``far`` is reached directly, ``slow`` by the relay."""
+def _far(base: Path, root: Path, generator: Path | None) -> Iterator[Far]:
+    """An sshd that finds the load tool, a relay before it, and ``hosts.toml``: ``far`` is reached directly, ``slow``
+    by the relay."""
     no_link = link.why_not()
     with contextlib.ExitStack() as stack:
         namespace = None
@@ -233,7 +249,10 @@ def _far(base: Path, root: Path) -> Iterator[Far]:
             stack.callback(namespace.remove)
             namespace.make()
         address = "127.0.0.1" if namespace is None else namespace.far
-        server = sshd.Sshd(base / "sshd", address=address, prefix=namespace.prefix if namespace else ())
+        more = f'SetEnv PATH="{generator.parent}:{os.environ["PATH"]}"' if generator else ""
+        server = sshd.Sshd(
+            base / "sshd", address=address, prefix=namespace.prefix if namespace else (), more=more
+        )
         relay = stack.enter_context(Relay((address, server.port)))
         server.also = (("127.0.0.1", relay.port),)
         server.start()

@@ -76,6 +76,10 @@ class Running:
         said = [path.read_text("utf-8", errors="replace") for path in (self._out, self._err)]
         return Ended(code=self._code, stdout=said[0], stderr=said[1])
 
+    def words(self) -> str:
+        """Return what it has written to stderr so far."""
+        return self._err.read_text("utf-8", errors="replace") if self._err.is_file() else ""
+
     def kill(self) -> None:
         """End it for certain."""
         self.process.send(signal.SIGKILL)

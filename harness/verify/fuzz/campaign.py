@@ -18,7 +18,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -88,23 +88,25 @@ def run(
 ) -> Campaign:
     """Give readers changed files in turn, until ``inputs`` were given or ``seconds`` have passed.
 
+    ``KeyboardInterrupt`` ends it too; files that were answered until then count.
     The n-th file of a reader depends on the seed, the reader's name and n alone.
     """
     found = Campaign(tallies={one.name: Tally() for one in chosen})
     ends_s = None if seconds is None else time.monotonic() + seconds
     said_s = time.monotonic()
     turn = 0
-    while inputs is None or found.inputs < inputs:
-        for one in chosen:
-            if (inputs is not None and found.inputs >= inputs) or (
-                ends_s is not None and time.monotonic() > ends_s
-            ):
-                return found
-            try_one(one, turn, scratch, seed, found)
-        turn += 1
-        if say is not None and time.monotonic() - said_s > 20:
-            say(found)
-            said_s = time.monotonic()
+    with suppress(KeyboardInterrupt):
+        while inputs is None or found.inputs < inputs:
+            for one in chosen:
+                if (inputs is not None and found.inputs >= inputs) or (
+                    ends_s is not None and time.monotonic() > ends_s
+                ):
+                    return found
+                try_one(one, turn, scratch, seed, found)
+            turn += 1
+            if say is not None and time.monotonic() - said_s > 20:
+                say(found)
+                said_s = time.monotonic()
     return found
 
 
@@ -115,8 +117,8 @@ def try_one(one: Reader, turn: int, scratch: Path, seed: int, found: Campaign) -
     folder = scratch / one.name.replace(" ", "-")
     folder.mkdir(parents=True, exist_ok=True)
     tally = found.tallies[one.name]
-    tally.inputs += 1
     finding, cpu_s, added = answer(one, data, folder, rng)
+    tally.inputs += 1
     tally.most_cpu_s, tally.most_bytes = max(tally.most_cpu_s, cpu_s), max(tally.most_bytes, added)
     if finding is None:
         tally.read += 1

@@ -53,6 +53,10 @@ def table(every: tuple[FuzzCampaign, ...]) -> str:
     for one in every:
         n = sum(tally.inputs for tally in one.readers.values())
         lines.append(f"| {one.seed} | {n:,} | {len(one.faults)} | {one.wall_s / 60:.1f} min | {one.place} |")
+    if len(every) > 1:
+        n = sum(tally.inputs for one in every for tally in one.readers.values())
+        n_faults, minutes = sum(len(one.faults) for one in every), sum(one.wall_s for one in every) / 60
+        lines.append(f"| all | {n:,} | {n_faults} | {minutes:.1f} min | |")
     lines += [
         "", "| reader | inputs | read | refused | not as promised | most CPU time of one | most memory of one |",
         "|---|--:|--:|--:|--:|--:|--:|",

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session holds does not grow with its trials; one that leaks is found."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from harness.project import find_root
+from harness.session.progress import ProgressState, in_words
+from harness.tests.support.available import not_run, only_when_long
+from harness.tests.support.command import run_here
+from harness.verify.faults.lacking import Lacking
+from harness.verify.soak.campaign import CONTROL_TRIALS, soak
+from harness.verify.soak.growth import LIMITS, growth
+from harness.verify.soak.page import KEPT, SoakCampaign, table
+from harness.verify.soak.watch import bytes_below, held, in_seconds, last_said
+
+ROOT = find_root(Path(__file__).parent)
+LEAKED = ("memory", "descriptors", "threads", "files left on disk")
+
+
+def series(
+    slope: float, *, n: int = 1000, noise: float = 3.0, jump: float = 0.0
+) -> list[tuple[float, float]]:
+    """Values that go up and down within a trial; ``jump``: once, in the first tenth."""
+    rng = random.Random(5)
+    return [(i, 100 + slope * i + rng.gauss(0, noise) + (jump if i > n // 10 else 0)) for i in range(n)]
+
+
+@pytest.mark.parametrize(("slope", "flat"), [(0.0, True), (0.02, False), (1.0, False), (-0.02, True)])
+def test_a_leak_is_told_from_noise(slope: float, flat: bool) -> None:
+    found = growth("session", "descriptors", series(slope))
+    assert found is not None and found.flat is flat
+    assert found.per_1000_trials == pytest.approx(1000 * slope, abs=2)
+
+
+def test_what_builds_up_once_is_no_leak() -> None:
+    found = growth("session", "threads", series(0, noise=0, jump=50))
+    assert found is not None and found.flat and found.per_1000_trials == 0
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_too_few_readings_tell_nothing(n: int) -> None:
+    assert growth("session", "memory", series(1, n=n)) is None
+
+
+def test_a_process_is_read_and_one_that_is_gone_is_not() -> None:
+    own = held(os.getpid())
+    assert own is not None and own.keys() < LIMITS.keys() and min(own.values()) >= 1
+    assert held(2**22 + 1) is None
+
+
+def test_the_bytes_of_folders_are_added_and_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "x").write_bytes(bytes(10))
+    (tmp_path / "a" / "b" / "y").write_bytes(bytes(5))
+    (tmp_path / "large").write_bytes(bytes(1000))
+    linked = tmp_path / "a" / "link"
+    linked.symlink_to(tmp_path / "large")
+    assert bytes_below([tmp_path / "a", tmp_path / "none"]) == 15 + linked.lstat().st_size
+
+
+@pytest.mark.parametrize("seconds", [0, 59, 75, 3600, 7320])
+def test_the_lines_of_progress_are_read_as_they_are_written(seconds: int) -> None:
+    state = ProgressState(
+        session="a/b", done=7, total=9, left_s=seconds, doing="trial 8, block 1: x", not_ok=2
+    )
+    said = last_said(f"a remark\n{state.line()}: ok\n")
+    assert said is not None and (said.done, said.total, said.left_s) == (7, 9, seconds)
+    assert in_seconds(in_words(seconds)) == seconds
+    assert last_said("nothing yet\n") is None
+
+
+@only_when_long("a session that leaks and one that does not, a hundred trials each")
+def test_a_session_that_leaks_is_found() -> None:
+    try:
+        leaking = soak(ROOT, "on this machine", CONTROL_TRIALS, seed=3, leaks=True, say=lambda _: None)
+        sound = soak(ROOT, "on this machine", CONTROL_TRIALS, seed=3, say=lambda _: None)
+    except Lacking as problem:
+        not_run(str(problem))
+    assert {one.what for one in leaking.growths if not one.flat} >= set(LEAKED)
+    assert {one.what for one in sound.growths} == set(LIMITS)
+    assert {one.what for one in sound.growths if not one.flat} <= {"memory"}, "pools still fill"
+    for one in (leaking, sound):
+        assert one.n_trials == CONTROL_TRIALS and one.most_behind <= 2
+        assert one.left_ratios.keys() == {"25%", "50%", "75%"}
+    campaign = SoakCampaign(seed=3, place="here", wall_s=1, sessions=(leaking,))
+    assert campaign.holds and "leaking (control)" in table((campaign,))
+    assert not SoakCampaign(seed=3, place="here", wall_s=1, sessions=(leaking, leaking.model_copy(
+        update={"control": False}))).holds  # fmt: skip
+
+
+def test_the_table_of_the_page_is_that_of_the_record() -> None:
+    text = (ROOT / "docs/faults.md").read_text("utf-8")
+    found = text.partition(KEPT.begin)[2].partition(KEPT.end)[0].strip()
+    assert found == (table(KEPT.read(ROOT)).strip() if KEPT.read(ROOT) else "")
+
+
+def test_what_is_too_short_is_one_line() -> None:
+    code, out, err = run_here(ROOT, "verify", "soak", "--sims", "3")
+    assert code == 2 and out == ""
+    (line,) = err.splitlines()
+    assert "--sims" in line

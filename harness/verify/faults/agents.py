@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agents that run on a remote machine, by the notes they keep there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+from harness.verify.faults.sessions import Process
+
+
+def agents(base: Path) -> list[Process]:
+    """Return those below our folder on that machine, which is this one under another address."""
+    found = []
+    for about in (base / "sessions").glob("agent-*/agent.json"):
+        with contextlib.suppress(OSError, ValueError, KeyError):  # written, or removed, as we look
+            said = json.loads(about.read_text("utf-8"))
+            found.append(Process(said["pid"], said["start_ticks"]))
+    return [one for one in found if one.runs]
