@@ -34,15 +34,25 @@ __all__ = ["answer_fault", "applicable", "check", "judge", "load_cases", "load_r
 
 
 def applicable(
-    cases: Iterable[Case], face: Face, language: str, service: str | None = None
+    cases: Iterable[Case],
+    face: Face,
+    language: str,
+    service: str | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> tuple[Case, ...]:
-    """Return the cases that a service of ``language`` must fulfil in ``face``; ``service``: its name."""
+    """Return the cases that a service of ``language`` must fulfil in ``face``.
+
+    Args:
+        service: its name. settings: those that its variant names; the others have their defaults, which cases hold for.
+    """
+    named = settings or {}
     return tuple(
         case
         for case in cases
         if case.face == face
         and case.language in (None, language)
         and (case.services is None or service in case.services)
+        and all(named.get(name, value) == value for name, value in case.settings.items())
     )
 
 
@@ -53,6 +63,7 @@ def check(
     language: str,
     service: str | None = None,
     *,
+    settings: Mapping[str, object] | None = None,
     timeout_s: float = 10.0,
 ) -> ConformanceResult:
     """Ask every applicable case, in order, over one keep-alive connection; return what failed.
@@ -60,7 +71,7 @@ def check(
     A service that hangs or is gone fails its case in words; nothing is raised for that.
     """
     failures = []
-    chosen = applicable(cases, face, language, service)
+    chosen = applicable(cases, face, language, service, settings)
     source = {name: case.name for case in chosen for name in case.capture}
     values: dict[str, Scalar] = {}
     with Connection(endpoint, timeout_s) as connection:

@@ -17,6 +17,7 @@ from harness.loadgen.correlation import expects, names_in
 from harness.loadgen.flow import FlowFault, flow_fault, in_order, name_fault
 from harness.loadgen.renderings import Written
 from harness.model import Captures, Expectation, Frozen, Request
+from harness.model.backing import SettingValue
 
 CASES, REQUESTS = "cases.jsonl", "requests.jsonl"
 T = TypeVar("T", bound=Frozen)
@@ -79,6 +80,9 @@ class Case(Frozen):
     language: str | None = Field(default=None, description="only for services of this language")
     services: tuple[str, ...] | None = Field(
         default=None, min_length=1, description="only for services of these names"
+    )
+    settings: dict[str, SettingValue] = Field(
+        default_factory=dict, description="only where none of these settings of a service has another value"
     )
     request: CaseRequest
     capture: Captures = Field(default_factory=dict, description="name -> JSON pointer into the answer")

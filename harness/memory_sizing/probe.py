@@ -116,8 +116,10 @@ def _asked(spec: ProbeSpec, context: TrialContext, there: Path, started: list[In
     endpoint = context.host.reach(instance.endpoint)
     try:
         if asked.as_trial:
-            face = face_of(spec.variant.settings)
-            check(endpoint, asked.as_trial, face, spec.implementation.language, spec.implementation.name)
+            settings, service = spec.variant.settings, spec.implementation
+            check(
+                endpoint, asked.as_trial, face_of(settings), service.language, service.name, settings=settings
+            )
             save_metrics(endpoint, spec.folder / "metrics.prom")
         if asked.warm_up_requests:
             warm_up(endpoint, asked.requests, asked.warm_up_requests)

@@ -285,14 +285,15 @@ def _check_conformance(instance: Instance, spec: TrialSpec, context: TrialContex
     """Hold the instance against its contract. A lean handler answers a constant: its record has no conformance."""
     if spec.planned.configuration.variant.lean:
         return
-    face = face_of(spec.planned.configuration.variant.settings)
+    settings = spec.planned.configuration.variant.settings
     with phase("conformance", notes):
         notes.conformance = check(
             context.host.reach(instance.endpoint),
             spec.cases,
-            face,
+            face_of(settings),
             spec.implementation.language,
             spec.implementation.name,
+            settings=settings,
         )
     if instance.exited() is not None:
         raise crash(instance.exited(), "while its answers were checked", notes.service_folder, context.host)

@@ -76,6 +76,12 @@ def test_a_case_with_services_is_for_those_alone() -> None:
         assert (named in applicable(cases, named.face, "go", service)) == there
 
 
+def test_a_case_with_settings_is_for_variants_that_do_not_change_them() -> None:
+    named = CASES[0].model_copy(update={"name": "named", "settings": {"minor_percent": 0}})
+    for settings, there in (({}, True), ({"minor_percent": 0}, True), ({"minor_percent": 50}, False)):
+        assert (named in applicable((named,), named.face, "go", settings=settings)) == there
+
+
 def test_a_case_without_language_is_for_all() -> None:
     names = [(case.name, case.language) for case in applicable(CASES, "matched", "go")]
     assert ("only-in-java", "java") not in names
