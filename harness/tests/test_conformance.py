@@ -158,7 +158,7 @@ def test_a_lost_answer_of_a_good_request_gets_no_second_chance() -> None:
         ),
         (
             '{"name":"a","face":"matched","colour":1,"request":{"method":"GET","path":"/"},"expect":{"status":1}}',
-            r"line 3: colour: .*allowed: name, face, language, services, request, capture, expect",
+            r"line 3: colour: .*allowed: name, face, language, services, settings, request, capture, expect",
         ),
         (
             '{"name":"a","face":"matched","request":{"method":"GET","path":"/","body":"","body_base64":""},'
