@@ -181,7 +181,9 @@ def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
             axis.set_major_locator(
                 FixedLocator(MaxNLocator(room, steps=[1, 2, 5, 10]).tick_values(low, high))
             )
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.9g}"))
+        axis.set_major_formatter(
+            FuncFormatter(lambda value, _: plain(value) if value >= 1000 else f"{value:g}")
+        )
         axis.set_minor_formatter(NullFormatter())
 
 

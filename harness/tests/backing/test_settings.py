@@ -41,6 +41,7 @@ UNUSED: dict[str, Any] = {
                 "java",
                 "cpu_limit",
                 "cpu_request",
+                "cpu_boost",
                 "replicas",
                 "access",
             }
@@ -57,7 +58,7 @@ UNUSED: dict[str, Any] = {
                 "__all__": {
                     "processes": True,
                     "coordination": True,
-                    "profile": {"busy", "parts", "pause_s", "stages"},
+                    "profile": {"busy", "parts", "pause_s", "stages", "renew_s"},
                 }
             },
         }
