@@ -116,7 +116,7 @@ def _answer_memory(
         f"The memory that is enough for Java is {words} Go's: {held[0]} against {held[1]}, a ratio of "
         f"{show(ratio.ratio, rounded=True).interval} over {ratio.n_blocks} blocks. "
         f"Enough is the least resident memory, of the settings that were measured, with {whole_percent(ENOUGH_SHARE)} "
-        f"of a language's best throughput for the requests {warm.evidence.header.experiment.mix}: {names[0]}, and "
+        f"of a language's best throughput, with the request mix {warm.evidence.header.experiment.mix}: {names[0]}, and "
         f"{names[1]}."
     )
     return Words(said, ratio.ratio.inputs)
