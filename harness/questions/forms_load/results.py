@@ -27,7 +27,7 @@ from harness.questions.forms_load.analysis import (
     races,
 )
 
-_SPENT: Mapping[Spent, str] = {"time": "in time since launch", "cpu": "in CPU time since launch"}
+_SPENT: tuple[Spent, ...] = ("time", "cpu")
 #: What a form is compared in with the same program on a whole JDK.
 _OWN = {
     "throughput": "throughput_per_s",
@@ -49,7 +49,7 @@ def results(warm: Warm | None, experiment: str) -> Tree:
     """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``, and
 
     ``even.{time,cpu}.<form>``: requests until the program on a whole JDK has caught up with the form, a mean where it
-    did in every block; ``even_words.{time,cpu}.<form>``: the same in words; ``answer_even``: a sentence;
+    did in every block; ``even_words.{time,cpu}.<form>``: the same in words;
     ``own.{throughput,cpu,memory,first}.<form>``: the form against the same program on a whole JDK; ``finding``: title,
     take-away and how sure, of its throughput.
     """
@@ -77,7 +77,6 @@ def results(warm: Warm | None, experiment: str) -> Tree:
             )
             for spent, mine in told.items()
         },
-        "answer_even": _answer(forms, told, found) or NO_TEXT,
     }
 
 
@@ -104,24 +103,5 @@ def in_words(found: Ends) -> str:
 
 
 def _words(found: Ends, of: list[Race], name: str) -> Leaf:
-    return Words(in_words(found), _inputs(of, name))
-
-
-def _inputs(of: list[Race], name: str | None = None) -> tuple[str, ...]:
-    mine = [one.trial for one in of if name in (None, one.variant)]
-    return inputs_of(pd.DataFrame(mine)) if mine else ()
-
-
-def _answer(
-    forms: Mapping[str, str], told: Mapping[Spent, Mapping[str, Ends]], found: Mapping[Spent, list[Race]]
-) -> Words | None:
-    """Which form the whole JDK catches up with, and after how many requests, in time and in CPU time."""
-    said = [
-        f"{_SPENT[spent]}, {'; '.join(f'{forms[name]}: {in_words(one)}' for name, one in mine.items())}"
-        for spent, mine in told.items()
-        if mine
-    ]
-    if not said:
-        return None
-    inputs = tuple(dict.fromkeys(one for races_of in found.values() for one in _inputs(races_of)))
-    return Words(f"The same program on a whole JDK catches up with each form {'. And '.join(said)}.", inputs)
+    mine = [one.trial for one in of if one.variant == name]
+    return Words(in_words(found), inputs_of(pd.DataFrame(mine)))
