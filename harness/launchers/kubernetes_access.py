@@ -23,6 +23,7 @@ LOOPBACK = "127.0.0.1"
 INGRESS_PORT = 80
 #: Controllers write where they serve an ingress once a minute.
 SERVED_WITHIN_S = 90.0
+_NO_CONTROLLER = "the cluster has no ingress controller (no IngressClass)"
 _DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 
 
@@ -70,7 +71,7 @@ def no_ingress(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
         found = controller_of(cluster)
     except HostError as problem:
         return str(problem)
-    return "the cluster has no ingress controller (no IngressClass)" if found is None else None
+    return _NO_CONTROLLER if found is None else None
 
 
 def reached_at(
@@ -79,12 +80,14 @@ def reached_at(
     """Return where the pods of a service are reached; for an ingress, make it and wait until it has an address.
 
     Raises:
-        TrialFailure: no controller serves the ingress.
+        TrialFailure: no controller serves the ingress, or the cluster has none.
     """
     if access == "node-port":
         return Endpoint(host=LOOPBACK, port=int(port_of(made).nodePort or 0))
-    if access == "cluster-ip" or controller is None:
+    if access == "cluster-ip":
         return Endpoint(host=str(made.spec.clusterIP) if made.spec is not None else "", port=PORT)
+    if controller is None:  # it had one when the session was planned
+        raise TrialFailure(Outcome.FAILED, _NO_CONTROLLER)
     cluster.apply(ingress(pods, controller.ingress_class))
     until = time.monotonic() + SERVED_WITHIN_S
     while (address := cluster.ingress_address(pods.namespace, pods.name)) is None:

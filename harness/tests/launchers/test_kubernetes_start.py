@@ -13,7 +13,7 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import TrialFailure
-from harness.launchers.kubernetes_access import Controller, chosen, no_ingress
+from harness.launchers.kubernetes_access import Controller, chosen, no_ingress, reached_at
 from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_objects import container_resources, deployment, ingress
 from harness.launchers.kubernetes_pods import Found, resize_trouble
@@ -89,6 +89,18 @@ def test_an_ingress_needs_a_controller_and_the_right_to_look_for_one(tmp_path: P
     assert no_ingress(cluster(tmp_path, {path: {**listed, "items": [nginx]}}), INGRESS) is None
     said = no_ingress(cluster(tmp_path, {}), INGRESS)
     assert said is not None and "verb list, resource ingressclasses.networking.k8s.io" in said
+
+
+def test_a_load_through_an_ingress_never_goes_another_way_where_the_controller_is_gone(
+    tmp_path: Path,
+) -> None:
+    from lightkube.models.core_v1 import ServiceSpec
+    from lightkube.resources.core_v1 import Service
+
+    made, asked = Service(spec=ServiceSpec(clusterIP="10.0.0.7")), pods("two")
+    assert reached_at(cluster(tmp_path, {}), asked, made, "cluster-ip", None).host == "10.0.0.7"
+    with pytest.raises(TrialFailure, match="no ingress controller"):
+        reached_at(cluster(tmp_path, {}), asked, made, "ingress", None)
 
 
 def test_the_clusters_default_class_is_taken_else_the_first_by_name() -> None:
