@@ -14,6 +14,7 @@ from harness.errors import InputError
 from harness.evidence import Evidence
 
 THROUGHPUT, TAIL, CPU, SERVED = "throughput_per_s", "latency_p99_s", "cpu_s_per_request", "last_pod_served_s"
+LATENCY = "latency_mean_s"
 #: experiment's word in a key -> its factors, with all their levels, in the order of keys
 FACTORS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -97,5 +98,5 @@ def counted(trials: pd.DataFrame) -> Counted | None:
 
 
 __all__ = [
-    "CPU", "FACTORS", "SERVED", "TAIL", "THROUGHPUT", "Clustered", "Counted", "clustered", "counted",
+    "CPU", "FACTORS", "LATENCY", "SERVED", "TAIL", "THROUGHPUT", "Clustered", "Counted", "clustered", "counted",
 ]  # fmt: skip

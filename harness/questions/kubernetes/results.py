@@ -20,6 +20,7 @@ from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, a
 from harness.questions.kubernetes.analysis import (
     CPU,
     FACTORS,
+    LATENCY,
     SERVED,
     TAIL,
     THROUGHPUT,
@@ -33,6 +34,14 @@ _PHRASE = Phrase(
     less="have fewer right answers per second than Go in the same cell",
     more_short="more",
     less_short="fewer",
+)
+#: Of a rate that was offered, at which every service has the same throughput.
+_AT_RATE = Phrase(
+    who="cells of a Java service in pods",
+    more="take longer to answer on average, at the same rate, than Go in the same cell",
+    less="take less time to answer on average, at the same rate, than Go in the same cell",
+    more_short="longer",
+    less_short="less time",
 )
 #: experiment -> part of the key -> column
 _MEANS: Mapping[str, Mapping[str, str]] = {
@@ -57,16 +66,23 @@ def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) 
     ``<part>.<levels>.<variant>``, the means; ``lead.<levels>.<variant>``, over the reference, of throughput or the
     time until the last pod served; ``bound.<levels>.<variant>``, ``counted``, ``bounded``, ``load``, ``unavailable``
     and ``cluster`` in words. ``image.<variant>``: the size of its image. ``finding``: title, take-away and how sure, of
-    throughput in all cells of ``rounds``.
+    all cells of ``rounds``: of throughput, or of mean latency where a rate was offered.
     """
-    rounds = found.get("rounds")
-    leads = [] if rounds is None else list(rounds.compared(THROUGHPUT))
     return {
         "name": variants,
-        FINDING: finding(leads, _PHRASE),
+        FINDING: _finding(found.get("rounds")),
         "image": _images(found, variants),
         **{word: _experiment(word, found.get(word), variants) for word in FACTORS},
     }
+
+
+def _finding(rounds: Clustered | None) -> Tree:
+    if rounds is None:
+        return finding([], _PHRASE)
+    at_rate = bool((rounds.trials["load_model"] == "open").all())
+    return finding(
+        list(rounds.compared(LATENCY if at_rate else THROUGHPUT)), _AT_RATE if at_rate else _PHRASE
+    )
 
 
 def notes(one: Clustered | None) -> list[str]:

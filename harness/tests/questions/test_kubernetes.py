@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from harness.model import Estimate, TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
+from harness.publish.findings import FINDING
 from harness.publish.results import Words
 from harness.questions.kubernetes import clustered, results
 from harness.questions.kubernetes.analysis import counted
@@ -135,6 +137,28 @@ def test_ratios_and_tables_of_all_three_experiments_are_published(root: Path) ->
     for name in ("table", "scale_table", "limits_table", "images"):
         text = (root / f"paper/generated/tables/kubernetes-{name}.tex").read_text("utf-8")
         assert "Go net/http" in text
+
+
+def test_the_finding_is_on_latency_where_a_rate_was_offered_else_on_throughput(root: Path) -> None:
+    said = {}
+    for loop in ("open", "closed"):
+        evidence = opened(root, "k8s-rounds")
+        trials = evidence.trials
+        java, apart = trials["variant"] != "go-nethttp", 1 + trials["position"] / 1000
+        trials["load_model"], trials["bound_by"] = loop, "offered" if loop == "open" else "service"
+        if loop == "open":
+            trials["latency_mean_s"] *= apart.where(~java, 3 * apart)
+        else:
+            trials["throughput_per_s"] *= apart.where(~java, apart / 2)
+        found = results({"rounds": clustered("rounds", evidence)}, NAMES)[FINDING]
+        assert isinstance(found, Mapping) and isinstance(found["takeaway"], Words)
+        said[loop] = found["takeaway"].text
+    assert said["open"].startswith(
+        "All 8 cells of a Java service in pods take longer to answer on average, at the same"
+    )
+    assert said["closed"].startswith(
+        "All 8 cells of a Java service in pods have fewer right answers per second"
+    )
 
 
 def test_without_a_session_every_key_is_there_and_says_nothing() -> None:
