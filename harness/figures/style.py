@@ -181,10 +181,16 @@ def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
             axis.set_major_locator(
                 FixedLocator(MaxNLocator(room, steps=[1, 2, 5, 10]).tick_values(low, high))
             )
-        axis.set_major_formatter(
-            FuncFormatter(lambda value, _: plain(value) if value >= 1000 else f"{value:g}")
-        )
+        axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
         axis.set_minor_formatter(NullFormatter())
+
+
+def _short(value: float) -> str:
+    """A tick in few characters: ``1,000``, ``10 k``, ``1 M``."""
+    for least, size, name in ((1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if value >= least:
+            return f"{value / size:g} {name}"
+    return plain(value) if value >= 1000 else f"{value:g}"
 
 
 #: Below this ratio of its ends an axis has the ticks of a linear one; with room for so many numbers it has them all.

@@ -18,6 +18,7 @@ from matplotlib.patches import Rectangle
 from harness import figures
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError, NothingToDraw
+from harness.figures.style import canvas, log_scale
 from harness.figures.variant_style import ordered, variant_styles
 from harness.model import Estimate
 from harness.model.formatting import show
@@ -255,3 +256,17 @@ def test_latency_over_time_has_numbers_on_its_axis(slowest_s: float) -> None:
     figure.draw_without_rendering()
     low, high = figure.axes[0].get_ylim()
     assert sum(low <= at <= high for at in figure.axes[0].get_yticks()) >= 2
+
+
+def test_ticks_of_a_log_scale_are_short_and_of_one_kind() -> None:
+    axes = canvas(1, 1, width=6, height=2)[1][0, 0]
+    axes.plot([1, 10_000_000], [1, 1])
+    log_scale(axes, "x")
+    said = axes.xaxis.get_major_formatter()
+    assert [said(value) for value in (0.5, 100, 1000, 10_000, 1_000_000)] == [
+        "0.5",
+        "100",
+        "1,000",
+        "10 k",
+        "1 M",
+    ]

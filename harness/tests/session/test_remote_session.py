@@ -78,7 +78,7 @@ def test_a_service_over_there_takes_its_load_from_here(namespace: Namespace, tmp
     sshd.start()
     host = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=namespace.far)
     try:
-        folder = measure_remote(make_session_project(tmp_path / "project"), host, LocalHost())
+        folder = measure_remote(make_session_project(tmp_path / "project", loops=100), host, LocalHost())
     finally:
         host.close()
         sshd.stop()
