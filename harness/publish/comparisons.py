@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, smallest_p
 from harness.model.digits import plain, whole_percent
+from harness.model.level_words import cell_words
 from harness.publish.cells import Cell
 from harness.publish.results import NO_TEXT, Absent, Leaf, as_is
 
@@ -137,9 +138,7 @@ def _margin(c: Comparison) -> str:
 
 
 def _cell(c: Comparison) -> str:
-    return (
-        ", ".join(f"{factor.replace('_', '-')} {level}" for factor, level in c.levels.items()) or "all trials"
-    )
+    return cell_words(c.levels) or "all trials"
 
 
 def _and(words: Sequence[str]) -> str:

@@ -243,10 +243,10 @@ def test_the_noise_of_a_cell_is_that_of_its_own_pair() -> None:
 def test_a_cell_without_a_pair_takes_the_noise_of_another_and_names_it() -> None:
     found = by_level(table(6))
     assert found["on"].noise.elsewhere is None
-    assert found["off"].noise.elsewhere == "logging on"
+    assert found["off"].noise.elsewhere == "a log line"
     assert found["off"].noise.noise == found["on"].noise.noise
-    assert "no A/A pair in this cell: the noise is that of logging on" in found["off"].warnings
-    assert "the noise there is that of logging on" in margin_note(list(found.values()))
+    assert "no A/A pair in this cell: the noise is that of a log line" in found["off"].warnings
+    assert "the noise there is that of a log line" in margin_note(list(found.values()))
 
 
 def test_the_pair_of_a_third_program_tells_nothing_of_the_noise_of_two_others() -> None:
