@@ -16,7 +16,17 @@ from harness.errors import NothingToDraw
 from harness.figures.curves import line_of_medians
 from harness.figures.dots import rows_of_dots
 from harness.figures.marks import name_last
-from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, in_lines, legend, legend_below, log_scale, styled
+from harness.figures.style import (
+    FAINT,
+    INK,
+    PAGE_INCHES,
+    canvas,
+    in_lines,
+    legend,
+    legend_below,
+    log_scale,
+    styled,
+)
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Estimate
 from harness.model.level_words import level_words
