@@ -271,11 +271,11 @@ def test_five_blocks_have_no_p_value_to_print_and_say_why() -> None:
     found = compare(table(5, ratio=1.5), METRIC, reference="go", by=("logging",))
     assert [(c.verdict, c.p_value, c.p_adjusted) for c in found] == [(Verdict.DIFFERENT, 1 / 16, None)] * 2
     assert "p" not in comparison_columns(found, ["logging"])
-    said = comparison_notes(found)[0]
+    said = comparison_notes(found, {})[0]
     assert "with 5 blocks the smallest p of sign flips is 1/16, times 2 comparisons, above 0.05" in said
     many = compare(table(10, ratio=1.5), METRIC, reference="go", by=("logging",))
     assert comparison_columns(many, ["logging"])["p"] == "p adj."
-    assert "adjusted by Benjamini and Hochberg over 2 comparisons" in comparison_notes(many)[0]
+    assert "adjusted by Benjamini and Hochberg over 2 comparisons" in comparison_notes(many, {})[0]
 
 
 def a_ratio(low: float, high: float) -> Estimate:
