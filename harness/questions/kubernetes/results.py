@@ -87,7 +87,7 @@ def _finding(rounds: Clustered | None) -> Tree:
 
 def notes(one: Clustered | None) -> list[str]:
     """Return the notes on an experiment's ratios: what is not about the services, p-values and margin."""
-    return [] if one is None else comparison_notes(one.compared(_LEADS[one.word]))
+    return [] if one is None else comparison_notes(one.compared(_LEADS[one.word]), one.evidence.variants)
 
 
 def _experiment(word: str, one: Clustered | None, variants: Mapping[str, str]) -> Tree:
