@@ -90,7 +90,8 @@ def _replaced(text: AnyStr, old: AnyStr, new: AnyStr, after: re.Pattern[AnyStr])
             begin = at = end
         else:
             at += 1
-    return text[:0].join([*kept, text[begin:]])
+    kept.append(text[begin:])
+    return text[:0].join(kept)
 
 
 def name_places(folder: Path, *, places: Mapping[str, Path]) -> None:
