@@ -18,6 +18,7 @@ from harness.hosts.base import Command
 from harness.hosts.ssh.host import SshHost
 from harness.model.endpoint import Endpoint
 from harness.tests.support.instances import eventually
+from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
 
 TRIALS = 5
@@ -70,7 +71,7 @@ def trial(far: SshHost, folder: Path, service: Endpoint) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(name)
     there = far.open_folder(folder)
-    assert far.run(Command(argv=("sh", "-c", "echo > log"), folder=there), 20).exit_code == 0
+    assert far.run(Command(argv=("sh", "-c", "echo > log"), folder=there), patient(20)).exit_code == 0
     process = far.spawn(Command(argv=("sleep", "300"), folder=there))
     sampling = far.sampler(there / "samples.csv", there / "machine.csv", 20.0)
     near = far.reach(service)

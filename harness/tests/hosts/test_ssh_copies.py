@@ -17,6 +17,7 @@ from harness.hosts.ssh import files
 from harness.hosts.ssh.channel import AgentChannel
 from harness.hosts.ssh.host import SshHost
 from harness.hosts.ssh.settings import HostSettings
+from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
 
 MADE_LATER = ("aot-",)
@@ -118,7 +119,8 @@ def written_there(far: SshHost, ours: Path) -> bytes:
     ours.mkdir()
     there = far.open_folder(ours)
     done = far.run(
-        Command(argv=("sh", "-c", "mkdir logs; head -c 70000 /dev/urandom > logs/gc.log"), folder=there), 20
+        Command(argv=("sh", "-c", "mkdir logs; head -c 70000 /dev/urandom > logs/gc.log"), folder=there),
+        patient(20),
     )
     assert done.exit_code == 0
     return (there / "logs" / "gc.log").read_bytes()
