@@ -10,6 +10,7 @@ import stat
 import warnings
 import zipfile
 from functools import cache
+from typing import get_args
 
 from harness.verify.fuzz.hostile_blocks import HOSTILE_BLOCKS
 from harness.verify.fuzz.mutate import Format
@@ -22,6 +23,12 @@ _DEEP, _LONG, _DIGITS = 100_000, 3 << 20, 5000
 def hostile(form: Format, rng: random.Random) -> bytes:
     """Return one hostile file of a form."""
     return rng.choice(_of_form(form))
+
+
+def prepare() -> None:
+    """Make the large files, so that processes that are forked later have them."""
+    for form in get_args(Format):
+        _of_form(form)
 
 
 @cache
