@@ -54,9 +54,17 @@ _MEANS: Mapping[str, Mapping[str, str]] = {
         "routed": "last_pod_routed_s",
         "events_lost": "pod_events_lost",
     },
-    "limits": {"throughput": THROUGHPUT, "p99": TAIL, "cpu": CPU, "throttled": "service_throttled_s"},
+    "limits": {
+        "throughput": THROUGHPUT,
+        "latency": LATENCY,
+        "p99": TAIL,
+        "cpu": CPU,
+        "throttled": "service_throttled_s",
+    },
 }
 _LEADS = {"rounds": THROUGHPUT, "scale": SERVED, "limits": THROUGHPUT}
+#: experiment -> part of the key -> column: further ratios over the reference
+_ALSO: Mapping[str, Mapping[str, str]] = {"limits": {"cpu_lead": CPU, "latency_lead": LATENCY}}
 
 
 def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) -> Tree:
@@ -64,9 +72,10 @@ def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) 
 
     ``found``: ``rounds``, ``scale`` and ``limits`` -> what was measured of each. For each of them
     ``<part>.<levels>.<variant>``, the means; ``lead.<levels>.<variant>``, over the reference, of throughput or the
-    time until the last pod served; ``bound.<levels>.<variant>``, ``counted``, ``bounded``, ``load``, ``unavailable``
-    and ``cluster`` in words. ``image.<variant>``: the size of its image. ``finding``: title, take-away and how sure, of
-    all cells of ``rounds``: of throughput, or of mean latency where a rate was offered.
+    time until the last pod served; of ``limits`` also ``cpu_lead`` and ``latency_lead``; ``bound.<levels>.<variant>``,
+    ``counted``, ``bounded``, ``load``, ``unavailable`` and ``cluster`` in words. ``image.<variant>``: the size of its
+    image. ``finding``: title, take-away and how sure, of all cells of ``rounds``: of throughput, or of mean latency
+    where a rate was offered.
     """
     return {
         "name": variants,
@@ -87,22 +96,27 @@ def _finding(rounds: Clustered | None) -> Tree:
 
 def notes(one: Clustered | None) -> list[str]:
     """Return the notes on an experiment's ratios: what is not about the services, p-values and margin."""
-    return [] if one is None else comparison_notes(one.compared(_LEADS[one.word]))
+    if one is None:
+        return []
+    metrics = _ALSO.get(one.word, {"lead": _LEADS[one.word]}).values()
+    return comparison_notes([each for metric in metrics for each in one.compared(metric)])
 
 
 def _experiment(word: str, one: Clustered | None, variants: Mapping[str, str]) -> Tree:
-    compared = () if one is None else one.compared(_LEADS[word])
-    leads = {(*(c.levels[factor] for factor in FACTORS[word]), c.variant): c for c in compared}
-
-    def lead(levels: Mapping[str, str]) -> Mapping[str, Leaf]:
-        return {name: leads.get((*levels.values(), name), NO_COMPARISON) for name in variants}
+    def lead(metric: str) -> Callable[[Mapping[str, str]], Mapping[str, Leaf]]:
+        compared = () if one is None else one.compared(metric)
+        leads = {(*(c.levels[factor] for factor in FACTORS[word]), c.variant): c for c in compared}
+        return lambda levels: {name: leads.get((*levels.values(), name), NO_COMPARISON) for name in variants}
 
     def mean(column: str) -> Callable[[Mapping[str, str]], Mapping[str, Leaf]]:
         return lambda levels: means(_cell(one, levels), variants, column)
 
     return {
         **{part: _by_levels(word, mean(column)) for part, column in _MEANS[word].items()},
-        "lead": _by_levels(word, lead),
+        **{
+            part: _by_levels(word, lead(column))
+            for part, column in {"lead": _LEADS[word], **_ALSO.get(word, {})}.items()
+        },
         "bound": _by_levels(word, lambda levels: bounds(_cell(one, levels), variants)),
         "bounded": bounded(None if one is None else one.trials),
         **_sentences(one, variants),

@@ -133,6 +133,8 @@ def test_ratios_and_tables_of_all_three_experiments_are_published(root: Path) ->
     assert values["kubernetes.rounds.lead.inside.two.ratio.java_helidon"]["value"] is not None
     assert values["kubernetes.scale.served.ten.go_nethttp"]["value"] == FIRST_SERVED_S + 9 * LATER_S
     assert values["kubernetes.limits.throttled.half.go_nethttp"]["value"] == THROTTLED_S
+    for part in ("cpu_lead", "latency_lead"):
+        assert values[f"kubernetes.limits.{part}.half.ratio.java_helidon"]["value"] is not None
     assert "as many requests as the generator" in values["kubernetes.rounds.counted"]["text"]
     for name in ("table", "scale_table", "limits_table", "images"):
         text = (root / f"paper/generated/tables/kubernetes-{name}.tex").read_text("utf-8")
