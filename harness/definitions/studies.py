@@ -109,7 +109,7 @@ def _definition_sha256(experiment: Experiment) -> str:
             _drop_if(None, load["profile"], "renew_s")
             _drop_if("independent", load, "coordination")
         _drop_if({}, profile, "scaled_loads")
-        _drop_if(None, profile, "calibration", "warm_up")
+        _drop_if(None, profile, "calibration", "warm_up", "search")
         if "calibration" in profile:
             _drop_if("reference", profile["calibration"], "of")
             _drop_if([], profile["calibration"], "among")

@@ -68,6 +68,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "throughput_per_s": "correct answers per second, from the first request to the last answer",
         "measurement_s": "length of the measurement",
         "settle_s": "beginning of the load that no metric counts",
+        "capacity_per_s": "highest rate that kept its goals in the search after the load",
+        "search_load_s": "load time of that search",
         "latency_mean_s": "mean latency of correct answers",
         "latency_p50_s": "median latency of correct answers",
         "latency_p90_s": "90th percentile of the latency of correct answers",

@@ -38,7 +38,7 @@ SWITCHES = ("duplicate", "is_reference", "excluded")
 #: Measured numbers: float64, empty where it is not known, never negative.
 NUMBERS = (
     "n_requests", "n_errors", "n_dropped", "n_flows", "n_flows_right", "offered_per_s",
-    "throughput_per_s", "measurement_s", "settle_s",
+    "throughput_per_s", "measurement_s", "settle_s", "capacity_per_s", "search_load_s",
     "latency_mean_s", "latency_p50_s", "latency_p90_s", "latency_p95_s", "latency_p99_s", "latency_p999_s",
     "latency_max_s", "latency_resolution_s",
     "cpu_s_per_request", "kernel_cpu_s_per_request", "service_cores", "generator_cores",

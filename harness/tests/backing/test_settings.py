@@ -53,6 +53,7 @@ UNUSED: dict[str, Any] = {
             "calibration": True,
             "settle_s": True,
             "warm_up": True,
+            "search": True,
             "design": True,
             "loads": {
                 "__all__": {
