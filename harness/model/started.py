@@ -103,6 +103,11 @@ class KubernetesRecord(Frozen):
     cpu_boost: float | None = Field(
         default=None, description="of each pod until it served, in CPUs; None: the limit held from the start"
     )
+    autoscale_cpu: float | None = Field(
+        default=None,
+        description="share of its request above which an autoscaler added pods, from one to `replicas`; None: there "
+        "was none",
+    )
     memory_limit_bytes: int | None = Field(description="of each pod; None: not limited")
     image_bytes: int | None = Field(default=None, description="of its one layer; None: not written down")
     samples: str = Field(description="where samples come from, or why there are none")

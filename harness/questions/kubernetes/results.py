@@ -10,13 +10,14 @@ from typing import cast
 import pandas as pd
 
 from harness.analysis.stats.pairing import inputs_of
+from harness.evidence.load_response import effect_between
 from harness.model.digits import plain
 from harness.publish.bounds import bounded, bounds, kept
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.leaves import each, means
 from harness.publish.load_sentence import load_sentence
-from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, as_is
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, as_is, for_each
 from harness.questions.kubernetes.analysis import (
     CPU,
     FACTORS,
@@ -74,13 +75,14 @@ def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) 
     ``<part>.<levels>.<variant>``, the means; ``lead.<levels>.<variant>``, over the reference, of throughput or the
     time until the last pod served; of ``limits`` also ``cpu_lead`` and ``latency_lead``; ``bound.<levels>.<variant>``,
     ``counted``, ``bounded``, ``load``, ``unavailable`` and ``cluster`` in words. ``image.<variant>``: the size of its
-    image. ``finding``: title, take-away and how sure, of all cells of ``rounds``: of throughput, or of mean latency
+    image. ``boost.<variant>``: the time until the last of ten pods served, with a boost over without. ``finding``: title, take-away and how sure, of all cells of ``rounds``: of throughput, or of mean latency
     where a rate was offered.
     """
     return {
         "name": variants,
         FINDING: _finding(found.get("rounds")),
         "image": _images(found, variants),
+        "boost": _boost(found.get("scale"), variants),
         **{word: _experiment(word, found.get(word), variants) for word in FACTORS},
     }
 
@@ -92,6 +94,16 @@ def _finding(rounds: Clustered | None) -> Tree:
     return finding(
         list(rounds.compared(LATENCY if at_rate else THROUGHPUT)), _AT_RATE if at_rate else _PHRASE
     )
+
+
+def _boost(scale: Clustered | None, variants: Mapping[str, str]) -> Mapping[str, Leaf]:
+    """The time until the last of ten pods serves, with more CPU until then, over that without."""
+    trials = None if scale is None else scale.trials
+    found = {
+        name: effect_between(trials, "pods", SERVED, variant=name, base="ten", other="boosted")
+        for name in variants
+    }
+    return for_each(variants, found, NO_COMPARISON)
 
 
 def notes(one: Clustered | None) -> list[str]:
@@ -164,13 +176,18 @@ def _images(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) 
 def _sentences(one: Clustered | None, variants: Mapping[str, str]) -> Mapping[str, Leaf]:
     if one is None:
         return dict.fromkeys(("counted", "load", "unavailable", "cluster"), NO_TEXT)
-    gone = [each for each in one.evidence.header.unavailable if each.variant in variants]
+    gone = [
+        each for each in one.evidence.header.unavailable if each.variant in variants or "=" in each.variant
+    ]
     inputs = inputs_of(kept(one.trials))
     load = load_sentence(one.evidence, one.trials) if one.trials["load_name"].notna().any() else ""
     return {
         "counted": Words(said, inputs) if (said := _counted_words(one)) else NO_TEXT,
         "load": Words(load, inputs) if load else NO_TEXT,
-        "unavailable": "; ".join(f"{variants[each.variant]}: {each.reason}" for each in gone) or "none",
+        "unavailable": "; ".join(
+            f"{variants.get(each.variant, each.variant.replace('=', ' '))}: {each.reason}" for each in gone
+        )
+        or "none",
         "cluster": _cluster_words(one) or NO_TEXT,
     }
 

@@ -43,6 +43,7 @@ UNUSED: dict[str, Any] = {
                 "cpu_request",
                 "cpu_boost",
                 "replicas",
+                "autoscale_cpu",
                 "access",
             }
         }

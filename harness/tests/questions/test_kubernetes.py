@@ -13,7 +13,7 @@ from harness.analysis.tables.pod_columns import answered_by_pod, pod_columns
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
-from harness.model import Estimate, TrialRecord
+from harness.model import Estimate, TrialRecord, Unavailable
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
@@ -139,6 +139,23 @@ def test_ratios_and_tables_of_all_three_experiments_are_published(root: Path) ->
     for name in ("table", "scale_table", "limits_table", "images"):
         text = (root / f"paper/generated/tables/kubernetes-{name}.tex").read_text("utf-8")
         assert "Go net/http" in text
+
+
+def test_a_boost_of_the_start_is_compared_with_as_many_pods_without(root: Path) -> None:
+    values = read_values(root)
+    assert values["kubernetes.boost.ratio.java_helidon"]["value"] == pytest.approx(1.0)
+    assert values["kubernetes.boost.ratio.java_jdkhttp"]["value"] is None
+
+
+def test_levels_that_a_cluster_lacks_are_named_with_their_reason(tmp_path: Path) -> None:
+    name = "k8s-scale-out"
+    root = make_project(tmp_path, profile="smoke", experiments=())
+    gone = Unavailable(variant="pods=autoscaled", reason="no metrics API")
+    make_session(root, name, "smoke", launcher="kubernetes", unavailable=[gone])
+    asked = StageParameters(profile="newest", experiments=name)
+    tidy_all(asked, root=root)
+    found = results({"scale": clustered("scale", open_evidence(asked, name, root=root))}, NAMES)["scale"]
+    assert isinstance(found, Mapping) and found["unavailable"] == "pods autoscaled: no metrics API"
 
 
 def test_the_finding_is_on_latency_where_a_rate_was_offered_else_on_throughput(root: Path) -> None:
