@@ -285,6 +285,7 @@ class KubernetesLauncher:
             autoscale_cpu=pods.autoscale_cpu,
             memory_limit_bytes=pods.memory_limit_bytes,
             image_bytes=image.image_bytes,
+            image_import_s=image.import_s,
             samples=FROM_CGROUP,
         )
 

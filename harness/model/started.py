@@ -110,6 +110,10 @@ class KubernetesRecord(Frozen):
     )
     memory_limit_bytes: int | None = Field(description="of each pod; None: not limited")
     image_bytes: int | None = Field(default=None, description="of its one layer; None: not written down")
+    image_import_s: float | None = Field(
+        default=None,
+        description="until the node had the image; None: it had it before the session, or nobody could be asked",
+    )
     samples: str = Field(description="where samples come from, or why there are none")
     watched_s: float | None = Field(
         default=None, description="how long the prober asked: a pod without an answer is censored there"

@@ -15,9 +15,9 @@ from harness.model.digits import plain
 from harness.publish.bounds import bounded, bounds, kept
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, finding
-from harness.publish.leaves import each, means
+from harness.publish.leaves import means
 from harness.publish.load_sentence import load_sentence
-from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, as_is, for_each
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, for_each
 from harness.questions.kubernetes.analysis import (
     CPU,
     FACTORS,
@@ -28,6 +28,7 @@ from harness.questions.kubernetes.analysis import (
     Clustered,
     counted,
 )
+from harness.questions.kubernetes.images import image_results, published_whole
 
 _PHRASE = Phrase(
     who="cells of a Java service in pods",
@@ -74,14 +75,16 @@ def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) 
     ``found``: ``rounds``, ``scale`` and ``limits`` -> what was measured of each. For each of them
     ``<part>.<levels>.<variant>``, the means; ``lead.<levels>.<variant>``, over the reference, of throughput or the
     time until the last pod served; of ``limits`` also ``cpu_lead`` and ``latency_lead``; ``bound.<levels>.<variant>``,
-    ``counted``, ``bounded``, ``load``, ``unavailable`` and ``cluster`` in words. ``image.<variant>``: the size of its
-    image. ``boost.<variant>``: the time until the last of ten pods served, with a boost over without. ``finding``: title, take-away and how sure, of all cells of ``rounds``: of throughput, or of mean latency
-    where a rate was offered.
+    ``counted``, ``bounded``, ``load``, ``unavailable`` and ``cluster`` in words. ``image.<part>.<variant>``: see
+    ``images.py``; ``whole_image``: the published one that has no counterpart. ``boost.<variant>``: the time until the last of ten pods served, with a boost over without.
+    ``finding``: title, take-away and how sure, of all cells of ``rounds``: of throughput, or of mean latency where a
+    rate was offered.
     """
     return {
         "name": variants,
         FINDING: _finding(found.get("rounds")),
-        "image": _images(found, variants),
+        "image": image_results(found, variants),
+        "whole_image": published_whole(),
         "boost": _boost(found.get("scale"), variants),
         **{word: _experiment(word, found.get(word), variants) for word in FACTORS},
     }
@@ -159,18 +162,6 @@ def _combinations(word: str) -> Iterator[Mapping[str, str]]:
     factors = FACTORS[word]
     for levels in product(*factors.values()):
         yield dict(zip(factors, levels, strict=True))
-
-
-def _images(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) -> Mapping[str, Leaf]:
-    measured = [one.trials for one in found.values() if one is not None]
-    told = [trials[trials["image_bytes"].notna()] for trials in measured]
-    trials = pd.concat(told) if told else None
-    return each(
-        trials,
-        variants,
-        lambda mine: as_is(float(mine["image_bytes"].iloc[-1]), "B", "size of the image"),
-        as_is(None, "B", "size of the image"),
-    )
 
 
 def _sentences(one: Clustered | None, variants: Mapping[str, str]) -> Mapping[str, Leaf]:

@@ -29,6 +29,7 @@ from harness.tests.support.synthetic_pods import (
     LATER_S,
     POD_GROUP_BYTES,
     POD_IMAGE_BYTES,
+    POD_IMPORT_S,
     THROTTLED_S,
 )
 
@@ -141,6 +142,17 @@ def test_ratios_and_tables_of_all_three_experiments_are_published(root: Path) ->
         assert "Go net/http" in text
 
 
+def test_images_stand_beside_those_that_were_published(root: Path) -> None:
+    values = read_values(root)
+    published = {"go_nethttp": 11.6e6, "java_helidon_native": 25.2e6, "java_helidon": 150e6}
+    for variant, size in published.items():
+        assert values[f"kubernetes.image.published.{variant}"]["value"] == pytest.approx(size)
+        assert values[f"kubernetes.image.over.{variant}"]["value"] == pytest.approx(POD_IMAGE_BYTES / size)
+        assert values[f"kubernetes.image.served.{variant}"]["value"] == pytest.approx(FIRST_SERVED_S)
+        assert values[f"kubernetes.image.import.{variant}"]["value"] == pytest.approx(POD_IMPORT_S)
+    assert values["kubernetes.whole_image"]["value"] == pytest.approx(1.41e9)
+
+
 def test_a_boost_of_the_start_is_compared_with_as_many_pods_without(root: Path) -> None:
     values = read_values(root)
     assert values["kubernetes.boost.ratio.java_helidon"]["value"] == pytest.approx(1.0)
@@ -183,8 +195,9 @@ def test_the_finding_is_on_latency_where_a_rate_was_offered_else_on_throughput(r
 def test_without_a_session_every_key_is_there_and_says_nothing() -> None:
     found = results({}, NAMES)
     assert found["name"] == NAMES
-    image = found["image"]
-    assert not isinstance(image, Estimate | Words | str)
+    assert isinstance(found["image"], Mapping)
+    image = found["image"]["size"]
+    assert isinstance(image, Mapping)
     assert all(isinstance(one, Estimate) and one.value is None for one in image.values())  # type: ignore[union-attr]  # a branch
 
 

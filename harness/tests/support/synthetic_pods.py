@@ -10,7 +10,7 @@ from harness.tests.support.a_search import a_search
 FIRST_SERVED_S, LATER_S, EVENT_LATE_S = 0.5, 0.25, 0.0625
 #: What a pod carries, 1/s, of the reference; one of another variant carries half of it.
 POD_CAPACITY_PER_S = 1000.0
-POD_IMAGE_BYTES, POD_GROUP_BYTES, THROTTLED_S = 9_000_000, 30 * 2**20, 0.25
+POD_IMAGE_BYTES, POD_IMPORT_S, POD_GROUP_BYTES, THROTTLED_S = 9_000_000, 1.5, 30 * 2**20, 0.25
 
 
 def in_pods(record: TrialRecord) -> TrialRecord:
@@ -30,6 +30,7 @@ def in_pods(record: TrialRecord) -> TrialRecord:
         cpu_limit=runtime.cpu_limit,
         memory_limit_bytes=None,
         image_bytes=POD_IMAGE_BYTES,
+        image_import_s=POD_IMPORT_S,
         samples="made up",
         pods=tuple(_pod(number, launched) for number in range(n_pods)),
     )
@@ -88,5 +89,5 @@ def _answered(n_pods: int, n_requests: int, name: str) -> dict[str, int]:
 
 
 __all__ = [
-    "EVENT_LATE_S", "FIRST_SERVED_S", "LATER_S", "POD_CAPACITY_PER_S", "POD_GROUP_BYTES", "POD_IMAGE_BYTES", "THROTTLED_S", "in_pods",
+    "EVENT_LATE_S", "FIRST_SERVED_S", "LATER_S", "POD_CAPACITY_PER_S", "POD_GROUP_BYTES", "POD_IMAGE_BYTES", "POD_IMPORT_S", "THROTTLED_S", "in_pods",
 ]  # fmt: skip
