@@ -112,7 +112,7 @@ class KubernetesRecord(Frozen):
     image_bytes: int | None = Field(default=None, description="of its one layer; None: not written down")
     image_import_s: float | None = Field(
         default=None,
-        description="until the node had the image; None: it had it before the session, or nobody could be asked",
+        description="until the node had the image; None: it had it before the session",
     )
     samples: str = Field(description="where samples come from, or why there are none")
     watched_s: float | None = Field(

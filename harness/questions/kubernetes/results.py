@@ -76,9 +76,9 @@ def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) 
     ``<part>.<levels>.<variant>``, the means; ``lead.<levels>.<variant>``, over the reference, of throughput or the
     time until the last pod served; of ``limits`` also ``cpu_lead`` and ``latency_lead``; ``bound.<levels>.<variant>``,
     ``counted``, ``bounded``, ``load``, ``unavailable`` and ``cluster`` in words. ``image.<part>.<variant>``: see
-    ``images.py``; ``whole_image``: the published one that has no counterpart. ``boost.<variant>``: the time until the last of ten pods served, with a boost over without.
-    ``finding``: title, take-away and how sure, of all cells of ``rounds``: of throughput, or of mean latency where a
-    rate was offered.
+    ``images.py``; ``whole_image``: the published one that has no counterpart. ``boost.<variant>``: the time until the
+    last of ten pods served, with a boost over without. ``finding``: title, take-away and how sure, of all cells of
+    ``rounds``: of throughput, or of mean latency where a rate was offered.
     """
     return {
         "name": variants,
