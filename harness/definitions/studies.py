@@ -98,6 +98,7 @@ def _definition_sha256(experiment: Experiment) -> str:
     for variant in data["variants"].values():
         _drop_if(None, variant["runtime"], "form", "memory_limit", "pin", "goexperiment", "go", "java")
         _drop_if(None, variant["runtime"], "cpu_limit", "cpu_request", "cpu_boost", "replicas", "access")
+        _drop_if(None, variant["runtime"], "autoscale_cpu")
         _drop_if(False, variant["runtime"], "flight_recording", "lock_recording")
     for profile in data["profiles"].values():
         for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):
@@ -109,7 +110,7 @@ def _definition_sha256(experiment: Experiment) -> str:
             _drop_if(None, load["profile"], "renew_s")
             _drop_if("independent", load, "coordination")
         _drop_if({}, profile, "scaled_loads")
-        _drop_if(None, profile, "calibration", "warm_up")
+        _drop_if(None, profile, "calibration", "warm_up", "search")
         if "calibration" in profile:
             _drop_if("reference", profile["calibration"], "of")
             _drop_if([], profile["calibration"], "among")

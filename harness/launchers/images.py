@@ -28,6 +28,9 @@ class Image(Frozen):
     entrypoint: tuple[str, ...]
     image_bytes: int
     layer_bytes: tuple[int, ...]
+    import_s: float | None = (
+        None  # into the store of a cluster's node; None: it was there, or is no cluster's
+    )
 
 
 def tag_of(name: str, *identity: str) -> str:

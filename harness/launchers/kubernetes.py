@@ -22,13 +22,22 @@ from harness.launchers.cgroup import bytes_of
 from harness.launchers.chosen import with_toolchain
 from harness.launchers.images import Image
 from harness.launchers.kubernetes_access import Access, Controller, controller_of, no_ingress, reached_at
+from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S, no_autoscaler
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
 from harness.launchers.kubernetes_host import Group, Groups, JobHost, KubernetesHost
 from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, Importer, importer_for
 from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_job import JobProcess, new_name, pods_of, remove_objects, start_job
 from harness.launchers.kubernetes_namespaces import labels_here, sweep
-from harness.launchers.kubernetes_objects import INSTANCE, PORT, PodsSpec, deployment, namespace, service
+from harness.launchers.kubernetes_objects import (
+    INSTANCE,
+    PORT,
+    PodsSpec,
+    autoscaler,
+    deployment,
+    namespace,
+    service,
+)
 from harness.launchers.kubernetes_pods import processes_of
 from harness.launchers.kubernetes_prober import Prober
 from harness.launchers.kubernetes_start import StartBoost, no_boost, wait_started
@@ -84,7 +93,9 @@ class KubernetesLauncher:
         cluster, runtime = self._connected(), variant.runtime
         if cluster is None:
             return self._silent
-        lacking = no_boost(cluster, runtime) or no_ingress(cluster, runtime)
+        lacking = (
+            no_boost(cluster, runtime) or no_ingress(cluster, runtime) or no_autoscaler(cluster, runtime)
+        )
         lacking = lacking or _not_in_pods(implementation, runtime)
         if lacking is not None:
             return lacking
@@ -154,6 +165,8 @@ class KubernetesLauncher:
                 kubernetes=self._around(pods, image, access, controller),
             )
             cluster.apply(deployment(pods))
+            if pods.autoscale_cpu is not None:
+                cluster.apply(autoscaler(pods))
             prober.start()
             wait_started(cluster, pods, prober)
             seen = [one.found for one in prober.pods.values() if one.found is not None]
@@ -164,8 +177,9 @@ class KubernetesLauncher:
             members = tuple(Watched(pid=one.pid, start_ticks=one.start_ticks) for one in seen)
             for member in members[:1]:
                 self._groups.known[(member.pid, member.start_ticks)] = Group(
-                    members, instance.lacking, instance.unrouted, asked_last=access != "node-port"
-                )
+                    members, instance.lacking, instance.unrouted, asked_last=access != "node-port",
+                    added_s=0.0 if pods.autoscale_cpu is None else AUTOSCALED_WITHIN_S,
+                )  # fmt: skip
             return instance
         except BaseException:
             prober.stop()
@@ -207,6 +221,7 @@ class KubernetesLauncher:
             cpu_request=runtime.cpu_request,
             cpu_limit=limit,
             cpu_boost=runtime.cpu_boost,
+            autoscale_cpu=runtime.autoscale_cpu,
             memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
         )
 
@@ -267,8 +282,10 @@ class KubernetesLauncher:
             cpu_request=pods.cpu_limit if pods.cpu_request is None else pods.cpu_request,
             cpu_limit=pods.cpu_limit,
             cpu_boost=pods.cpu_boost,
+            autoscale_cpu=pods.autoscale_cpu,
             memory_limit_bytes=pods.memory_limit_bytes,
             image_bytes=image.image_bytes,
+            image_import_s=image.import_s,
             samples=FROM_CGROUP,
         )
 

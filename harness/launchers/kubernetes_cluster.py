@@ -30,7 +30,7 @@ MANAGER = "rematch"
 REQUEST_S = 10.0
 #: A namespace goes when everything in it has gone; pods have their grace period first.
 REMOVED_WITHIN_S = 90.0
-_FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND = 403, 401, 404
+_FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND, _UNAVAILABLE = 403, 401, 404, 503
 
 AnObject = TypeVar("AnObject")
 
@@ -152,6 +152,20 @@ class Cluster:
             answer = http.get("/api/v1")
             answer.raise_for_status()
             return any(one["name"] == name for one in answer.json()["resources"])
+        return False
+
+    def has_metrics(self) -> bool:
+        """Tell whether the cluster serves what its pods use (``metrics.k8s.io``)."""
+        with self.asking("get", "apis/metrics.k8s.io"):
+            http: httpx.Client = self._client._client._client
+            answer = http.get("/apis/metrics.k8s.io/v1beta1")
+            if answer.status_code in (
+                _NOT_FOUND,
+                _UNAVAILABLE,
+            ):  # nobody is registered, or who is does not answer
+                return False
+            answer.raise_for_status()
+            return any(one["name"] == "pods" for one in answer.json()["resources"])
         return False
 
     def resize(self, namespace: str, pod: str, resources: ResourceRequirements) -> None:

@@ -26,12 +26,14 @@ SERVICE = "service"
 @dataclass(frozen=True)
 class Group:
     """The pods of one instance. ``lacking``: waits until all serve, ``unrouted``: until the service's address leads to
-    each; both return why not by then, or ``None``. ``asked_last``: until then somebody else may answer at it."""
+    each; both return why not by then, or ``None``. ``asked_last``: until then somebody else may answer at it.
+    ``added_s``: how much longer than others they may take, because an autoscaler adds them."""
 
     members: tuple[Watched, ...]
     lacking: Callable[[float], str | None]
     unrouted: Callable[[float], str | None]
     asked_last: bool
+    added_s: float = 0.0
 
 
 @dataclass
@@ -79,12 +81,14 @@ class KubernetesHost(LocalHost):
             TrialFailure: not all did before the deadline.
         """
 
+        group = self._groups.of(watched)
+        deadline_s += 0.0 if group is None else group.added_s
+
         def ask() -> Started:
             return super(KubernetesHost, self).first_answer(
                 endpoint, request, watched, launched=launched, deadline_s=deadline_s
             )
 
-        group = self._groups.of(watched)
         if group is None:
             return ask()
         started = None if group.asked_last else ask()

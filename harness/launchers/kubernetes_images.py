@@ -14,6 +14,7 @@ import platform
 import shutil
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,15 +168,22 @@ class ClusterImages:
         self._image(name, fill)
         return name
 
+    def import_s(self, name: str) -> float | None:
+        """Return how long the node took to import an image that was asked for; ``None``: it had it."""
+        return self._known[name].import_s
+
     def _image(self, name: str, fill: Callable[[Path], None]) -> Image:
         if name not in self._known:
             with tempfile.TemporaryDirectory(prefix="rematch-image-") as folder:
                 root, archive = Path(folder) / "root", Path(folder) / "image.tar"
                 root.mkdir()
                 fill(root)
-                self._known[name] = write_archive(root, name, archive)
+                image = write_archive(root, name, archive)
                 if not self._importer.has(name):
+                    begin = time.monotonic()
                     self._importer.add(archive)
+                    image = image.model_copy(update={"import_s": time.monotonic() - begin})
+                self._known[name] = image
         return self._known[name]
 
 

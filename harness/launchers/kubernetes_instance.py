@@ -176,7 +176,8 @@ class KubernetesInstance:
         """Delete its objects; its pods end within their grace period."""
         self._prober.stop()
         around = self._record.kubernetes
-        for kind in kinds_of_an_instance(ingress=around is not None and around.access == "ingress"):
+        ingress = around is not None and around.access == "ingress"
+        for kind in kinds_of_an_instance(self._spec, ingress=ingress):
             self._cluster.delete(kind, self._spec.name, self._spec.namespace)
 
     def _end(self, ended_before: bool, begin: float) -> tuple[str, float]:

@@ -150,18 +150,20 @@ def pods_of(cluster: Cluster, spec: PodsSpec) -> list[Pod]:
     return cluster.pods(spec.namespace, {INSTANCE: spec.labels[INSTANCE]})
 
 
-def kinds_of_an_instance(*, ingress: bool) -> tuple[Any, ...]:
-    """Return the kinds of objects that an instance has; ``ingress``: that one, too."""
+def kinds_of_an_instance(spec: PodsSpec, *, ingress: bool) -> tuple[Any, ...]:
+    """Return the kinds of objects that an instance has, who adds pods first; ``ingress``: that one, too."""
     from lightkube.resources.apps_v1 import Deployment
+    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
     from lightkube.resources.core_v1 import Service
     from lightkube.resources.networking_v1 import Ingress
 
-    return (Deployment, Service, Ingress) if ingress else (Deployment, Service)
+    scaled = () if spec.autoscale_cpu is None else (HorizontalPodAutoscaler,)
+    return (*scaled, Deployment, Service, Ingress) if ingress else (*scaled, Deployment, Service)
 
 
 def remove_objects(cluster: Cluster, spec: PodsSpec, *, ingress: bool = False) -> None:
     """Delete a deployment and what leads to it, as far as the cluster still answers."""
-    for kind in kinds_of_an_instance(ingress=ingress):
+    for kind in kinds_of_an_instance(spec, ingress=ingress):
         with contextlib.suppress(HostError):
             cluster.delete(kind, spec.name, spec.namespace)
 

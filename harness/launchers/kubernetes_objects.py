@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lightkube.models.core_v1 import Container, PodTemplateSpec, ResourceRequirements
     from lightkube.resources.apps_v1 import Deployment
+    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
     from lightkube.resources.batch_v1 import Job
     from lightkube.resources.core_v1 import Namespace, Service
     from lightkube.resources.networking_v1 import Ingress
@@ -27,7 +28,8 @@ CONTAINER = "service"
 class PodsSpec:
     """What pods are asked for. CPU in CPUs, memory in bytes; ``None``: not limited, nothing reserved.
 
-    ``cpu_boost``: the CPU limit at the start, from which pods are resized to ``cpu_limit``.
+    ``cpu_boost``: the CPU limit at the start, from which pods are resized to ``cpu_limit``. ``autoscale_cpu``: share of
+    ``cpu_request`` above which an autoscaler adds pods, up to ``replicas``; ``None``: all are asked for at once.
     """
 
     name: str
@@ -44,6 +46,7 @@ class PodsSpec:
     cpu_request: float | None = None
     cpu_limit: float | None = None
     cpu_boost: float | None = None
+    autoscale_cpu: float | None = None
     memory_limit_bytes: int | None = None
 
 
@@ -64,9 +67,35 @@ def deployment(spec: PodsSpec) -> Deployment:
     return Deployment(
         metadata=ObjectMeta(name=spec.name, namespace=spec.namespace, labels=dict(spec.labels)),
         spec=DeploymentSpec(
-            replicas=spec.replicas,
+            replicas=spec.replicas if spec.autoscale_cpu is None else 1,
             selector=LabelSelector(matchLabels={INSTANCE: spec.labels[INSTANCE]}),
             template=_template(spec, "Always"),
+        ),
+    )
+
+
+def autoscaler(spec: PodsSpec) -> HorizontalPodAutoscaler:
+    """Return what adds pods to this deployment by the CPU time that they use, with the cluster's own pace."""
+    from lightkube.models.autoscaling_v2 import (
+        CrossVersionObjectReference,
+        HorizontalPodAutoscalerSpec,
+        MetricSpec,
+        MetricTarget,
+        ResourceMetricSource,
+    )
+    from lightkube.models.meta_v1 import ObjectMeta
+    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
+
+    target = MetricTarget(type="Utilization", averageUtilization=round(100 * (spec.autoscale_cpu or 0.0)))
+    return HorizontalPodAutoscaler(
+        metadata=ObjectMeta(name=spec.name, namespace=spec.namespace, labels=dict(spec.labels)),
+        spec=HorizontalPodAutoscalerSpec(
+            minReplicas=1,
+            maxReplicas=spec.replicas,
+            scaleTargetRef=CrossVersionObjectReference(
+                apiVersion="apps/v1", kind="Deployment", name=spec.name
+            ),
+            metrics=[MetricSpec(type="Resource", resource=ResourceMetricSource(name="cpu", target=target))],
         ),
     )
 
@@ -215,6 +244,7 @@ __all__ = [
     "PROJECT",
     "TRIAL",
     "PodsSpec",
+    "autoscaler",
     "container_resources",
     "deployment",
     "ingress",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from harness.agent.cgroup import group_folders
 from harness.errors import HostError, TrialFailure
+from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S, BusyPods
 from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_job import pods_of
 from harness.launchers.kubernetes_objects import PodsSpec, container_resources
@@ -38,11 +39,23 @@ RESIZE = "pods/resize"
 
 
 def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> None:
-    """Wait until every pod has a process, or one of them has ended.
+    """Wait until every pod has a process, or one of them has ended; keep pods busy that an autoscaler is to add to.
 
     Raises:
         TrialFailure: one of them cannot start; says why.
     """
+    if pods.autoscale_cpu is None:
+        _wait(cluster, pods, prober, STARTED_WITHIN_S)
+        return
+    busy = BusyPods(prober)
+    busy.start()
+    try:
+        _wait(cluster, pods, prober, AUTOSCALED_WITHIN_S)
+    finally:
+        busy.stop()
+
+
+def _wait(cluster: Cluster, pods: PodsSpec, prober: Prober, within_s: float) -> None:
     begun = time.monotonic()
     while not prober.all_found:
         waited_s, said = time.monotonic() - begun, None
@@ -52,10 +65,12 @@ def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> None:
             said = trouble(pod) or said
             if said is not None and (not said.passing or waited_s > _patience_s(said.reason)):
                 raise TrialFailure(said.outcome, said.reason)
-        if waited_s > STARTED_WITHIN_S:
+        if waited_s > within_s:
+            n = sum(one.found is not None for one in tuple(prober.pods.values()))
+            seen = "no process" if n == 0 else f"{n} of {pods.replicas} processes"
             raise TrialFailure(
                 Outcome.FAILED,
-                f"no process of {pods.name} was seen on this machine within {waited_s:.0f} s",
+                f"{seen} of {pods.name} were seen on this machine within {waited_s:.0f} s",
             )
         time.sleep(0.05)
 

@@ -21,6 +21,7 @@ from pydantic import Field
 
 from harness.model.backing import BackingSettings
 from harness.model.base import Frozen
+from harness.model.capacity_search import CapacityGoals
 from harness.model.load import Load
 from harness.model.runtime import RuntimeSettings
 from harness.model.study import Connections, Experiment, Level, ProfileDefinition, ProfileName, Variant
@@ -47,6 +48,9 @@ class Configuration(Frozen):
     warm_up_mix: str | None = Field(default=None, description="of these requests; None: the load's own")
     warm_up_connections: Connections = "kept"
     warm_up: WarmUpSpec | None = Field(default=None, description="windows of load until it is settled")
+    search: CapacityGoals | None = Field(
+        default=None, description="after the load; None: no capacity is searched for"
+    )
     kind: str
     idle_s: float = 0.0
     backing: BackingSettings | None = Field(
@@ -289,6 +293,7 @@ def _configuration(
         warm_up_mix=warm_up_mix,
         warm_up_connections=warm_up_connections,
         warm_up=profile.warm_up,
+        search=profile.search,
         kind=experiment.kind,
         idle_s=profile.idle_s,
         backing=None if backing is None else BackingSettings.model_validate_json(json.dumps(backing)),

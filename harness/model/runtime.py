@@ -70,6 +70,12 @@ class RuntimeSettings(Frozen):
         "place to its limit; no runtime is told; None: the limit holds from the start",
     )
     replicas: int | None = Field(default=None, ge=1, description="how many pods; None: one")
+    autoscale_cpu: float | None = Field(
+        default=None,
+        gt=0,
+        description="one pod at first, which is kept busy; a HorizontalPodAutoscaler adds pods up to `replicas` while "
+        "they use more than this share of `cpu_request`; None: all pods are asked for at once",
+    )
     access: Literal["cluster-ip", "node-port", "ingress"] | None = Field(
         default=None,
         description="cluster-ip: the load comes from a job in the cluster; node-port (None: the same): from outside; "

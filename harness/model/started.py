@@ -103,8 +103,17 @@ class KubernetesRecord(Frozen):
     cpu_boost: float | None = Field(
         default=None, description="of each pod until it served, in CPUs; None: the limit held from the start"
     )
+    autoscale_cpu: float | None = Field(
+        default=None,
+        description="share of its request above which an autoscaler added pods, from one to `replicas`; None: there "
+        "was none",
+    )
     memory_limit_bytes: int | None = Field(description="of each pod; None: not limited")
     image_bytes: int | None = Field(default=None, description="of its one layer; None: not written down")
+    image_import_s: float | None = Field(
+        default=None,
+        description="until the node had the image; None: it had it before the session",
+    )
     samples: str = Field(description="where samples come from, or why there are none")
     watched_s: float | None = Field(
         default=None, description="how long the prober asked: a pod without an answer is censored there"

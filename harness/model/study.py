@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from harness.model.backing import BackingSettings, SettingValue
 from harness.model.base import Frozen
+from harness.model.capacity_search import CapacityGoals, refuse_tool
 from harness.model.load import ClosedLoad, Load, OpenLoad
 from harness.model.load_tools import TOTALS_ONLY
 from harness.model.runtime import RuntimeSettings
@@ -95,7 +96,26 @@ class ProfileDefinition(Frozen):
     warm_up: WarmUpSpec | None = Field(
         default=None, description="load in windows until the service is settled, before anything is measured"
     )
+    search: CapacityGoals | None = Field(
+        default=None,
+        description="the highest rate that keeps these goals is searched for in each trial, on its process, once its "
+        "load is over; the search begins at what that load reached",
+    )
     large_host: bool = Field(default=False, description="planned for a large host")
+
+    @model_validator(mode="after")
+    def _searched_from_what_users_reach(self) -> Self:
+        if self.search is None:
+            return self
+        rates = sorted(name for name, load in self.loads.items() if not isinstance(load.profile, ClosedLoad))
+        if rates or self.scaled_loads:
+            raise ValueError(
+                f"search begins at what users without a pause reach, found a rate: {rates or sorted(self.scaled_loads)}"
+            )
+        if self.search.generator is None:
+            for load in self.loads.values():
+                refuse_tool(load.generator)
+        return self
 
     @model_validator(mode="after")
     def _something_is_left_when_settled(self) -> Self:
@@ -240,7 +260,18 @@ class Experiment(Frozen):
             raise ValueError("warm_up_users requires warm_up_requests")
         self._check_same_process()
         self._check_duets()
+        self._check_searches()
         return self
+
+    def _check_searches(self) -> None:
+        """A search loads the process of one trial, which nobody else needs."""
+        for name, profile in self.profiles.items():
+            if profile.search is None:
+                continue
+            if self.kind != "load" or self.same_process is not None or self.design_of(name) == "duet":
+                raise ValueError(
+                    f"profiles.{name}.search: only of trials under load that have a process of their own"
+                )
 
     def _check_duets(self) -> None:
         """A duet is two loads over the same seconds, on one set of CPUs each."""

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from harness.model.base import Frozen
+from harness.model.capacity_search import CapacitySearch
 from harness.model.load_summary import LoadSummary
 from harness.model.plan import PlannedTrial
 from harness.model.readings import ClockReading, HostClock, MachineWindow, ResourceReading
@@ -207,6 +208,9 @@ class TrialRecord(Frozen):
     conformance: ConformanceResult | None = None
     warm_up: WarmUpRecord | None = Field(default=None, description="of its process; None: not in windows")
     load: LoadSummary | None = None
+    search: CapacitySearch | None = Field(
+        default=None, description="for the capacity of its process, after the load; None: none was made"
+    )
     request_log: RequestLogRecord | None = Field(
         default=None,
         description="of its process; None: it logs no requests, or its lines go where nobody counts them",

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trials of a search for the capacity: real loads on one warm process, as the search asks for them."""
+"""The trials of a search for the capacity: real loads on one warm process, as the search asks for them.
+
+A search is part of a calibration, or of each trial, after its load.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.analysis.load.capacity_search import judged, search_capacity
-from harness.errors import TrialFailure
+from harness.errors import CalibrationFailed, TrialFailure
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadGenerator
@@ -35,9 +38,48 @@ def arrivals(
     )
 
 
+@dataclass(kw_only=True)
+class SearchAfterLoad:
+    """Searches for the capacity of a trial's process once its load is over; see ``Then`` of the runner.
+
+    ``spec``: of the trial. ``context``: of the search's own load tool. ``folder``: the name of one that is made for
+    each of its loads and thrown away. ``found``: what it came to; ``None``: it has not ended.
+    """
+
+    spec: TrialSpec
+    goals: CapacityGoals
+    tool: GeneratorName
+    generator: LoadGenerator
+    context: TrialContext
+    folder: Path
+    found: CapacitySearch | None = None
+
+    def __call__(self, load: LoadSummary, again: LoadAgain) -> None:
+        """Search around what the load reached, right answers per second.
+
+        Raises:
+            TrialFailure: no rate keeps the goals, or service or generator ended early.
+        """
+        right = load.n_requests - load.n_errors
+        if load.duration_s <= 0 or right <= 0:
+            raise TrialFailure("failed", "the load reached nothing that a search could begin at")
+        trials = CapacityTrials(
+            order=replace(self.spec, folder=self.folder),
+            goals=self.goals,
+            tool=self.tool,
+            generator=self.generator,
+            context=self.context,
+            again=again,
+        )
+        try:
+            self.found = trials.search(right / load.duration_s)
+        except CalibrationFailed as problem:
+            raise TrialFailure("failed", str(problem)) from problem
+
+
 @dataclass(frozen=True, kw_only=True)
 class CapacityTrials:
-    """Offers loads to the process of a calibration, one after another, and says what became of each.
+    """Offers loads to one process, one after another, and says what became of each.
 
     ``order``: the trial that began the process. ``tool``, ``generator``: of the search.
     """

@@ -21,6 +21,8 @@ WARM_UP_SHARE = {"go": 0.15, "jvm": 0.5}
 #: Beside the load: launch, conformance, boundaries, stop and packing. Seen on two cores; for planning only.
 OVERHEAD_S = {"go": 1.5, "jvm": 3.5}
 ECHO_OVERHEAD_S = 1.5
+#: A search takes so many times what decides on one rate. Seen on two cores; for planning only.
+SEARCHED_RATES = 6
 BACKING_S = 1.0
 
 
@@ -46,6 +48,8 @@ def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -
     around_s += configuration.warm_up_requests * 0.001 + BACKING_S * len(implementation.needs)
     if configuration.load is None:
         return around_s
+    if (goals := configuration.search) is not None:
+        around_s += min(goals.at_most_s, SEARCHED_RATES * goals.trials_s)
     return around_s + load_s(assembly, configuration.load, study.requests[configuration.mix])
 
 

@@ -11,6 +11,7 @@ from harness.loadgen.base import LoadSpec, refuse
 from harness.loadgen.distribution import planned
 from harness.model import ClosedLoad, Configuration, Load, ProfileDefinition, Request
 from harness.model.endpoint import Endpoint
+from harness.session.capacity_trials import arrivals
 from harness.session.wiring import Assembly
 
 
@@ -55,12 +56,17 @@ def load_problems(
     """Return load name -> why it cannot be offered here.
 
     Raises:
-        MissingTool, UnsupportedLoad: nothing can be warmed up as the profile says.
+        MissingTool, UnsupportedLoad: nothing can be warmed up, or searched for, as the profile says.
     """
     if definition.warm_up is not None:
         asked = definition.warm_up
         profile = ClosedLoad(users=asked.users, duration_s=asked.window_s)
         refuse(assembly.generator(asked.generator), profile, study.requests[study.experiment.mix])
+    for load in () if definition.search is None else definition.loads.values():
+        tool = definition.search.generator or load.generator
+        asked_for = arrivals(definition.search, tool)
+        refuse(assembly.generator(tool), asked_for.profile, study.requests[study.experiment.mix])
+        assembly.load_words(tool)
     problems: dict[str | None, RematchError] = {}
     for name in (*definition.loads, *definition.scaled_loads):
         load = definition.load(name)

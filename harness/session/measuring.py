@@ -27,6 +27,7 @@ from harness.model import (
 )
 from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, TrialContext, TrialSpec, run_duet, run_trials
+from harness.session.capacity_trials import SearchAfterLoad, arrivals
 from harness.session.dry_run import trial_s
 from harness.session.duets import by_start, lost_partner
 from harness.session.headroom import echo_achieved
@@ -242,7 +243,11 @@ class _Session:
             for trial, folder in zip(trials, folders, strict=True)
         ]
         made: tuple[TrialRecord, ...]
-        if trials[0].duet is None:
+        search = self._search(steps[0][0])
+        if search is not None:
+            made = run_trials(steps, then=search)
+            made = tuple(one.model_copy(update={"search": search.found}) for one in made)
+        elif trials[0].duet is None:
             made = run_trials(steps)
         elif len(steps) == 1:
             made = (lost_partner(trials[0], self.header),)
@@ -255,6 +260,28 @@ class _Session:
             self.done += 1
             self.not_ok += record.outcome != Outcome.OK
         return tuple(records)
+
+    def _search(self, spec: TrialSpec) -> SearchAfterLoad | None:
+        """Return what searches for a trial's capacity after its load; ``None``: nobody asks for it."""
+        configuration = spec.planned.configuration
+        goals, load = configuration.search, configuration.load
+        if goals is None or load is None:
+            return None
+        tool = goals.generator or load.generator
+        return SearchAfterLoad(
+            spec=spec,
+            goals=goals,
+            tool=tool,
+            generator=self.assembly.generator(tool),
+            context=parts_for(
+                self.assembly,
+                self.ledger,
+                arrivals(goals, tool),
+                configuration.warm_up,
+                configuration.variant,
+            ),
+            folder=self.assembly.root / ".cache" / "search" / self.header.session_id / "trial",
+        )
 
     def _parts(self, configuration: Configuration) -> TrialContext:
         return parts_for(

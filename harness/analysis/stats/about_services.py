@@ -29,7 +29,7 @@ COMPILED_SHARE = 0.05
 #: Rates within this of each other, as a share, are equal.
 EQUAL_RATE = 0.05
 RATE = "throughput_per_s"
-_THROUGHPUT = (RATE, "sustained_per_s", "serve_s")
+_THROUGHPUT = (RATE, "sustained_per_s", "capacity_per_s", "serve_s")
 _PARTS: dict[BoundBy, str] = {
     "service": "service_share",
     "generator": "generator_share",

@@ -166,6 +166,9 @@ def _quota(record: TrialRecord) -> float | None:
     instance = record.instance
     if instance is None:
         return None
+    if instance.kubernetes is not None:  # the limit is that of each pod
+        limit = instance.kubernetes.cpu_limit or instance.cpu_limit
+        return None if limit is None else float(limit) * instance.kubernetes.replicas
     quotas = [
         instance.cpu_limit,
         instance.container.cpu_quota if instance.container else None,

@@ -25,6 +25,7 @@ def pod_columns(record: TrialRecord) -> dict[str, object]:
         "limits": "pod",
         "n_pods": around.replicas,
         "image_bytes": around.image_bytes,
+        "image_import_s": around.image_import_s,
         "last_pod_process_s": _last(around, (pod.process_after_s for pod in around.pods)),
         "last_pod_event_s": _since(
             around, launched, (pod.events_epoch_s.get("Started") for pod in around.pods)

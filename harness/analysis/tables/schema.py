@@ -38,7 +38,7 @@ SWITCHES = ("duplicate", "is_reference", "excluded")
 #: Measured numbers: float64, empty where it is not known, never negative.
 NUMBERS = (
     "n_requests", "n_errors", "n_dropped", "n_flows", "n_flows_right", "offered_per_s",
-    "throughput_per_s", "measurement_s", "settle_s",
+    "throughput_per_s", "measurement_s", "settle_s", "capacity_per_s", "search_load_s",
     "latency_mean_s", "latency_p50_s", "latency_p90_s", "latency_p95_s", "latency_p99_s", "latency_p999_s",
     "latency_max_s", "latency_resolution_s",
     "cpu_s_per_request", "kernel_cpu_s_per_request", "service_cores", "generator_cores",
@@ -53,7 +53,8 @@ NUMBERS = (
     "service_share", "generator_share", "backing_share", "machine_share",
     "psi_cpu_some_s", "steal_s", "other_cpu_s", "throttled_s",
     "service_throttled_s", "group_memory_bytes", "group_memory_max_bytes", "group_cpu_s",
-    "process_rss_bytes", "process_cpu_s", "image_bytes", "container_create_s", "container_start_s",
+    "process_rss_bytes", "process_cpu_s", "image_bytes", "image_import_s", "container_create_s",
+    "container_start_s",
     "n_pods", "last_pod_process_s", "last_pod_event_s", "last_pod_condition_s", "first_pod_served_s",
     "last_pod_served_s", "last_pod_routed_s", "pod_events_lost", "pods_answered", "least_pod_share",
     "go_collections", "go_paused_s", "go_heap_bytes", "go_memory_bytes",

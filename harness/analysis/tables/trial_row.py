@@ -68,6 +68,7 @@ def trial_row(
             record, samples, n_requests=None if counted is None else counted.n_requests, settle_s=settle_s
         )
         | memory_columns(record, samples, settle_s=settle_s)
+        | _capacity(record)
         | _start_up(record)
         | request_log_columns(record, samples, settle_s=settle_s)
         | warm_up_columns(record)
@@ -158,6 +159,11 @@ def _load(record: TrialRecord, counted: _Counted | None) -> dict[str, object]:
         "throughput_per_s": counted.n_right / asking_s if asking_s > 0 else None,
         "measurement_s": counted.lasted_s,
     }
+
+
+def _capacity(record: TrialRecord) -> dict[str, object]:
+    search = record.search
+    return {} if search is None else {"capacity_per_s": search.lower_per_s, "search_load_s": search.load_s}
 
 
 def _paused_s(record: TrialRecord) -> float:

@@ -22,7 +22,7 @@ FACTORS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "access": ("inside", "outside", "ingress"),
             "pods": ("one", "two", "ten", "hundred", "renewed"),
         },
-        "scale": {"pods": ("one", "three", "ten", "hundred", "boosted")},
+        "scale": {"pods": ("one", "three", "ten", "hundred", "boosted", "autoscaled")},
         "limits": {"limit": ("half", "one", "two")},
     }
 )

@@ -10,13 +10,14 @@ from typing import cast
 import pandas as pd
 
 from harness.analysis.stats.pairing import inputs_of
+from harness.evidence.load_response import effect_between
 from harness.model.digits import plain
 from harness.publish.bounds import bounded, bounds, kept
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, finding
-from harness.publish.leaves import each, means
+from harness.publish.leaves import means
 from harness.publish.load_sentence import load_sentence
-from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, as_is
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, for_each
 from harness.questions.kubernetes.analysis import (
     CPU,
     FACTORS,
@@ -27,6 +28,7 @@ from harness.questions.kubernetes.analysis import (
     Clustered,
     counted,
 )
+from harness.questions.kubernetes.images import image_results, published_whole
 
 _PHRASE = Phrase(
     who="cells of a Java service in pods",
@@ -54,9 +56,17 @@ _MEANS: Mapping[str, Mapping[str, str]] = {
         "routed": "last_pod_routed_s",
         "events_lost": "pod_events_lost",
     },
-    "limits": {"throughput": THROUGHPUT, "p99": TAIL, "cpu": CPU, "throttled": "service_throttled_s"},
+    "limits": {
+        "throughput": THROUGHPUT,
+        "latency": LATENCY,
+        "p99": TAIL,
+        "cpu": CPU,
+        "throttled": "service_throttled_s",
+    },
 }
 _LEADS = {"rounds": THROUGHPUT, "scale": SERVED, "limits": THROUGHPUT}
+#: experiment -> part of the key -> column: further ratios over the reference
+_ALSO: Mapping[str, Mapping[str, str]] = {"limits": {"cpu_lead": CPU, "latency_lead": LATENCY}}
 
 
 def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) -> Tree:
@@ -64,14 +74,18 @@ def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) 
 
     ``found``: ``rounds``, ``scale`` and ``limits`` -> what was measured of each. For each of them
     ``<part>.<levels>.<variant>``, the means; ``lead.<levels>.<variant>``, over the reference, of throughput or the
-    time until the last pod served; ``bound.<levels>.<variant>``, ``counted``, ``bounded``, ``load``, ``unavailable``
-    and ``cluster`` in words. ``image.<variant>``: the size of its image. ``finding``: title, take-away and how sure, of
-    all cells of ``rounds``: of throughput, or of mean latency where a rate was offered.
+    time until the last pod served; of ``limits`` also ``cpu_lead`` and ``latency_lead``; ``bound.<levels>.<variant>``,
+    ``counted``, ``bounded``, ``load``, ``unavailable`` and ``cluster`` in words. ``image.<part>.<variant>``: see
+    ``images.py``; ``whole_image``: the published one that has no counterpart. ``boost.<variant>``: the time until the
+    last of ten pods served, with a boost over without. ``finding``: title, take-away and how sure, of all cells of
+    ``rounds``: of throughput, or of mean latency where a rate was offered.
     """
     return {
         "name": variants,
         FINDING: _finding(found.get("rounds")),
-        "image": _images(found, variants),
+        "image": image_results(found, variants),
+        "whole_image": published_whole(),
+        "boost": _boost(found.get("scale"), variants),
         **{word: _experiment(word, found.get(word), variants) for word in FACTORS},
     }
 
@@ -85,24 +99,39 @@ def _finding(rounds: Clustered | None) -> Tree:
     )
 
 
+def _boost(scale: Clustered | None, variants: Mapping[str, str]) -> Mapping[str, Leaf]:
+    """The time until the last of ten pods serves, with more CPU until then, over that without."""
+    trials = None if scale is None else scale.trials
+    found = {
+        name: effect_between(trials, "pods", SERVED, variant=name, base="ten", other="boosted")
+        for name in variants
+    }
+    return for_each(variants, found, NO_COMPARISON)
+
+
 def notes(one: Clustered | None) -> list[str]:
     """Return the notes on an experiment's ratios: what is not about the services, p-values and margin."""
-    return [] if one is None else comparison_notes(one.compared(_LEADS[one.word]), one.evidence.variants)
+    if one is None:
+        return []
+    metrics = _ALSO.get(one.word, {"lead": _LEADS[one.word]}).values()
+    return comparison_notes([each for metric in metrics for each in one.compared(metric)], one.evidence.variants)
 
 
 def _experiment(word: str, one: Clustered | None, variants: Mapping[str, str]) -> Tree:
-    compared = () if one is None else one.compared(_LEADS[word])
-    leads = {(*(c.levels[factor] for factor in FACTORS[word]), c.variant): c for c in compared}
-
-    def lead(levels: Mapping[str, str]) -> Mapping[str, Leaf]:
-        return {name: leads.get((*levels.values(), name), NO_COMPARISON) for name in variants}
+    def lead(metric: str) -> Callable[[Mapping[str, str]], Mapping[str, Leaf]]:
+        compared = () if one is None else one.compared(metric)
+        leads = {(*(c.levels[factor] for factor in FACTORS[word]), c.variant): c for c in compared}
+        return lambda levels: {name: leads.get((*levels.values(), name), NO_COMPARISON) for name in variants}
 
     def mean(column: str) -> Callable[[Mapping[str, str]], Mapping[str, Leaf]]:
         return lambda levels: means(_cell(one, levels), variants, column)
 
     return {
         **{part: _by_levels(word, mean(column)) for part, column in _MEANS[word].items()},
-        "lead": _by_levels(word, lead),
+        **{
+            part: _by_levels(word, lead(column))
+            for part, column in {"lead": _LEADS[word], **_ALSO.get(word, {})}.items()
+        },
         "bound": _by_levels(word, lambda levels: bounds(_cell(one, levels), variants)),
         "bounded": bounded(None if one is None else one.trials),
         **_sentences(one, variants),
@@ -135,28 +164,21 @@ def _combinations(word: str) -> Iterator[Mapping[str, str]]:
         yield dict(zip(factors, levels, strict=True))
 
 
-def _images(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) -> Mapping[str, Leaf]:
-    measured = [one.trials for one in found.values() if one is not None]
-    told = [trials[trials["image_bytes"].notna()] for trials in measured]
-    trials = pd.concat(told) if told else None
-    return each(
-        trials,
-        variants,
-        lambda mine: as_is(float(mine["image_bytes"].iloc[-1]), "B", "size of the image"),
-        as_is(None, "B", "size of the image"),
-    )
-
-
 def _sentences(one: Clustered | None, variants: Mapping[str, str]) -> Mapping[str, Leaf]:
     if one is None:
         return dict.fromkeys(("counted", "load", "unavailable", "cluster"), NO_TEXT)
-    gone = [each for each in one.evidence.header.unavailable if each.variant in variants]
+    gone = [
+        each for each in one.evidence.header.unavailable if each.variant in variants or "=" in each.variant
+    ]
     inputs = inputs_of(kept(one.trials))
     load = load_sentence(one.evidence, one.trials) if one.trials["load_name"].notna().any() else ""
     return {
         "counted": Words(said, inputs) if (said := _counted_words(one)) else NO_TEXT,
         "load": Words(load, inputs) if load else NO_TEXT,
-        "unavailable": "; ".join(f"{variants[each.variant]}: {each.reason}" for each in gone) or "none",
+        "unavailable": "; ".join(
+            f"{variants.get(each.variant, each.variant.replace('=', ' '))}: {each.reason}" for each in gone
+        )
+        or "none",
         "cluster": _cluster_words(one) or NO_TEXT,
     }
 

@@ -43,6 +43,7 @@ UNUSED: dict[str, Any] = {
                 "cpu_request",
                 "cpu_boost",
                 "replicas",
+                "autoscale_cpu",
                 "access",
             }
         }
@@ -53,6 +54,7 @@ UNUSED: dict[str, Any] = {
             "calibration": True,
             "settle_s": True,
             "warm_up": True,
+            "search": True,
             "design": True,
             "loads": {
                 "__all__": {

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -17,10 +19,11 @@ from harness.errors import HostError, InputError
 from harness.hosts.local import LocalHost
 from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_host import added, with_sum
-from harness.launchers.kubernetes_images import importer_for, write_archive
+from harness.launchers.kubernetes_images import ClusterImages, Importer, importer_for, write_archive
 from harness.launchers.kubernetes_objects import deployment, job, service
 from harness.launchers.kubernetes_pods import Found, established, lost, processes_of, trouble
 from harness.launchers.kubernetes_prober import Prober, answers, connected_through
+from harness.launchers.process import ProcessLauncher
 from harness.model import ClockReading, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.tests.support.available import PROJECT
@@ -145,6 +148,19 @@ def test_an_image_of_the_same_folder_is_the_same_image(tmp_path: Path) -> None:
     assert one == other and one.image_bytes > 1000
     (tmp_path / "other" / "bin" / "program").write_bytes(b"y" * 1000)
     assert write_archive(tmp_path / "other", "docker.io/rematch/x:1", tmp_path / "y.tar").id != one.id
+
+
+def test_an_import_is_timed_where_the_node_had_not_the_image(tmp_path: Path) -> None:
+    """``true`` takes any archive, and ``echo`` says of any image that the node has it."""
+    program = Path(shutil.which("true") or "").resolve()
+    process = cast(ProcessLauncher, SimpleNamespace(builds_on=LocalHost()))
+    bring = (str(program),)
+    absent = ClusterImages(process, Importer(host=LocalHost(), bring=bring), {})
+    known = absent.of_program(program)
+    told = (str(shutil.which("echo")), known)
+    present = ClusterImages(process, Importer(host=LocalHost(), bring=bring, names=told), {})
+    assert present.of_program(program) == known
+    assert absent.import_s(known) is not None and present.import_s(known) is None
 
 
 def test_who_cannot_import_images_is_told_what_to_set(tmp_path: Path) -> None:

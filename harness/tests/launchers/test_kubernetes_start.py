@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,18 @@ import pytest
 from harness.definitions import load_study
 from harness.errors import TrialFailure
 from harness.launchers.kubernetes_access import Controller, chosen, no_ingress, reached_at
+from harness.launchers.kubernetes_autoscaler import NO_METRICS, BusyPods, no_autoscaler
 from harness.launchers.kubernetes_cluster import Cluster
-from harness.launchers.kubernetes_objects import container_resources, deployment, ingress
+from harness.launchers.kubernetes_job import remove_objects
+from harness.launchers.kubernetes_objects import autoscaler, container_resources, deployment, ingress
 from harness.launchers.kubernetes_pods import Found, resize_trouble
+from harness.launchers.kubernetes_prober import Probed, Prober
 from harness.launchers.kubernetes_start import StartBoost, cpu_quota, no_boost
-from harness.model import RuntimeSettings
+from harness.model import RuntimeSettings, Unavailable
 from harness.model.plan import configurations
+from harness.session.planning import plan_without
 from harness.tests.support.available import PROJECT
+from harness.tests.support.patience import patient
 from harness.tests.support.recorded_cluster import KUBECONFIG, pods
 
 BOOSTED = RuntimeSettings(cpus=1, cpu_boost=2.0)
@@ -89,6 +95,81 @@ def test_an_ingress_needs_a_controller_and_the_right_to_look_for_one(tmp_path: P
     assert no_ingress(cluster(tmp_path, {path: {**listed, "items": [nginx]}}), INGRESS) is None
     said = no_ingress(cluster(tmp_path, {}), INGRESS)
     assert said is not None and "verb list, resource ingressclasses.networking.k8s.io" in said
+
+
+METRICS = "GET /apis/metrics.k8s.io/v1beta1"
+AUTOSCALED = RuntimeSettings(replicas=3, cpu_request=0.05, autoscale_cpu=0.5)
+
+
+@pytest.mark.parametrize("status", [404, 503], ids=["nobody serves it", "who serves it is away"])
+def test_an_autoscaler_needs_the_metrics_api(tmp_path: Path, status: int) -> None:
+    assert no_autoscaler(cluster(tmp_path, {}), RuntimeSettings(replicas=3)) is None, "nobody asked for one"
+    served = {METRICS: {"kind": "APIResourceList", "resources": [{"name": "nodes"}, {"name": "pods"}]}}
+    assert no_autoscaler(cluster(tmp_path, served), AUTOSCALED) is None
+    file = tmp_path / "kubeconfig"
+    without = Cluster(file, httpx.MockTransport(lambda _request: httpx.Response(status)))
+    assert no_autoscaler(without, AUTOSCALED) == NO_METRICS
+
+
+@pytest.mark.parametrize("without", ["replicas", "cpu_request"])
+def test_an_autoscaler_needs_pods_to_add_and_a_request_to_go_by(tmp_path: Path, without: str) -> None:
+    said = no_autoscaler(cluster(tmp_path, {}), AUTOSCALED.model_copy(update={without: None}))
+    assert said is not None and "both are needed" in said
+
+
+def test_an_autoscaler_begins_with_one_pod_and_is_sent_as_the_deployments_own(tmp_path: Path) -> None:
+    spec = pods("one", replicas=3, cpu_request=0.05, autoscale_cpu=0.5)
+    assert plain(deployment(spec))["spec"]["replicas"] == 1
+    path = "/apis/autoscaling/v2/namespaces/rematch-recorded/horizontalpodautoscalers/one"
+    asked: list[str] = []
+    made = autoscaler(spec)
+    cluster(tmp_path, {f"PATCH {path}": plain(made)}, asked).apply(made)
+    (sent,) = asked
+    words = json.loads(sent.split(" ", 2)[2])
+    assert (words["kind"], words["apiVersion"]) == ("HorizontalPodAutoscaler", "autoscaling/v2")
+    assert (words["spec"]["minReplicas"], words["spec"]["maxReplicas"]) == (1, 3)
+    assert words["spec"]["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "one"}
+    (metric,) = words["spec"]["metrics"]
+    assert metric["resource"]["name"] == "cpu"
+    assert metric["resource"]["target"] == {"type": "Utilization", "averageUtilization": 50}
+
+
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_who_adds_pods_is_removed_before_the_deployment_that_it_adds_to(
+    tmp_path: Path, share: float | None
+) -> None:
+    asked: list[str] = []
+    spec = pods("one", replicas=3, cpu_request=0.05, autoscale_cpu=share)
+    remove_objects(cluster(tmp_path, {}, asked), spec)
+    kinds = [line.split("/namespaces/rematch-recorded/")[1].split("/")[0] for line in asked]
+    assert kinds == [*(["horizontalpodautoscalers"] if share else []), "deployments", "services"]
+
+
+def test_the_first_pod_is_kept_busy_until_the_last_one_has_a_process() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        prober = Prober(
+            wanted=tuple, look=lambda _uids: {}, expected=2, port=server.getsockname()[1], path="/"
+        )
+        prober.pods["a"] = Probed(found=Found(1, 0, "127.0.0.1"))
+        busy = BusyPods(prober)
+        busy.start()
+        server.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            server.accept()  # it has not served
+        server.settimeout(patient(10.0))
+        prober.pods["a"].served_s = 1.0
+        for _ in range(10):
+            server.accept()[0].close()
+        prober.pods["b"] = Probed(found=Found(2, 0, "127.0.0.1"))
+        server.close()
+        busy.stop()
+
+
+def test_a_level_that_a_cluster_has_no_metrics_for_is_left_out_and_said(tmp_path: Path) -> None:
+    experiment = load_study(PROJECT, "k8s-scale-out").experiment
+    gone = [Unavailable(variant="pods=autoscaled", reason=NO_METRICS)]
+    plan = plan_without(experiment, "quick", gone, host="local", seed=1, launcher="kubernetes")
+    assert {trial.configuration.levels["pods"] for trial in plan.trials} == {"one", "ten", "boosted"}
 
 
 def test_a_load_through_an_ingress_never_goes_another_way_where_the_controller_is_gone(
@@ -226,7 +307,6 @@ def test_what_few_clusters_have_is_measured_under_full_alone() -> None:
             one.load is not None and one.load.profile.renew_s is None
             for one in configurations(rounds, profile)
         )
-        assert all(one.variant.runtime.cpu_boost is None for one in configurations(scale, profile))
     full = configurations(rounds, "full")
     assert {one.levels["access"] for one in full} == {"inside", "outside", "ingress"}
     assert {one.load.profile.renew_s for one in full if one.load is not None} == {None, 5.0}

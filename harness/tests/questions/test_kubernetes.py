@@ -13,7 +13,7 @@ from harness.analysis.tables.pod_columns import answered_by_pod, pod_columns
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
-from harness.model import Estimate, TrialRecord
+from harness.model import Estimate, TrialRecord, Unavailable
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
@@ -29,6 +29,7 @@ from harness.tests.support.synthetic_pods import (
     LATER_S,
     POD_GROUP_BYTES,
     POD_IMAGE_BYTES,
+    POD_IMPORT_S,
     THROTTLED_S,
 )
 
@@ -133,10 +134,40 @@ def test_ratios_and_tables_of_all_three_experiments_are_published(root: Path) ->
     assert values["kubernetes.rounds.lead.inside.two.ratio.java_helidon"]["value"] is not None
     assert values["kubernetes.scale.served.ten.go_nethttp"]["value"] == FIRST_SERVED_S + 9 * LATER_S
     assert values["kubernetes.limits.throttled.half.go_nethttp"]["value"] == THROTTLED_S
+    for part in ("cpu_lead", "latency_lead"):
+        assert values[f"kubernetes.limits.{part}.half.ratio.java_helidon"]["value"] is not None
     assert "as many requests as the generator" in values["kubernetes.rounds.counted"]["text"]
     for name in ("table", "scale_table", "limits_table", "images"):
         text = (root / f"paper/generated/tables/kubernetes-{name}.tex").read_text("utf-8")
         assert "Go net/http" in text
+
+
+def test_images_stand_beside_those_that_were_published(root: Path) -> None:
+    values = read_values(root)
+    published = {"go_nethttp": 11.6e6, "java_helidon_native": 25.2e6, "java_helidon": 150e6}
+    for variant, size in published.items():
+        assert values[f"kubernetes.image.published.{variant}"]["value"] == pytest.approx(size)
+        assert values[f"kubernetes.image.over.{variant}"]["value"] == pytest.approx(POD_IMAGE_BYTES / size)
+        assert values[f"kubernetes.image.served.{variant}"]["value"] == pytest.approx(FIRST_SERVED_S)
+        assert values[f"kubernetes.image.import.{variant}"]["value"] == pytest.approx(POD_IMPORT_S)
+    assert values["kubernetes.whole_image"]["value"] == pytest.approx(1.41e9)
+
+
+def test_a_boost_of_the_start_is_compared_with_as_many_pods_without(root: Path) -> None:
+    values = read_values(root)
+    assert values["kubernetes.boost.ratio.java_helidon"]["value"] == pytest.approx(1.0)
+    assert values["kubernetes.boost.ratio.java_jdkhttp"]["value"] is None
+
+
+def test_levels_that_a_cluster_lacks_are_named_with_their_reason(tmp_path: Path) -> None:
+    name = "k8s-scale-out"
+    root = make_project(tmp_path, profile="smoke", experiments=())
+    gone = Unavailable(variant="pods=autoscaled", reason="no metrics API")
+    make_session(root, name, "smoke", launcher="kubernetes", unavailable=[gone])
+    asked = StageParameters(profile="newest", experiments=name)
+    tidy_all(asked, root=root)
+    found = results({"scale": clustered("scale", open_evidence(asked, name, root=root))}, NAMES)["scale"]
+    assert isinstance(found, Mapping) and found["unavailable"] == "pods autoscaled: no metrics API"
 
 
 def test_the_finding_is_on_latency_where_a_rate_was_offered_else_on_throughput(root: Path) -> None:
@@ -164,8 +195,9 @@ def test_the_finding_is_on_latency_where_a_rate_was_offered_else_on_throughput(r
 def test_without_a_session_every_key_is_there_and_says_nothing() -> None:
     found = results({}, NAMES)
     assert found["name"] == NAMES
-    image = found["image"]
-    assert not isinstance(image, Estimate | Words | str)
+    assert isinstance(found["image"], Mapping)
+    image = found["image"]["size"]
+    assert isinstance(image, Mapping)
     assert all(isinstance(one, Estimate) and one.value is None for one in image.values())  # type: ignore[union-attr]  # a branch
 
 

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from harness.model import GroupReading, KubernetesRecord, PodRecord, TrialRecord
+from harness.model import CapacitySearch, GroupReading, KubernetesRecord, PodRecord, TrialRecord
+from harness.tests.support.a_search import a_search
 
 #: The first pod serves after that long, each further one so much later, and the cluster's clocks are this far behind.
 FIRST_SERVED_S, LATER_S, EVENT_LATE_S = 0.5, 0.25, 0.0625
-POD_IMAGE_BYTES, POD_GROUP_BYTES, THROTTLED_S = 9_000_000, 30 * 2**20, 0.25
+#: What a pod carries, 1/s, of the reference; one of another variant carries half of it.
+POD_CAPACITY_PER_S = 1000.0
+POD_IMAGE_BYTES, POD_IMPORT_S, POD_GROUP_BYTES, THROTTLED_S = 9_000_000, 1.5, 30 * 2**20, 0.25
 
 
 def in_pods(record: TrialRecord) -> TrialRecord:
@@ -27,6 +30,7 @@ def in_pods(record: TrialRecord) -> TrialRecord:
         cpu_limit=runtime.cpu_limit,
         memory_limit_bytes=None,
         image_bytes=POD_IMAGE_BYTES,
+        image_import_s=POD_IMPORT_S,
         samples="made up",
         pods=tuple(_pod(number, launched) for number in range(n_pods)),
     )
@@ -38,7 +42,16 @@ def in_pods(record: TrialRecord) -> TrialRecord:
         for one in record.boundaries
     ]
     instance = record.instance.model_copy(update={"kubernetes": around})
-    return record.model_copy(update={"instance": instance, "boundaries": tuple(boundaries)})
+    search = None if record.planned.configuration.search is None else _searched(record, n_pods)
+    return record.model_copy(update={"instance": instance, "boundaries": tuple(boundaries), "search": search})
+
+
+def _searched(record: TrialRecord, n_pods: int) -> CapacitySearch:
+    """Capacities grow with the pods, and differ by a hundredth from block to block."""
+    planned = record.planned
+    share = 1.0 if planned.configuration.variant_name.startswith("go-") else 0.5
+    capacity = POD_CAPACITY_PER_S * n_pods * share * (1 + planned.block / 100)
+    return a_search().model_copy(update={"lower_per_s": capacity, "upper_per_s": 1.02 * capacity})
 
 
 def _pod(number: int, launched: float) -> PodRecord:
@@ -76,5 +89,5 @@ def _answered(n_pods: int, n_requests: int, name: str) -> dict[str, int]:
 
 
 __all__ = [
-    "EVENT_LATE_S", "FIRST_SERVED_S", "LATER_S", "POD_GROUP_BYTES", "POD_IMAGE_BYTES", "THROTTLED_S", "in_pods",
+    "EVENT_LATE_S", "FIRST_SERVED_S", "LATER_S", "POD_CAPACITY_PER_S", "POD_GROUP_BYTES", "POD_IMAGE_BYTES", "POD_IMPORT_S", "THROTTLED_S", "in_pods",
 ]  # fmt: skip
