@@ -62,11 +62,11 @@ def load_problems(
         asked = definition.warm_up
         profile = ClosedLoad(users=asked.users, duration_s=asked.window_s)
         refuse(assembly.generator(asked.generator), profile, study.requests[study.experiment.mix])
-    for load in () if definition.search is None else definition.loads.values():
-        tool = definition.search.generator or load.generator
-        asked_for = arrivals(definition.search, tool)
-        refuse(assembly.generator(tool), asked_for.profile, study.requests[study.experiment.mix])
-        assembly.load_words(tool)
+    if (goals := definition.search) is not None:
+        for tool in {goals.generator or load.generator for load in definition.loads.values()}:
+            rates = arrivals(goals, tool).profile
+            refuse(assembly.generator(tool), rates, study.requests[study.experiment.mix])
+            assembly.load_words(tool)
     problems: dict[str | None, RematchError] = {}
     for name in (*definition.loads, *definition.scaled_loads):
         load = definition.load(name)

@@ -55,7 +55,8 @@ def found(root: Path) -> Searched:
 
 def test_a_trials_capacity_is_that_of_its_search(root: Path) -> None:
     trials = found(root).kept
-    expected = POD_CAPACITY_PER_S * trials["n_pods"] * (1 + trials["block"] / 100)
+    drift = 1 + trials["block"] / 100 + trials["position"] / 10_000
+    expected = POD_CAPACITY_PER_S * trials["n_pods"] * drift
     expected = expected.where(trials["variant"] == "go-nethttp", expected / 2)
     assert trials["capacity_per_s"].to_numpy() == pytest.approx(expected.to_numpy())
     assert (trials["search_load_s"] > 0).all()
@@ -102,20 +103,20 @@ def test_a_trial_whose_pods_were_not_the_limit_has_no_verdict(root: Path) -> Non
     evidence.trials["bound_by"] = "generator"
     one = searched(evidence)
     assert one is not None
-    assert {str(lead.verdict) for lead in one.leads} == {"not_about_services"}
+    assert {str(lead.verdict) for lead in one.leads} == {"not_about_the_services"}
 
 
 def test_growth_is_over_one_pod_of_the_same_service(root: Path) -> None:
     growth = found(root).growth("java-helidon")
     assert set(growth) == {"two", "three"}
-    assert growth["three"].ratio.value == pytest.approx(3.0)
+    assert growth["three"].ratio.value == pytest.approx(3.0, rel=0.01)
 
 
 def test_numbers_figure_and_tables_are_published(root: Path) -> None:
     values = read_values(root)
     assert {"pod_capacity.measured", "pod_capacity.demand.measured"} <= set(values)
     assert values["pod_capacity.demand.high.java_helidon"]["text"] == "more than 3"
-    assert values["pod_capacity.growth.three.ratio.go_nethttp"]["value"] == pytest.approx(3.0)
+    assert values["pod_capacity.growth.three.ratio.go_nethttp"]["value"] == pytest.approx(3.0, rel=0.01)
     for name in ("table", "growth", "demand"):
         text = (root / f"paper/generated/tables/pod_capacity-{name}.tex").read_text("utf-8")
         assert "Go net/http" in text

@@ -107,7 +107,8 @@ def test_a_search_begins_at_what_users_reach_and_offers_rates(changes: dict[str,
 
 def test_a_search_needs_a_load_on_a_process_of_its_own(tmp_path: Path) -> None:
     path = searching_project(tmp_path, late_after_s=30.0) / "harness/experiments/tiny.toml"
-    path.write_text(path.read_text().replace('load = "few"', 'load = "few"\ndesign = "duet"', 1))
+    text = path.read_text().replace('load = "few"', 'load = "few"\nkind = "startup"', 1)
+    path.write_text(text)
     with pytest.raises(
         InputError, match="search: only of trials under load that have a process of their own"
     ):

@@ -47,10 +47,10 @@ def in_pods(record: TrialRecord) -> TrialRecord:
 
 
 def _searched(record: TrialRecord, n_pods: int) -> CapacitySearch:
-    """Capacities grow with the pods, and differ by a hundredth from block to block."""
+    """Capacities grow with the pods, and differ by a hundredth from block to block, and a little from trial to trial."""
     planned = record.planned
     share = 1.0 if planned.configuration.variant_name.startswith("go-") else 0.5
-    capacity = POD_CAPACITY_PER_S * n_pods * share * (1 + planned.block / 100)
+    capacity = POD_CAPACITY_PER_S * n_pods * share * (1 + planned.block / 100 + planned.position / 10_000)
     return a_search().model_copy(update={"lower_per_s": capacity, "upper_per_s": 1.02 * capacity})
 
 
