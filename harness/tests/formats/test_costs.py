@@ -88,7 +88,7 @@ def test_a_line_of_a_jvms_log_has_a_longest_length_and_the_next_one_is_read(tmp_
 
 
 WORDS = (
-    'Safepoint "', "a", '",', '"', " ", "Total: ", "Total:  ", "xTotal: ", "12", "7", " ns", "ns", "Allocation Stall (",
+    'Safepoint "a", ', "Total: 12 ns", 'Safepoint "', "a", '",', '"', " ", "Total: ", "Total:  ", "xTotal: ", "12", "7", " ns", "ns", "Allocation Stall (",
     ")", "(", ") 1.5ms", ") 2,25ms", " 0.1", "ms", ",",
 )  # fmt: skip
 
@@ -136,17 +136,15 @@ def test_empty_lines_of_a_log_are_passed_over_and_the_others_read_as_ever(tmp_pa
     assert len(list(read_lines([path]))) == 1
 
 
-def test_what_precedes_the_damage_of_a_compressed_log_is_read(tmp_path: Path) -> None:
+def test_what_precedes_the_end_of_a_compressed_log_that_is_cut_is_read(tmp_path: Path) -> None:
     rng = random.Random(7)
     text = b"".join(b"[%d.%03ds] %d\n" % (n, n, rng.randrange(10**9)) for n in range(4000))
-    packed = bytearray(gzip.compress(text))
-    cut = list(read_lines([write(tmp_path, bytes(packed[:-2000]), "gc.log.gz")]))
-    packed[len(packed) // 2] ^= 0xFF
-    damaged = list(read_lines([write(tmp_path, bytes(packed), "gc.log.gz")]))
-    whole = lines_one_by_one(text)
-    for found in (cut, damaged):
-        assert found[-1] == ("", False) and 500 < len(found) < len(whole)
-    assert cut[:-1] == whole[: len(cut) - 1]
+    packed = gzip.compress(text)
+    for cut in (len(packed) // 2, len(packed) - 2000, len(packed) - 9):
+        found = list(read_lines([write(tmp_path, packed[:cut], "gc.log.gz")]))
+        whole = lines_one_by_one(text)
+        assert found[-1] == ("", False) and 500 < len(found)
+        assert found[:-1] == whole[: len(found) - 1]
 
 
 def test_lines_of_gos_trace_are_found_among_any_others() -> None:
