@@ -27,6 +27,7 @@ from harness.questions import (
     forms_load,
     gc_peaks,
     logging,
+    pod_capacity,
     runtimes,
     startup,
     strings_warm,
@@ -229,6 +230,12 @@ def drawn() -> dict[str, Callable[[], Figure]]:
     told = {"strings-rounds": estimate(1.02, "ratio"), "aa": estimate(None, "ratio")}
     return {
         "against_cores": lambda: against_cores(sweep, scaling_rows(sweep, by=["logging"], n_resamples=20)),
+        "against_pods": lambda: pod_capacity.against_pods(
+            sweep.query("logging == 'off' and cores != '8'").assign(
+                capacity_per_s=lambda frame: frame["throughput_per_s"],
+                pods=lambda frame: frame["cores"].map({"1": "one", "2": "two", "4": "three"}),
+            )
+        ),
         "completed_passes": lambda: bank.completed_passes(load, factor="users"),
         "by_cell": lambda: figures.by_cell(
             trials, "throughput_per_s", by=["logging"], label="1/s", errors=True

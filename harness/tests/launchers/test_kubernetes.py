@@ -8,6 +8,8 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,8 @@ import pytest
 
 from harness.analysis.tables.pod_columns import answered_by_pod
 from harness.errors import TrialFailure
+from harness.launchers.kubernetes_autoscaler import NO_METRICS
+from harness.launchers.kubernetes_cluster import kubeconfig
 from harness.launchers.kubernetes_images import ClusterImages
 from harness.launchers.kubernetes_prober import PROBES_PER_S
 from harness.model import Outcome, RuntimeSettings, Variant
@@ -121,6 +125,51 @@ def test_a_boost_of_the_start_is_taken_back_before_the_load(project: Clustered) 
         assert pod.first_served_after_s is not None and pod.boost_ended_after_s is not None
         assert pod.boost_ended_after_s > pod.first_served_after_s
         assert pod.restarts == 0
+
+
+def test_pods_that_an_autoscaler_adds_are_waited_for_and_it_goes_with_them(project: Clustered) -> None:
+    """The first pod is asked for alone; where the cluster has no metrics, the test adds the other in its place."""
+    asked = {"replicas": 2, "cpu_request": 0.02, "autoscale_cpu": 0.5}
+    has_metrics = cluster_here().has_metrics()
+    assert project.launcher.unavailable(*project.late_variant(**asked)) == (
+        None if has_metrics else NO_METRICS
+    )
+    found: list[tuple[str, int | None]] = []
+    adding = threading.Thread(target=lambda: found.extend(autoscalers(project, add=not has_metrics)))
+    adding.start()
+    instance = project.launch_late(late(**asked))
+    assert instance.lacking(time.monotonic() + 30) is None
+    around = instance.stop().kubernetes
+    adding.join()
+    assert [most for _, most in found] == [2]
+    assert around is not None and (around.autoscale_cpu, around.replicas) == (0.5, 2)
+    assert len(around.pods) == 2 and all(pod.first_served_after_s is not None for pod in around.pods)
+    assert eventually(lambda: autoscalers(project, add=False, wait_s=0.0) == [])
+
+
+def autoscalers(project: Clustered, *, add: bool, wait_s: float = 30.0) -> list[tuple[str, int | None]]:
+    """Return the name and the most pods of each autoscaler, once there is one; ``add``: do its work."""
+    from lightkube import Client, KubeConfig
+    from lightkube.resources.apps_v1 import Deployment
+    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
+
+    file = kubeconfig()
+    assert file is not None
+    client = Client(config=KubeConfig.from_file(file).get(), trust_env=False)  # type: ignore[no-untyped-call]  # the client's own
+    until = time.monotonic() + wait_s
+    while True:
+        named = [
+            (str(one.metadata.name), str(one.metadata.namespace), one.spec.maxReplicas)
+            for space in project.namespaces()
+            for one in client.list(HorizontalPodAutoscaler, namespace=space)
+            if one.metadata is not None and one.spec is not None
+        ]
+        if named or time.monotonic() > until:
+            break
+        time.sleep(0.1)
+    for name, space, most in named if add else ():
+        client.patch(Deployment.Scale, name, {"spec": {"replicas": most}}, namespace=space)
+    return [(name, most) for name, _, most in named]
 
 
 def test_a_load_comes_through_the_ingress_of_the_clusters_controller(project: Clustered) -> None:
