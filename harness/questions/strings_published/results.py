@@ -114,7 +114,8 @@ def notes(found: AsPublished | None) -> list[str]:
     """Return the notes on what a line leaves of the throughput: what is not about the services, p-values, margin."""
     if found is None:
         return []
-    return comparison_notes(list(_log_effects(found).values()), found.evidence.variants)
+    effects = [one.model_copy(update={"variant": name}) for name, one in _log_effects(found).items()]
+    return comparison_notes(effects, found.evidence.variants)
 
 
 def _log_effects(found: AsPublished) -> Mapping[str, Comparison]:
