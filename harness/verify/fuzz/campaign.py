@@ -9,6 +9,7 @@ beyond what one file may take, or a file written outside of the reader's folder.
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import resource
 import shutil
@@ -31,7 +32,8 @@ from harness.verify.fuzz.readers import Reader
 LONGEST_CPU_S = 30.0
 #: Resident memory that one file may add while it is read.
 MOST_BYTES = 1 << 30
-_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_STATUS, _CLEAR = "/proc/self/status", "/proc/self/clear_refs"
+_PEAK = b"\nVmHWM:"
 
 
 class TookTooLong(BaseException):
@@ -232,10 +234,7 @@ def _where(error: BaseException) -> str:
 
 def _beside(folder: Path) -> tuple[str, ...]:
     """What stands beside the reader's folder, and where hostile archives want to write."""
-    return (
-        *sorted(path.name for path in folder.parent.iterdir()),
-        str(Path("/tmp/rematch-fuzz-outside").exists()),
-    )
+    return (*sorted(os.listdir(folder.parent)), str(os.path.exists("/tmp/rematch-fuzz-outside")))
 
 
 @contextmanager
@@ -260,20 +259,24 @@ def _cpu_limit(seconds: float) -> Iterator[None]:
 
 def _reset_peak() -> int:
     """Forget the peak of resident memory, where the kernel can; return what is resident now."""
-    try:
-        _CLEAR.write_text("5")
-    except OSError:
-        return _peak()
+    with suppress(OSError):
+        clear = os.open(_CLEAR, os.O_WRONLY)
+        try:
+            os.write(clear, b"5")
+        finally:
+            os.close(clear)
     return _peak()
 
 
 def _peak() -> int:
     """The peak of resident memory so far, in bytes."""
-    try:
-        for line in _STATUS.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) << 10
-    except OSError:
-        pass
+    with suppress(OSError):
+        status = os.open(_STATUS, os.O_RDONLY)
+        try:
+            _, found, rest = os.read(status, 1 << 16).partition(_PEAK)
+        finally:
+            os.close(status)
+        if found:
+            return int(rest.split(None, 1)[0]) << 10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak << 10

@@ -9,6 +9,7 @@ file is a finding; another one goes on in its place.
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import signal
 import time
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from harness.agent.platforms import die_with_parent
 from harness.verify.fuzz import campaign
 from harness.verify.fuzz.campaign import Campaign, Finding, empty, try_number
-from harness.verify.fuzz.hostile import prepare
+from harness.verify.fuzz.hostile import hostile_archive, prepare
 from harness.verify.fuzz.readers import Reader
 
 if TYPE_CHECKING:
@@ -58,10 +59,13 @@ class Children:
         self._n_started = 0
 
     def __enter__(self) -> Children:
-        prepare()
+        prepare([data for one in self._chosen if one.make is hostile_archive for data in one.recordings])
+        gc.collect()
+        gc.freeze()  # what is there before the first file is not looked through after each thousand of them
         return self
 
     def __exit__(self, *_: object) -> None:
+        gc.unfreeze()
         for child in self._every:
             child.process.kill()
             child.process.join()
