@@ -131,7 +131,7 @@ def test_what_is_too_short_is_one_line() -> None:
 def test_the_page_states_each_limit() -> None:
     text = (ROOT / "docs/faults.md").read_text("utf-8")
     units = {"MiB": 2**20, "KiB": 2**10, "bytes": 1}
-    stated = {}
+    stated: dict[str, float] = {}
     for what, limit in re.findall(r"^\| ([a-z, ]+) \| (\d+(?: \w+)?) \|$", text, re.MULTILINE):
         number, _, unit = limit.partition(" ")
         stated |= dict.fromkeys(what.split(", "), float(number) * units.get(unit, 1))
