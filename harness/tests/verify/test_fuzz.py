@@ -102,6 +102,13 @@ def test_the_same_seed_gives_the_same_files() -> None:
     assert first == again and len(set(first)) > 25
 
 
+def test_a_file_does_not_depend_on_those_that_were_made_before_it() -> None:
+    original = b'{"a": [1, {"b": null, "c": [2, [3]]}], "d": {"e": {"f": []}}}'
+    fresh = {n: mutated(original, "json", random.Random(n), [original]) for n in range(2000)}
+    later = {n: mutated(original, "json", random.Random(n), [original]) for n in reversed(range(2000))}
+    assert fresh == later
+
+
 def broken(error: BaseException | None, names: str | None = None) -> Reader:
     def read(data: bytes, folder: Path, rng: random.Random) -> None:
         if error is not None:
