@@ -108,9 +108,9 @@ def test_parts_of_a_line_that_are_sought_one_after_the_other_are_those_that_one_
 
 def lines_one_by_one(data: bytes) -> list[tuple[str, bool]]:
     """The lines of a log as ``readline`` gives them, but for the empty ones."""
-    with io.BytesIO(data) as stream:
-        read = iter(lambda: stream.readline(LONGEST_LINE), b"")
-        every = [(line.decode("utf-8", "replace").rstrip("\r\n"), line.endswith(b"\n")) for line in read]
+    stream = io.BytesIO(data)
+    read = iter(lambda: stream.readline(LONGEST_LINE), b"")
+    every = [(line.decode("utf-8", "replace").rstrip("\r\n"), line.endswith(b"\n")) for line in read]
     return [one for one in every if one != ("", True)]
 
 

@@ -97,3 +97,20 @@ def test_the_report_shows_them_as_page_as_text_and_as_json(
     assert json.loads(capsys.readouterr().out)["resources"] is None
     with pytest.raises(InputError, match="belong to one file"):
         main([request, request], samples=sample)
+
+
+@pytest.mark.parametrize("before", ["", "\n\n", "  \n"])
+def test_a_heading_of_millions_of_columns_is_refused_before_each_gets_a_name(
+    tmp_path: Path, before: str
+) -> None:
+    path = tmp_path / "samples.csv"
+    path.write_text(before + "," * 3_000_000)
+    with pytest.raises(InputError, match=r"samples\.csv: .*more than 10000 columns"):
+        summarise_samples(path, None)
+
+
+def test_a_heading_that_never_closes_its_quote_is_left_to_the_reader_of_the_whole(tmp_path: Path) -> None:
+    path = tmp_path / "samples.csv"
+    path.write_text('"' + "x" * 300_000)
+    with pytest.raises(InputError, match=r"samples\.csv"):
+        summarise_samples(path, None)

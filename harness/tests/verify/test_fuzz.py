@@ -7,6 +7,7 @@ import io
 import json
 import random
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,11 @@ from harness.project import find_root
 from harness.tests.support.available import only_when_long
 from harness.verify.fuzz import campaign
 from harness.verify.fuzz.campaign import Campaign, Finding, Tally, answer, run, save
-from harness.verify.fuzz.hostile import NAMES, bomb, hostile_archive
+from harness.verify.fuzz.hostile import NAMES, bomb, hostile, hostile_archive
 from harness.verify.fuzz.mutate import Format, mutated
 from harness.verify.fuzz.page import KEPT, kept, table
 from harness.verify.fuzz.readers import Reader, readers
+from harness.verify.fuzz.recordings import EVENTS, PART_BYTES, fewer_events, ledgers
 
 ROOT = find_root(Path(__file__).parent)
 EVERY = readers(ROOT)
@@ -72,10 +74,39 @@ def _made(one: Reader, folder: Path) -> tuple[bytes, ...]:
     return one.recordings
 
 
+def test_a_long_recording_is_changed_in_parts_and_all_of_its_claims_are_in_one() -> None:
+    whole = b"[claims.a]\nx = 1\n" + b"[claims.b]\ny = 2\n" * 800 + b"[claims.c]\nz = 3\n"
+    parts = ledgers((whole,))
+    assert b"".join(parts) == whole and len(parts) > 3 and max(map(len, parts)) <= PART_BYTES
+    assert all(part.startswith(b"[claims.") for part in parts)
+
+
+def test_a_flight_recording_keeps_a_few_events_of_each_type() -> None:
+    events = [{"type": kind, "values": {"n": n}} for n in range(50) for kind in ("a", "b")]
+    short = json.loads(fewer_events(json.dumps({"recording": {"events": events}}).encode()))
+    kept = Counter(event["type"] for event in short["recording"]["events"])
+    assert kept == {"a": EVENTS, "b": EVENTS}
+
+
+def test_each_hostile_file_comes_and_those_of_megabytes_seldom() -> None:
+    rng = random.Random(4)
+    seen = Counter(hostile("lines", rng) for _ in range(5000))
+    large = {data for data in seen if len(data) >= 1 << 20 or data[:2] == b"\x1f\x8b"}
+    assert 3 < len(large) < len(seen)
+    assert max(seen[data] for data in large) < min(seen[data] for data in seen if data not in large)
+
+
 def test_the_same_seed_gives_the_same_files() -> None:
     one = EVERY[0]
     first, again = ([one.input(random.Random(f"7 {n}")) for n in range(30)] for _ in range(2))
     assert first == again and len(set(first)) > 25
+
+
+def test_a_file_does_not_depend_on_those_that_were_made_before_it() -> None:
+    original = b'{"a": [1, {"b": null, "c": [2, [3]]}], "d": {"e": {"f": []}}}'
+    fresh = {n: mutated(original, "json", random.Random(n), [original]) for n in range(2000)}
+    later = {n: mutated(original, "json", random.Random(n), [original]) for n in reversed(range(2000))}
+    assert fresh == later
 
 
 def broken(error: BaseException | None, names: str | None = None) -> Reader:

@@ -123,6 +123,14 @@ def test_a_campaign_that_is_stopped_keeps_what_was_answered_and_leaves_no_proces
     assert multiprocessing.active_children() == []
 
 
+def test_a_signal_to_all_processes_of_a_campaign_is_no_finding(tmp_path: Path) -> None:
+    def read(_data: bytes, _folder: Path, _rng: random.Random) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    found = run_jobs([reader("signalled", read)], tmp_path, seed=1, jobs=2, inputs=20)
+    assert found.inputs == found.tallies["signalled"].read == 20
+
+
 def test_no_more_files_are_given_after_the_time_is_up(tmp_path: Path) -> None:
     (notes := tmp_path / "notes").mkdir()
     found = run_jobs(noting(notes), tmp_path, seed=1, jobs=2, seconds=0.05)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import multiprocessing
+import os
 import signal
 import time
 from collections import deque
@@ -159,7 +160,14 @@ def _work(
     """Answer until the pipe ends."""
     ours.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parent = os.getppid()
+
+    def ended(_number: int, _frame: object) -> None:
+        if os.getppid() != parent:
+            os._exit(1)
+
+    # who stops a campaign may signal all its processes: they answer first, and go only when nobody is there to ask
+    signal.signal(signal.SIGTERM, ended)
     die_with_parent()
     with contextlib.suppress(EOFError):
         while True:

@@ -6,6 +6,7 @@ Everything is drawn from one ``random.Random``, so that a seed gives the same fi
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import random
@@ -145,6 +146,11 @@ def _dumped(tree: object) -> bytes:
     return json.dumps(tree).encode("utf-8", "surrogatepass")
 
 
+def _value(rng: random.Random) -> Any:
+    """A value of its own: one that stands in two trees would be changed in both."""
+    return copy.deepcopy(rng.choice(VALUES))
+
+
 def _changed(tree: Any, rng: random.Random) -> Any:
     """Walk down at random; change what is there."""
     holder: Any = None
@@ -154,7 +160,7 @@ def _changed(tree: Any, rng: random.Random) -> Any:
         holder, key = node, rng.choice(list(node)) if isinstance(node, dict) else rng.randrange(len(node))
         node = node[key]
     if holder is None:
-        return rng.choice(VALUES)
+        return _value(rng)
     what = rng.randrange(5)
     if what == 0:
         del holder[key]
@@ -163,7 +169,7 @@ def _changed(tree: Any, rng: random.Random) -> Any:
     elif what == 2 and isinstance(holder, list):
         holder.extend([node] * rng.choice([1, 50]))
     else:
-        holder[key] = rng.choice(VALUES)
+        holder[key] = _value(rng)
     return tree
 
 

@@ -61,8 +61,8 @@ SESSION = Path("data") / "raw" / "bundled" / "aa" / "quick-local-1.zip"
 IN_BLOCKS = Path("data") / "raw" / "bundled" / "strings-startup" / "quick-local-1.zip"
 #: One hostile file among so many changed ones: some are megabytes.
 HOSTILE_ONE_IN = 60
-#: The share of reports that are written as a page: plots take as long as a hundred other reports.
-PAGES = 0.003
+#: The shares of reports that are written as a page and as text: they take as long as a hundred and as ten others.
+PAGES, TEXTS = 0.003, 0.02
 #: Trials of the session of which one file is changed.
 TRIALS = 2
 Read = Callable[[bytes, Path, random.Random], None]
@@ -189,7 +189,7 @@ def _results(data: bytes, folder: Path, rng: random.Random) -> None:
         return
     html = folder / "page.html" if way < 0.15 + PAGES else None
     with contextlib.redirect_stdout(io.StringIO()):
-        main([path], as_json=way < 0.9, html=html)
+        main([path], as_json=way < 1 - TEXTS, html=html)
 
 
 def _runtime_log(data: bytes, folder: Path, rng: random.Random) -> None:
