@@ -23,12 +23,12 @@ LEDGERS = ("claims", "runtime-claims")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
-def find_root(start: Path | None = None) -> Path:
+def find_root(start: Path | None = None, *, otherwise: Path | None = None) -> Path:
     """Return the project's root folder: ``$REMATCH_ROOT``, else the nearest marked folder
-    upwards from ``start`` (default: the working directory), else where this package stands.
+    upwards from ``start`` (default: the working directory), else where this package stands, else ``otherwise``.
 
     Raises:
-        InputError: ``$REMATCH_ROOT`` is set and is not a project.
+        InputError: ``$REMATCH_ROOT`` is set and is not a project, or there is no project and no ``otherwise``.
     """
     chosen = os.environ.get(ROOT_VARIABLE)
     if chosen:
@@ -46,6 +46,8 @@ def find_root(start: Path | None = None) -> Path:
     for folder in (here, *here.parents, package_root):
         if _is_root(folder):
             return folder
+    if otherwise is not None:
+        return otherwise
     raise InputError(
         "no Rematch project here or above",
         file=here,

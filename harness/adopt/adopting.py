@@ -208,6 +208,9 @@ def _comments(guess: Guess | None, source: str, recording: Recording, left: Sequ
             said.append(f"masked in {one.asked.method} {one.asked.path}: {', '.join(one.volatile)} change")
         if one.note:
             said.append(f"{one.asked.method} {one.asked.path}: {one.note}")
+        said += [
+            f"{one.asked.method} {one.asked.path} contradicts its document: {why}" for why in one.contradicts
+        ]
     said += [f"left out: {one}" for one in left[:10]]
     said.append(
         "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's"

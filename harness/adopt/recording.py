@@ -28,7 +28,8 @@ class Recorded:
     """A request with its right answer.
 
     ``volatile``: JSON pointers to what changes; ``compared``: what of the body is held against later answers;
-    ``repeatable``: it may be part of a load; ``note``: why less than everything is compared, or it is not repeatable.
+    ``repeatable``: it may be part of a load; ``note``: why less than everything is compared, or it is not repeatable;
+    ``contradicts``: what of the answer is not as the service's OpenAPI document says.
     """
 
     asked: Asked
@@ -39,6 +40,7 @@ class Recorded:
     volatile: tuple[str, ...] = ()
     repeatable: bool = True
     note: str | None = None
+    contradicts: tuple[str, ...] = ()
 
     def case_line(self) -> str:
         """Return the line of ``cases.jsonl``."""
@@ -136,7 +138,14 @@ def _recorded(asked: Asked, first: Answer | str, again: Answer | str, fresh: Ans
         volatile=volatile,
         repeatable=note is None,
         note="; ".join(said for said in (why, note) if said) or None,
+        contradicts=_contradicts(asked, first.status, text),
     )
+
+
+def _contradicts(asked: Asked, status: int, text: str | None) -> tuple[str, ...]:
+    if asked.documented is None or asked.method == "HEAD":
+        return ()
+    return asked.documented.contradictions(status, text)
 
 
 def _compared(

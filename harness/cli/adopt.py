@@ -178,6 +178,7 @@ def _print(found: Adopted) -> None:
             marks.append("status alone")
         if one.note:
             marks.append(one.note)
+        marks += [f"contradicts its document: {why}" for why in one.contradicts]
         end = f" ({'; '.join(marks)})" if marks else ""
         print(wrapped(f"{one.asked.method} {one.asked.path}: {one.status}{end}", indent="  ", hang="    "))
     for left in found.left_out:
@@ -203,6 +204,7 @@ def _as_plain(found: Adopted, session: str | None, page: Path | None) -> dict[st
             {
                 "name": one.asked.name, "method": one.asked.method, "path": one.asked.path, "status": one.status,
                 "compared": one.compared, "volatile": list(one.volatile), "in_load": one.repeatable, "note": one.note,
+                "contradicts": list(one.contradicts),
             }
             for one in found.recording.recorded
         ],

@@ -1,40 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands, put together. Each stands in a module of its own; bodies are imported when called,
-so that ``--help`` and completion answer at once.
+"""The commands, put together. Each is in a module of its own, imported when the command is asked for; what a command
+needs to do its work is imported when it is called, so that ``--help`` and completion answer at once.
 What a machine has no more of (descriptors, processes, memory, disk, ports) becomes one line, wherever it was noticed.
 """
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import sys
 
 import typer
 
-from harness.cli import (
-    adopt,
-    archiving,
-    audit,
-    bench,
-    check,
-    claims,
-    clean,
-    compare,
-    dataset,
-    duel,
-    list,
-    measure,
-    paper,
-    passport,
-    report,
-    results,
-    site,
-    trace,
-    try_url,
-    verify,
-)
-from harness.cli.tidy import tidy_command
+from harness.cli.on_demand import Entry, group_of
 from harness.errors import RematchError, printable
 
 #: What the system says -> what to do about it. Other errors of the system are faults of ours, with a traceback.
@@ -70,8 +49,35 @@ def _line(what: str, number: int) -> str:
     return f"{what}; {_HELP[number]}, then give the same command again: finished trials are kept"
 
 
+#: In the order of the list of commands.
+_COMMANDS = (
+    Entry("check", "check", "check", "List available and missing tools; check the machine."),
+    Entry("passport", "passport", "passport_command", "Run a self-test: which ratios can be told here?"),
+    Entry("list", "list", "list_all", "List experiments, variants and profiles."),
+    Entry("measure", "measure", "measure_command", "Measure an experiment, or resume a session."),
+    Entry("results", "results", "results_command", "Compare variants: ratio, interval, verdict."),
+    Entry("claims", "claims", "claims_command", "List published claims with their verdicts."),
+    Entry("tidy", "tidy", "tidy_command", "Convert raw records to tables; list exclusions."),
+    Entry("report", "report", "report_command", "Analyse result files of any load test."),
+    Entry("adopt", "adopt", "adopt_command", "Set up and measure a service of your own."),
+    Entry("compare", "compare", "compare_command", "Compare two arms of load-test runs.", "ArmsCommand"),
+    Entry("audit", "audit", "audit_command", "Find numbers of a load test that contradict each other."),
+    Entry("try", "try_url", "try_command", "Load a running service for a minute."),
+    Entry("duel", "duel", "duel_command", "Measure two versions of a service in turns."),
+    Entry("verify", "verify", "verify_command", "Run simulations that validate the statistics."),
+    Entry("bench", "bench", "bench_command", "Benchmark the harness."),
+    Entry("trace", "trace", "trace", "Show a published number and its records."),
+    Entry("site", "site", "site_command", "Write the results page from published results."),
+    Entry("pack", "archiving", "pack_command", "Write a measured session as one archive."),
+    Entry("unpack", "archiving", "unpack_command", "Unpack the files of an archived session."),
+    Entry("dataset", "dataset", "dataset_command", "Write bundled sessions as a data package."),
+    Entry("clean", "clean", "clean_command", "Remove what killed sessions left in a cluster."),
+    Entry("paper", "paper", "paper_command", "Build the paper from published results."),
+)
+
 app = typer.Typer(
     name="rematch",
+    cls=group_of(_COMMANDS),
     no_args_is_help=True,
     rich_markup_mode=None,  # boxes and colours of the help would cost more time than everything else of it
     pretty_exceptions_enable=False,
@@ -88,34 +94,11 @@ app = typer.Typer(
         "`make paper` runs all of it and builds the PDF."
     ),
 )
-app.command("check", short_help="List available and missing tools; check the machine.")(check.check)
-app.command("passport", short_help="Run a self-test: which ratios can be told here?")(
-    passport.passport_command
-)
-app.command("list", short_help="List experiments, variants and profiles.")(list.list_all)
-app.command("measure", short_help="Measure an experiment, or resume a session.")(measure.measure_command)
-app.command("results", short_help="Compare variants: ratio, interval, verdict.")(results.results_command)
-app.command("claims", short_help="List published claims with their verdicts.")(claims.claims_command)
-app.command("tidy", short_help="Convert raw records to tables; list exclusions.")(tidy_command)
-app.command("report", short_help="Analyse result files of any load test.")(report.report_command)
-app.command("adopt", short_help="Set up and measure a service of your own.")(adopt.adopt_command)
-app.command("compare", cls=compare.ArmsCommand, short_help="Compare two arms of load-test runs.")(
-    compare.compare_command
-)
-app.command("audit", short_help="Find numbers of a load test that contradict each other.")(
-    audit.audit_command
-)
-app.command("try", short_help="Load a running service for a minute.")(try_url.try_command)
-app.command("duel", short_help="Measure two versions of a service in turns.")(duel.duel_command)
-app.command("verify", short_help="Run simulations that validate the statistics.")(verify.verify_command)
-app.command("bench", short_help="Benchmark the harness.")(bench.bench_command)
-app.command("trace", short_help="Show a published number and its records.")(trace.trace)
-app.command("site", short_help="Write the results page from published results.")(site.site_command)
-app.command("pack", short_help="Write a measured session as one archive.")(archiving.pack_command)
-app.command("unpack", short_help="Unpack the files of an archived session.")(archiving.unpack_command)
-app.command("dataset", short_help="Write bundled sessions as a data package.")(dataset.dataset_command)
-app.command("clean", short_help="Remove what killed sessions left in a cluster.")(clean.clean_command)
-app.command("paper", short_help="Build the paper from published results.")(paper.paper_command)
+
+
+@app.callback()
+def _commands() -> None:
+    """Let typer build a group, whose commands it does not know yet."""
 
 
 def main() -> None:
@@ -123,7 +106,8 @@ def main() -> None:
     an exit code."""
     gc.set_threshold(
         100_000, 30, 30
-    )  # else a fifth of a start is spent on searching imported modules for garbage
+    )  # else a fifth of a start is spent on a search for garbage in imported modules
+    atexit.register(gc.freeze)  # at its end the interpreter would search all of them once more
     try:
         app()
     except RematchError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -62,7 +63,8 @@ def try_command(
         if live:
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
-    found = try_target(target, find_root(), seconds=seconds, told=told)
+    root = find_root(otherwise=Path.cwd())  # it only tells where else than on PATH load tools may be
+    found = try_target(target, root, seconds=seconds, told=told)
     if live:
         print("\r\033[K", end="", file=sys.stderr)
     if as_json:

@@ -126,7 +126,7 @@ def _read_part(path: Path, skip_s: float, latency_unit: LatencyUnit | None, deci
             n=len(start), span_s=float(start[-1] - start[0]), sum_s=float(latency.sum()), latency=answered
         )
         symptoms += [Symptom(trap="mixed_units", text=one.text) for one in found]
-        loop = checks.loop(answered, ())
+        loop = checks.loop(answered)
         if loop is not None and (sides is None or (sides.thread is None and sides.all_threads is None)):
             loop = loop.model_copy(update={"users": None})  # estimated from the rhythm: too rough to compare
     table = _without_beginning(table, skip_s) if skip_s else table

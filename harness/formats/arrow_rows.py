@@ -73,7 +73,6 @@ def read_clean_texts(
 
 def _table(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table | None:
     """The columns of these types; ``None``: a record is not one line, or a value is not of its type."""
-    n_lines = block.data.count(b"\n")
     if not block.data.endswith(b"\n"):
         return None
     try:
@@ -96,7 +95,7 @@ def _table(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> pa.Ta
     except pa.ArrowInvalid:
         return None
     # A record over several lines, or one that swallowed its successors, shows in the count.
-    if table.num_rows != n_lines or any(column.null_count for column in table.columns):
+    if table.num_rows != block.n_lines or any(column.null_count for column in table.columns):
         return None
     return table
 

@@ -13,7 +13,10 @@ import contextlib
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+
+import numpy as np
 
 from harness.errors import InputError
 
@@ -25,6 +28,7 @@ LONGEST_RECORD_BYTES = 32 << 20
 #: How far back from the end of a block the beginning of a record is looked for.
 _LINES_LOOKED_AT = 200
 
+_LINE_END = ord("\n")
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
@@ -47,6 +51,11 @@ class Block:
 
     data: bytes
     first_line: int
+
+    @cached_property
+    def n_lines(self) -> int:
+        """How many line ends there are in it."""
+        return int(np.count_nonzero(np.frombuffer(self.data, dtype=np.uint8) == _LINE_END))
 
 
 def read_text_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
@@ -117,8 +126,9 @@ def read_blocks(
         if cut == 0 and size >= LONGEST_RECORD_BYTES:
             cut = data.rfind(b"\n") + 1 or len(data)
         if cut:
-            yield Block(data=data[:cut], first_line=line)
-            line += data.count(b"\n", 0, cut)
+            block = Block(data=data[:cut], first_line=line)
+            line += block.n_lines
+            yield block
         waiting, size = [data[cut:]], len(data) - cut
     rest = b"".join(waiting)
     cut = rest.rfind(b"\n") + 1

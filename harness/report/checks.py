@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.attribution.slow_periods import Stall
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_other_columns import JtlSides
@@ -85,7 +82,7 @@ class Checks:
             return tuple(self._found)
         return remarkable(n=n, span_s=span_s, sum_s=sum_s, median_s=latency.median(), units=self._units)
 
-    def loop(self, latency: Spread, stalls: Sequence[Stall]) -> Loop | None:
+    def loop(self, latency: Spread) -> Loop | None:
         """Return the loop with the corrected tail; ``None``: there are no times to tell it from."""
         if self._loop is None:
             return None
@@ -97,7 +94,7 @@ class Checks:
                     "the latencies contradict other columns or the time stamps, so the loop cannot be determined",
                 ),
             )
-        return corrected(*self._loop, latency, stalls)
+        return corrected(*self._loop, latency)
 
     def _contradictions(self, start: FloatArray, latency: FloatArray) -> tuple[UnitFinding, ...]:
         if self._sides is not None:

@@ -115,17 +115,15 @@ def judge_loop(
     return Loop(kind=kind, users=known, evidence=evidence, warnings=(HIDES, *read_off)), interval_s
 
 
-def corrected(loop: Loop, interval_s: float | None, latency: Spread, stalls: Sequence[Stall]) -> Loop:
-    """Return the loop with the tail corrected by one user's interval, and the reasons to doubt that.
+def corrected(loop: Loop, interval_s: float | None, latency: Spread) -> Loop:
+    """Return the loop with the tail corrected by one user's interval.
 
     Args:
         latency: of the successful requests.
-        stalls: of the whole file.
     """
     if interval_s is None or not latency.n:
         return loop
     every = latency.with_missing(interval_s)
-    said = correction_warnings(stalls)
     if every is None:
         return loop.model_copy(update={"warnings": (*loop.warnings, TOO_MANY_ADDED)})
     at = every.at(np.array([rank(every.n, q) for q in CORRECTED.values()])).tolist()
@@ -134,13 +132,20 @@ def corrected(loop: Loop, interval_s: float | None, latency: Spread, stalls: Seq
         for name, value in zip(CORRECTED, at, strict=True)
     }
     return loop.model_copy(
-        update={
-            "interval_ms": interval_s * 1e3,
-            "corrected_ms": found,
-            "n_added": every.n - latency.n,
-            "warnings": (*loop.warnings, *(f"correction: {doubt}" for doubt in said)),
-        }
+        update={"interval_ms": interval_s * 1e3, "corrected_ms": found, "n_added": every.n - latency.n}
     )
+
+
+def doubted(loop: Loop, stalls: Sequence[Stall]) -> Loop:
+    """Return the loop with the reasons to doubt its correction, if it has one.
+
+    Args:
+        stalls: of the whole file.
+    """
+    if loop.corrected_ms is None:
+        return loop
+    doubts = tuple(f"correction: {doubt}" for doubt in correction_warnings(stalls))
+    return loop.model_copy(update={"warnings": (*loop.warnings, *doubts)})
 
 
 def _together(told: _Threads, check: OmissionCheck, design: Loop | None) -> tuple[Kind, tuple[str, ...]]:

@@ -24,6 +24,7 @@ from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import CauseName, Paused, Span, inside
 from harness.analysis.attribution.stalls import detect_stalls
 from harness.analysis.attribution.visible import harm_of, shortest_visible_s
+from harness.analysis.side_by_side import side_by_side
 from harness.analysis.stats.intervals import t_critical
 from harness.formats.gc_events import GcLog
 from harness.model import Estimate
@@ -78,9 +79,13 @@ class Peaks:
             events = self._lay_pauses(window, start, latency, connect)
             stalls = finding.result()
         self.stalls += stalls
-        self.harms_s += harm_of(start, latency, stalls).tolist()
         known = inside(_spans(self.gc_log), window) if self.gc_log and self.gc_log.clock == "epoch" else {}
-        limit_s = shortest_visible_s(start, latency, stalls, known)
+        harms, limit_s = side_by_side(
+            lambda: harm_of(start, latency, stalls),
+            lambda: shortest_visible_s(start, latency, stalls, known),
+            n_rows=len(start),
+        )
+        self.harms_s += harms.tolist()
         if limit_s is not None:
             self._limits.append(limit_s)
         connecting = None if connect is None else connecting_stalls(stalls, start, latency, connect)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from importlib import import_module
 from threading import Thread
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.analysis.quick_scipy import load_scipy
 from harness.errors import InputError
 from harness.formats.collect import RequestStream, sums_left_out
 from harness.formats.error_kinds import add_kinds
@@ -24,7 +24,7 @@ from harness.report.course import Course, course_of, joined
 from harness.report.kept import Kept
 from harness.report.labels import Labels
 from harness.report.latencies import ONE_TRIAL, resolution_warnings, summarise_latencies
-from harness.report.loop import HIDES
+from harness.report.loop import HIDES, doubted
 from harness.report.numbers import counted
 from harness.report.peaks import Peaks
 from harness.report.result import Report, in_ms
@@ -58,15 +58,9 @@ def gather_file(
         InputError: the file cannot be read, or its time stamps lie beyond the year 2100.
     """
     if isinstance(opened, RequestStream):
-        Thread(target=_load_laws).start()
+        Thread(target=load_scipy).start()  # only the analysis needs it: loaded while the file is read
     sides, units = columns_beside(opened)
     return gather(stretches(opened), gc_log, sides=sides, units=units, plots=plots)
-
-
-def _load_laws() -> None:
-    """Import what only the analysis needs, a tenth of a second, while the file is read."""
-    for name in ("scipy.special", "scipy.ndimage"):
-        import_module(name)
 
 
 def columns_beside(opened: RequestStream | RequestTable) -> tuple[JtlSides | None, Units | None]:
@@ -236,10 +230,11 @@ class Gathered:
         duration = self._duration_s(of_clock)
         of_names: list[str] = []
         labels = self._labels.rows(self.kept, duration, of_names)
+        loop = self._checks.loop(latency)
         self._wait_for_peaks()
         listed, shorter = self._peaks.visible()
         stalls = tuple(one.stall for one in listed)
-        loop = self._checks.loop(latency, stalls)
+        loop = None if loop is None else doubted(loop, stalls)
         for warning in loop.warnings if loop is not None else ():
             (background if warning == HIDES else said).append(warning)
         said += of_clock

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from harness.adopt.requests.documented import Documented
+
 #: Headers that belong to a connection or a browser, not to what is asked.
 NOT_ASKED = frozenset(
     {
@@ -19,13 +21,17 @@ NOT_ASKED = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """``name``: of the case and the request, unique in its list; ``path`` with its query."""
+    """``name``: of the case and the request, unique in its list; ``path`` with its query.
+
+    ``documented``: what an OpenAPI document says of its answers; ``None``: there is none.
+    """
 
     name: str
     method: str
     path: str
     headers: dict[str, str] = field(default_factory=dict)
     body: str | None = None
+    documented: Documented | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,20 +14,17 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from harness.adopt.requests.asked import Asked, Listed, named
+from harness.adopt.requests.documented import documented
+from harness.adopt.requests.references import Unresolved, resolved
 from harness.errors import InputError
 
 METHODS = ("get", "head", "post", "put", "patch", "delete")
-_MOST_REFERENCES = 20
 _PLAIN: dict[str, Any] = {"integer": 1, "number": 1, "boolean": True, "string": "a"}
 _FORMATS = {
     "uuid": "00000000-0000-4000-8000-000000000001", "date": "2024-01-01", "date-time": "2024-01-01T00:00:00Z",
     "email": "a@example.org", "uri": "http://example.org/",
 }  # fmt: skip
 _NONE = object()
-
-
-class _Lacking(Exception):
-    """Why an operation cannot be asked."""
 
 
 def from_openapi(data: Any, file: Path) -> Listed:
@@ -44,7 +41,7 @@ def from_openapi(data: Any, file: Path) -> Listed:
     for path, item, method, operation in _operations(data, paths):
         try:
             asked.append(_request(data, path, item, method, operation))
-        except _Lacking as why:
+        except Unresolved as why:
             left.append(f"{method.upper()} {path}: {why}")
     return Listed(asked=named(asked), left_out=tuple(left))
 
@@ -54,8 +51,8 @@ def _operations(
 ) -> Iterator[tuple[str, Mapping[str, Any], str, Mapping[str, Any]]]:
     for path, given in paths.items():
         try:
-            item = _resolved(data, given)
-        except _Lacking:
+            item = resolved(data, given)
+        except Unresolved:
             continue
         for method in METHODS:
             operation = item.get(method) if isinstance(item, Mapping) else None
@@ -69,7 +66,7 @@ def _request(
     query: list[tuple[str, str]] = []
     headers: dict[str, str] = {}
     body: str | None = None
-    given = [_resolved(data, one) for one in (*item.get("parameters", ()), *operation.get("parameters", ()))]
+    given = [resolved(data, one) for one in (*item.get("parameters", ()), *operation.get("parameters", ()))]
     for one in given:
         place, name = one.get("in"), str(one.get("name"))
         if place == "body":
@@ -85,31 +82,38 @@ def _request(
         else:
             headers[name] = value
     if "{" in path:
-        raise _Lacking("a parameter of its path is not described")
+        raise Unresolved("a parameter of its path is not described")
     if "requestBody" in operation:
-        content = _resolved(data, operation["requestBody"]).get("content", {})
+        content = resolved(data, operation["requestBody"]).get("content", {})
         kind = next((name for name in content if "json" in name), None)
         if kind is None:
-            raise _Lacking(f"its body is {', '.join(content) or 'not described'}, and only JSON is made here")
+            raise Unresolved(
+                f"its body is {', '.join(content) or 'not described'}, and only JSON is made here"
+            )
         body = _body(data, content[kind].get("schema", {}), content[kind])
         headers["Content-Type"] = kind
     if method not in ("get", "head") and body is None:
-        raise _Lacking("it may change something, and there is no example of its body: give it as a curl line")
+        raise Unresolved(
+            "it may change something, and there is no example of its body: give it as a curl line"
+        )
     whole = _prefix(data) + path + (f"?{urlencode(query)}" if query else "")
-    return Asked(name="", method=method.upper(), path=whole, headers=headers, body=body)
+    return Asked(
+        name="", method=method.upper(), path=whole, headers=headers, body=body,
+        documented=documented(data, operation),
+    )  # fmt: skip
 
 
 def _body(data: Any, schema: Any, holder: Mapping[str, Any]) -> str:
     found = _example(data, holder)
     if found is _NONE:
-        found = _example(data, _resolved(data, schema))
+        found = _example(data, resolved(data, schema))
     if found is _NONE:
-        raise _Lacking("there is no example of its body: give it as a curl line")
+        raise Unresolved("there is no example of its body: give it as a curl line")
     return json.dumps(found, ensure_ascii=False)
 
 
 def _value(data: Any, parameter: Mapping[str, Any], name: str) -> str:
-    schema = _resolved(data, parameter.get("schema", parameter))
+    schema = resolved(data, parameter.get("schema", parameter))
     found = _example(data, parameter)
     if found is _NONE:
         found = _example(data, schema)
@@ -123,7 +127,7 @@ def _value(data: Any, parameter: Mapping[str, Any], name: str) -> str:
         kind = kind[0] if isinstance(kind, list) and kind else kind
         found = _FORMATS.get(str(schema.get("format")), _PLAIN.get(str(kind), _NONE))
     if found is _NONE:
-        raise _Lacking(f"no value is known for its parameter {name}")
+        raise Unresolved(f"no value is known for its parameter {name}")
     return str(found).lower() if isinstance(found, bool) else str(found)
 
 
@@ -134,26 +138,9 @@ def _example(data: Any, holder: Any) -> Any:
         return holder["example"]
     examples = holder.get("examples")
     if isinstance(examples, Mapping) and examples:
-        first = _resolved(data, next(iter(examples.values())))
+        first = resolved(data, next(iter(examples.values())))
         return first.get("value", _NONE) if isinstance(first, Mapping) else first
     return examples[0] if isinstance(examples, list) and examples else _NONE
-
-
-def _resolved(data: Any, value: Any) -> Any:
-    """Follow ``$ref`` within the document."""
-    for _ in range(_MOST_REFERENCES):
-        if not isinstance(value, Mapping) or "$ref" not in value:
-            return value
-        reference = str(value["$ref"])
-        if not reference.startswith("#/"):
-            raise _Lacking(f"{reference} is in another document")
-        value = data
-        for written in reference[2:].split("/"):
-            part = written.replace("~1", "/").replace("~0", "~")
-            if not isinstance(value, Mapping) or part not in value:
-                raise _Lacking(f"{reference} is not there")
-            value = value[part]
-    raise _Lacking("its references go in a circle")
 
 
 def _prefix(data: Any) -> str:

@@ -24,13 +24,17 @@ class Law:
     """An empirical law of positive numbers; nothing is ever rarer than half an observation."""
 
     def __init__(self, values: FloatArray) -> None:
-        self.sorted = np.sort(values)
+        ordered = np.sort(values)
+        self._n = len(ordered)
+        # Each value once: a clock of whole milliseconds knows few, which are quicker to search.
+        first = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))
+        self._values, self._n_below = ordered[first], np.append(first, self._n)
 
     def log_survival(self, value: FloatArray) -> FloatArray:
         """Log of the chance to be at least ``value``, same shape."""
         # Of these values only: of a million that were seen, a few thousand are asked for.
-        n = len(self.sorted)
-        return np.asarray(np.log((n - self.sorted.searchsorted(value) + 0.5) / (n + 1)))
+        n_below = self._n_below[self._values.searchsorted(value)]
+        return np.asarray(np.log((self._n - n_below + 0.5) / (self._n + 1)))
 
     def score(self, value: FloatArray) -> FloatArray:
         """Normal score, same shape; beyond the largest value seen it stays at the largest's."""
@@ -81,27 +85,35 @@ class Ordinary:
         before: FloatArray,
         distance: npt.NDArray[np.intp],
         lift: FloatArray,
-    ) -> float:
-        """Log of the chance that requests, having lasted ``reached``, all last ``needed``.
+        *,
+        edges: npt.NDArray[np.intp],
+    ) -> FloatArray:
+        """Log of the chance of each group that its requests, having lasted ``reached``, all last ``needed``.
 
         The oldest may be slow by themselves and the others because the service drifts: the
         chances of all such divisions are added up, for ``needed`` as for ``reached``.
 
         Args:
-            needed, reached: ratios in start order, shape (m,), m >= 1.
+            needed, reached: ratios, group after group, in each in start order, shape (m,).
             before: ratio of the last request sent before each that was answered by then, shape (m,).
             distance: how many requests before it that was, shape (m,).
             lift: ratio that both of the last two had, at least 1, shape (m,): who is slow by itself is so
                 on top of that.
+            edges: where each group begins, and where the last one ends, shape (g + 1,); none is empty.
+
+        Returns:
+            Shape (g,).
         """
-        oldest = int(np.count_nonzero(reached > 0)) + 1
+        groups = [slice(*both) for both in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
         last = self.run.score(before)
         chances = []
         for threshold in (needed, reached):
-            alone = np.concatenate([[0.0], np.cumsum(self.single.log_survival(threshold / lift))])
+            single = self.single.log_survival(threshold / lift)
             a = self.run.score(threshold)
             # A run's first request counts no slower than its second: see ``in_company``.
-            opening = np.minimum(a, np.append(a[1:], a[-1]))
+            second = np.append(a[1:], a[-1])
+            second[edges[1:] - 1] = a[edges[1:] - 1]
+            opening = np.minimum(a, second)
             first = np.maximum(
                 *(
                     scipy.special.log_ndtr(
@@ -110,21 +122,35 @@ class Ordinary:
                     for rho in (self.rho, self.rho_all)
                 )
             )
-            following = self._log_following(a, self.rho * last, distance)
-            rest = np.append(np.cumsum(following[::-1])[::-1][1:], 0.0)
-            chances.append(log_sum(np.append((alone[:-1] + first + rest)[:oldest], alone[-1])))
-        return float(min(chances[0] - chances[1], 0.0))
+            following = self._log_following(a, self.rho * last, distance, edges[:-1])
+            chances.append([_log_divided(single[i], first[i], following[i], reached[i]) for i in groups])
+        return np.asarray(np.minimum(np.array(chances[0]) - np.array(chances[1]), 0.0))
 
-    def _log_following(self, a: FloatArray, last: FloatArray, distance: npt.NDArray[np.intp]) -> FloatArray:
+    def _log_following(
+        self,
+        a: FloatArray,
+        last: FloatArray,
+        distance: npt.NDArray[np.intp],
+        begins: npt.NDArray[np.intp],
+    ) -> FloatArray:
         """Log of the chance of each to exceed ``a`` when the one before it did, or was answered with a known ratio."""
         # Given that the previous one exceeded a: mean and variance of a truncated normal.
         hazard = np.exp(-0.5 * a**2 - 0.5 * np.log(2 * np.pi) - scipy.special.log_ndtr(-a))
         variance = np.clip(1 + a * hazard - hazard**2, 0.0, 1.0)
         step2 = 1 - self.rho**2
         known = distance == 1
-        mean = np.where(known, last, np.append(0.0, self.rho * hazard[:-1]))
-        spread = np.sqrt(step2 + np.where(known, 0.0, np.append(0.0, self.rho**2 * variance[:-1])))
-        return np.asarray(scipy.special.log_ndtr((mean - a) / spread))
+        mean, spread2 = np.append(0.0, self.rho * hazard[:-1]), np.append(0.0, self.rho**2 * variance[:-1])
+        mean[begins] = spread2[begins] = 0.0
+        spread = np.sqrt(step2 + np.where(known, 0.0, spread2))
+        return np.asarray(scipy.special.log_ndtr((np.where(known, last, mean) - a) / spread))
+
+
+def _log_divided(single: FloatArray, first: FloatArray, following: FloatArray, reached: FloatArray) -> float:
+    """Log of the sum over all divisions of one group into the oldest, slow by themselves, and the others."""
+    oldest = int(np.count_nonzero(reached > 0)) + 1
+    alone = np.concatenate([[0.0], np.cumsum(single)])
+    rest = np.append(np.cumsum(following[::-1])[::-1][1:], 0.0)
+    return log_sum(np.append((alone[:-1] + first + rest)[:oldest], alone[-1]))
 
 
 def log_sum(values: FloatArray) -> float:
@@ -149,6 +175,7 @@ def in_company(ratio: FloatArray) -> FloatArray:
     """Return each value, but no larger than the larger of its two neighbours; shape (n,)."""
     if len(ratio) < 2:
         return ratio
-    left = np.concatenate([ratio[1:2], ratio[:-1]])
-    right = np.concatenate([ratio[1:], ratio[-2:-1]])
-    return np.asarray(np.minimum(ratio, np.maximum(left, right)))
+    found = np.empty_like(ratio)
+    np.maximum(ratio[:-2], ratio[2:], out=found[1:-1])
+    found[0], found[-1] = ratio[1], ratio[-2]
+    return np.asarray(np.minimum(ratio, found, out=found))

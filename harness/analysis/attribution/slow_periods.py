@@ -17,6 +17,7 @@ import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
 
 from harness.analysis.attribution.baseline_latency import Ordinary, log_sum
+from harness.analysis.side_by_side import FEWEST_ROWS, side_by_side
 from harness.model import Frozen
 
 FloatArray = npt.NDArray[np.float64]
@@ -56,12 +57,12 @@ def slow_periods(
     """
     if np.count_nonzero(quiet) < _FEWEST_WINDOWS:
         return []
-    log_ratio = np.log(ratio)
-    of_quiet = log_ratio[quiet]
-    spread = 1.4826 * float(np.median(np.abs(of_quiet - np.median(of_quiet))))
-    slow = (log_ratio > 3 * spread) & quiet
     ordinary = Ordinary(ratio[quiet])
-    found = [period for width in SCAN_WINDOWS_S for period in _scan(start_s, slow, width, ordinary)]
+    slow, windows = _slow_and_windows(start_s, ratio, quiet, ordinary)
+    if not slow.any():
+        return []
+    n_slow = np.append(0, np.cumsum(slow))
+    found = [period for one in windows for period in _scan(float(start_s[0]), one, n_slow, ordinary)]
     # What follows a stall at once is its backlog, not a finding of its own.
     wake_s = max(SCAN_WINDOWS_S)
     return [
@@ -71,15 +72,53 @@ def slow_periods(
     ]
 
 
-def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float, usual: Ordinary) -> list[Stall]:
-    origin = float(start_s[0])
-    every = ((start_s - origin) / width_s).astype(np.int64)  # ascending, as the starts are
-    opens = np.append(True, np.diff(every) > 0)
-    edges = np.append(np.flatnonzero(opens), len(every))
-    window, n = every[edges[:-1]], np.diff(edges)
-    k = np.diff(np.append(0, np.cumsum(slow))[edges]).astype(np.float64)
+class _Windows(NamedTuple):
+    """Windows of one width in which requests began: their numbers, shape (w,), and where the requests of each begin and
+    those of the last one end, shape (w + 1,)."""
+
+    width_s: float
+    number: npt.NDArray[np.int64]
+    edges: npt.NDArray[np.intp]
+
+
+def _slow_and_windows(
+    start_s: FloatArray, ratio: FloatArray, quiet: npt.NDArray[np.bool_], ordinary: Ordinary
+) -> tuple[npt.NDArray[np.bool_], list[_Windows]]:
+    """Return what every scan needs; of many requests the drift is computed beside it, which most of them will need."""
+
+    def found() -> tuple[npt.NDArray[np.bool_], list[_Windows]]:
+        return _slow(ratio, quiet), [_windows(start_s, width) for width in SCAN_WINDOWS_S]
+
+    n = len(ratio)
+    return found() if n < FEWEST_ROWS else side_by_side(found, lambda: ordinary.rho, n_rows=n)[0]
+
+
+def _slow(ratio: FloatArray, quiet: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which of the ``quiet`` requests are far slower than ordinary, shape (n,)."""
+    log_ratio = np.log(ratio)
+    of_quiet = log_ratio[quiet]
+    spread = 1.4826 * float(np.median(np.abs(of_quiet - np.median(of_quiet))))
+    return np.asarray((log_ratio > 3 * spread) & quiet)
+
+
+def _windows(start_s: FloatArray, width_s: float) -> _Windows:
+    every = ((start_s - float(start_s[0])) / width_s).astype(np.int64)  # ascending, as the starts are
+    edges = np.append(np.flatnonzero(np.append(True, np.diff(every) > 0)), len(every))
+    return _Windows(width_s, every[edges[:-1]], edges)
+
+
+def _scan(origin: float, windows: _Windows, n_slow: npt.NDArray[np.int64], usual: Ordinary) -> list[Stall]:
+    """Return the windows of one width with too many slow requests.
+
+    Args:
+        origin: when the first request was sent.
+        n_slow: how many slow requests there are before each, and in all, shape (n + 1,).
+    """
+    width_s, window, edges = windows
+    n = np.diff(edges)
+    k = np.diff(n_slow[edges]).astype(np.float64)
     busy = n >= _FEWEST
-    if not slow.any() or busy.sum() < _FEWEST_WINDOWS:
+    if busy.sum() < _FEWEST_WINDOWS:
         return []
     suspects = busy & (k >= 0.5 * n)
     if not suspects.any():

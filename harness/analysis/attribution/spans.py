@@ -6,7 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
+import numpy as np
+import numpy.typing as npt
+
 Span = tuple[float, float]
+FloatArray = npt.NDArray[np.float64]
 
 CauseName = Literal[
     "gc_pause",
@@ -46,3 +50,16 @@ def inside(events: Mapping[CauseName, Sequence[Span]], window: Span) -> Paused:
         cause: tuple(span for span in spans if span[1] >= window[0] and span[0] <= window[1])
         for cause, spans in events.items()
     }
+
+
+def under_way_in(
+    start: FloatArray, end: FloatArray, low: FloatArray, high: FloatArray
+) -> npt.NDArray[np.bool_]:
+    """Return which requests were under way somewhere in one of the spans [low, high], shape (n,).
+
+    Args:
+        start, end: of each request, by start, shapes (n,). low, high: of each span, both ascending, shapes (m,).
+    """
+    # The first span that had not ended when a request began: the only one that its end has to be held against.
+    places = np.searchsorted(start, high, side="right")
+    return np.asarray(end >= np.repeat(np.append(low, np.inf), np.diff(places, prepend=0, append=len(start))))

@@ -31,7 +31,8 @@ import scipy  # loads its slow submodules when they are first used
 from harness.analysis.attribution.baseline_latency import Ordinary
 from harness.analysis.attribution.request_overlap import attribute_latency
 from harness.analysis.attribution.slow_periods import ALPHA, Stall, merged, slow_periods
-from harness.analysis.attribution.spans import CauseName, Span
+from harness.analysis.attribution.spans import CauseName, Span, under_way_in
+from harness.analysis.side_by_side import side_by_side
 from harness.analysis.stats.inputs import by_start, starts_and_latencies
 from harness.errors import InputError
 
@@ -42,6 +43,8 @@ MIN_EXPECTED = 4.0
 #: Requests in the rolling median that defines the ordinary latency at a moment.
 LEVEL_WINDOW = 1001
 MIN_REQUESTS = 200
+#: Requests whose rolling median is computed in one go: a few milliseconds.
+_PART = 50_000
 #: Rounds of telling stalls from what is ordinary; it settles in two or three.
 ROUNDS = 5
 
@@ -66,7 +69,7 @@ def detect_stalls(
     if len(trial.start) < MIN_REQUESTS:
         return stalls
     low, high = (np.array([getattr(s, edge) for s in stalls]) for edge in ("start_s", "end_s"))
-    quiet = ~trial.overlapping(low, high)
+    quiet = ~under_way_in(trial.start, trial.end, low, high)
     return sorted(
         [*stalls, *slow_periods(trial.start, trial.ratio, quiet, stalls)], key=lambda stall: stall.start_s
     )
@@ -123,6 +126,7 @@ class _Trial:
         self.latency = np.maximum(latency, max(resolution_s / 2, 1e-9))
         self.resolution_s = resolution_s
         self.end = self.start + latency
+        self._log_latency = np.log(self.latency)
 
     def take_level(self, calm: npt.NDArray[np.bool_]) -> None:
         """Set the ordinary latency at each moment from the ``calm`` requests around it."""
@@ -130,7 +134,7 @@ class _Trial:
         used = np.arange(len(calm)) if every else np.flatnonzero(calm)
         log_level = np.empty(len(calm))
         window = min(LEVEL_WINDOW, len(used) // 4 * 2 + 1)
-        smooth = scipy.ndimage.median_filter(np.log(self.latency[used]), size=window, mode="nearest")
+        smooth = _rolling_median(self._log_latency[used], window)
         log_level[used] = smooth
         if len(used) < len(calm):
             others = np.flatnonzero(~calm)
@@ -141,13 +145,21 @@ class _Trial:
     @cached_property
     def candidates(self) -> tuple[_Gaps, FloatArray, float]:
         """Gaps that may be stalls, the log of each one's chance if requests are slow by themselves, and the rate."""
+        (found, rate), ordinary = side_by_side(self._long_gaps, self._ordinary_of_all, n_rows=len(self.start))
+        return found, found.log_p_alone(ordinary) if len(found.end) else np.zeros(0), rate
+
+    def _ordinary_of_all(self) -> Ordinary:
         self.take_level(np.ones(len(self.start), dtype=bool))
-        done = np.sort(self.end)
+        ordinary = Ordinary(self.ratio)
+        ordinary.single  # noqa: B018 -- computed here, beside the gaps
+        return ordinary
+
+    def _long_gaps(self) -> tuple[_Gaps, float]:
+        """Gaps that are long enough to be looked at, and the usual rate of completions."""
+        done = np.sort(self.end, kind="stable")  # nearly in order already, which only this kind makes use of
         gaps, rate = np.diff(done), _local_rate(done)
         long = np.flatnonzero((gaps * rate >= MIN_EXPECTED) & (gaps > 2 * self.resolution_s))
-        found = _Gaps(self, done[long], done[long + 1], 1 / rate[long])
-        alone = found.log_p_alone(Ordinary(self.ratio)) if len(long) else np.zeros(0)
-        return found, alone, float(np.median(rate))
+        return _Gaps(self, done[long], done[long + 1], 1 / rate[long]), float(np.median(rate))
 
     def forget_candidates(self) -> None:
         """Let go of the gaps, which refer to this trial as it does to them.
@@ -173,7 +185,7 @@ class _Trial:
             return []  # a round would find the same: nothing is left out
         log_p = np.zeros(len(alone))
         for _ in range(ROUNDS):
-            calm = ~self.overlapping(found.start[hit], found.drained()[hit])
+            calm = ~under_way_in(self.start, self.end, found.start[hit], found.drained()[hit])
             self.take_level(calm)
             usual = self.ratio[calm] if np.count_nonzero(calm) >= MIN_REQUESTS else self.ratio
             log_p = found.log_p(Ordinary(usual), bound)
@@ -182,10 +194,6 @@ class _Trial:
                 break
         accepted = [found.stall(int(i), float(log_p[i])) for i in np.flatnonzero(hit)]
         return merged(accepted, 2 * self.resolution_s + 2 / rate)
-
-    def overlapping(self, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
-        """Which requests were outstanding somewhere in one of the spans [low, high], which are in time order."""
-        return np.asarray(np.searchsorted(high, self.start) < np.searchsorted(low, self.end, side="right"))
 
 
 class _Gaps:
@@ -196,11 +204,12 @@ class _Gaps:
 
     def __init__(self, trial: _Trial, start: FloatArray, end: FloatArray, every_s: FloatArray) -> None:
         self.trial, self.start, self.end, self.every_s = trial, start, end, every_s
-        first = np.searchsorted(end, trial.start)
-        n_each = np.maximum(np.searchsorted(end, trial.end, side="right") - first, 0)
-        request = np.repeat(np.arange(len(trial.start)), n_each)
+        waited = np.flatnonzero(under_way_in(trial.start, trial.end, end, end))
+        first = np.searchsorted(end, trial.start[waited])
+        n_each = np.searchsorted(end, trial.end[waited], side="right") - first
+        request = np.repeat(waited, n_each)
         nth = np.arange(len(request)) - np.repeat(np.cumsum(n_each) - n_each, n_each)
-        gap = first[request] + nth
+        gap = np.repeat(first, n_each) + nth
         order = np.argsort(gap, kind="stable")
         self.gap, self.request = gap[order], request[order]
         self.edges = np.searchsorted(self.gap, np.arange(len(end) + 1))
@@ -216,13 +225,18 @@ class _Gaps:
 
     def log_p(self, ordinary: Ordinary, bound: float) -> FloatArray:
         """Log of each gap's chance; those beyond ``bound`` only from below, which is enough to dismiss them."""
-        log_p = self.log_p_alone(ordinary)
-        needed, reached = self._relative()
-        for i in np.flatnonzero(log_p < bound):
-            waiting = slice(self.edges[i], self.edges[i + 1])
-            log_p[i] = ordinary.log_unlucky(
-                needed[waiting], reached[waiting], *self._before(self.request[waiting])
-            )
+        log_p, _ = side_by_side(
+            lambda: self.log_p_alone(ordinary), lambda: ordinary.rho, n_rows=len(self.trial.start)
+        )
+        chosen = log_p < bound
+        if not chosen.any():
+            return log_p
+        n_each = np.diff(self.edges)
+        rows = np.flatnonzero(np.repeat(chosen, n_each))  # all who waited through the gaps that are left
+        edges = np.append(0, np.cumsum(n_each[chosen]))
+        needed, reached = (one[rows] for one in self._relative())
+        before = self._before(self.request[rows], edges[:-1])
+        log_p[chosen] = ordinary.log_unlucky(needed, reached, *before, edges=edges)
         return np.maximum(log_p, -1e6)
 
     def drained(self) -> FloatArray:
@@ -236,10 +250,17 @@ class _Gaps:
         level = self.trial.level[self.request]
         return self.needed_s / level, self.reached_s / level
 
-    def _before(self, waiting: npt.NDArray[np.intp]) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
-        """Of each: the ratio of the last one before it that did not wait, how far before, and what the last two had."""
+    def _before(
+        self, waiting: npt.NDArray[np.intp], begins: npt.NDArray[np.intp]
+    ) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
+        """Of each: the ratio of the last one before it that did not wait, how far before, and what the last two had.
+
+        Args:
+            waiting: requests, gap after gap. begins: where those of each gap begin.
+        """
         place = np.arange(len(waiting))
         opens_run = np.append(True, np.diff(waiting) > 1)
+        opens_run[begins] = True
         distance = place - np.maximum.accumulate(np.where(opens_run, place, 0)) + 1
         previous = waiting - distance
         ratio = self.trial.ratio
@@ -264,14 +285,36 @@ class _Gaps:
         )
 
 
+def _rolling_median(values: FloatArray, window: int) -> FloatArray:
+    """Return the median of ``window`` (odd) values around each, shape (n,); beyond the ends are the end values.
+
+    In parts: SciPy's filter keeps Python's lock, for which whatever runs beside it would wait.
+    """
+    half, found = window // 2, np.empty_like(values)
+    for begin in range(0, len(values), _PART):
+        end = min(begin + _PART, len(values))
+        first, last = max(begin - half, 0), min(end + half, len(values))
+        part = scipy.ndimage.median_filter(values[first:last], size=window, mode="nearest")
+        found[begin:end] = part[begin - first : end - first]
+    return found
+
+
 def _local_rate(done: FloatArray) -> FloatArray:
     """Completions per second around each gap: the smaller of the second before and the second after."""
     n = len(done)
     left, right = done[:-1], done[1:]
     span_before = np.minimum(1.0, np.maximum(left - done[0], 1e-9))
     span_after = np.minimum(1.0, np.maximum(done[-1] - right, 1e-9))
-    before = (np.arange(n - 1) - np.searchsorted(done, left - 1.0)) / span_before
-    after = (np.searchsorted(done, right + 1.0, side="right") - 1 - np.arange(1, n)) / span_after
+    # Each time is looked up once: a clock of whole milliseconds gives many completions one time.
+    first = np.flatnonzero(np.append(True, right > left))
+    times, n_up_to, n_each = done[first], np.append(first, n), np.diff(first, append=n)
+    n_before, n_after = side_by_side(
+        lambda: np.repeat(n_up_to[np.searchsorted(times, times - 1.0)], n_each)[:-1],
+        lambda: np.repeat(n_up_to[np.searchsorted(times, times + 1.0, side="right")], n_each)[1:],
+        n_rows=n,
+    )
+    before = (np.arange(n - 1) - n_before) / span_before
+    after = (n_after - 1 - np.arange(1, n)) / span_after
     enough_before, enough_after = span_before > 0.25, span_after > 0.25
     both = np.minimum(before, after)
     overall = (n - 1) / max(float(done[-1] - done[0]), 1e-9)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from harness.analysis.attribution.request_overlap import attribute_latency
 from harness.analysis.attribution.slow_periods import Stall
-from harness.analysis.attribution.spans import CauseName, Span
+from harness.analysis.attribution.spans import CauseName, Span, under_way_in
 from harness.analysis.attribution.stalls import detectability_limit
 from harness.analysis.stats.inputs import by_start
 
@@ -44,6 +44,7 @@ def shortest_visible_s(
         start_s: when each request was sent, shape (n,), n > 0. latency_s: how long each took, shape (n,).
         stalls: what ``detect_stalls`` found. known: pauses of the runtime's log, on the same clock.
     """
+    start_s, latency_s = by_start(start_s, latency_s)
     end_s = start_s + latency_s
     window_s = float(end_s.max() - start_s.min())
     if window_s <= 0:
@@ -126,4 +127,4 @@ def _touched(start_s: FloatArray, end_s: FloatArray, stalls: Sequence[Stall]) ->
         return np.zeros(len(start_s), dtype=np.bool_)
     low = np.array([stall.start_s for stall in stalls])
     high = np.maximum.accumulate(np.array([stall.end_s + stall.duration_s for stall in stalls]))
-    return np.asarray(np.searchsorted(high, start_s) < np.searchsorted(low, end_s, side="right"))
+    return under_way_in(start_s, end_s, low, high)

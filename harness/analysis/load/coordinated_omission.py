@@ -145,9 +145,10 @@ def with_missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArra
     Raises:
         InputError: the interval is not positive.
     """
-    if n_missing(latency_s, interval_s).sum() > MOST_ADDED * len(latency_s):
+    n_each = n_missing(latency_s, interval_s)
+    if n_each.sum() > MOST_ADDED * len(latency_s):
         return None
-    return np.concatenate([latency_s, missing_requests(latency_s, interval_s)])
+    return np.concatenate([latency_s, _missing(latency_s, interval_s, n_each)])
 
 
 def n_missing(latency_s: FloatArray, interval_s: float) -> npt.NDArray[np.int64]:
@@ -167,7 +168,10 @@ def missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray:
     Raises:
         InputError: the interval is not positive.
     """
-    n_each = n_missing(latency_s, interval_s)
+    return _missing(latency_s, interval_s, n_missing(latency_s, interval_s))
+
+
+def _missing(latency_s: FloatArray, interval_s: float, n_each: npt.NDArray[np.int64]) -> FloatArray:
     nth = np.arange(n_each.sum()) - np.repeat(np.cumsum(n_each) - n_each, n_each) + 1
     return np.asarray(np.repeat(latency_s, n_each) - nth * interval_s)
 

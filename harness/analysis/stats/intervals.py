@@ -48,7 +48,8 @@ def is_constant(values: Floats, *, least: float = 0.0) -> bool:
     ``least``: rounding is that of numbers this large even where all are smaller; 1 for differences of
     logarithms, 0 where another unit of the same values must change nothing.
     """
-    return bool(np.ptp(values) <= 1e-12 * max(least, float(np.max(np.abs(values)))))
+    low, high = float(np.min(values)), float(np.max(values))
+    return high - low <= 1e-12 * max(least, abs(low), abs(high))
 
 
 def mean_and_error(values: Floats) -> tuple[Floats, Floats, int]:

@@ -8,9 +8,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+import harness.project
+from harness.cli import app
 from harness.errors import InputError
 from harness.probe.fitness import ask
 from harness.probe.generators import OWN, Generators
@@ -75,6 +79,20 @@ def test_what_is_wrong_with_a_service_is_named(url: str) -> None:
     code, out, _ = run_here(find_root(), "try", f"{url}/changing")
     assert code == 1 and "No load was offered: the status changes" in " ".join(out.split())
     assert out.index("cannot tell") < out.index("No load")
+
+
+def test_a_service_can_be_tried_where_there_is_no_project(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        harness.project, "MARKERS", ("no-such-file",)
+    )  # installed, and no clone above or beside it
+    monkeypatch.delenv("REMATCH_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="no Rematch project"):
+        find_root()
+    shown = CliRunner().invoke(app, ["try", f"{url}/changing"])
+    assert shown.exit_code == 1 and "No load was offered" in shown.output
 
 
 def test_both_loads_by_threads_of_this_program(url: str) -> None:
