@@ -158,7 +158,7 @@ def apart(heights: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
 
     Where there is no room for all gaps the last places lie above 1.
     """
-    steps = gap * np.arange(len(heights))
+    steps: NDArray[np.float64] = gap * np.arange(len(heights), dtype=np.float64)
     if not len(heights):
         return steps
     free = isotonic_regression(heights - steps).x
