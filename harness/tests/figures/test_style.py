@@ -279,8 +279,7 @@ def test_labels_are_as_near_to_their_lines_as_the_gaps_between_them_allow() -> N
 
 
 def test_a_log_axis_with_room_for_one_number_has_the_two_that_lie_furthest_apart() -> None:
-    figure, panels = canvas(1, 3, height=1.0)
-    axes = panels[0, 0]
+    axes = canvas(1, 3, height=1.0)[1][0, 0]
     axes.plot([12.5, 308.0], [0, 1])
     log_scale(axes, "x")
     low, high = axes.get_xlim()
