@@ -18,7 +18,7 @@ from matplotlib.patches import Rectangle
 from harness import figures
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError, NothingToDraw
-from harness.figures.style import canvas, log_scale
+from harness.figures.style import apart, canvas, log_scale
 from harness.figures.variant_style import ordered, variant_styles
 from harness.model import Estimate
 from harness.model.formatting import show
@@ -270,3 +270,17 @@ def test_ticks_of_a_log_scale_are_short_and_of_one_kind() -> None:
         "10 k",
         "1 M",
     ]
+
+
+def test_labels_are_as_near_to_their_lines_as_the_gaps_between_them_allow() -> None:
+    assert apart(np.array([0.1, 0.12, 0.9]), 0.1) == pytest.approx([0.06, 0.16, 0.9])
+    assert apart(np.array([0.0, 0.97, 0.99]), 0.1) == pytest.approx([0.0, 0.9, 1.0])
+    assert apart(np.array([]), 0.1).size == 0
+
+
+def test_a_log_axis_with_room_for_one_number_has_the_two_that_lie_furthest_apart() -> None:
+    axes = canvas(1, 3, height=1.0)[1][0, 0]
+    axes.plot([12.5, 308.0], [0, 1])
+    log_scale(axes, "x")
+    low, high = axes.get_xlim()
+    assert [at for at in axes.get_xticks() if low <= at <= high] == [20.0, 200.0]
