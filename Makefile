@@ -114,7 +114,7 @@ arxiv:
 
 diff:
 	@test -n "$(REV)" || { echo "make diff: name the commit to compare with: make diff REV=COMMIT" >&2; exit 2; }
-	@$(SETUP) --for paper --profile sample --brief
+	@$(SETUP) --for lab --brief
 	@$(VENV)/rematch paper --diff "$(REV)"
 
 data-package:

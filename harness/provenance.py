@@ -15,6 +15,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import AnyStr
 
 from harness.agent.machine_info import machine_facts, text_of
 from harness.model import Machine, Provenance
@@ -22,6 +23,9 @@ from harness.project import commit_of, has_changes
 
 #: Command lines and messages stand in small files; samples have no paths in them.
 _SMALL_BYTES = 1 << 20
+#: What may stand behind a path of a command line, and behind a place in a file, so that it is that path.
+_AFTER_PATH = re.compile(r"(?=/|$|[:,])")
+_AFTER_PLACE = re.compile(rb"(?![\w.-])")
 _PACKAGES = ("locust", "numpy", "pandas", "psutil", "psycopg", "pyarrow", "pydantic", "scipy")
 
 
@@ -67,9 +71,27 @@ def without_paths(argv: Sequence[str], *, places: Mapping[str, Path]) -> tuple[s
     words: list[str] = []
     for word in argv:
         for name, path in longest_first:
-            word = re.sub(re.escape(str(path)) + r"(?=/|$|[:,])", f"{{{name}}}", word)  # noqa: PLW2901 - rewritten step by step
+            word = _replaced(word, str(path), f"{{{name}}}", _AFTER_PATH)  # noqa: PLW2901 - rewritten step by step
         words.append(word.replace(home, "{home}") if len(home) > 1 else word)
     return tuple(words)
+
+
+def _replaced(text: AnyStr, old: AnyStr, new: AnyStr, after: re.Pattern[AnyStr]) -> AnyStr:
+    """Replace ``old`` where ``after`` matches behind it.
+
+    Places differ from trial to trial: a pattern with one in it would be compiled and kept for each of them.
+    """
+    kept: list[AnyStr] = []
+    begin = at = 0
+    while (at := text.find(old, at)) >= 0:
+        end = at + len(old)
+        if after.match(text, end):
+            kept += [text[begin:at], new]
+            begin = at = end
+        else:
+            at += 1
+    kept.append(text[begin:])
+    return text[:0].join(kept)
 
 
 def name_places(folder: Path, *, places: Mapping[str, Path]) -> None:
@@ -80,7 +102,7 @@ def name_places(folder: Path, *, places: Mapping[str, Path]) -> None:
             continue
         before = after = path.read_bytes()
         for name, place in longest_first:
-            after = re.sub(re.escape(bytes(place)) + rb"(?![\w.-])", b"{" + name.encode() + b"}", after)
+            after = _replaced(after, bytes(place), b"{" + name.encode() + b"}", _AFTER_PLACE)
         if after != before:
             path.write_bytes(after)
 

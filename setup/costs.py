@@ -51,6 +51,12 @@ def clean_environment(home: Path) -> dict[str, str]:
     return kept | {"HOME": str(home), "CI": "true"}
 
 
+def words_of(command: str, clone: Path) -> list[str]:
+    """Return a command in words; ``rematch`` is that of the clone, which a command before it has set up."""
+    first, *words = command.split()
+    return [str(clone / ".venv" / "bin" / "rematch") if first == "rematch" else first, *words]
+
+
 def measure(commands: list[str], keep: Path | None) -> int:
     """Run ``commands`` in a clean clone; return the first exit status that is not 0."""
     folder = keep or Path(tempfile.mkdtemp(prefix="rematch-costs-"))
@@ -63,7 +69,7 @@ def measure(commands: list[str], keep: Path | None) -> int:
         before, started = disk_bytes(clone, home), time.monotonic()
         with (folder / f"{command.replace(' ', '_').replace('/', '_')}.log").open("wb") as log:
             status = subprocess.run(
-                command.split(), cwd=clone, env=clean_environment(home), stdin=subprocess.DEVNULL,
+                words_of(command, clone), cwd=clone, env=clean_environment(home), stdin=subprocess.DEVNULL,
                 stdout=log, stderr=subprocess.STDOUT, check=False,
             ).returncode  # fmt: skip
         reading = {

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of the lock file that reading and teaching need: no load tools, no databases, no tools of the tests.
 
-``python3 -m setup.light`` prints it; for a class without a network ``pip download -r FILE`` fetches what it lists.
+``python3 -m setup.light`` prints it; for a class without a network ``pip download --no-deps -r FILE`` fetches what it
+lists.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ READING = (
     "jupyterlab", "papermill", "nbconvert", "pandas", "pyarrow", "numpy", "scipy", "matplotlib", "seaborn",
     "pandera", "jinja2", "pydantic", "typer", "rich", "psutil",
 )  # fmt: skip
+#: Left out although a kept package names them: IPython then completes from what runs, and JupyterLab has no debugger.
+SPARED = ("jedi", "debugpy")
 _NAME = re.compile(r"([A-Za-z0-9._-]+)==")
 _VIA = re.compile(r"\s+#\s+(?:via\s+)?([A-Za-z0-9._-]+)")
 
 
-def light_lock(lock: str, roots: Iterable[str] = READING) -> str:
+def light_lock(lock: str, roots: Iterable[str] = READING, spared: Iterable[str] = SPARED) -> str:
     """Return the entries of a lock file that ``roots`` require, with their hashes, in the order of the file.
 
     Args:
         lock: as uv writes it: below each entry comments name the packages that require it.
+        spared: left out, with what they alone require.
 
     Raises:
         ValueError: a root is not in the lock file.
@@ -34,8 +38,8 @@ def light_lock(lock: str, roots: Iterable[str] = READING) -> str:
     if missing:
         raise ValueError(f"not in the lock file: {', '.join(missing)}")
     parents = {name: _required_by(text) for name, text in entries.items()}
-    kept = set(roots)
-    while more := {name for name, above in parents.items() if name not in kept and above & kept}:
+    kept, out = set(roots), set(spared)
+    while more := {name for name, above in parents.items() if name not in kept | out and above & kept}:
         kept |= more
     return "".join(text for name, text in entries.items() if name in kept)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,11 +24,22 @@ from harness.cli.machine_fitness import (
 from harness.project import find_root
 
 
+class Purpose(StrEnum):
+    """What a machine is checked for."""
+
+    MEASURING = "measuring"
+    READING = "reading"
+    WORKSHOP = "workshop"
+
+
 def check(
     host: Annotated[
         str,
         typer.Option(help="host to check: local, or a name of hosts.toml", autocompletion=completion.hosts),
     ] = "local",
+    purpose: Annotated[
+        Purpose, typer.Option("--for", help="what the machine is checked for")
+    ] = Purpose.MEASURING,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """List available and missing tools with install commands, and report how idle the machine is.
@@ -38,6 +50,8 @@ def check(
 
         rematch check
 
+        rematch check --for reading
+
         rematch check --json
 
         rematch check --host bighost
@@ -47,6 +61,9 @@ def check(
 
         check_remote(host, as_json=as_json)
         return
+    if purpose is not Purpose.MEASURING and not as_json:
+        print(wrapped(_for_readers(purpose), hang="  "))
+        return
     found = _look()
     if as_json:
         print(json.dumps(found, indent=1))
@@ -54,6 +71,21 @@ def check(
         _print(found)
     if not found["fit_for"]["measuring"]:
         raise typer.Exit(1)
+
+
+def _for_readers(purpose: Purpose) -> str:
+    """Return what is ready where only records are read: this command runs, so the Python packages are there."""
+    from harness.toolchains import Surroundings, find_all
+
+    if purpose is Purpose.WORKSHOP:
+        return (
+            "Ready for the workshop: make workshop-check reads the sessions and prints the code to compare."
+        )
+    latex = next(tool for tool in find_all(Surroundings(project=find_root())) if tool.name == "latex")
+    ready = "Ready for notebooks, reports, comparisons, traces and the results page."
+    if latex.usable:
+        return f"{ready} Ready to build the paper."
+    return f"{ready} The paper can be built once LaTeX is installed: {latex.how_to_get}"
 
 
 def _look() -> dict[str, Any]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,8 @@ def paper_command(
     Measuring and analysing come first, with `make paper`.
     The archive of --bundle is for preprint servers: it is unpacked into an
     empty folder and built there by pdflatex alone.
+    --diff prints the changed lines word by word, [-removed-] {+added+}; with
+    latexdiff it writes a marked PDF instead.
 
     Examples:
 
@@ -84,7 +87,11 @@ def _diff(root: Path, revision: str) -> None:
     from harness.publish.paper_diff import write_diff
 
     made = write_diff(root, revision)
-    print(f"changed lines of the text: {made.n_changed_lines}, in {os.path.relpath(made.text)}")
+    if made.pdf is None:
+        for name, lines in groupby(made.changed, key=lambda one: one[0]):
+            print(f"{name}:")
+            print("".join(f"    {line}\n" for _, line in lines))
+    print(f"changed lines of the text: {len(made.changed)}, in {os.path.relpath(made.text)}")
     print(
         f"marked PDF: {os.path.relpath(made.pdf)}"
         if made.pdf

@@ -18,7 +18,9 @@ TRIALS = 2000
 
 
 def run_soak(*, trials: int | None, minutes: float | None, seed: int, write: bool, as_json: bool) -> None:
-    """Run each session and the control, and print their table; exit status 1: one grows, or the control does not.
+    """Run each session and the control, and print their table.
+
+    Exit status 1: one is not flat, or the control does not grow.
 
     Args:
         trials: of each session. minutes: at most so long a session.

@@ -50,7 +50,7 @@ def verify_command(
     cluster: Annotated[
         bool, typer.Option("--cluster", help="only with faults: those of the cluster of KUBECONFIG")
     ] = False,
-    jobs: Annotated[int | None, typer.Option(help="only with faults: processes at once")] = None,
+    jobs: Annotated[int | None, typer.Option(help="only with fuzz and faults: processes at once")] = None,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -73,6 +73,8 @@ def verify_command(
 
         rematch verify fuzz --minutes 5 --seed 7
 
+        rematch verify fuzz --sims 1000000 --seed 8 --jobs 3 --write
+
         rematch verify faults --minutes 30 --seed 7
 
         rematch verify faults --sims 1000 --seed 7 --jobs 2 --write
@@ -91,9 +93,16 @@ def verify_command(
         _published(krun, names or [], as_json=as_json)
         return
     campaign = _alone(names or [])
-    _refuse_options(campaign, {"--only": only, "--cluster": cluster or None, "--jobs": jobs}, minutes)
+    _refuse_options(campaign, {"--only": only, "--cluster": cluster or None}, jobs, minutes)
     if campaign == FUZZ:
-        run_fuzz(inputs=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
+        run_fuzz(
+            inputs=sims,
+            minutes=minutes,
+            seed=seed,
+            write=write,
+            as_json=as_json,
+            jobs=1 if jobs is None else jobs,
+        )
         return
     if campaign == SOAK:
         run_soak(trials=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
@@ -157,8 +166,13 @@ def _published(paths: list[Path], names: list[str], *, as_json: bool) -> None:
             print(wrapped(f"{published}: {counts or 'none'}", indent="  ", hang="    "))
 
 
-def _refuse_options(campaign: str | None, of_faults: Mapping[str, object], minutes: float | None) -> None:
+def _refuse_options(
+    campaign: str | None, of_faults: Mapping[str, object], jobs: int | None, minutes: float | None
+) -> None:
     """Refuse what belongs to a campaign that was not asked for."""
+    if jobs is not None and campaign not in (FUZZ, FAULTS):
+        allowed = "rematch verify fuzz, rematch verify faults"
+        raise InputError("belongs to fuzz and faults", place="--jobs", found=jobs, allowed=allowed)
     for option, found in of_faults.items():
         if found is not None and campaign != FAULTS:
             raise InputError("belongs to faults", place=option, found=found, allowed="rematch verify faults")

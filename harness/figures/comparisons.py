@@ -22,7 +22,7 @@ from harness.figures.style import (
     PAGE_INCHES,
     cannot_be_said,
     canvas,
-    label_ends,
+    legend,
     log_scale,
     styled,
 )
@@ -30,6 +30,7 @@ from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Estimate, Verdict
 from harness.model.digits import percent, plain
 from harness.model.formatting import show
+from harness.model.level_words import cell_words
 
 _SIGNS = {
     Verdict.DIFFERENT: "different",
@@ -198,21 +199,18 @@ def pareto(
     styles = variant_styles(trials)
     figure, panels = canvas(height=2.5)
     axes = panels[0, 0]
-    ends = []
     for name in ordered(kept):
         mine = kept[kept["variant"] == name]
         axes.plot(mine[memory] / 2**20, mine[latency] * 1e3, **styles[name].dots)
-        ends.append((float(mine[latency].median() * 1e3), styles[name].label, styles[name].colour))
     log_scale(axes, "x", "y")
     axes.set_xlabel("resident memory after the load / MiB (log)")
     axes.set_ylabel(f"{latency.removeprefix('latency_').removesuffix('_s')} latency / ms (log)")
-    label_ends(axes, ends)
+    legend(axes, ordered(kept), styles, lines=False)
     return figure
 
 
 def _cell(comparison: Comparison) -> str:
-    words = [f"{factor.replace('_', '-')} {level}" for factor, level in comparison.levels.items()]
-    return ", ".join(words) or "all trials"
+    return cell_words(comparison.levels) or "all trials"
 
 
 def _plain_ratio(value: float, _: object) -> str:

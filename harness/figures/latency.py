@@ -22,7 +22,7 @@ from harness.figures.style import (
     INK,
     canvas,
     label_ends,
-    legend,
+    legend_below,
     log_scale,
     styled,
 )
@@ -83,7 +83,7 @@ def ecdf(latencies: Mapping[str, Sequence[Floats]], trials: pd.DataFrame) -> Fig
     """Return the cumulative distribution of latency, one thin line a trial, one look a variant."""
     _some(latencies)
     styles = variant_styles(trials)
-    figure, panels = canvas(height=2.3)
+    figure, panels = canvas(height=2.8)
     axes = panels[0, 0]
     share = np.linspace(0.001, 0.999, 400)
     for name in (name for name in ordered(trials) if latencies.get(name)):
@@ -97,7 +97,7 @@ def ecdf(latencies: Mapping[str, Sequence[Floats]], trials: pd.DataFrame) -> Fig
     axes.set_ylim(0, 1)
     axes.set_xlabel("latency / ms (log)")
     axes.set_ylabel("share of requests")
-    legend(axes, (name for name in ordered(trials) if latencies.get(name)), styles, lines=True)
+    legend_below(figure, (name for name in ordered(trials) if latencies.get(name)), styles, lines=True)
     return figure
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -27,13 +28,15 @@ def rows_of_trials(
 ) -> None:
     """Draw every variant's trials as a row of dots, the geometric mean as a bar with its interval and its number.
 
-    Trials of the duplicated reference are hollow and no part of the mean, as in ``summarise``.
+    Trials of the duplicated reference are hollow and no part of the mean, as in ``summarise``; all others are filled,
+    as a row has its name.
     """
     told = trials.dropna(subset=[metric])
     duplicate = told["duplicate"].astype(bool)
+    filled = {name: replace(look, face=look.colour) for name, look in styles.items()}
     for mine, hollow in ((told[~duplicate], False), (told[duplicate], True)):
         if len(mine):
-            rows_of_dots(axes, mine, mine[metric] * factor, rows=rows, styles=styles, hollow=hollow)
+            rows_of_dots(axes, mine, mine[metric] * factor, rows=rows, styles=filled, hollow=hollow)
     for y, name in enumerate(rows):
         mine = told[told["variant"] == name]
         if len(mine):

@@ -18,9 +18,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 
 from harness.figures.variant_style import VariantStyle
-from harness.model.digits import plain
+from harness.model.digits import fixed, plain
 from harness.model.formatting import NOT_MEASURED
 
 P = ParamSpec("P")
@@ -128,18 +130,14 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     transform = axes.get_yaxis_transform()
     to_axes = axes.transAxes.inverted().transform
     heights = [float(to_axes(axes.transData.transform((axes.get_xlim()[0], y)))[1]) for y, _, _ in ends]
-    order = np.argsort(heights)
-    placed: list[float] = []
-    for index in order:
-        placed.append(max(heights[index], placed[-1] + gap) if placed else heights[index])
-    shift = max(0.0, (placed[-1] - 1.0) if placed else 0.0)
-    for index, height in zip(order, placed, strict=True):
+    order = np.argsort(heights, kind="stable")
+    for index, height in zip(order, apart(np.array(heights)[order], gap), strict=True):
         y, text, colour = ends[index]
         axes.annotate(
             text,
             xy=(1.0, y),
             xycoords=transform,
-            xytext=(1.03, max(0.0, height - shift)),
+            xytext=(1.03, float(height)),
             textcoords="axes fraction",
             color=INK,
             va="center",
@@ -153,6 +151,19 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
                 "relpos": (0, 0.5),
             },
         )
+
+
+def apart(heights: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
+    """Return the places between 0 and 1 that are nearest to ascending ``heights`` with a ``gap`` from each to the next.
+
+    Where there is no room for all gaps the last places lie above 1.
+    """
+    steps: NDArray[np.float64] = gap * np.arange(len(heights), dtype=np.float64)
+    if not len(heights):
+        return steps
+    free = isotonic_regression(heights - steps).x
+    places: NDArray[np.float64] = np.clip(free, 0.0, max(0.0, 1.0 - float(steps[-1]))) + steps
+    return places
 
 
 def cannot_be_said(axes: Axes, y: float) -> None:
@@ -181,20 +192,32 @@ def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
             axis.set_major_locator(
                 FixedLocator(MaxNLocator(room, steps=[1, 2, 5, 10]).tick_values(low, high))
             )
-        axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+        elif name == "x" and len(_in_view(steps, low, high)) < _LEAST_TICKS:
+            widest = _in_view(_OFTEN, low, high)
+            axis.set_major_locator(FixedLocator([*widest[:1], *widest[1:][-1:]]))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
         axis.set_minor_formatter(NullFormatter())
 
 
-def _short(value: float) -> str:
+def _in_view(steps: Sequence[float], low: float, high: float) -> list[float]:
+    """The multiples of powers of ten that lie on an axis."""
+    decades = range(int(np.floor(np.log10(max(low, 1e-12)))), int(np.floor(np.log10(max(high, 1e-12)))) + 1)
+    return [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
+
+
+def short(value: float) -> str:
     """A tick in few characters: ``1,000``, ``10 k``, ``1 M``."""
     for least, size, name in ((1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if value >= least:
             return f"{value / size:g} {name}"
-    return plain(value) if value >= 1000 else f"{value:g}"
+    return fixed(value, 0) if value >= 1000 else f"{value:g}"
 
 
 #: Below this ratio of its ends an axis has the ticks of a linear one; with room for so many numbers it has them all.
 _NO_DECADE, _ROOMY = 3, 6
+#: With one number an axis has no scale; then it has the first and the last of these.
+_LEAST_TICKS = 2
+_OFTEN = (1.0, 2.0, 5.0)
 
 
 def _room(axes: Axes, high: float) -> int:
@@ -240,20 +263,36 @@ def _steps(ratio: float) -> tuple[float, ...]:
 
 def legend(axes: Axes, names: Iterable[str], styles: Mapping[str, VariantStyle], *, lines: bool) -> None:
     """Name the variants right of the axes by marker, or by line style."""
-    handles = [
-        Line2D([], [], color=styles[name].colour, linestyle=styles[name].line, label=styles[name].label)
-        if lines
-        else Line2D([], [], label=styles[name].label, **styles[name].dots)
-        for name in names
-    ]
     axes.legend(
-        handles=handles,
+        handles=_handles(names, styles, lines=lines),
         loc="center left",
         bbox_to_anchor=(1.01, 0.5),
         frameon=False,
         handlelength=2.2 if lines else 1.0,
         labelspacing=0.7,
     )
+
+
+def legend_below(
+    figure: Figure, names: Iterable[str], styles: Mapping[str, VariantStyle], *, lines: bool
+) -> None:
+    """Name the variants below the panels, two beside each other, where a column has no room right of them."""
+    figure.legend(
+        handles=_handles(names, styles, lines=lines),
+        loc="outside lower center",
+        ncols=2,
+        frameon=False,
+        handlelength=2.2 if lines else 1.0,
+    )
+
+
+def _handles(names: Iterable[str], styles: Mapping[str, VariantStyle], *, lines: bool) -> list[Line2D]:
+    return [
+        Line2D([], [], color=styles[name].colour, linestyle=styles[name].line, label=styles[name].label)
+        if lines
+        else Line2D([], [], label=styles[name].label, **styles[name].dots)
+        for name in names
+    ]
 
 
 def stamp(figure: Figure, words: str) -> None:

@@ -12,9 +12,10 @@ from matplotlib.ticker import FuncFormatter
 from harness.errors import InputError, NothingToDraw
 from harness.figures.dots import any_failed, failed_strip, rows_of_dots
 from harness.figures.marks import name_last
-from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
+from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend_below, log_scale, short, styled
 from harness.figures.variant_style import ordered, variant_styles
 from harness.model.digits import plain
+from harness.model.level_words import level_words
 
 #: With more panels than this beside each other there is room for the levels, not for the factor before each.
 CROWDED = 4
@@ -63,10 +64,8 @@ def by_cell(
         axes.set_title(_title(by, cell, crowded=len(cells) > CROWDED), loc="left")
         if log:
             log_scale(axes, "x")
-        elif kept[metric].max() * factor >= 10_000:
-            axes.xaxis.set_major_formatter(
-                FuncFormatter(lambda value, _: f"{value / 1000:g} k" if value else "0")
-            )
+        elif kept[metric].max() * factor >= 1000:
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
         if not log:
             axes.set_xlim(left=0)
         if errors:
@@ -93,7 +92,7 @@ def run_order(trials: pd.DataFrame, metric: str, *, label: str) -> Figure:
     centre = counted.groupby("configuration")[metric].mean()
     frame["relative"] = frame[metric] / frame["configuration"].map(centre)
     styles = variant_styles(trials)
-    figure, panels = canvas(height=2.0)
+    figure, panels = canvas(height=2.5)
     axes = panels[0, 0]
     axes.axhline(1, color=INK, linewidth=0.7)
     for _, block in frame.groupby("block"):
@@ -106,7 +105,7 @@ def run_order(trials: pd.DataFrame, metric: str, *, label: str) -> Figure:
     axes.plot(out["position"], out["relative"], "x", color=INK, markersize=5)
     axes.set_xlabel("order in the session (dotted: end of a block)")
     axes.set_ylabel(f"{label} / mean of\nits configuration")
-    legend(axes, ordered(frame), styles, lines=False)
+    legend_below(figure, ordered(frame), styles, lines=False)
     return figure
 
 
@@ -119,4 +118,4 @@ def _places(trials: pd.DataFrame) -> list[str]:
 
 def _title(by: Sequence[str], cell: Sequence[object], *, crowded: bool) -> str:
     named = zip(by, cell, strict=True)
-    return ", ".join(str(v) if crowded else f"{c.replace('_', '-')} {v}" for c, v in named)
+    return ", ".join(str(v) if crowded else level_words(c, v) for c, v in named)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import InputError
@@ -29,6 +30,7 @@ _TRACE = re.compile(
     r"[^,]* ms cpu, (?P<before>\d+)->(?P<peak>\d+)->(?P<live>\d+) MB, (?P<goal>\d+) MB goal,"
     r"(?: \d+ MB stacks, \d+ MB globals,)? (?P<procs>\d+) P(?P<forced> \(forced\))?"
 )
+_BEGINS_WITH = "gc "
 _STARTS_LIKE_ONE = re.compile(r"gc \d+ @")
 _MIB = 1024**2
 RESOLUTION_S = 1e-3
@@ -61,8 +63,7 @@ def parse_gctrace(text: str) -> GcLog:
     n_lines = 0
     last_s: float | None = None
     first_s: float | None = None
-    lines = text.split("\n")
-    for line in lines:
+    for line in _beginning_with(_BEGINS_WITH, text):
         if not _STARTS_LIKE_ONE.match(line):
             continue
         n_lines += 1
@@ -82,7 +83,8 @@ def parse_gctrace(text: str) -> GcLog:
         mark_end_s = one.at_s + one.sweep_s + one.mark_s
         events.append(_pause("sweep termination", one.gc_id, one.at_s, one.sweep_s, one.before_bytes, None))
         events.append(_pause("mark termination", one.gc_id, mark_end_s, one.term_s, None, one.live_bytes))
-    truncated = bool(unknown) and bool(lines) and lines[-1][:200] == unknown[-1]
+    last = text[text.rfind("\n") + 1 :]
+    truncated = bool(unknown) and last[:200] == unknown[-1]
     return GcLog(
         runtime="go",
         collector="Go",
@@ -100,6 +102,17 @@ def parse_gctrace(text: str) -> GcLog:
         truncated=truncated,
         warnings=tuple(_warnings(ids, truncated)),
     )
+
+
+def _beginning_with(word: str, text: str) -> Iterator[str]:
+    """Yield the lines that begin with a word; the others, millions of them perhaps, are passed over all at once."""
+    if text.startswith(word):
+        yield text.partition("\n")[0]
+    at = text.find(f"\n{word}")
+    while at >= 0:
+        end = text.find("\n", at + 1)
+        yield text[at + 1 : end if end >= 0 else len(text)]
+        at = text.find(f"\n{word}", end) if end >= 0 else -1
 
 
 class _Collection:

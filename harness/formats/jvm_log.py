@@ -88,7 +88,10 @@ class PausesPaired:
         self.pending = kept
 
 
-_SAFEPOINT = re.compile(r'Safepoint "([^"]+)",.*?\bTotal: +(\d{1,18}) ns')
+#: The parts of a line that are apart from each other are sought one after the other: an expression with both would
+#: look through the rest of the line once for each beginning.
+_SAFEPOINT = re.compile(r'Safepoint "([^"]+)",')
+_TOTAL = re.compile(r"\bTotal: +(\d{1,18}) ns")
 _OLD_SAFEPOINT = re.compile(
     r"Total time for which application threads were stopped: (\d{1,9}\.\d{1,9}) seconds"
 )
@@ -96,7 +99,8 @@ _PAUSE = re.compile(
     r"(?:GC\((\d{1,12})\) )?(?:[YO]: )?(Pause .*?)"
     r"(?: (\d{1,12})([KMG])->(\d{1,12})([KMG])\((\d{1,12})([KMG])\))? (\d{1,12}[.,]\d+)ms$"
 )
-_STALL = re.compile(r"Allocation Stall \((.*)\) (\d{1,12}[.,]\d+)ms")
+_STALL = "Allocation Stall ("
+_STALLED = re.compile(r"\) (\d{1,12}[.,]\d+)ms")
 _CYCLE = re.compile(
     r"GC\((\d{1,12})\) (?:[YO]: )?(?:Concurrent|Major Collection|Minor Collection|Garbage Collection)\b.* "
     r"(\d{1,12}[.,]\d+)(m?s)$"
@@ -194,12 +198,12 @@ def _facts(reading: _Reading, text: str) -> None:
 
 
 def _event(reading: _Reading, now: float, line: Line) -> bool:
-    if found := _SAFEPOINT.search(line.text):
-        _safepoint(reading, now, found.group(1), int(found.group(2)) * 1e-9)
+    if stopped := _stopped_ns(line.text):
+        _safepoint(reading, now, stopped[0], int(stopped[1]) * 1e-9)
     elif found := _OLD_SAFEPOINT.search(line.text):
         _safepoint(reading, now, "safepoint", float(found.group(1)))
-    elif found := _STALL.search(line.text):
-        duration = float(found.group(2).replace(",", ".")) / 1e3
+    elif stalled := _stalled_ms(line.text):
+        duration = float(stalled.replace(",", ".")) / 1e3
         reading.pauses.events.append(
             PauseEvent(
                 start_s=now - duration,
@@ -227,6 +231,19 @@ def _event(reading: _Reading, now: float, line: Line) -> bool:
     else:
         return False
     return True
+
+
+def _stopped_ns(text: str) -> tuple[str, str] | None:
+    """Return the first operation of a safepoint in a line, and how long it took."""
+    named = _SAFEPOINT.search(text)
+    total = named and _TOTAL.search(text, named.end())
+    return (named[1], total[1]) if named and total else None
+
+
+def _stalled_ms(text: str) -> str | None:
+    """Return the last length of an allocation stall in a line."""
+    _, stall, rest = text.partition(_STALL)
+    return next(reversed(_STALLED.findall(rest)), None) if stall else None
 
 
 def _safepoint(reading: _Reading, end_s: float, operation: str, total_s: float) -> None:

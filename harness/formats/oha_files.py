@@ -92,7 +92,7 @@ def read_oha_db(path: Path) -> RequestTable:
     try:
         connection.deserialize(data)
         rows = connection.execute(_ROWS).fetchall()
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, UnicodeDecodeError) as problem:  # words of the file stand in SQLite's own messages
         raise InputError(
             f"cannot be read as oha's ({problem})",
             file=path,

@@ -25,6 +25,10 @@ _EPOCH_FROM_S = 1e9
 _EPOCH_TO_S = 2.5e11
 #: A longer line is read as several: no JVM writes one, and to search one takes the square of its length.
 LONGEST_LINE = 1 << 14
+#: As much as one read of a gzip stream gives: what precedes a damage is read.
+_PIECE_BYTES = 8192
+#: A log may be millions of empty lines, which tell nothing: they are passed over all at once.
+_EMPTY_LINES = re.compile(rb"(?:\n+|\r\n)*")
 
 
 @dataclass(slots=True)
@@ -91,12 +95,34 @@ def _lines(path: Path) -> Iterator[tuple[str, bool]]:
     opened = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "rb") as stream:
-            for line in iter(lambda: stream.readline(LONGEST_LINE), b""):
-                yield line.decode("utf-8", "replace").rstrip("\r\n"), line.endswith(b"\n")
+            kept = b""
+            while piece := stream.read1(_PIECE_BYTES):
+                data = kept + piece
+                at = _after_empty_lines(data, 0)
+                while line := _line(data, at):
+                    yield line.decode("utf-8", "replace").rstrip("\r\n"), line.endswith(b"\n")
+                    at = _after_empty_lines(data, at + len(line))
+                kept = data[at:]
+            if kept:
+                yield kept.decode("utf-8", "replace").rstrip("\r\n"), False
     except (EOFError, zlib.error):
         yield "", False
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+
+
+def _after_empty_lines(data: bytes, at: int) -> int:
+    found = _EMPTY_LINES.match(data, at)
+    assert found is not None  # none are some, too
+    return found.end()
+
+
+def _line(data: bytes, at: int) -> bytes:
+    """Return the line that begins there, cut at ``LONGEST_LINE``; empty: its end is not there yet."""
+    end = data.find(b"\n", at, at + LONGEST_LINE) + 1
+    if not end and len(data) - at >= LONGEST_LINE:
+        end = at + LONGEST_LINE
+    return data[at:end]
 
 
 def _first_stamp(path: Path) -> tuple[float, str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, smallest_p
 from harness.model.digits import plain, whole_percent
+from harness.model.level_words import cell_words
 from harness.publish.cells import Cell
 from harness.publish.results import NO_TEXT, Absent, Leaf, as_is
 
@@ -40,22 +41,28 @@ def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> l
     ]
 
 
-def comparison_notes(found: Sequence[Comparison]) -> list[str]:
-    """Return the notes below a table of comparisons: of p-values, margins, and ratios not about the services."""
-    return [*bound_notes(found), p_note(found), margin_note(found)] if found else []
+def comparison_notes(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[str]:
+    """Return the notes below a table of comparisons: of p-values, margins, and ratios not about the services.
+
+    Args:
+        labels: variant -> how a reader knows it.
+    """
+    return [*bound_notes(found, labels), p_note(found), margin_note(found)] if found else []
 
 
-def bound_notes(found: Sequence[Comparison]) -> list[str]:
+def bound_notes(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[str]:
     """Return a sentence on the ratios that do not speak of the services, by what they speak of; none: all do."""
     told: dict[str, dict[str, list[str]]] = {}
     for c in found:
         if c.not_about is not None:
-            told.setdefault(c.not_about, {}).setdefault(c.variant, []).append(_cell(c) if c.levels else "")
+            told.setdefault(c.not_about, {}).setdefault(labels.get(c.variant, c.variant), []).append(
+                _cell(c) if c.levels else ""
+            )
     if not told:
         return []
-    n_cells = Counter(c.variant for c in found)
+    n_cells = Counter(labels.get(c.variant, c.variant) for c in found)
     said = "; ".join(
-        f"{', '.join(_whose(variant, cells, n_cells[variant]) for variant, cells in whose.items())}: {why}"
+        f"{', '.join(_whose(name, cells, n_cells[name]) for name, cells in whose.items())}: {why}"
         for why, whose in told.items()
     )
     return [f"Not about the services, so without a verdict: {said}."]
@@ -137,9 +144,7 @@ def _margin(c: Comparison) -> str:
 
 
 def _cell(c: Comparison) -> str:
-    return (
-        ", ".join(f"{factor.replace('_', '-')} {level}" for factor, level in c.levels.items()) or "all trials"
-    )
+    return cell_words(c.levels) or "all trials"
 
 
 def _and(words: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,10 +26,13 @@ _NUMBERS = "numbers are not compared: those of an earlier commit are not in the 
 
 @dataclass(frozen=True, slots=True)
 class PaperDiff:
-    """The files that were written. ``pdf`` is ``None`` where none could be made, and ``unavailable`` says why."""
+    """The files that were written. ``pdf`` is ``None`` where none could be made, and ``unavailable`` says why.
+
+    ``changed`` has a row for each changed line: the file below ``paper/``, and the line word by word.
+    """
 
     text: Path
-    n_changed_lines: int
+    changed: tuple[tuple[str, str], ...]
     pdf: Path | None
     unavailable: str | None
     note: str = _NUMBERS
@@ -60,8 +64,19 @@ def write_diff(root: Path, revision: str) -> PaperDiff:
     said = (words or b"").decode("utf-8", errors="replace")
     text.write_text(f"The paper since {name[:12]}; [-removed-] {{+added+}}; {_NUMBERS}.\n\n{said}", "utf-8")
     pdf, why = _marked_pdf(root, earlier)
-    changed = sum("[-" in line or "{+" in line for line in said.splitlines())
-    return PaperDiff(text=text, n_changed_lines=changed, pdf=pdf, unavailable=why)
+    return PaperDiff(text=text, changed=tuple(_changed_lines(said)), pdf=pdf, unavailable=why)
+
+
+def _changed_lines(said: str) -> Iterator[tuple[str, str]]:
+    """Yield file and line of what git marked; a file's head is no line of it."""
+    name, in_head = "", False
+    for line in said.splitlines():
+        if line.startswith("diff --git "):
+            name, in_head = line.rpartition(f" b/{PAPER.as_posix()}/")[2], True
+        elif line.startswith("@@ "):
+            in_head = False
+        elif not in_head and ("[-" in line or "{+" in line):
+            yield name, line
 
 
 def _git(root: Path, *words: str) -> bytes | None:

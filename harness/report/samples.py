@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +21,8 @@ ALLOWED = (
     f"{ROLE} where there are several processes"
 )
 ONLY = "process"
+#: A sampler has some dozen; a line of millions of commas is no heading.
+MOST_COLUMNS = 10_000
 
 
 class SampleSummary(Frozen):
@@ -65,6 +70,8 @@ def summarise_samples(path: Path, window: tuple[float, float] | None) -> SampleS
 
 def _read(path: Path) -> pd.DataFrame:
     try:
+        if _n_columns(path) > MOST_COLUMNS:
+            raise ValueError(f"more than {MOST_COLUMNS} columns")
         frame = pd.read_csv(path)
     except (OSError, ValueError, OverflowError) as error:  # pandas' own errors are of the second kind
         raise InputError(
@@ -89,6 +96,19 @@ def _read(path: Path) -> pd.DataFrame:
                 f"not a number: {error}", file=path, place=f"column {name}", allowed=ALLOWED
             ) from error
     return frame[frame[EPOCH if EPOCH in frame else MONOTONIC].notna()]
+
+
+def _n_columns(path: Path) -> int:
+    """Return the number of columns of a file as it stands or gzipped; 0: pandas finds out.
+
+    Each name takes memory and time, and is compared with those before it.
+    """
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8", errors="replace", newline="") as stream:
+        try:
+            return next((len(row) for row in csv.reader(stream) if "".join(row).strip() or len(row) > 1), 0)
+        except (csv.Error, EOFError, zlib.error):
+            return 0
 
 
 def _resources(rows: pd.DataFrame, time: str) -> Resources:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,12 +60,7 @@ class NativeTicks:
     def __init__(self, library: Path) -> None:
         if not library.is_file():
             raise FileNotFoundError("not built for this source yet; install it with: make setup")
-        self._take = ctypes.CDLL(str(library)).glances_take
-        self._take.restype = ctypes.c_int64
-        self._take.argtypes = [
-            *(ctypes.POINTER(_Schedule), ctypes.c_int64, ctypes.POINTER(_Process), ctypes.c_int64),
-            *(ctypes.c_void_p, ctypes.c_void_p),
-        ]
+        self._take = _loaded(library)
 
     def take(
         self, schedule: Schedule, before: int, processes: Sequence[ProcessReader], calls: Calls
@@ -82,6 +78,18 @@ class NativeTicks:
             for at_ns, cpu_ns, size_pages, resident_pages in _GLANCE.iter_unpack(rows)
         ]
         return [glances[tick * n : (tick + 1) * n] for tick in range(n_ticks)]
+
+
+@cache  # a session takes a glancer for each trial, and what ctypes makes for a library is never given back
+def _loaded(library: Path) -> Callable[..., int]:
+    """Return the loop of a library, which is loaded once a process."""
+    take = ctypes.CDLL(str(library)).glances_take
+    take.restype = ctypes.c_int64
+    take.argtypes = [
+        *(ctypes.POINTER(_Schedule), ctypes.c_int64, ctypes.POINTER(_Process), ctypes.c_int64),
+        *(ctypes.c_void_p, ctypes.c_void_p),
+    ]
+    return take
 
 
 def native_glancer() -> NativeTicks:

@@ -13,6 +13,7 @@ from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.model.formatting import DASH, show
+from harness.model.level_words import cell_words
 from harness.store import Store
 
 #: column of the trials -> (head, unit)
@@ -98,7 +99,7 @@ def _row(key: str, session: str, row: pd.Series, factors: Sequence[str], labels:
         session=session,
         trial=str(row["trial_id"]),
         variant=labels.get(variant, variant) + (", again" if bool(row["duplicate"]) else ""),
-        cell=", ".join(f"{factor.replace('_', '-')} {row[factor]}" for factor in factors),
+        cell=cell_words({factor: row[factor] for factor in factors}),
         block=int(row["block"]),
         outcome=str(row["outcome"]),
         flags="" if pd.isna(row["flags"]) else str(row["flags"]).replace("_", " "),

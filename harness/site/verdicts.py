@@ -17,6 +17,7 @@ from harness.evidence.results import Metric, results_of
 from harness.model import Verdict
 from harness.model.digits import percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
+from harness.model.level_words import cell_words
 
 #: What a page calls a verdict; the script has the same words.
 WORDS = {
@@ -107,7 +108,7 @@ def _row(
         session=session,
         metric=metric.words,
         better=metric.better,
-        cell=", ".join(f"{factor.replace('_', '-')} {level}" for factor, level in levels.items()),
+        cell=cell_words(levels),
         variant=f"{labels.get(found.variant, found.variant)} over {labels.get(found.reference, found.reference)}",
         ratio=show(found.ratio).interval,
         blocks=found.n_blocks,

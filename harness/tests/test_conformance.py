@@ -17,6 +17,7 @@ from harness.runner.start_up import wait_first_response
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server
 from harness.tests.support.instances import CONTRACT, Project
+from harness.tests.support.patience import patient
 from harness.tests.support.scripted_server import CLOSE, RESET, scripted
 from harness.workloads import Case
 
@@ -40,7 +41,7 @@ def expect(**said: object) -> Expectation:
 
 def test_a_right_service_fulfils_every_case_of_its_face_and_language(project: Project) -> None:
     instance = project.launch()
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     result = check(instance.endpoint, CASES, "matched", "python")
     assert (result.n_cases, result.failures) == (6, ())
     assert check(instance.endpoint, CASES, "published", "python").n_cases == 1
@@ -49,14 +50,14 @@ def test_a_right_service_fulfils_every_case_of_its_face_and_language(project: Pr
 
 def test_a_wrong_answer_is_one_line_with_case_expected_and_found(project: Project) -> None:
     instance = project.launch(wrong_answers=1)
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     result = check(instance.endpoint, CASES, "matched", "python")
     assert result.failures == ("""hello: expected '{"v":"HELLO"}', got '{"v":"wrong"}'""",)
 
 
 def test_every_case_is_checked_when_the_service_dies_on_the_way(project: Project) -> None:
     instance = project.launch(crash_after=1)
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     result = check(instance.endpoint, CASES, "matched", "python")
     assert result.n_cases == 6
     assert [line.split(":")[0] for line in result.failures] == [

@@ -21,6 +21,7 @@ from harness.analysis.stats.pairing import (
 )
 from harness.model import Estimate
 from harness.model.base import Frozen
+from harness.model.level_words import cell_words
 
 
 class AANoise(Frozen):
@@ -132,9 +133,9 @@ def noise_for(
 
 
 def _cell_words(configuration: str) -> str:
-    """Return ``logging on, warm-up none`` for ``go-nethttp,logging=on,warm_up=none``; no levels: the key itself."""
-    levels = configuration.split(",")[1:]
-    return ", ".join(level.replace("=", " ").replace("_", "-", 1) for level in levels) or configuration
+    """Return ``a log line, no warm-up`` for ``go-nethttp,logging=on,warm_up=none``; no levels: the key itself."""
+    levels = [level.partition("=") for level in configuration.split(",")[1:]]
+    return cell_words({factor: level for factor, _, level in levels}) or configuration
 
 
 def no_ratio(metric: str, n: int, level: float) -> Estimate:

@@ -151,8 +151,9 @@ def _say(client: paramiko.SSHClient, words: str, name: str) -> tuple[int, str, s
     """Run one short command by the user's shell there; return its exit code and what it said."""
     try:
         _, out, err = client.exec_command(words, timeout=ANSWER_WITHIN_S)
-        said, complained = out.read().decode(errors="replace"), err.read().decode(errors="replace")
-        code = out.channel.recv_exit_status()
+        with contextlib.closing(out.channel):
+            said, complained = out.read().decode(errors="replace"), err.read().decode(errors="replace")
+            code = out.channel.recv_exit_status()
         if code == NO_STATUS:
             raise EOFError("the connection, or the command, was ended from there")
         return code, said, complained

@@ -110,7 +110,11 @@ class AgentChannel:
             raise HostError(f"{self._target.name}: the connection is closed")
         try:
             channel = transport.open_session(timeout=self._silent_s)
-            channel.exec_command(self._attach_words)
+            try:
+                channel.exec_command(self._attach_words)
+            except BaseException:
+                channel.close()
+                raise
         except (paramiko.SSHException, OSError, EOFError) as problem:
             raise HostError(f"{self._target.name}: no channel to the agent: {problem}") from problem
         self._channel, self._attached = channel, time.monotonic()

@@ -57,7 +57,30 @@ def get_file(channel: AgentChannel, source: PurePosixPath | Path, target: Path, 
     Raises:
         HostError: it cannot be read there or written here.
     """
-    _transfer(channel, lambda sftp: sftp.get(str(source), str(target)), f"{source} on {host} -> {target}")
+    _transfer(channel, lambda sftp: _get(sftp, source, target), f"{source} on {host} -> {target}")
+
+
+def get_files(
+    channel: AgentChannel, folder: PurePosixPath, targets: Mapping[str, Path], *, host: str
+) -> None:
+    """Fetch files of a folder one after the other, all in one session of the transfer; ``targets``: by their names.
+
+    Raises:
+        HostError: one cannot be read there or written here.
+    """
+    left = list(targets.items())
+
+    def get(sftp: paramiko.SFTPClient) -> None:
+        while left:
+            name, target = left[0]
+            _get(sftp, folder / name, target)
+            left.pop(0)
+
+    _transfer(channel, get, lambda: f"{folder / left[0][0]} on {host} -> {left[0][1]}")
+
+
+def _get(sftp: paramiko.SFTPClient, source: PurePosixPath | Path, target: Path) -> None:
+    sftp.get(str(source), str(target))
 
 
 def _transfer(
@@ -129,22 +152,25 @@ def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -
     listed = channel.ask("inventory", folder=source)
     for name in listed:
         _refuse_outside(name, host=host)
-    for name, (sha256, _, _) in sorted(listed.items()):
-        ours = folder / name
-        ours.parent.mkdir(parents=True, exist_ok=True)
-        part = ours.with_name(f"{ours.name}.part")
-        try:
-            for last in (False, True):
+    parts = {}
+    for name in sorted(listed):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        parts[name] = (folder / name).with_name(f"{Path(name).name}.part")
+    try:
+        get_files(channel, PurePosixPath(source), parts, host=host)
+        for name, part in tuple(parts.items()):
+            sha256 = listed[name][0]
+            if file_sha256(part) != sha256:
                 get_file(channel, PurePosixPath(source) / name, part, host=host)
-                if file_sha256(part) == sha256:
-                    part.replace(ours)
-                    break
-                if last:
+                if file_sha256(part) != sha256:
                     raise HostError(
                         f"{host}: {name} arrived here twice with another content than it has in {source}; it was "
                         "not kept. Something on the way changes bytes: copy a large file by hand and compare"
                     )
-        finally:
+            part.replace(folder / name)
+            del parts[name]
+    finally:
+        for part in parts.values():
             part.unlink(missing_ok=True)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from harness.errors import HostError
 from harness.hosts.ssh.agent_start import Agent
 from harness.hosts.ssh.channel import AgentChannel
-from harness.hosts.ssh.files import fetch_tree, put_file, send_tree, tree_name, tree_of
+from harness.hosts.ssh.files import fetch_tree, put_files, send_tree, tree_name, tree_of
 from harness.sampling import on_our_clock
 
 
@@ -80,9 +80,10 @@ class RemoteWorkspace:
         folder = str(self._ask("make_folder", name=name, wanted_bytes=self._min_free_bytes)["folder"])
         with self._lock:
             self._folders[ours] = folder
-        for name in tree_of(ours):
-            self._ask("make_room", folder=folder, files={name: 0})
-            put_file(self._agent.channel, ours / name, Path(folder) / name, host=self._host)
+        names = tuple(tree_of(ours))
+        if names:
+            self._ask("make_room", folder=folder, files=dict.fromkeys(names, 0))
+            put_files(self._agent.channel, ours, names, PurePosixPath(folder), host=self._host)
         return Path(folder)
 
     def close_folder(self, ours: Path, *, monotonic_offset_s: float) -> None:

@@ -16,9 +16,20 @@ from harness.errors import NothingToDraw
 from harness.figures.curves import line_of_medians
 from harness.figures.dots import rows_of_dots
 from harness.figures.marks import name_last
-from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
+from harness.figures.style import (
+    FAINT,
+    INK,
+    PAGE_INCHES,
+    canvas,
+    in_lines,
+    legend,
+    legend_below,
+    log_scale,
+    styled,
+)
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Estimate
+from harness.model.level_words import level_words
 
 #: Points of a curve between two loads.
 FINE = 200
@@ -122,7 +133,7 @@ def _legend(figure: Figure, names: list[str], styles: Mapping[str, VariantStyle]
 
 @styled
 def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
-    """Return p99, right answers and failed requests against the offered load, every trial a dot.
+    """Return p99 and right answers against the offered load, every trial a dot; where any failed, failed requests too.
 
     The line joins the medians at each load; a knee stands in the upper panel with its interval. Trials that
     were overloaded are drawn like any other.
@@ -134,16 +145,19 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
     if told.empty:
         raise NothingToDraw("no trial says what was offered")
     styles = variant_styles(table)
-    figure, panels = canvas(3, 1, height=4.4, sharex=True, gridspec_kw={"height_ratios": [3, 3, 2]})
-    latency, right, failed = panels[:, 0]
     shown = told.assign(p99_ms=told["latency_p99_s"] * 1e3, failed=100 * told["error_share"])
+    strip = bool((shown["failed"] > 0).any())  # a panel of zeros would be an empty one
+    columns = ["p99_ms", "sustained_per_s", *(["failed"] if strip else [])]
+    heights = [3, 3, 2][: len(columns)]
+    figure, panels = canvas(
+        len(columns), 1, height=1.2 + 0.42 * sum(heights), sharex=True, gridspec_kw={"height_ratios": heights}
+    )
+    latency, right, lowest = panels[0, 0], panels[1, 0], panels[-1, 0]
     for name in ordered(told):
-        mine = shown[shown["variant"] == name]
-        _load_dots(latency, mine, "p99_ms", styles[name])
-        _load_dots(right, mine, "sustained_per_s", styles[name])
-        _load_dots(failed, mine, "failed", styles[name])
+        for axes, column in zip(panels[:, 0], columns, strict=True):
+            _load_dots(axes, shown[shown["variant"] == name], column, styles[name])
     most = float(told["offered_per_s"].max())
-    failed.set_xlim(0, most * 1.05)
+    lowest.set_xlim(0, most * 1.05)
     for name in ordered(told):
         _knee_line(latency, knees.get(name), styles[name])
     right.plot([0, most], [0, most], color=INK, linewidth=0.6, linestyle=":")
@@ -151,11 +165,12 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
         log_scale(latency, "y")
     latency.set_ylabel("p99 latency / ms (log)")
     right.set_ylabel("right answers / s,\nwhile offered")
-    failed.set_ylabel("failed / %")
     right.set_ylim(bottom=0)
-    failed.set_ylim(bottom=-1, top=max(5.0, float(shown["failed"].max()) * 1.1))
-    failed.set_xlabel("offered requests / s (dotted: all of them answered)")
-    legend(right, ordered(told), styles, lines=False)
+    if strip:
+        lowest.set_ylabel("failed / %")
+        lowest.set_ylim(bottom=-1, top=max(5.0, float(shown["failed"].max()) * 1.1))
+    lowest.set_xlabel("offered requests / s\n(dotted: all of them answered)")
+    legend_below(figure, ordered(told), styles, lines=False)
     return figure
 
 
@@ -208,7 +223,7 @@ def completed_passes(table: pd.DataFrame, *, factor: str) -> Figure:
             axes.axhline(row - 0.5, color=FAINT, linewidth=0.4)
         axes.grid(axis="y", visible=False)
     left, right = panels[0]
-    left.set_yticks(range(len(levels)), levels)
+    left.set_yticks(range(len(levels)), [in_lines(level_words(factor, level)) for level in levels])
     left.set_ylim(len(levels) - 0.5, -0.5)
     left.set_xlim(0, max(1.0, float(told["measurement_s"].max()) * 1.05))
     right.set_xlim(-2, 102)

@@ -11,6 +11,7 @@ from harness.analysis.tables.error_kinds import ERROR_KINDS
 from harness.evidence.load_response import at_most_load, every
 from harness.evidence.parameters import StageParameters
 from harness.model import TrialRecord
+from harness.model.level_words import cell_words
 from harness.publish.bounds import bound_in_words, bounds
 from harness.publish.case import Case, Cases
 from harness.publish.cells import Cell, gapped
@@ -138,7 +139,7 @@ def rematch_results(case: Case) -> Tree:
         "name": case.variants,
         FINDING: finding([of_java["mean"]], _PHRASE),
         "warm_up": case.warm_up,
-        "main_cell": ", ".join(f"{factor} {level}" for factor, level in main.items()) or NO_TEXT,
+        "main_cell": cell_words(main) or NO_TEXT,
         **{word: ratios(compared, case.others, main) for word, compared in found.items()},
         "bound": bounds(there, case.variants),
         "database": means(there, case.variants, "backing_share"),

@@ -13,9 +13,10 @@ from matplotlib.lines import Line2D
 from harness.errors import NothingToDraw
 from harness.figures.style import INK, PAGE_INCHES, canvas, log_scale, styled
 
-#: Told apart in grey by marker and line, forms of different programs by their colour, too (Okabe and Ito).
+#: Forms are told apart by marker and line, programs by colour and filling, in grey too (Okabe and Ito without the blue,
+#: which is Go's in every figure).
 _MARKS: tuple[tuple[str, Any], ...] = (("o", "-"), ("s", "--"), ("D", ":"))
-_COLOURS = ("#E69F00", "#0072B2", "#009E73", "#CC79A7")
+_COLOURS = ("#E69F00", "#8C3B00", "#009E73", "#CC79A7")
 _PANELS = {"time": "seconds ahead of the whole JDK", "cpu": "CPU seconds ahead of the whole JDK"}
 
 
@@ -56,7 +57,11 @@ def leads_of_forms(leads: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
 
 def _looks(leads: pd.DataFrame) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for colour, (_, mine) in zip(_COLOURS * 9, leads.groupby("plain", sort=False), strict=False):
+    programs = leads.groupby("plain", sort=False)
+    for number, (colour, (_, mine)) in enumerate(zip(_COLOURS * 9, programs, strict=False)):
         for mark, name in zip(_MARKS * 9, dict.fromkeys(mine["variant"]), strict=False):
-            found[str(name)] = {"marker": mark[0], "linestyle": mark[1], "color": colour}
+            face = "white" if number % 2 else colour
+            found[str(name)] = {
+                "marker": mark[0], "linestyle": mark[1], "color": colour, "markerfacecolor": face,
+            }  # fmt: skip
     return found

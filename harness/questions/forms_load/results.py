@@ -80,7 +80,7 @@ def results(warm: Warm | None, experiment: str) -> Tree:
 
 def notes(warm: Warm | None) -> list[str]:
     """Return the notes on the ratios of throughput: what is not about the services, p-values and margin."""
-    return [] if warm is None else comparison_notes(warm.compared("throughput_per_s"))
+    return [] if warm is None else comparison_notes(warm.compared("throughput_per_s"), warm.evidence.variants)
 
 
 def in_words(found: Ends) -> str:

@@ -114,7 +114,9 @@ def notes(one: Clustered | None) -> list[str]:
     if one is None:
         return []
     metrics = _ALSO.get(one.word, {"lead": _LEADS[one.word]}).values()
-    return comparison_notes([each for metric in metrics for each in one.compared(metric)])
+    return comparison_notes(
+        [each for metric in metrics for each in one.compared(metric)], one.evidence.variants
+    )
 
 
 def _experiment(word: str, one: Clustered | None, variants: Mapping[str, str]) -> Tree:

@@ -137,7 +137,7 @@ def notes(logged: Logged | None) -> list[str]:
     found = [
         one for metric in (CPU, THROUGHPUT) for sink in SINKS for one in logged.cost[metric][sink].values()
     ]
-    return comparison_notes(found) if found else []
+    return comparison_notes(found, logged.evidence.variants) if found else []
 
 
 __all__ = ["notes", "results"]

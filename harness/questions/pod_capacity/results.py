@@ -71,7 +71,7 @@ def results(searched: Searched | None, variants: Mapping[str, str]) -> Tree:
 
 def notes(searched: Searched | None) -> list[str]:
     """Return the notes on the ratios: what is not about the services, p-values and margin."""
-    return [] if searched is None else comparison_notes(searched.leads)
+    return [] if searched is None else comparison_notes(searched.leads, searched.evidence.variants)
 
 
 def demand_words(found: Demand) -> str:

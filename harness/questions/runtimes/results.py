@@ -70,7 +70,9 @@ def results(warm: Warm | None, experiment: str) -> Tree:
 
 def notes(warm: Warm | None) -> list[str]:
     """Return the notes on the ratios over the oldest release: what is not about the services, and p-values."""
-    return comparison_notes(compared(warm, "release", "throughput_per_s"))
+    return comparison_notes(
+        compared(warm, "release", "throughput_per_s"), {} if warm is None else warm.evidence.variants
+    )
 
 
 def _versions(warm: Warm) -> Mapping[str, str]:

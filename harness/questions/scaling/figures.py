@@ -15,6 +15,7 @@ from harness.errors import InputError
 from harness.figures.curves import line_of_medians
 from harness.figures.style import BAND, INK, PAGE_INCHES, canvas, label_ends, log_scale, styled
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
+from harness.model.level_words import level_words
 from harness.questions.scaling.analysis import CORES, ScalingRow
 
 #: From so many sizes on they are powers of two apart rather than one.
@@ -51,7 +52,7 @@ def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str =
         tails = _curves(lower, mine, "p99", styles)
         for axes in (upper, lower):  # seaborn has named them after the column
             axes.set_xlabel("")
-        upper.set_title(f"{by.replace('_', '-')} {level}", loc="left")
+        upper.set_title(level_words(by, level), loc="left")
         upper.set_ylim(bottom=0)
         if tails:
             log_scale(lower, "y")

@@ -112,7 +112,10 @@ def results(found: AsPublished | None, variants: Mapping[str, str], *, reference
 
 def notes(found: AsPublished | None) -> list[str]:
     """Return the notes on what a line leaves of the throughput: what is not about the services, p-values, margin."""
-    return [] if found is None else comparison_notes(list(_log_effects(found).values()))
+    if found is None:
+        return []
+    effects = [one.model_copy(update={"variant": name}) for name, one in _log_effects(found).items()]
+    return comparison_notes(effects, found.evidence.variants)
 
 
 def _log_effects(found: AsPublished) -> Mapping[str, Comparison]:

@@ -147,4 +147,4 @@ def quantities(warm: Warm) -> Mapping[str, Sequence[Comparison]]:
 
 def notes(warm: Warm | None) -> list[str]:
     """Return the notes on the ratios of throughput: what is not about the services, p-values and margin."""
-    return [] if warm is None else comparison_notes(warm.compared("throughput_per_s"))
+    return [] if warm is None else comparison_notes(warm.compared("throughput_per_s"), warm.evidence.variants)

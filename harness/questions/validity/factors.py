@@ -9,6 +9,7 @@ from harness.analysis.stats.factor_effects import FactorEffect, factor_effects
 from harness.analysis.tables.schema import factor_column
 from harness.evidence import Evidence
 from harness.model.base import Frozen
+from harness.model.level_words import level_words
 from harness.publish.cells import Cell, gapped
 from harness.publish.results import Absent, Leaf, Tree, as_is, for_each
 
@@ -76,7 +77,7 @@ def _effects(name: str, evidence: Evidence) -> tuple[NamedEffect, ...]:
 
 def _words(one: FactorEffect, evidence: Evidence) -> str:
     parts = [
-        evidence.variants.get(level, level) if factor == VARIANT else f"{factor.replace('_', ' ')} {level}"
+        evidence.variants.get(level, level) if factor == VARIANT else level_words(factor, level)
         for factor, level in one.levels.items()
     ]
     return " × ".join(parts)

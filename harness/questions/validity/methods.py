@@ -19,6 +19,8 @@ PARTS: Mapping[str, int] = {
     "detectable": 4, "duet": 20, "undecided": 4, "agreement": 4, "variances": 20, "factors": 5, "ranks": 10,
     "capacity": 20,
 }  # fmt: skip
+#: Signs of a line's name.
+_LONGEST = 60
 _HOLDS, _MISSES, _CONTROL = "#0072B2", "#D55E00", "#777777"
 
 
@@ -84,10 +86,20 @@ def method_cells(found: Sequence[VerifyResult]) -> Figure:
 
 
 def _lines(one: VerifyResult) -> list[tuple[str, list[Cell]]]:
-    """Return cells of one kind together: those whose names agree up to the first comma, and whose limits agree."""
+    """Return cells of one kind together: those whose names agree up to the first comma, and whose limits agree.
+
+    A kind has the words that the names of its cells share.
+    """
     kinds: dict[tuple[object, ...], list[Cell]] = {}
     for cell in one.cells:
         if cell.barred:
             key = (cell.name.split(",")[0], cell.at_least, cell.at_most, cell.control)
             kinds.setdefault(key, []).append(cell)
-    return [(str(key[0]), cells) for key, cells in kinds.items()]
+    return [(_shared([cell.name for cell in cells]), cells) for cells in kinds.values()]
+
+
+def _shared(names: Sequence[str]) -> str:
+    """Return the parts between commas that are the same in each name, from the first on; of a long one the first."""
+    parts = zip(*(name.split(", ") for name in names), strict=False)
+    words = ", ".join(same[0] for same in parts if len(set(same)) == 1)
+    return words if len(words) <= _LONGEST else words.split(", ")[0]

@@ -29,6 +29,8 @@ def warm_up(curves: Sequence[WarmUpCurve]) -> Figure:
     )
     for axes in panels.ravel()[len(variants) :]:
         axes.set_visible(False)
+    for axes in panels[-2, columns - (rows * columns - len(variants)) :] if rows > 1 else ():
+        axes.tick_params(labelbottom=True)  # the last panel of its column
     for axes, name in zip(panels.ravel(), variants, strict=False):
         mine = sorted((curve for curve in curves if curve.variant == name), key=lambda curve: curve.block)
         for curve in mine:

@@ -308,6 +308,15 @@ def test_check_tells_programs_what_is_here() -> None:
     assert (found["sampling"]["ticks_by"] == "native") == (found["sampling"]["reason"] is None)
 
 
+@pytest.mark.parametrize(("purpose", "word"), [("reading", "notebooks"), ("workshop", "make workshop-check")])
+def test_who_only_reads_is_told_of_no_tool_that_measures(purpose: str, word: str) -> None:
+    environment = {"REMATCH_ROOT": str(find_root(REPOSITORY))}
+    shown = CliRunner().invoke(app, ["check", "--for", purpose], env=environment)
+    assert shown.exit_code == 0
+    assert shown.output.startswith("Ready") and word in shown.output
+    assert "jmeter" not in shown.output.lower()
+
+
 class read_only:  # noqa: N801 - reads as a word in a with statement
     """A folder nobody can write to: for root by a read-only mount, for others by its mode."""
 

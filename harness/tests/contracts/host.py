@@ -40,20 +40,22 @@ class HostContract:
         return start
 
     def test_run_returns_what_the_command_said_and_how_it_ended(self, host: Host, tmp_path: Path) -> None:
-        done = host.run(Command(argv=("sh", "-c", "echo out; echo err >&2; exit 7"), folder=tmp_path), 20)
+        done = host.run(
+            Command(argv=("sh", "-c", "echo out; echo err >&2; exit 7"), folder=tmp_path), patient(20)
+        )
         assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "err\n", 7)
 
     def test_words_reach_the_program_as_they_are(self, host: Host, tmp_path: Path, python: str) -> None:
         words = ("a b", "$HOME", "*", "", "; echo no", "ü\n'\"")
         code = "import sys; print(ascii(sys.argv[1:]))"
-        done = host.run(Command(argv=(python, "-c", code, *words), folder=tmp_path), 20)
+        done = host.run(Command(argv=(python, "-c", code, *words), folder=tmp_path), patient(20))
         assert done.stdout.strip() == ascii(list(words))
 
     def test_only_the_given_environment_and_a_small_base_reach_the_program(
         self, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xint")
-        done = host.run(Command(argv=("env",), folder=tmp_path, environment={"MINE": "1"}), 20)
+        done = host.run(Command(argv=("env",), folder=tmp_path, environment={"MINE": "1"}), patient(20))
         names = {line.partition("=")[0] for line in done.stdout.splitlines()}
         assert "MINE" in names
         assert names <= {"MINE", "PATH", "HOME", "USER", "TMPDIR", "LANG"}

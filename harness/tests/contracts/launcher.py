@@ -17,6 +17,7 @@ from harness.model import Implementation, Outcome, StartUp, Variant
 from harness.model.backing import SettingValue
 from harness.runner.start_up import wait_first_response
 from harness.tests.support.instances import CONTRACT, eventually
+from harness.tests.support.patience import patient
 from harness.workloads import load_requests
 
 HELLO = load_requests(CONTRACT, "hello")[0]
@@ -38,7 +39,7 @@ class Started(Protocol):
 
 def answered(project: Started, instance: Instance) -> StartUp:
     """Wait for the first answer, asked where the instance runs."""
-    return wait_first_response(instance, HELLO, 20, host=project.host)
+    return wait_first_response(instance, HELLO, patient(20), host=project.host)
 
 
 class LauncherContract:

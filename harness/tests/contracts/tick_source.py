@@ -16,6 +16,7 @@ from harness.agent.process_tree import ProcessReader, ProcessReading
 from harness.agent.processes import read_stat
 from harness.agent.ticks import Calls, Schedule, TickSource
 from harness.tests.support.instances import eventually
+from harness.tests.support.patience import patient
 from harness.tests.support.puppet import Puppet, puppet_maker
 
 MIB = 1024 * 1024
@@ -132,7 +133,7 @@ class TickSourceContract:
         thread.join(0.1)
         assert thread.is_alive()
         calls.stop = True
-        thread.join(10.0)
+        thread.join(patient(10.0))
         assert taken == [[]]
         assert (schedule.ticks, schedule.number) == (1, 1)
 

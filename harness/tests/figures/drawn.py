@@ -30,6 +30,7 @@ from harness.questions import (
     pod_capacity,
     runtimes,
     startup,
+    strings,
     strings_warm,
     validity,
     warm_up,
@@ -278,6 +279,9 @@ def drawn() -> dict[str, Callable[[], Figure]]:
             names=validity.METRICS,
         ),
         "precision_recall": lambda: validity.precision_recall(curves()),
+        "published_arithmetic": lambda: strings.published_arithmetic(
+            strings.published_rounds(), strings.published_round3()
+        ),
         "ratios": lambda: validity.ratios(told, label="last trial over first (log)"),
         "releases": lambda: runtimes.releases(
             trials.query("logging == 'off'").assign(cpu_s_per_request=lambda t: 1 / t["throughput_per_s"]),

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import gzip
+import io
+import random
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.errors import InputError
-from harness.formats import source
+from harness.formats import jvm_log, source
 from harness.formats.gctrace import parse_gctrace
 from harness.formats.jtl import open_jtl
 from harness.formats.jvm_log import read_jvm_log
@@ -82,6 +85,88 @@ def test_a_line_of_a_jvms_log_has_a_longest_length_and_the_next_one_is_read(tmp_
     assert max(len(text) for text, _ in lines) <= LONGEST_LINE
     assert lines[-1] == (good.decode().rstrip(), True)
     assert len(read_jvm_log(path).events) == 1
+
+
+WORDS = (
+    'Safepoint "a", ', "Total: 12 ns", 'Safepoint "', "a", '",', '"', " ", "Total: ", "Total:  ", "xTotal: ", "12", "7", " ns", "ns", "Allocation Stall (",
+    ")", "(", ") 1.5ms", ") 2,25ms", " 0.1", "ms", ",",
+)  # fmt: skip
+
+
+def test_parts_of_a_line_that_are_sought_one_after_the_other_are_those_that_one_expression_finds() -> None:
+    safepoint = re.compile(r'Safepoint "([^"]+)",.*?\bTotal: +(\d{1,18}) ns')
+    stall = re.compile(r"Allocation Stall \((.*)\) (\d{1,12}[.,]\d+)ms")
+    rng, n_found = random.Random(5), [0, 0]
+    for _ in range(40_000):
+        text = "".join(rng.choice(WORDS) for _ in range(rng.randrange(2, 25)))
+        stopped, stalled = safepoint.search(text), stall.search(text)
+        assert jvm_log._stopped_ns(text) == (stopped and stopped.groups())
+        assert jvm_log._stalled_ms(text) == (stalled and stalled[2])
+        n_found = [n_found[0] + (stopped is not None), n_found[1] + (stalled is not None)]
+    assert min(n_found) > 100
+
+
+def lines_one_by_one(data: bytes) -> list[tuple[str, bool]]:
+    """The lines of a log as ``readline`` gives them, but for the empty ones."""
+    with io.BytesIO(data) as stream:
+        read = iter(lambda: stream.readline(LONGEST_LINE), b"")
+        every = [(line.decode("utf-8", "replace").rstrip("\r\n"), line.endswith(b"\n")) for line in read]
+    return [one for one in every if one != ("", True)]
+
+
+def test_empty_lines_of_a_log_are_passed_over_and_the_others_read_as_ever(tmp_path: Path) -> None:
+    rng = random.Random(6)
+    parts = (
+        b"\n",
+        b"\r\n",
+        b"\r",
+        b" ",
+        b"x",
+        b"\n" * 9000,
+        b"y" * 8191,
+        b"z" * LONGEST_LINE,
+        b"[1s] a\n",
+        b"\xff",
+    )
+    for n in range(300):
+        data = b"".join(rng.choice(parts) for _ in range(rng.randrange(12)))
+        path = write(tmp_path, gzip.compress(data, 1) if n % 2 else data, "gc.log.gz" if n % 2 else "gc.log")
+        assert [one for one in read_lines([path]) if one != ("", True)] == lines_one_by_one(data)
+    path = write(tmp_path, b"\n" * 3_000_000 + b"[1s] a\n", "gc.log")
+    assert len(list(read_lines([path]))) == 1
+
+
+def test_what_precedes_the_end_of_a_compressed_log_that_is_cut_is_read(tmp_path: Path) -> None:
+    rng = random.Random(7)
+    text = b"".join(b"[%d.%03ds] %d\n" % (n, n, rng.randrange(10**9)) for n in range(4000))
+    packed = gzip.compress(text)
+    for cut in (len(packed) // 2, len(packed) - 2000, len(packed) - 9):
+        found = list(read_lines([write(tmp_path, packed[:cut], "gc.log.gz")]))
+        whole = lines_one_by_one(text)
+        assert found[-1] == ("", False) and len(found) > 500
+        assert found[:-1] == whole[: len(found) - 1]
+
+
+def test_lines_of_gos_trace_are_found_among_any_others() -> None:
+    trace = "gc 1 @0.1s 2%: 0.01+0.2+0.003 ms clock, 0.1+0/0/0+0.1 ms cpu, 4->4->0 MB, 4 MB goal, 2 P"
+    for text in (
+        trace,
+        f"{trace}\n",
+        f"\n\n{trace}\nx",
+        f"xgc 1 @\n{trace}",
+        f"gc \n{trace}\n\n",
+        f"gc x\r\n{trace}",
+    ):
+        log = parse_gctrace(text)
+        assert (log.n_lines, log.n_collections, log.truncated) == (1, 1, False)
+    for text, truncated in (
+        (f"{trace}\ngc 2 @0.2", True),
+        (f"gc 2 @0.2\n{trace}", False),
+        (f"gc 2 @0.2\n{trace}\n", False),
+    ):
+        log = parse_gctrace(text)
+        assert (log.n_lines, log.n_collections, log.truncated) == (2, 1, truncated)
+    assert parse_gctrace("").n_lines == parse_gctrace("\n" * 1_000_000).n_lines == 0
 
 
 @pytest.mark.parametrize("length", ["0" * 40, "+" * 2000], ids=["digits", "signs"])

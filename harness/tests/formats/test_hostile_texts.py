@@ -98,6 +98,35 @@ def test_a_row_of_oha_that_is_a_text_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("there", "put"),
+    [(b"CREATE TABLE", b"CREATE\xff\xfeABLE"), (b"tableoha", b"tableoh\xff"), (b"duration", b"durati\xff\n")],
+)
+def test_a_schema_of_oha_that_is_not_utf_8_is_refused_in_one_line(
+    there: bytes, put: bytes, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE oha (start, start_latency_correction, duration, status)")
+    connection.close()
+    data = file.read_bytes()
+    assert data.count(there) == 1
+    file.write_bytes(data.replace(there, put))
+    with pytest.raises(InputError, match=r"a\.db: cannot be read as oha's") as refused:
+        read_oha_db(file)
+    assert refused.value.exit_code == 2 and "\n" not in str(refused.value)
+
+
+def test_a_text_of_oha_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE oha (start, start_latency_correction, duration, status)")
+        connection.execute("INSERT INTO oha VALUES (1, NULL, CAST(x'ff' AS TEXT), 200)")
+    connection.close()
+    with pytest.raises(InputError, match=r"a\.db: cannot be read as oha's"):
+        read_oha_db(file)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",

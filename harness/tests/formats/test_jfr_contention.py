@@ -13,6 +13,7 @@ from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.launchers.arguments import recording_flags
 from harness.runner.snapshots import keep_contention
+from harness.tests.support.patience import patient
 from harness.tests.support.tiny_java import reference_jdk
 
 WAITING = """
@@ -49,7 +50,7 @@ def recorded(folder: Path, program: str) -> str:
     (folder / "Waiting.java").write_text(program)
     flags = recording_flags(compilations=False, locks=True)
     done = host.run(
-        Command(argv=(str(jdk.home / "bin" / "java"), *flags, "Waiting.java"), folder=folder), 60.0
+        Command(argv=(str(jdk.home / "bin" / "java"), *flags, "Waiting.java"), folder=folder), patient(60.0)
     )
     assert done.exit_code == 0, done.stderr
     assert keep_contention(host, jdk.home / "bin" / "jfr", folder, folder)

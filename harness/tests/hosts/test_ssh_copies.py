@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import cast
 
 import pytest
+from paramiko import SFTPClient
 
 from harness.errors import HostError
 from harness.hosts.base import Command
@@ -16,6 +17,7 @@ from harness.hosts.ssh import files
 from harness.hosts.ssh.channel import AgentChannel
 from harness.hosts.ssh.host import SshHost
 from harness.hosts.ssh.settings import HostSettings
+from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
 
 MADE_LATER = ("aot-",)
@@ -100,10 +102,10 @@ class _Damaging:
 
     def __init__(self, times: int) -> None:
         self.left, self.fetched = times, 0
-        self._get = files.get_file
+        self._get = files._get
 
-    def __call__(self, channel: AgentChannel, source: PurePosixPath, target: Path, *, host: str) -> None:
-        self._get(channel, source, target, host=host)
+    def __call__(self, sftp: SFTPClient, source: PurePosixPath, target: Path) -> None:
+        self._get(sftp, source, target)
         self.fetched += 1
         if self.left > 0:
             self.left -= 1
@@ -117,7 +119,8 @@ def written_there(far: SshHost, ours: Path) -> bytes:
     ours.mkdir()
     there = far.open_folder(ours)
     done = far.run(
-        Command(argv=("sh", "-c", "mkdir logs; head -c 70000 /dev/urandom > logs/gc.log"), folder=there), 20
+        Command(argv=("sh", "-c", "mkdir logs; head -c 70000 /dev/urandom > logs/gc.log"), folder=there),
+        patient(20),
     )
     assert done.exit_code == 0
     return (there / "logs" / "gc.log").read_bytes()
@@ -128,7 +131,7 @@ def test_a_log_that_arrives_damaged_once_is_fetched_again_and_kept(
 ) -> None:
     content = written_there(far, tmp_path / "trial")
     damaging = _Damaging(1)
-    monkeypatch.setattr(files, "get_file", damaging)
+    monkeypatch.setattr(files, "_get", damaging)
     far.close_folder(tmp_path / "trial")
     assert (tmp_path / "trial" / "logs" / "gc.log").read_bytes() == content
     assert damaging.fetched == 2
@@ -140,7 +143,7 @@ def test_a_log_that_arrives_damaged_twice_is_refused_in_one_line_and_not_kept(
 ) -> None:
     written_there(far, tmp_path / "trial")
     damaging = _Damaging(2)
-    monkeypatch.setattr(files, "get_file", damaging)
+    monkeypatch.setattr(files, "_get", damaging)
     with pytest.raises(
         HostError, match="bighost: logs/gc.log arrived here twice with another content"
     ) as refused:
@@ -164,7 +167,7 @@ class _Telling:
 def test_a_host_that_names_a_file_outside_of_the_trials_folder_writes_nothing_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(files, "get_file", lambda *_, **__: pytest.fail("a file was fetched"))
+    monkeypatch.setattr(files, "_get", lambda *_, **__: pytest.fail("a file was fetched"))
     (tmp_path / "trial").mkdir()
     lying = cast(AgentChannel, _Telling("logs/good.log", name))
     with pytest.raises(HostError, match=r"^bighost: .* not below the trial's folder"):

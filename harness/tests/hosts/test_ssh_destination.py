@@ -158,7 +158,7 @@ def test_a_host_behind_another_is_reached_over_it_and_carries_all_that_a_session
         assert (there / "a").read_bytes() == (tmp_path / "art" / "a").read_bytes()
         with socket.create_server(("127.0.0.1", 0)) as listener:
             near = host.reach(Endpoint(host="127.0.0.1", port=listener.getsockname()[1]))
-            with socket.create_connection((near.host, near.port), timeout=20) as asking:
+            with socket.create_connection((near.host, near.port), timeout=patient(20)) as asking:
                 asking.sendall(b"over two hosts")
                 served, _ = listener.accept()
                 with served:

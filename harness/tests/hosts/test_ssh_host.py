@@ -244,7 +244,7 @@ def test_a_folder_is_installed_once_per_content(far: SshHost, tmp_path: Path) ->
         (tmp_path / name / "run").chmod(0o755)
     there = far.install(tmp_path / "one")
     assert far.install(tmp_path / "two") == there
-    done = far.run(Command(argv=(str(there / "run"),), folder=there), 20)
+    done = far.run(Command(argv=(str(there / "run"),), folder=there), patient(20))
     assert done.stdout == "here\n"
     (tmp_path / "two").rename(tmp_path / "three")
     (tmp_path / "three" / "lib" / "a.jar").write_bytes(b"\2")
@@ -273,7 +273,10 @@ def test_what_was_written_over_there_comes_back_whole(far: SshHost, tmp_path: Pa
     (tmp_path / "order.json").write_text("{}")
     there = far.open_folder(tmp_path)
     assert far.read(there / "order.json") == b"{}"
-    far.run(Command(argv=("sh", "-c", "mkdir sub; head -c 300000 /dev/urandom > sub/x"), folder=there), 20)
+    far.run(
+        Command(argv=("sh", "-c", "mkdir sub; head -c 300000 /dev/urandom > sub/x"), folder=there),
+        patient(20),
+    )
     far.close_folder(tmp_path)
     assert (tmp_path / "sub" / "x").stat().st_size == 300000
     assert not there.exists()

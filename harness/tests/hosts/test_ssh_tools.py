@@ -24,6 +24,7 @@ from harness.runner.start_up import wait_first_response
 from harness.session import measure, prepare
 from harness.session.remote_hosts import words_there
 from harness.tests.contracts.launcher import HELLO
+from harness.tests.support.patience import patient
 from harness.tests.support.remote_sessions import remote_assembly
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.sshd import Sshd
@@ -73,7 +74,10 @@ def test_jmeter_is_sent_over_once_and_offers_its_load_from_there(
     there = far.install(home)
     assert str(there).startswith(str(far.agent.base / "artifacts"))
     assert (
-        far.run(Command(argv=("test", "-f", str(there / "bin" / jar.name)), folder=there), 20).exit_code == 0
+        far.run(
+            Command(argv=("test", "-f", str(there / "bin" / jar.name)), folder=there), patient(20)
+        ).exit_code
+        == 0
     )
 
 
@@ -121,7 +125,7 @@ def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, t
             LaunchSpec(implementation=implementation, variant=variant, build=build, folder=there)
         )
         try:
-            wait_first_response(instance, HELLO, 60, host=far, stderr=instance.stderr_file)
+            wait_first_response(instance, HELLO, patient(60), host=far, stderr=instance.stderr_file)
         finally:
             record = instance.stop()
             far.close_folder(ours)
@@ -135,9 +139,9 @@ def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, t
     assert f"-XX:AOTCache={far.agent.base}/artifacts/" in said["aot"]
     assert not list((tmp_path / ".cache" / "builds").glob("*/aot-*"))
     sent = far.run(
-        Command(argv=("ls", str(far.agent.base / "artifacts")), folder=Path("/")), 20
+        Command(argv=("ls", str(far.agent.base / "artifacts")), folder=Path("/")), patient(20)
     ).stdout.split()
-    inside = [far.run(Command(argv=("ls", str(far.agent.base / "artifacts" / one)), folder=Path("/")), 20).stdout
+    inside = [far.run(Command(argv=("ls", str(far.agent.base / "artifacts" / one)), folder=Path("/")), patient(20)).stdout
               for one in sent]  # fmt: skip
     assert not any("native-" in said for said in inside)  # a build goes over without what was made of it
 

@@ -32,6 +32,7 @@ from harness.session.wiring import training_of
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.available import only_when_long
 from harness.tests.support.fake_backing import FakeDatabase, ask
+from harness.tests.support.patience import patient
 from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
 from harness.toolchains import Jdk, Surroundings, build_environment, one_maven
 
@@ -231,7 +232,7 @@ def test_an_aot_cache_is_trained_once_and_used(
         LaunchSpec(implementation=implementation, variant=variant, build=record, folder=folder)
     )
     try:
-        wait_first_response(instance, HELLO, 60, stderr=instance.stderr_file)
+        wait_first_response(instance, HELLO, patient(60), stderr=instance.stderr_file)
     finally:
         ended = instance.stop()
     assert "Opened AOT cache" in (folder / "service.stdout.txt").read_text()
@@ -394,5 +395,5 @@ def test_a_go_experiment_is_another_build_and_one_that_go_does_not_know_is_unava
 def _run(host: LocalHost, folder: Path, *argv: str) -> None:
     from harness.hosts.base import Command
 
-    completed = host.run(Command(argv=argv, folder=folder), 60)
+    completed = host.run(Command(argv=argv, folder=folder), patient(60))
     assert completed.exit_code == 0, json.dumps(completed.stderr)

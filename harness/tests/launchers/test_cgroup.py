@@ -46,7 +46,7 @@ def groups_of(record: InstanceRecord) -> set[Path]:
 def test_a_service_with_a_memory_limit_runs_in_a_group_of_its_own_that_goes_with_it(project: Project) -> None:
     ours = group_folders(os.getpid())
     instance = project.launch_variant(Variant(implementation="misbehaving", runtime=SMALL))
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     limits = instance.record.limits
     assert limits is not None
     assert (limits.why_not, limits.cpu_quota, limits.memory_limit_bytes) == (None, 1.0, 64 * 2**20)
@@ -78,7 +78,7 @@ def limiting(file: Path) -> bool:
 def test_a_service_over_its_memory_limit_ran_out_of_memory(project: Project) -> None:
     variant = Variant(implementation="misbehaving", runtime=SMALL, settings={"grow_bytes": 30_000_000})
     instance = project.launch_variant(variant)
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     with pytest.raises(TrialFailure):
         warm_up(instance.endpoint, (HELLO,), 20)
     instance.stop()
@@ -90,7 +90,7 @@ def test_a_service_over_its_memory_limit_ran_out_of_memory(project: Project) -> 
 @needs_groups
 def test_children_that_left_their_process_group_end_with_the_control_group(project: Project) -> None:
     instance = project.launch_variant(Variant(implementation="misbehaving", runtime=SMALL))
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     (folder, *_) = groups_of(instance.record)
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as stray:
         for door in groups_of(instance.record):
@@ -202,7 +202,7 @@ def test_a_trial_whose_limits_nobody_enforced_is_flagged(
 ) -> None:
     monkeypatch.setattr("harness.launchers.limits.find_parents", lambda _root: "not allowed")
     instance = project.launch_variant(Variant(implementation="misbehaving", runtime=SMALL))
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     assert len(os.sched_getaffinity(instance.record.pid)) == 1
     record = instance.stop()
     assert record.limits is not None

@@ -31,6 +31,7 @@ from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.contained import Contained, client_of, container_launcher
 from harness.tests.support.dockerd import Daemon, make_python_base, processes_in_containers, tidy_daemon
 from harness.tests.support.instances import eventually, make_project, read_implementation
+from harness.tests.support.patience import patient
 from harness.tests.support.remote_sessions import when
 from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 
@@ -59,7 +60,7 @@ def test_the_record_holds_limits_layers_and_both_accounts_of_memory(
     assert launcher.name == "container"
     runtime = RuntimeSettings(cpus=1, memory_limit="256m")
     instance = project.launch_variant(Variant(implementation="misbehaving", runtime=runtime), cpus=(0,))
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     inside = Path(f"/proc/{instance.record.pid}/cmdline").read_bytes().split(b"\0")
     assert b"/service.py" in inside
     assert instance.record.pid in processes_in_containers(daemon.folder)
@@ -96,7 +97,7 @@ def test_a_container_over_its_memory_limit_ran_out_of_memory(project: Contained)
     runtime = RuntimeSettings(memory_limit="64m")
     variant = Variant(implementation="misbehaving", runtime=runtime, settings={"grow_bytes": 30_000_000})
     instance = project.launch_variant(variant)
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     with pytest.raises(TrialFailure):
         warm_up(instance.endpoint, (HELLO,), 20)
     instance.stop()

@@ -34,6 +34,7 @@ from harness.model import (
     Variant,
 )
 from harness.tests.support.available import not_asked_for, not_run
+from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
 from harness.toolchains import Surroundings, find_jdks, find_tool
 
@@ -172,7 +173,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
             "Hello.class",
         ),
     ):
-        completed = host.run(Command(argv=argv, folder=folder), 120)
+        completed = host.run(Command(argv=argv, folder=folder), patient(120))
         assert completed.exit_code == 0, completed.stderr
     out = folder / "out"
     size = copy_artifact(folder, "hello.jar", out)
@@ -198,7 +199,7 @@ def test_a_real_trimmed_runtime_has_few_modules_and_runs_the_program(built: Buil
     assert made.image_bytes is not None and 20e6 < made.image_bytes < 150e6
     java = forms.program(JAVA, "jlink", built.folder)
     completed = LocalHost().run(
-        Command(argv=(str(java), "-jar", str(built.artifact), "x"), folder=tmp_path), 60
+        Command(argv=(str(java), "-jar", str(built.artifact), "x"), folder=tmp_path), patient(60)
     )
     assert completed.stdout == "hello 1\n"
     again = forms.make(JAVA, "jlink", built)
@@ -302,4 +303,4 @@ def test_a_real_native_image_runs_the_program(built: Built, tmp_path: Path) -> N
     made = forms.make(JAVA, "native", built)
     assert made.problem is None and made.peak_rss_bytes is not None and made.peak_rss_bytes > 2**28
     argv = (str(forms.program(JAVA, "native", built.folder)), "-Xmx64m", "-XX:ActiveProcessorCount=1", "x")
-    assert LocalHost().run(Command(argv=argv, folder=tmp_path), 60).stdout == "hello 1\n"
+    assert LocalHost().run(Command(argv=argv, folder=tmp_path), patient(60)).stdout == "hello 1\n"

@@ -30,6 +30,7 @@ from harness.tests.support.clustered import Clustered, cluster_here, python_root
 from harness.tests.support.ingress_controller import ingress_controller
 from harness.tests.support.instances import eventually
 from harness.tests.support.lateness import lateness
+from harness.tests.support.patience import patient
 
 pytestmark = only_with_a_cluster()
 #: A moment is told to 50 ms only on a machine whose sleepers are woken in time.
@@ -189,7 +190,7 @@ def test_a_pod_over_its_memory_limit_ran_out_of_memory(project: Clustered) -> No
     runtime = RuntimeSettings(memory_limit="64m")
     variant = Variant(implementation="misbehaving", runtime=runtime, settings={"grow_bytes": 30_000_000})
     instance = project.launch_variant(variant)
-    wait_first_response(instance, HELLO, 30, host=project.host)
+    wait_first_response(instance, HELLO, patient(30), host=project.host)
     for _ in range(20):
         if instance.exited() is not None:
             break
@@ -204,7 +205,7 @@ def with_answer(instance: object) -> None:
     """Ask once more; a service that is killed meanwhile does not answer."""
     with pytest.MonkeyPatch.context():
         try:
-            wait_first_response(instance, HELLO, 5)  # type: ignore[arg-type]  # an instance
+            wait_first_response(instance, HELLO, patient(5))  # type: ignore[arg-type]  # an instance
         except TrialFailure:
             return
 

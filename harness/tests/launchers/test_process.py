@@ -36,7 +36,7 @@ def test_it_is_a_launcher(project: Project) -> None:
 
 def test_children_of_a_service_do_not_survive_it(project: Project) -> None:
     instance = project.launch(child=True)
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     record = instance.record
     assert len(group_members(record.pid, record.process_start_ticks)) == 2
     instance.stop()
@@ -49,7 +49,7 @@ def test_the_record_holds_command_and_environment_as_started(project: Project) -
         environment={"SEED": "1"},
         cpus=(min(os.sched_getaffinity(0)),),
     )
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     record = instance.record
     running = Path(f"/proc/{record.pid}/cmdline").read_bytes().split(b"\0")[:-1]
     assert [word.decode() for word in running] == list(record.argv)
@@ -61,7 +61,7 @@ def test_the_record_holds_command_and_environment_as_started(project: Project) -
 
 def test_a_service_killed_by_nobody_of_us_ran_out_of_memory(project: Project) -> None:
     instance = project.launch(killed_after=1)
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     with pytest.raises(TrialFailure):
         warm_up(instance.endpoint, (HELLO,), 1)
     instance.stop()
@@ -71,7 +71,7 @@ def test_a_service_killed_by_nobody_of_us_ran_out_of_memory(project: Project) ->
 
 def test_a_service_that_says_so_ran_out_of_memory(project: Project) -> None:
     instance = project.launch(memory_error_after=1)
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     with pytest.raises(TrialFailure):
         warm_up(instance.endpoint, (HELLO,), 1)
     instance.stop()
@@ -83,7 +83,7 @@ def test_being_killed_by_us_or_crashing_is_not_running_out_of_memory(
     project: Project, settings: dict[str, bool | int]
 ) -> None:
     instance = project.launch(**settings)
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     if "crash_after" in settings:
         with pytest.raises(TrialFailure):
             warm_up(instance.endpoint, (HELLO,), 1)
@@ -109,7 +109,7 @@ def test_an_instance_whose_port_was_taken_says_so(project: Project) -> None:
     assert "taken" in (project.root / "service.stderr.txt").read_text()
     taken = project.launch(port_taken="always")
     with pytest.raises(TrialFailure, match="is taken"):
-        wait_first_response(taken, HELLO, 20, stderr=taken.stderr_file)
+        wait_first_response(taken, HELLO, patient(20), stderr=taken.stderr_file)
     assert taken.port_taken()
 
 

@@ -19,6 +19,7 @@ from harness.session.dry_run import memory_asked
 from harness.store import SessionFolder, SessionWriter, Store
 from harness.tests.support.instances import Project
 from harness.tests.support.memory_project import make_memory_project, memory_session, rewrite
+from harness.tests.support.patience import patient
 from harness.tests.support.sessions import LIMITS, running_below
 
 
@@ -121,7 +122,7 @@ def test_who_falls_behind_the_rate_does_not_do_its_work(tmp_path: Path) -> None:
         requests = load_requests(tmp_path, "strings")["hello"]
         slow, wrong = project.launch(slow_s=0.5), project.launch(wrong_answers=3)
         for one in (slow, wrong):
-            wait_first_response(one, requests[0], 20.0)
+            wait_first_response(one, requests[0], patient(20.0))
         with pytest.raises(TrialFailure, match="fell .* s behind 50 requests a second"):
             ask_at_rate(
                 slow.endpoint, requests, rate_per_s=50, n_requests=100, most_late_s=0.2, users=2, timeout_s=5

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ import pytest
 from harness.tests.support.fake_machine import fake_environment
 from harness.tests.support.synthetic import ROOT
 from setup import python_env, scope
-from setup.light import READING, light_lock
+from setup.light import READING, SPARED, light_lock
 
 LOCK = (ROOT / "requirements.lock").read_text("utf-8")
 
@@ -46,6 +49,27 @@ def test_what_a_kept_package_requires_is_kept_too() -> None:
     assert names(light_lock(lock, ["a"])) == {"a", "b"}
     with pytest.raises(ValueError, match="not in the lock file: z"):
         light_lock(lock, ["z"])
+
+
+def test_what_is_spared_is_left_out_with_what_it_alone_requires() -> None:
+    lock = "a==1 \\\n    --hash=x\nb==1 \\\n    --hash=y\n    # via a\nc==1 \\\n    --hash=z\n    # via b\n"
+    assert names(light_lock(lock, ["a"], spared=["b"])) == {"a"}
+    assert set(SPARED) <= names(LOCK) and not set(SPARED) & names(light_lock(LOCK))
+
+
+def test_kernel_and_completion_do_without_what_is_spared(tmp_path: Path) -> None:
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({SPARED}))\n"
+        "import ipykernel.ipkernel\n"
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance(); shell.user_ns['answer'] = 1\n"
+        "print(shell.complete('answ')[1])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"IPYTHONDIR": str(tmp_path)}, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "['answer']"
 
 
 def test_reading_takes_the_light_environment_and_measuring_and_testing_take_all() -> None:

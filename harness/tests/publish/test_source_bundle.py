@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.paper import paper_command
 from harness.errors import InputError
 from harness.project import find_root
 from harness.publish.build import PaperFailed
@@ -124,8 +125,24 @@ def changed(small: Path) -> Path:
 def test_the_difference_to_a_commit_is_shown_word_by_word(changed: Path) -> None:
     made = write_diff(changed, "HEAD")
     assert "A {+changed+} part." in made.text.read_text("utf-8")
-    assert made.n_changed_lines == 1
+    assert made.changed == (("part.tex", "A {+changed+} part."),)
     assert (made.pdf is None) == (made.unavailable is not None), "without a PDF it says why"
+
+
+def test_without_latexdiff_the_changed_lines_are_printed(
+    changed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (changed / "pyproject.toml").touch()
+    (changed / "harness" / "model").mkdir(parents=True)
+    only_git = changed / "bin"
+    only_git.mkdir()
+    (only_git / "git").symlink_to(shutil.which("git") or "git")
+    monkeypatch.setenv("PATH", str(only_git))
+    monkeypatch.setenv("REMATCH_ROOT", str(changed))
+    paper_command(diff="HEAD")
+    said = capsys.readouterr().out
+    assert "part.tex:\n    A {+changed+} part.\n" in said
+    assert "marked PDF unavailable: latexdiff is not installed" in said
 
 
 def test_an_unknown_commit_is_refused_in_one_line(changed: Path) -> None:

@@ -125,7 +125,7 @@ def test_a_level_that_is_no_number_of_cores_is_refused() -> None:
 def test_curves_can_be_drawn_with_a_law_and_without_one(sizes: tuple[int, ...]) -> None:
     trials = sweep_trials(sizes, shared=(sizes[-1],))
     figure = against_cores(trials, scaling_rows(trials, by=["logging"], n_resamples=20))
-    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["logging off", "logging on"]
+    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["no log line", "a log line"]
     assert len(figure.axes) == 4
 
 

@@ -34,6 +34,7 @@ from harness.report.result import Report
 from harness.store import SessionFolder, Store
 from harness.tests.support.available import only_when_long
 from harness.tests.support.generated_jtl import Load, open_load, write_load
+from harness.tests.support.patience import patient
 
 Span = tuple[float, float]
 USERS = 12
@@ -88,7 +89,7 @@ def real_file(folder: Path, *, busy: bool) -> tuple[Path, list[Span]]:
 def answers_when_ready(port: int) -> None:
     for _ in range(600):
         try:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patient(60))
             connection.request("GET", "/")
             connection.getresponse().read()
             return
@@ -98,7 +99,7 @@ def answers_when_ready(port: int) -> None:
 
 
 def ask(port: int, user: int, rows: list[str], over: threading.Event) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patient(60))
     while not over.is_set():
         began, clock = time.time(), time.perf_counter()
         connection.request("GET", "/")

@@ -22,6 +22,7 @@ from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server, open_and_show, transfer_flow
 from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, Project
+from harness.tests.support.patience import patient
 from harness.workloads import load_requests
 
 
@@ -32,7 +33,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
     made.close()
 
 
-def failure(instance: ProcessInstance, deadline_s: float = 20.0) -> TrialFailure:
+def failure(instance: ProcessInstance, deadline_s: float = patient(20.0)) -> TrialFailure:
     with pytest.raises(TrialFailure) as caught:
         wait_first_response(instance, HELLO, deadline_s, stderr=instance.stderr_file)
     return caught.value
@@ -40,7 +41,7 @@ def failure(instance: ProcessInstance, deadline_s: float = 20.0) -> TrialFailure
 
 def test_the_time_to_first_response_is_from_launch_to_the_first_correct_answer(project: Project) -> None:
     instance = project.launch()
-    start_up = wait_first_response(instance, HELLO, 20, cpu_at_launch_s=instance.cpu_at_launch_s)
+    start_up = wait_first_response(instance, HELLO, patient(20), cpu_at_launch_s=instance.cpu_at_launch_s)
     waited_s = time.monotonic() - instance.record.launched.monotonic_s
     assert 0 < start_up.time_to_first_response_s <= waited_s
     assert start_up.polls > 1
@@ -50,9 +51,9 @@ def test_the_time_to_first_response_is_from_launch_to_the_first_correct_answer(p
 
 
 def test_not_yet_is_waited_for(project: Project) -> None:
-    quick = wait_first_response(project.launch(), HELLO, 20)
-    patient = wait_first_response(project.launch(not_yet=5), HELLO, 20)
-    assert patient.polls > 5
+    quick = wait_first_response(project.launch(), HELLO, patient(20))
+    late = wait_first_response(project.launch(not_yet=5), HELLO, patient(20))
+    assert late.polls > 5
     assert quick.polls > 0
 
 
@@ -106,7 +107,7 @@ def test_the_first_complaint_is_neither_the_listening_line_nor_a_collection(
 
 def test_warm_up_sends_every_request_of_the_mix_and_checks_the_answers(project: Project) -> None:
     instance = project.launch(wrong_answers=11)
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     mix = load_requests(CONTRACT, "both")
     warm_up(instance.endpoint, mix, 10)
     with pytest.raises(
@@ -120,7 +121,7 @@ def test_requests_of_a_warm_up_share_a_connection_or_have_one_each(
     project: Project, monkeypatch: pytest.MonkeyPatch, fresh: bool, n_opened: int
 ) -> None:
     instance = project.launch()
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     made: list[Connection] = []
 
     class Noted(Connection):
@@ -179,12 +180,12 @@ def test_the_first_wrong_answer_ends_the_warm_up_of_all_users_and_says_whose_it_
 @pytest.mark.parametrize("settings", [{"crash_after": 6}, {"killed_after": 6}])
 def test_a_crash_in_warm_up_names_the_request(project: Project, settings: dict[str, SettingValue]) -> None:
     instance = project.launch(**settings)
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     with pytest.raises(TrialFailure, match=r"failed: no answer to warm-up request 6 \(uppercase-hello\)"):
         warm_up(instance.endpoint, (HELLO,), 100)
 
 
-def wait(instance: ProcessInstance, deadline_s: float = 20.0) -> object:
+def wait(instance: ProcessInstance, deadline_s: float = patient(20.0)) -> object:
     return wait_first_response(instance, HELLO, deadline_s, stderr=instance.stderr_file)
 
 
@@ -197,7 +198,7 @@ def test_a_taken_port_is_tried_again_with_another(project: Project) -> None:
 
     instance, _ = bring_up(
         launch,
-        lambda one: wait_first_response(one, HELLO, 20, stderr=one.stderr_file),
+        lambda one: wait_first_response(one, HELLO, patient(20), stderr=one.stderr_file),
         ProcessInstance.port_taken,
     )
     assert len(launched) == 3
@@ -216,7 +217,7 @@ def test_a_port_that_is_always_taken_ends_after_three_attempts(project: Project)
     with pytest.raises(TrialFailure, match="is taken"):
         bring_up(
             launch,
-            lambda one: wait_first_response(one, HELLO, 20, stderr=one.stderr_file),
+            lambda one: wait_first_response(one, HELLO, patient(20), stderr=one.stderr_file),
             ProcessInstance.port_taken,
         )
     assert len(launched) == 3
@@ -236,7 +237,7 @@ def test_an_instance_that_did_not_get_ready_is_stopped(project: Project) -> None
 
 def test_a_boundary_keeps_resources_and_the_metrics_as_they_came(project: Project, tmp_path: Path) -> None:
     instance = project.launch()
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     watched = Watched(pid=instance.record.pid, start_ticks=instance.record.process_start_ticks)
     boundary = take_boundary("before-load", watched, instance.endpoint, tmp_path)
     assert boundary.reading.pss_bytes is not None
@@ -252,7 +253,7 @@ def test_a_boundary_keeps_resources_and_the_metrics_as_they_came(project: Projec
 
 def test_a_boundary_of_a_service_that_is_gone_is_empty_and_no_error(project: Project, tmp_path: Path) -> None:
     instance = project.launch()
-    wait_first_response(instance, HELLO, 20)
+    wait_first_response(instance, HELLO, patient(20))
     watched = Watched(pid=instance.record.pid, start_ticks=instance.record.process_start_ticks)
     instance.stop()
     boundary = take_boundary("after-load", watched, instance.endpoint, tmp_path)

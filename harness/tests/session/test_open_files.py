@@ -24,6 +24,7 @@ from harness.session.open_files import SPARE, needed, raise_limit, refuse_too_la
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.many_connections import connections
+from harness.tests.support.patience import patient
 from harness.tests.support.sessions import REPOSITORY, make_session_project, tiny_assembly
 from harness.toolchains import Surroundings
 
@@ -61,7 +62,7 @@ def test_ten_thousand_connections_are_borne_or_what_forbids_them_is_said(
         LaunchSpec(implementation=implementation, variant=variant, build=build, folder=tmp_path)
     )
     try:
-        wait_first_response(instance, HEALTH, 60)
+        wait_first_response(instance, HEALTH, patient(60))
         quiet = descriptors(instance.record.pid)
         with connections(instance.endpoint, USERS, asking(instance.endpoint)) as said:
             assert said == {b"200": USERS}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from harness.errors import HostError
 from harness.launchers.kubernetes_cluster import Cluster
+from harness.tests.support.patience import patient
 
 CLASS, CONTROLLER = "rematch-test", "rematch.io/test-controller"
 #: Of 127.0.0.0/8, so that nobody else has port 80 there.
@@ -50,7 +51,7 @@ def ingress_controller(cluster: Cluster) -> Iterator[Serving]:
         finally:
             serving.stop.set()
             for thread in threads:
-                thread.join(10)
+                thread.join(patient(10))
             cluster.delete(IngressClass, CLASS)
             cluster.close()
 
@@ -86,12 +87,12 @@ def _pump(connection: socket.socket, to: tuple[str, int] | None) -> None:
         if to is None:
             connection.sendall(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
             return
-        with socket.create_connection(to, timeout=5) as service:
-            service.settimeout(5)
+        with socket.create_connection(to, timeout=patient(5)) as service:
+            service.settimeout(patient(5))
             back = threading.Thread(target=_copy, args=(service, connection), daemon=True)
             back.start()
             _copy(connection, service)
-            back.join(5)
+            back.join(patient(5))
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:

@@ -16,6 +16,7 @@ from harness.backing.postgres import Postgres
 from harness.backing.postgres_database import Lent
 from harness.hosts.local import LocalHost
 from harness.project import find_root
+from harness.tests.support.patience import patient
 from harness.toolchains import Surroundings, Tool, find_tool
 
 
@@ -77,7 +78,7 @@ def client(environment: Mapping[str, str]) -> psycopg.Connection[Any]:
         password=environment["PGPASSWORD"],
         dbname=environment["PGDATABASE"],
         sslmode="disable",
-        connect_timeout=10,
+        connect_timeout=round(patient(10)),
         autocommit=True,
     )
 

@@ -19,6 +19,7 @@ from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.model import Expectation, Request, RuntimeSettings, Variant
 from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
+from harness.tests.support.patience import patient
 from harness.tests.support.sessions import REPOSITORY
 
 HEALTH = Request(mix="health", name="health", method="GET", path="/health", expect=Expectation(status=200))
@@ -82,7 +83,7 @@ def logging_service(
     build = launcher.build(wanted, variant)
     instance = launcher.launch(LaunchSpec(implementation=wanted, variant=variant, build=build, folder=folder))
     try:
-        wait_first_response(instance, HEALTH, 60)
+        wait_first_response(instance, HEALTH, patient(60))
         yield instance
     finally:
         instance.stop()

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from harness.model.endpoint import Endpoint
+from harness.tests.support.patience import patient
 
 #: In a script: close at once; close with a reset; read only the head before what follows.
 CLOSE, RESET, HEAD_ONLY = b"<close>", b"<reset>", b"<head only>"
@@ -28,7 +29,7 @@ def scripted(*connections: Sequence[bytes]) -> Iterator[tuple[Endpoint, list[byt
         finally:
             with contextlib.suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits for a further connection
-    thread.join(10)
+    thread.join(patient(10))
 
 
 def _serve(listener: socket.socket, connections: Sequence[Sequence[bytes]], received: list[bytes]) -> None:
@@ -38,7 +39,7 @@ def _serve(listener: socket.socket, connections: Sequence[Sequence[bytes]], rece
         except OSError:  # the test is over
             return
         with connection, contextlib.suppress(OSError):
-            connection.settimeout(5)
+            connection.settimeout(patient(5))
             _play(connection, script, received)
 
 

@@ -48,6 +48,7 @@ from harness.tests.support.large_bodies import (
     peak_bytes,
     sockets,
 )
+from harness.tests.support.patience import patient
 from harness.tests.support.postgres import RealDatabase, reachable_folder
 from harness.tests.support.sessions import REPOSITORY
 from harness.toolchains import Surroundings
@@ -182,7 +183,7 @@ def launched(
 
 def ready(instance: ProcessInstance) -> ProcessInstance:
     try:
-        wait_first_response(instance, HEALTH, 60)
+        wait_first_response(instance, HEALTH, patient(60))
     except BaseException:
         instance.stop()
         raise

@@ -9,6 +9,7 @@ beyond what one file may take, or a file written outside of the reader's folder.
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import resource
 import shutil
@@ -20,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from types import FrameType
 
@@ -30,7 +32,8 @@ from harness.verify.fuzz.readers import Reader
 LONGEST_CPU_S = 30.0
 #: Resident memory that one file may add while it is read.
 MOST_BYTES = 1 << 30
-_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_STATUS, _CLEAR = "/proc/self/status", "/proc/self/clear_refs"
+_PEAK = b"\nVmHWM:"
 
 
 class TookTooLong(BaseException):
@@ -63,6 +66,15 @@ class Tally:
     most_cpu_s: float = 0.0
     most_bytes: int = 0
 
+    def add(self, other: Tally) -> None:
+        """Add what came of other files."""
+        self.inputs += other.inputs
+        self.read += other.read
+        self.refused += other.refused
+        self.findings += other.findings
+        self.most_cpu_s = max(self.most_cpu_s, other.most_cpu_s)
+        self.most_bytes = max(self.most_bytes, other.most_bytes)
+
 
 @dataclass(slots=True)
 class Campaign:
@@ -75,6 +87,37 @@ class Campaign:
     @property
     def inputs(self) -> int:
         return sum(one.inputs for one in self.tallies.values())
+
+    def count(self, reader: str, came: Finding | RematchError | None) -> None:
+        """Count what came of one file; of a fault the smallest file that shows it is kept."""
+        tally = self.tallies[reader]
+        tally.inputs += 1
+        if came is None:
+            tally.read += 1
+        elif isinstance(came, Finding):
+            tally.findings += 1
+            self.seen[came.key] += 1
+            self._keep(came)
+        else:
+            tally.refused += 1
+
+    def add(self, other: Campaign) -> None:
+        """Add what came of other files of the same readers."""
+        for name, tally in other.tallies.items():
+            self.tallies[name].add(tally)
+        self.seen += other.seen
+        for finding in other.findings.values():
+            self._keep(finding)
+
+    def _keep(self, finding: Finding) -> None:
+        known = self.findings.get(finding.key)
+        if known is None or (len(finding.data), finding.data) < (len(known.data), known.data):
+            self.findings[finding.key] = finding
+
+
+def empty(chosen: Sequence[Reader]) -> Campaign:
+    """Return a campaign in which no file was read yet."""
+    return Campaign(tallies={one.name: Tally() for one in chosen})
 
 
 def run(
@@ -91,47 +134,36 @@ def run(
     ``KeyboardInterrupt`` ends it too; files that were answered until then count.
     The n-th file of a reader depends on the seed, the reader's name and n alone.
     """
-    found = Campaign(tallies={one.name: Tally() for one in chosen})
+    found = empty(chosen)
     ends_s = None if seconds is None else time.monotonic() + seconds
     said_s = time.monotonic()
-    turn = 0
     with suppress(KeyboardInterrupt):
-        while inputs is None or found.inputs < inputs:
-            for one in chosen:
-                if (inputs is not None and found.inputs >= inputs) or (
-                    ends_s is not None and time.monotonic() > ends_s
-                ):
-                    return found
-                try_one(one, turn, scratch, seed, found)
-            turn += 1
+        for number in count() if inputs is None else range(inputs):
+            if ends_s is not None and time.monotonic() > ends_s:
+                break
+            try_number(chosen, number, scratch, seed, found)
             if say is not None and time.monotonic() - said_s > 20:
                 say(found)
                 said_s = time.monotonic()
     return found
 
 
-def try_one(one: Reader, turn: int, scratch: Path, seed: int, found: Campaign) -> None:
-    """Give a reader its file of this turn and count what comes of it."""
-    rng = random.Random(f"{seed} {one.name} {turn}")
+def nth(chosen: Sequence[Reader], seed: int, number: int) -> tuple[Reader, random.Random]:
+    """Return the reader of the file of a number, and what the file is drawn from."""
+    turn, place = divmod(number, len(chosen))
+    return chosen[place], random.Random(f"{seed} {chosen[place].name} {turn}")
+
+
+def try_number(chosen: Sequence[Reader], number: int, scratch: Path, seed: int, found: Campaign) -> None:
+    """Give a reader the file of this number and count what comes of it."""
+    one, rng = nth(chosen, seed, number)
     data = one.input(rng)
     folder = scratch / one.name.replace(" ", "-")
     folder.mkdir(parents=True, exist_ok=True)
+    came, cpu_s, added = answer(one, data, folder, rng)
+    found.count(one.name, came)
     tally = found.tallies[one.name]
-    finding, cpu_s, added = answer(one, data, folder, rng)
-    tally.inputs += 1
     tally.most_cpu_s, tally.most_bytes = max(tally.most_cpu_s, cpu_s), max(tally.most_bytes, added)
-    if finding is None:
-        tally.read += 1
-    elif isinstance(finding, Finding):
-        tally.findings += 1
-        found.seen[finding.key] += 1
-        if (
-            len(data) < len(found.findings.get(finding.key, finding).data)
-            or finding.key not in found.findings
-        ):
-            found.findings[finding.key] = finding
-    else:
-        tally.refused += 1
 
 
 def answer(
@@ -202,10 +234,7 @@ def _where(error: BaseException) -> str:
 
 def _beside(folder: Path) -> tuple[str, ...]:
     """What stands beside the reader's folder, and where hostile archives want to write."""
-    return (
-        *sorted(path.name for path in folder.parent.iterdir()),
-        str(Path("/tmp/rematch-fuzz-outside").exists()),
-    )
+    return (*sorted(os.listdir(folder.parent)), str(os.path.exists("/tmp/rematch-fuzz-outside")))
 
 
 @contextmanager
@@ -230,20 +259,24 @@ def _cpu_limit(seconds: float) -> Iterator[None]:
 
 def _reset_peak() -> int:
     """Forget the peak of resident memory, where the kernel can; return what is resident now."""
-    try:
-        _CLEAR.write_text("5")
-    except OSError:
-        return _peak()
+    with suppress(OSError):
+        clear = os.open(_CLEAR, os.O_WRONLY)
+        try:
+            os.write(clear, b"5")
+        finally:
+            os.close(clear)
     return _peak()
 
 
 def _peak() -> int:
     """The peak of resident memory so far, in bytes."""
-    try:
-        for line in _STATUS.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) << 10
-    except OSError:
-        pass
+    with suppress(OSError):
+        status = os.open(_STATUS, os.O_RDONLY)
+        try:
+            _, found, rest = os.read(status, 1 << 16).partition(_PEAK)
+        finally:
+            os.close(status)
+        if found:
+            return int(rest.split(None, 1)[0]) << 10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak << 10

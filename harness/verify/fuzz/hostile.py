@@ -9,7 +9,9 @@ import random
 import stat
 import warnings
 import zipfile
+from collections.abc import Sequence
 from functools import cache
+from typing import get_args
 
 from harness.verify.fuzz.hostile_blocks import HOSTILE_BLOCKS
 from harness.verify.fuzz.mutate import Format
@@ -17,11 +19,30 @@ from harness.verify.fuzz.mutate import Format
 #: What a bomb unpacks to; a reader must refuse it or read it in pieces.
 BOMB_BYTES = 96 << 20
 _DEEP, _LONG, _DIGITS = 100_000, 3 << 20, 5000
+_GZIP = b"\x1f\x8b"
+#: So often comes a hostile file for each time that one of megabytes comes.
+OFTEN = 10
 
 
 def hostile(form: Format, rng: random.Random) -> bytes:
     """Return one hostile file of a form."""
-    return rng.choice(_of_form(form))
+    files = _of_form(form)
+    return rng.choices(files, _weights(form))[0]
+
+
+@cache
+def _weights(form: Format) -> tuple[int, ...]:
+    """Files that cost up to a second are seldom among a million: each is the same every time."""
+    return tuple(1 if len(data) >= _LONG or data[:2] == _GZIP else OFTEN for data in _of_form(form))
+
+
+def prepare(archives: Sequence[bytes]) -> None:
+    """Make the large files and archives, so that processes that are forked later have them."""
+    for form in get_args(Format):
+        _of_form(form)
+    for original in archives:
+        for name in BOMBS:
+            _with_bomb(original, name)
 
 
 @cache
@@ -52,6 +73,8 @@ def bomb(byte: bytes) -> bytes:
     return gzip.compress(byte * BOMB_BYTES, 9, mtime=0)
 
 
+#: Names of entries that unpack to more than an archive may.
+BOMBS = ("bomb.txt", "notes.jsonl")
 #: Names of entries that must never be written.
 NAMES = (
     "../outside", "../../outside", "/tmp/rematch-fuzz-outside", "a/../../outside", "..\\outside", "C:\\outside", "a//b",
@@ -65,19 +88,22 @@ def hostile_archive(original: bytes, rng: random.Random) -> bytes:
     bytes."""
     what = rng.randrange(8)
     if what in (0, 7):
-        change = rng.choice(list(HOSTILE_BLOCKS.values()))
-        return change(original) if what else _with_name(original, rng.choice(NAMES))
+        return (
+            _with_blocks(original, rng.choice(list(HOSTILE_BLOCKS)))
+            if what
+            else _with_name(original, rng.choice(NAMES))
+        )
     if what == 1:
-        link = zipfile.ZipInfo(rng.choice(["link", "session.json", "0001/record.json"]))
-        kind = rng.choice([stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFDIR, stat.S_IFSOCK])
-        link.create_system, link.external_attr = 3, (kind | 0o777) << 16
-        return _with_entry(original, link, rng.choice([b"/etc/passwd", b"../../..", b""]))
+        return _with_link(
+            original,
+            rng.choice(["link", "session.json", "0001/record.json"]),
+            rng.choice([stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFDIR, stat.S_IFSOCK]),
+            rng.choice([b"/etc/passwd", b"../../..", b""]),
+        )
     if what == 2:
-        return _with_bomb(original, rng.choice(["bomb.txt", "notes.jsonl"]))
+        return _with_bomb(original, rng.choice(BOMBS))
     if what == 3:
-        entry = zipfile.ZipInfo("packed")
-        entry.compress_type = rng.choice([zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-        return _with_entry(original, entry, b"x" * 1000)
+        return _with_method(original, rng.choice([zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]))
     if what == 4:
         return _lying(original, rng)
     data = bytearray(original)
@@ -87,12 +113,32 @@ def hostile_archive(original: bytes, rng: random.Random) -> bytes:
     return bytes(data[: rng.randrange(len(data))]) if what == 5 else bytes(data)
 
 
+@cache
+def _with_blocks(original: bytes, name: str) -> bytes:
+    return HOSTILE_BLOCKS[name](original)
+
+
+@cache
 def _with_name(original: bytes, name: str) -> bytes:
     """With an entry of a name that the library would not write: put into the bytes, where a stand-in was."""
     raw = name.encode("utf-8")
     stand_in = b"q" * len(raw)
     made = _with_entry(original, zipfile.ZipInfo(stand_in.decode() or "x"), b"outside")
     return made.replace(stand_in, raw) if len(raw) > 1 else made
+
+
+@cache
+def _with_link(original: bytes, name: str, kind: int, target: bytes) -> bytes:
+    link = zipfile.ZipInfo(name)
+    link.create_system, link.external_attr = 3, (kind | 0o777) << 16
+    return _with_entry(original, link, target)
+
+
+@cache
+def _with_method(original: bytes, method: int) -> bytes:
+    entry = zipfile.ZipInfo("packed")
+    entry.compress_type = method
+    return _with_entry(original, entry, b"x" * 1000)
 
 
 @cache

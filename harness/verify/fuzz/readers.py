@@ -39,8 +39,19 @@ from harness.report.runtime_log import read_runtime_log
 from harness.report.samples import summarise_samples
 from harness.store import SessionFolder
 from harness.store.archive import CHECKSUM, SUFFIX
+from harness.store.layout import HEADER
 from harness.verify.fuzz.hostile import hostile, hostile_archive
 from harness.verify.fuzz.mutate import Format, mutated
+from harness.verify.fuzz.recordings import (
+    CGROUP,
+    CONTENTION,
+    CUT,
+    KRUN,
+    SAMPLES,
+    fewer_events,
+    ledgers,
+    unpacked,
+)
 from harness.workloads import load_all_requests, load_cases
 
 GOLDEN = Path("harness") / "tests" / "golden"
@@ -50,6 +61,10 @@ SESSION = Path("data") / "raw" / "bundled" / "aa" / "quick-local-1.zip"
 IN_BLOCKS = Path("data") / "raw" / "bundled" / "strings-startup" / "quick-local-1.zip"
 #: One hostile file among so many changed ones: some are megabytes.
 HOSTILE_ONE_IN = 60
+#: The share of reports that are written as a page: plots take as long as a hundred other reports.
+PAGES = 0.003
+#: Trials of the session of which one file is changed.
+TRIALS = 2
 Read = Callable[[bytes, Path, random.Random], None]
 
 
@@ -87,7 +102,7 @@ def readers(root: Path) -> tuple[Reader, ...]:
 
     def of(*patterns: str) -> tuple[bytes, ...]:
         paths = [path for pattern in patterns for path in sorted(root.glob(pattern))]
-        return tuple(_unpacked(path) for path in paths if path.is_file() and path.suffix != ".md")
+        return tuple(unpacked(path) for path in paths if path.is_file() and path.suffix != ".md")
 
     golden = GOLDEN.as_posix()
     results: tuple[tuple[str, Format, tuple[str, ...]], ...] = (
@@ -112,7 +127,7 @@ def readers(root: Path) -> tuple[Reader, ...]:
         Reader(
             name=name,
             form=form,
-            recordings=of(f"{golden}/{pattern}"),
+            recordings=tuple(map(fewer_events if form == "json" else bytes, of(f"{golden}/{pattern}"))),
             read=_runtime_log,
             names="changed.file",
         )
@@ -124,16 +139,16 @@ def readers(root: Path) -> tuple[Reader, ...]:
             name="prometheus", form="lines", recordings=of(f"{golden}/runtime_metrics/*"),
             read=_text(parse_runtime_metrics), names=None,
         ),
-        Reader(name="contention", form="lines", recordings=(_CONTENTION,), read=_text(parse_contention), names=None),
-        Reader(name="krun", form="json", recordings=(_KRUN,), read=_krun, names="changed.json"),
-        Reader(name="samples", form="csv", recordings=(_SAMPLES,), read=_samples, names="changed.csv"),
-        Reader(name="cgroup", form="lines", recordings=_CGROUP, read=_cgroup, names=None),
+        Reader(name="contention", form="lines", recordings=(CONTENTION,), read=_text(parse_contention), names=None),
+        Reader(name="krun", form="json", recordings=(KRUN,), read=_krun, names="changed.json"),
+        Reader(name="samples", form="csv", recordings=(SAMPLES,), read=_samples, names="changed.csv"),
+        Reader(name="cgroup", form="lines", recordings=CGROUP, read=_cgroup, names=None),
         Reader(
             name="experiment", form="toml", recordings=of(f"{EXPERIMENTS.as_posix()}/*.toml"), read=_experiment(root),
             names=".toml",
         ),
         Reader(
-            name="claims", form="toml", recordings=of(f"{EXPERIMENTS.as_posix()}/{LEDGERS[0]}.toml"),
+            name="claims", form="toml", recordings=ledgers(of(f"{EXPERIMENTS.as_posix()}/{LEDGERS[0]}.toml")),
             read=_claims(root), names=LEDGERS[0],
         ),
         Reader(
@@ -159,37 +174,6 @@ def readers(root: Path) -> tuple[Reader, ...]:
     return tuple(one for one in made if one.recordings)
 
 
-_SAMPLES = b"monotonic_s,role,rss_bytes,cpu_s\n" + b"".join(
-    b"%d.5,service,%d,%d.25\n" % (i, 10**6 + i, i) for i in range(20)
-)
-_KRUN = (
-    b'{"wallclock_times": {"b:vm:java": [[0.5, 0.25, 0.25], []]}, "all_outliers": {"b:vm:java": [[0], []]}, '
-    b'"classifications": {"b:vm:java": ["warmup", "flat"]}, "classifier": {"delta": "1%", "steady": 2}}'
-)
-_CONTENTION = (
-    b"\n                     Contention by Lock Class\n\nLock Class          Count  Avg.    P90     Max.\n"
-    b"------------------- ----- ------- ------- -------\njava.lang.Object       12 1.23 ms 4.56 ms 7.89 ms\n"
-)
-#: Of both versions: mountinfo, the process's groups, cpu.stat, memory; one after the other.
-_CUT = b"\n=====\n"
-_CGROUP = (
-    _CUT.join((
-        b"1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", b"0::/a/b\n",
-        b"usage_usec 1000\nnr_periods 5\nnr_throttled 2\nthrottled_usec 300\n", b"4096\n",
-    )),
-    _CUT.join((
-        b"1 2 0:3 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
-        b"1 2 0:4 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
-        b"2:memory:/a/b\n1:cpu,cpuacct:/a/b\n", b"nr_periods 5\nnr_throttled 2\nthrottled_time 300\n", b"4096\n",
-    )),
-)  # fmt: skip
-
-
-def _unpacked(path: Path) -> bytes:
-    data = path.read_bytes()
-    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-
-
 def _written(data: bytes, folder: Path, name: str) -> Path:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -203,7 +187,7 @@ def _results(data: bytes, folder: Path, rng: random.Random) -> None:
     if way < 0.15:
         read_run(RunFiles(name="a", paths=(path,)))
         return
-    html = folder / "page.html" if way < 0.17 else None
+    html = folder / "page.html" if way < 0.15 + PAGES else None
     with contextlib.redirect_stdout(io.StringIO()):
         main([path], as_json=way < 0.9, html=html)
 
@@ -228,24 +212,33 @@ def _samples(data: bytes, folder: Path, rng: random.Random) -> None:
     summarise_samples(_written(data, folder, "changed.csv"), rng.choice([None, (0.0, 10.0)]))
 
 
+#: What is changed, one part each; ``_lay_out_groups`` makes it the content of the kernel's files.
+_GROUP_FILES = ("mounts", "groups", "stat", "memory")
+_OF_MEMORY = (
+    "memory.current", "memory.peak", "memory.usage_in_bytes", "memory.max_usage_in_bytes", "cpuacct.usage",
+)  # fmt: skip
+
+
+def _lay_out_groups(folder: Path) -> None:
+    """Make the kernel's files of both versions, as links to the four that are written."""
+    of_process = {f"proc/{who}/cgroup": "groups" for who in (os.getpid(), "self")}
+    of_groups = {
+        f"sys/fs/cgroup/{group}/{name}": "stat" if name == "cpu.stat" else "memory"
+        for group in ("a/b", "cpu/a/b", "memory/a/b")
+        for name in ("cpu.stat", *_OF_MEMORY)
+    }
+    for name, source in {"proc/self/mountinfo": "mounts", **of_process, **of_groups}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(folder / source)
+
+
 def _cgroup(data: bytes, folder: Path, rng: random.Random) -> None:
     """What the kernel shows is read wherever it is run, by the agent too: it must give numbers or nothing."""
-    mounts, groups, stat, memory, *_ = (*data.split(_CUT), b"", b"", b"")
-    pid = str(os.getpid())
-    _written(mounts, folder, "proc/self/mountinfo")
-    for who in (pid, "self"):
-        _written(groups, folder, f"proc/{who}/cgroup")
-    for place in ("a/b", "cpu/a/b", "memory/a/b"):
-        for name in ("cpu.stat",):
-            _written(stat, folder, f"sys/fs/cgroup/{place}/{name}")
-        for name in (
-            "memory.current",
-            "memory.peak",
-            "memory.usage_in_bytes",
-            "memory.max_usage_in_bytes",
-            "cpuacct.usage",
-        ):
-            _written(memory, folder, f"sys/fs/cgroup/{place}/{name}")
+    given = dict(zip(_GROUP_FILES, (*data.split(CUT), b"", b"", b""), strict=False))
+    if not (folder / "proc").is_dir():
+        _lay_out_groups(folder)
+    for name, content in given.items():
+        (folder / name).write_bytes(content)
     read_throttling(folder)
     read_folders(group_folders(os.getpid(), folder), rss_bytes=None, process_cpu_s=None)
 
@@ -306,49 +299,50 @@ def _hosts(data: bytes, folder: Path, rng: random.Random) -> None:
 
 
 @cache
-def _unpacked_session(root: Path) -> tuple[tuple[str, bytes], ...]:
+def _unpacked_session(root: Path) -> dict[str, bytes]:
+    """The files of the bundled session, with its first trials: the others are like them."""
     archive = SessionFolder((root / SESSION).with_suffix("")).archive
     if archive is None:
         raise InputError("is not there", file=root / SESSION)
-    return tuple((name, archive.read(name)) for name in archive.sizes)
+    every = {name.split("/")[0] for name in archive.sizes if "/" in name}
+    kept = sorted(every)[:TRIALS]
+    return {
+        name: archive.read(name) for name in archive.sizes if "/" not in name or name.split("/")[0] in kept
+    }
 
 
 def _records(root: Path) -> tuple[bytes, ...]:
     """Name and content of the files of a session that are read as data, with a line end between them."""
-    first = min(name.split("/")[0] for name, _ in _unpacked_session(root) if "/" in name)
-    chosen = [
-        (name, data) for name, data in _unpacked_session(root) if "/" not in name or name.startswith(first)
-    ]
+    files = _unpacked_session(root)
+    first = min(name.split("/")[0] for name in files if "/" in name)
     return tuple(
         name.removesuffix(".gz").encode() + b"\n" + (gzip.decompress(data) if name.endswith(".gz") else data)
-        for name, data in chosen
+        for name, data in files.items()
+        if "/" not in name or name.startswith(first)
     )
 
 
 def _session(root: Path) -> Read:
     def read(data: bytes, folder: Path, rng: random.Random) -> None:
         """One file of a session is a changed one; everything that analysis reads of the session is read."""
-        session = folder / "aa" / "quick-local-1"
+        session, files = folder / "aa" / "quick-local-1", _unpacked_session(root)
         if not session.is_dir():
-            for name, content in _unpacked_session(root):
+            for name, content in files.items():
                 _written(content, session, name)
         head, _, content = data.partition(b"\n")
         name = head.decode("utf-8", "replace")
-        known = {n.removesuffix(".gz"): (n, c) for n, c in _unpacked_session(root)}
-        stored, original = known.get(name, ("session.json", b""))
+        stored = next((one for one in (name, f"{name}.gz") if one in files), HEADER)
+        original = files[stored]
         packed = (
             gzip.compress(content, 1, mtime=0) if stored.endswith(".gz") and rng.random() < 0.8 else content
         )
-        if original and rng.random() < 0.8:
+        if stored.startswith(name) and rng.random() < 0.8:
             packed = packed[: len(original)].ljust(len(original), b"\n")  # sizes are compared first
         _written(packed, session, stored)
         try:
             _read_all(SessionFolder(session))
         finally:
-            if original:
-                _written(original, session, stored)
-            else:
-                shutil.rmtree(session)
+            _written(original, session, stored)
 
     return read
 

@@ -19,7 +19,7 @@ from harness.verify.faults.agents import agents
 from harness.verify.faults.plan import Scene
 from harness.verify.faults.scenes import NAME, Stage, stage
 from harness.verify.faults.sessions import Running
-from harness.verify.soak.growth import Growth, growth
+from harness.verify.soak.growth import Growth, Judged, growth
 from harness.verify.soak.watch import bytes_below, held, last_said
 
 EVERY_S = 0.25
@@ -48,8 +48,10 @@ class Soaked(Frozen):
     most_behind: int = Field(description="most trials that were finished and not yet said, or the reverse")
 
     @property
-    def flat(self) -> bool:
-        return bool(self.growths) and all(one.flat for one in self.growths)
+    def judged(self) -> Judged:
+        """The session grows when one of its series does, and is flat when all of them are."""
+        found = {one.judged for one in self.growths}
+        return "grows" if "grows" in found else "flat" if found == {"flat"} else "undecided"
 
 
 Series = dict[tuple[str, str], list[tuple[float, float]]]

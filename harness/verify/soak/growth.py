@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from statistics import median
 from types import MappingProxyType
+from typing import Literal
 
 from pydantic import Field
+from scipy import stats
 
 from harness.model import Frozen
 
 #: What builds up once, such as pools and caches, is no leak: this share of the trials is left out.
 WARM_UP_SHARE = 0.2
-WINDOWS = 8
+#: Readings that follow each other are alike: the slope and its interval are of the medians of so many windows.
+WINDOWS = 16
+CONFIDENCE = 0.95
 #: The most that 1,000 trials may add, by what is read. An eight-hour session has fewer trials.
 LIMITS: Mapping[str, float] = MappingProxyType(
     {
@@ -26,6 +29,7 @@ LIMITS: Mapping[str, float] = MappingProxyType(
         "log a trial": 64.0,
     }
 )
+Judged = Literal["flat", "grows", "undecided"]
 
 
 class Growth(Frozen):
@@ -35,18 +39,23 @@ class Growth(Frozen):
     what: str
     first: float = Field(description="median of the first window after the warm-up")
     last: float = Field(description="median of the last window")
-    per_1000_trials: float
+    per_1000_trials: float = Field(description="slope by Theil and Sen")
+    low: float = Field(description="lower end of the 95 % interval of the slope")
+    high: float = Field(description="upper end of the 95 % interval of the slope")
     windows: tuple[float, ...] = Field(default=(), description="the median of each window")
 
     @property
-    def flat(self) -> bool:
-        return self.per_1000_trials <= LIMITS[self.what]
+    def judged(self) -> Judged:
+        """``flat``: the whole interval is within the limit; ``grows``: the whole interval is beyond it."""
+        limit = LIMITS[self.what]
+        return "flat" if self.high <= limit else "grows" if self.low > limit else "undecided"
 
 
 def growth(who: str, what: str, series: Sequence[tuple[float, float]]) -> Growth | None:
     """Return how a series of (trials done, value) grows; ``None``: it is too short to tell.
 
-    The slope is Theil and Sen's, of the medians of eight windows with as many readings each.
+    The slope is Theil and Sen's, of the medians of ``WINDOWS`` windows with as many readings each. Its interval is
+    Sen's (Journal of the American Statistical Association 63, 1968), as ``scipy.stats.theilslopes`` has it.
     """
     if not series:
         return None
@@ -56,19 +65,21 @@ def growth(who: str, what: str, series: Sequence[tuple[float, float]]) -> Growth
     if size < 1:
         return None
     windows = [kept[i * size : (i + 1) * size] for i in range(WINDOWS)]
-    points = [(median(x for x, _ in one), median(y for _, y in one)) for one in windows]
-    slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in itertools.combinations(points, 2) if x2 > x1]
-    if not slopes:
+    trials = [median(x for x, _ in one) for one in windows]
+    if trials[-1] <= trials[0]:
         return None
-    medians = tuple(y for _, y in points)
+    medians = tuple(median(y for _, y in one) for one in windows)
+    slope, _, low, high = (float(1000 * one) for one in stats.theilslopes(medians, trials, CONFIDENCE))
     return Growth(
         who=who,
         what=what,
         first=medians[0],
         last=medians[-1],
-        per_1000_trials=1000 * median(slopes),
+        per_1000_trials=slope,
+        low=low,
+        high=high,
         windows=medians,
     )
 
 
-__all__ = ["LIMITS", "WARM_UP_SHARE", "WINDOWS", "Growth", "growth"]
+__all__ = ["CONFIDENCE", "LIMITS", "WARM_UP_SHARE", "WINDOWS", "Growth", "growth"]

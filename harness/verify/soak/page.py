@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.model.digits import plain
 from harness.verify.campaign_page import CampaignPage, KeptCampaign
 from harness.verify.soak.campaign import Soaked
-from harness.verify.soak.growth import LIMITS
+from harness.verify.soak.growth import LIMITS, Judged
 
+_SAID: Mapping[Judged, str] = MappingProxyType({"flat": "flat", "grows": "GROWS", "undecided": "UNDECIDED"})
 _BYTES = ("memory", "files left on disk", "record of a trial", "log a trial")
 
 
@@ -21,8 +24,10 @@ class SoakCampaign(KeptCampaign):
 
     @property
     def holds(self) -> bool:
-        """Whether each session is flat, and the control is not."""
-        return not self.lacking and all(one.flat != one.control for one in self.sessions)
+        """Whether each session is flat, and the control grows."""
+        return not self.lacking and all(
+            one.judged == ("grows" if one.control else "flat") for one in self.sessions
+        )
 
 
 def table(every: tuple[SoakCampaign, ...]) -> str:
@@ -36,19 +41,24 @@ def table(every: tuple[SoakCampaign, ...]) -> str:
             left = ", ".join(f"{plain(ratio)} at {share}" for share, ratio in one.left_ratios.items())
             lines.append(
                 f"| {campaign.seed} | {_name(one)} | {one.n_trials:,} | {one.took_s / 60:.1f} min | {outcomes} "
-                f"| {left or 'stopped before its end'} | {'flat' if one.flat else 'NOT FLAT'} |"
+                f"| {left or 'stopped before its end'} | {_SAID[one.judged]} |"
             )
     lines += [
-        "", "| session | process | of | first | last | growth in 1,000 trials | limit | |",
+        "", "| session | process | of | first | last | growth in 1,000 trials (95 % interval) | limit | |",
         "|---|---|---|--:|--:|--:|--:|---|",
     ]  # fmt: skip
     for campaign in every:
         for one in campaign.sessions:
             for row in one.growths:
-                shown = [_value(row.what, value) for value in (row.first, row.last, row.per_1000_trials)]
+                first, last, slope, low, high, limit = (
+                    _value(row.what, value)
+                    for value in (
+                        row.first, row.last, row.per_1000_trials, row.low, row.high, LIMITS[row.what],
+                    )
+                )  # fmt: skip
                 lines.append(
-                    f"| {_name(one)} | {row.who} | {row.what} | {' | '.join(shown)} "
-                    f"| {_value(row.what, LIMITS[row.what])} | {'flat' if row.flat else 'NOT FLAT'} |"
+                    f"| {_name(one)} | {row.who} | {row.what} | {first} | {last} | {slope} ({low} to {high}) "
+                    f"| {limit} | {_SAID[row.judged]} |"
                 )
     lines += ["", *(f"- seed {one.seed}: {one.place}" for one in every)]
     lines += [f"- not run, seed {one.seed}: {why}" for one in every for why in one.lacking]

@@ -20,6 +20,7 @@ from harness.launchers.arguments import recording_flags
 from harness.model import TrialRecord
 from harness.runner.snapshots import keep_recording
 from harness.store import SessionFolder
+from harness.tests.support.patience import patient
 from harness.tests.support.paused_session import attributed, java_trial, requests_of, without_pauses
 from harness.tests.support.tiny_java import reference_jdk
 
@@ -142,7 +143,7 @@ def test_a_jvm_that_was_asked_leaves_a_recording_and_its_own_jdk_prints_it(tmp_p
     jdk, host = reference_jdk(), LocalHost()
     (tmp_path / "Busy.java").write_text(BUSY)
     java = str(jdk.home / "bin" / "java")
-    done = host.run(Command(argv=(java, *recording_flags(), "Busy.java"), folder=tmp_path), 60.0)
+    done = host.run(Command(argv=(java, *recording_flags(), "Busy.java"), folder=tmp_path), patient(60.0))
     assert done.exit_code == 0, done.stderr
     assert keep_recording(host, jdk.home / "bin" / "jfr", tmp_path, tmp_path)
     found = read_jfr_json(tmp_path / "recording.json")

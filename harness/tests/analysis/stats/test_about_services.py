@@ -104,9 +104,9 @@ def test_tables_notes_and_sentences_say_so_without_an_adjective() -> None:
     one = found(trials("generator", "generator", rate=0.5), RATE)
     (row,) = comparison_rows([one], {})
     assert row["verdict"] == "not about the services" and row["p"] is None
-    notes = " ".join(comparison_notes([one]))
+    notes = " ".join(comparison_notes([one], {"java": "Java, Helidon"}))
     assert (
-        "Not about the services, so without a verdict: java: bound by the generator (20 of 20 trials)."
+        "Not about the services, so without a verdict: Java, Helidon: bound by the generator (20 of 20 trials)."
         in notes
     )
     words = verdict_words(one.verdict, one.ratio, one.margin, one.not_about)

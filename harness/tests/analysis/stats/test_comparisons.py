@@ -243,10 +243,10 @@ def test_the_noise_of_a_cell_is_that_of_its_own_pair() -> None:
 def test_a_cell_without_a_pair_takes_the_noise_of_another_and_names_it() -> None:
     found = by_level(table(6))
     assert found["on"].noise.elsewhere is None
-    assert found["off"].noise.elsewhere == "logging on"
+    assert found["off"].noise.elsewhere == "a log line"
     assert found["off"].noise.noise == found["on"].noise.noise
-    assert "no A/A pair in this cell: the noise is that of logging on" in found["off"].warnings
-    assert "the noise there is that of logging on" in margin_note(list(found.values()))
+    assert "no A/A pair in this cell: the noise is that of a log line" in found["off"].warnings
+    assert "the noise there is that of a log line" in margin_note(list(found.values()))
 
 
 def test_the_pair_of_a_third_program_tells_nothing_of_the_noise_of_two_others() -> None:
@@ -271,11 +271,11 @@ def test_five_blocks_have_no_p_value_to_print_and_say_why() -> None:
     found = compare(table(5, ratio=1.5), METRIC, reference="go", by=("logging",))
     assert [(c.verdict, c.p_value, c.p_adjusted) for c in found] == [(Verdict.DIFFERENT, 1 / 16, None)] * 2
     assert "p" not in comparison_columns(found, ["logging"])
-    said = comparison_notes(found)[0]
+    said = comparison_notes(found, {})[0]
     assert "with 5 blocks the smallest p of sign flips is 1/16, times 2 comparisons, above 0.05" in said
     many = compare(table(10, ratio=1.5), METRIC, reference="go", by=("logging",))
     assert comparison_columns(many, ["logging"])["p"] == "p adj."
-    assert "adjusted by Benjamini and Hochberg over 2 comparisons" in comparison_notes(many)[0]
+    assert "adjusted by Benjamini and Hochberg over 2 comparisons" in comparison_notes(many, {})[0]
 
 
 def a_ratio(low: float, high: float) -> Estimate:

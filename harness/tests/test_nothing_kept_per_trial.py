@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is loaded, compiled or opened for a trial is not kept when the next one begins."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import gc
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.hosts.local import LocalHost
+from harness.project import find_root
+from harness.provenance import name_places, without_paths
+from harness.sampling import tick_source_here
+
+ROOT = find_root(Path(__file__).parent)
+TRIALS = 8
+#: Packages that run once a trial, or on the machine that is measured.
+PER_TRIAL = (
+    "agent",
+    "backing",
+    "formats",
+    "hosts",
+    "launchers",
+    "loadgen",
+    "runner",
+    "sampling",
+    "session",
+    "store",
+)
+
+#: Programs of their own that a load tool runs, and three names of fields that are the same in every trial.
+ELSEWHERE = ("harness/loadgen/tools/locust/templates/locustfile.py", "harness/agent/machine_info.py")
+
+
+def libraries() -> int:
+    return sum(isinstance(one, ctypes.CDLL) for one in gc.get_objects())
+
+
+def test_the_sampling_library_is_loaded_once_for_all_trials(tmp_path: Path) -> None:
+    LocalHost().sampler(tmp_path / "samples.csv", tmp_path / "machine.csv", 20.0).stop()
+    before = libraries()
+    glancers = [tick_source_here()[0] for _ in range(TRIALS)]
+    for n in range(TRIALS):
+        LocalHost().sampler(tmp_path / f"samples-{n}.csv", tmp_path / f"machine-{n}.csv", 20.0).stop()
+    assert libraries() == before and len(glancers) == TRIALS
+
+
+def test_places_of_trials_are_named_without_a_pattern_for_each(tmp_path: Path) -> None:
+    re.purge()
+    for n in range(TRIALS):
+        trial = tmp_path / f"trial-{n}"
+        trial.mkdir()
+        (trial / "message.txt").write_text(f"{trial}/a and {trial}b and {trial}")
+        assert without_paths([f"{trial}/gc.log", f"-Xlog:{trial}:x", f"{trial}b"], places={"trial": trial}) == (
+            "{trial}/gc.log", "-Xlog:{trial}:x", f"{trial}b",
+        )  # fmt: skip
+        name_places(trial, places={"trial": trial})
+        assert (trial / "message.txt").read_text() == f"{{trial}}/a and {trial}b and {{trial}}"
+    assert len(vars(re)["_cache"]) < TRIALS
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "found"),
+    [
+        ("/a/a/b", "/a", "{x}{x}/b"),
+        ("/a.b /a", "/a", "/a.b {x}"),
+        ("", "/a", ""),
+        ("/aa:/a:", "/a", "/aa:{x}:"),
+    ],
+)
+def test_a_place_is_replaced_where_it_ends(tmp_path: Path, text: str, old: str, found: str) -> None:
+    (tmp_path / "file").write_text(text)
+    name_places(tmp_path, places={"x": Path(old)})
+    assert (tmp_path / "file").read_text() == found
+
+
+def patterns(tree: ast.AST) -> Iterator[ast.expr]:
+    """The patterns that are given to ``re`` somewhere in a source."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == "re"
+            and node.func.attr != "escape"
+        ):
+            yield node.args[0]
+
+
+def is_constant(pattern: ast.expr) -> bool:
+    names = [part.id for part in ast.walk(pattern) if isinstance(part, ast.Name)]
+    calls = any(isinstance(part, ast.Call) for part in ast.walk(pattern))
+    return not calls and all(name.isupper() for name in names)
+
+
+def test_no_pattern_of_a_trial_is_made_of_its_text() -> None:
+    paths = [path for name in PER_TRIAL for path in (ROOT / "harness" / name).rglob("*.py")]
+    wrong = [
+        f"{path.relative_to(ROOT)}:{pattern.lineno}"
+        for path in (*paths, ROOT / "harness" / "provenance.py")
+        if path.relative_to(ROOT).as_posix() not in ELSEWHERE
+        for pattern in patterns(ast.parse(path.read_text("utf-8")))
+        if not is_constant(pattern)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("source", "constant"),
+    [("re.match('a', x)", True), ("re.match(rf'{_A}b', x)", True), ("re.match(name, x)", False),
+     ("re.sub(re.escape(a), b, x)", False), ("re.match(f'{A.b}', x)", True), ("re.match(PAIR[n], x)", False)],
+)  # fmt: skip
+def test_a_pattern_with_a_variable_in_it_is_found(source: str, constant: bool) -> None:
+    (pattern,) = patterns(ast.parse(source))
+    assert is_constant(pattern) is constant
