@@ -22,7 +22,7 @@ WARM_UP_SHARE = {"go": 0.15, "jvm": 0.5}
 OVERHEAD_S = {"go": 1.5, "jvm": 3.5}
 ECHO_OVERHEAD_S = 1.5
 #: A search takes so many times what decides on one rate. Seen on two cores; for planning only.
-SEARCHED_RATES = 6
+SEARCHED_RATES = 8
 BACKING_S = 1.0
 
 
