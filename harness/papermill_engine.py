@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ NOTEBOOKS, RESULTS, RUN_ALL = "notebooks", "results", "run_all.ipynb"
 ENGINE = "rematch"
 #: A display with this kind of data carries lines for a terminal. Notebook front ends ignore it.
 STATUS_MIME = "application/vnd.rematch.status+json"
+#: How often a kernel is started, and how nbclient's message begins when one has ended before its first answer.
+_STARTS, _NOT_STARTED = 3, "Kernel died before replying"
 
 _FLAGS = frozenset(
     [
@@ -175,7 +177,7 @@ class RematchEngine:
         )
         manager.notebook_start()
         try:
-            _speaking_client(manager, kernel_name, log_output, dict(kwargs)).execute()
+            _execute(lambda: _speaking_client(manager, kernel_name, log_output, dict(kwargs)))
         finally:
             manager.notebook_complete()
         return manager.nb
@@ -193,6 +195,21 @@ class RematchEngine:
         from papermill.utils import nb_language
 
         return str(nb_language(nb, language))
+
+
+def _execute(client: Callable[[], Any]) -> None:
+    """Execute by a new client; again where its kernel ended before its first answer, when no cell had run.
+
+    A kernel's ports are chosen before it is started, and on a busy machine another program may take one of them.
+    """
+    for left in reversed(range(_STARTS)):
+        try:
+            client().execute()
+        except RuntimeError as problem:
+            if left and str(problem).startswith(_NOT_STARTED):
+                continue
+            raise
+        return
 
 
 def _speaking_client(manager: Any, kernel_name: str, log_output: bool, options: dict[str, Any]) -> Any:

@@ -179,3 +179,38 @@ def test_from_another_folder_the_output_still_lands_in_the_project(
     monkeypatch.chdir(project / "notebooks")
     arguments, _ = completed(["run_all.ipynb"])
     assert arguments[-1] == "../results/run_all.ipynb"
+
+
+@pytest.mark.parametrize(("failing", "runs"), [(2, True), (3, False)])
+def test_a_kernel_that_ends_before_its_first_answer_is_started_again(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failing: int, runs: bool
+) -> None:
+    starts, folder = tmp_path / "starts", tmp_path / "jupyter/kernels/python3"
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text(
+        "import runpy, sys\n"
+        f"with open({str(starts)!r}, 'a+') as stream:\n"
+        "    stream.write('x')\n"
+        "    stream.seek(0)\n"
+        f"    if len(stream.read()) <= {failing}:\n"
+        "        sys.exit('Address already in use')\n"
+        "runpy.run_module('ipykernel_launcher', run_name='__main__')\n"
+    )
+    folder.mkdir(parents=True)
+    argv = [sys.executable, str(kernel), "-f", "{connection_file}"]
+    folder.joinpath("kernel.json").write_text(
+        json.dumps(
+            {
+                "argv": argv,
+                "display_name": "Python 3",
+                "language": "python",
+                "metadata": {"supported_encryption": "curve"},
+            }
+        )
+    )
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    done = subprocess.run([*PAPERMILL, RUN_ALL], capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) is runs, done.stderr
+    assert starts.read_text() == "x" * 3
+    if runs:
+        assert ran(project)
