@@ -178,7 +178,8 @@ def _print(found: Adopted) -> None:
             marks.append("status alone")
         if one.note:
             marks.append(one.note)
-        marks += [f"contradicts its document: {why}" for why in one.contradicts]
+        if one.contradicts:
+            marks.append(f"contradicts its document: {', '.join(one.contradicts)}")
         end = f" ({'; '.join(marks)})" if marks else ""
         print(wrapped(f"{one.asked.method} {one.asked.path}: {one.status}{end}", indent="  ", hang="    "))
     for left in found.left_out:

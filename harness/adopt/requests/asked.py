@@ -14,7 +14,7 @@ NOT_ASKED = frozenset(
     {
         "host", "connection", "content-length", "accept-encoding", "user-agent", "cookie", "referer", "origin",
         "cache-control", "pragma", "te", "transfer-encoding", "upgrade-insecure-requests", "dnt", "priority",
-        "if-none-match", "if-modified-since",
+        "if-none-match", "if-modified-since", "x-schemathesis-testcaseid",
     }
 )  # fmt: skip
 

@@ -126,8 +126,9 @@ def _is(value: Any, kind: Any) -> bool:
 
 def _kind(value: Any) -> str:
     if isinstance(value, bool):
-        return "boolean"
-    return next(name for name, types in _TYPES.items() if isinstance(value, types))
+        return "a boolean"
+    name = next(name for name, types in _TYPES.items() if isinstance(value, types))
+    return name if value is None else f"{'an' if name[0] in 'ao' else 'a'} {name}"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -49,11 +49,11 @@ def test_an_answer_as_the_document_has_it_contradicts_nothing() -> None:
     ("value", "said"),
     [
         ({"id": 1}, "/state is missing"),
-        ({"id": "1", "state": "open"}, "/id is string, where the document has integer"),
-        ({"id": True, "state": "open"}, "/id is boolean, where the document has integer"),
+        ({"id": "1", "state": "open"}, "/id is a string, where the document has integer"),
+        ({"id": True, "state": "open"}, "/id is a boolean, where the document has integer"),
         ({"id": 1, "state": "lost"}, '/state is "lost", which is not among the values of the document'),
         ({"id": 1, "state": "open", "lines": [{"sku": "a"}, {}]}, "/lines/1/sku is missing"),
-        ([], "the body is array, where the document has object"),
+        ([], "the body is an array, where the document has object"),
     ],
 )
 def test_what_differs_is_named_with_its_place(value: Any, said: str) -> None:
