@@ -55,6 +55,14 @@ NODE = """const server = require("http").createServer((request, response) => {
 });
 server.listen(process.env.PORT, "127.0.0.1");
 """
+EXPRESS = """const app = require("express")();
+app.get("/hello", (_, response) => response.json({ greeting: "hello" }));
+app.listen(process.env.PORT, "127.0.0.1");
+process.on("SIGTERM", () => process.exit(0));
+"""
+PACKAGE = {
+    "name": "hello", "version": "1.0.0", "scripts": {"start": "node app.js"}, "dependencies": {"express": "4.21.2"},
+}  # fmt: skip
 GIN = """package main
 
 import "github.com/gin-gonic/gin"
@@ -136,8 +144,10 @@ HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Rows).serve_forever()
 STACKS: dict[str, dict[str, str]] = {
     "gin": {"go.mod": "module a\n\ngo 1.24\n\nrequire github.com/gin-gonic/gin v1.10.0\n", "main.go": GIN},
     "fastapi": {"requirements.txt": "fastapi==0.115.6\nuvicorn==0.34.0\n", "main.py": FASTAPI},
+    "node": {"package.json": json.dumps(PACKAGE), "app.js": EXPRESS},
     "spring": {"pom.xml": POM, "src/main/java/app/App.java": SPRING},
 }
+LOCKS = {"gin": ("go", "go", "mod", "tidy"), "node": ("node", "npm", "install", "--package-lock-only")}
 
 
 @pytest.fixture
@@ -284,10 +294,10 @@ def test_git_refs_are_checked_out_elsewhere_and_the_checkout_is_left_alone(root:
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_stack_goes_from_its_sources_to_a_result(stack: str, root: Path) -> None:
     folder = service(root, stack, STACKS[stack])
-    if stack == "gin":
-        subprocess.run(
-            [str(program_or_not_run("go")), "mod", "tidy"], cwd=folder, check=True, capture_output=True
-        )
+    if stack in LOCKS:  # versions and checksums, which such a project comes with
+        tool, program, *words = LOCKS[stack]
+        beside = program_or_not_run(tool).with_name(program)
+        subprocess.run([str(beside), *words], cwd=folder, check=True, capture_output=True)
     done = rematch(root, "adopt", stack, "--json")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
