@@ -13,6 +13,7 @@ from harness.model.formatting import show
 from harness.publish.duets import beside_itself
 from harness.publish.range_words import in_a_range, labelled
 from harness.publish.results import NO_TEXT, Absent, Leaf, Tree, Words, for_each, means
+from harness.publish.session_agreement import agreement_text
 from harness.publish.warm_results import compared
 
 METRICS = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
@@ -23,7 +24,8 @@ def duet_results(
 ) -> Tree:
     """Return ``duet.{throughput,cpu}.<variant>``, the comparison with the partner of each trial,
     ``duet.equal.{throughput,cpu}.{ratio,finds}`` of the reference beside itself, ``duet.cost.<variant>``, the mean CPU
-    time per request, and ``duet.short``, the range of its ratios in words; measured or not.
+    time per request, ``duet.short``, the range of its ratios in words, and ``duet.agreement``, with other sessions;
+    measured or not.
 
     ``apart``: the session whose services had CPUs of their own; the sentence says when its machine was another one.
     """
@@ -47,6 +49,7 @@ def duet_results(
                 found["cpu"], equal["cpu"], cost, variants, reference, _elsewhere(evidence, apart)
             )
             or NO_TEXT,
+            "agreement": agreement_text(evidence, variants),
         }
     }
 
