@@ -6,8 +6,8 @@ that holds names it:
 
 1. service, generator or backing used 85 % or more of the CPUs they may use: the one that used the largest share, the
    service unless another is ahead of it by more than 5 points;
-2. generator: against the echo service it reached less than 1.25 times as much in the same load (closed loop), or did
-   not keep the rate even there (open loop that was not kept);
+2. generator: against the echo service it reached less than 1.25 times as much in the same load, and, in an open loop
+   that was not kept, did not keep the rate there either;
    In a duet (service and generator share the CPUs of their arm): where both together, with half of what others took,
    used 85 % of them, the larger user;
 3. parts that share CPUs used 85 % of them together, and none of them alone: backing where two thirds of that was its
@@ -35,7 +35,7 @@ FULL_SHARE = 0.85
 MOST_SHARE = 2 / 3
 #: The service is named where its share is within this of the largest.
 TIE = 0.05
-#: Against echo the generator reached this many times as much, or it was the limit of a closed loop.
+#: Against echo the generator reached this many times as much, or it was the limit.
 HEADROOM_ENOUGH = 1.25
 #: An open loop of which less was answered was not kept.
 KEPT_SHARE = 0.95
@@ -218,8 +218,10 @@ def _generator_limit(seen: Seen) -> _Said | None:
 def _echo_is_the_limit(asked: Asked) -> bool:
     if asked.offered_per_s is None:
         return asked.headroom_ratio is not None and asked.headroom_ratio < HEADROOM_ENOUGH
-    echo = asked.echo_per_s
-    return not asked.kept and echo is not None and echo < KEPT_SHARE * asked.offered_per_s
+    echo, achieved = asked.echo_per_s, asked.achieved_per_s
+    if asked.kept or echo is None or echo >= KEPT_SHARE * asked.offered_per_s:
+        return False
+    return achieved is None or echo < HEADROOM_ENOUGH * achieved
 
 
 def _machine(seen: Seen) -> _Said | None:

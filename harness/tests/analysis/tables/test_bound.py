@@ -112,6 +112,13 @@ def test_a_rate_that_was_not_kept_against_echo_either_is_the_generators() -> Non
     assert bound(part("service", 0.4, 0), part("generator", 0.3, 1), asked=kept).by == "offered"
 
 
+def test_a_rate_of_which_echo_answered_far_more_was_not_lost_by_the_generator() -> None:
+    asked = Asked(offered_per_s=134.0, achieved_per_s=20.0, echo_per_s=74.0)
+    parts = part("service", 0.2, 0), part("generator", 0.23, 1), part("backing", 0.75, 1)
+    assert bound(*parts, asked=asked).by == "backing"
+    assert bound(*parts[:2], asked=asked).by == "unknown"
+
+
 def test_a_pool_in_use_with_room_everywhere_is_the_services_own_limit() -> None:
     pool = Connections(n_active=8.0, n_in_use=9.8, n_waiting_for_lock=0.0, at_most=10)
     found = bound(part("service", 0.3, 0), part("generator", 0.1, 1), connections=pool)
