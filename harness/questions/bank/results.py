@@ -152,7 +152,7 @@ def rematch_rows(case: Case) -> list[Mapping[str, Cell] | None]:
     """Return the rows of ``response_rows`` by ``face`` (without, all are matched), ``connections``, ``users``."""
     table = case.response
     if table is not None and "face" not in table:
-        table = table.assign(face=MATCHED)
+        table = table.copy().assign(face=MATCHED)
     return response_rows(table, case.variants, by=["face", "connections", "users"])
 
 

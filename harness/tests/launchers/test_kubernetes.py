@@ -138,7 +138,7 @@ def test_pods_that_an_autoscaler_adds_are_waited_for_and_it_goes_with_them(proje
     adding = threading.Thread(target=lambda: found.extend(autoscalers(project, add=not has_metrics)))
     adding.start()
     instance = project.launch_late(late(**asked))
-    assert instance.lacking(time.monotonic() + 30) is None
+    assert instance.lacking(time.monotonic() + patient(30)) is None
     around = instance.stop().kubernetes
     adding.join()
     assert [most for _, most in found] == [2]
