@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import time
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +22,11 @@ from harness.cli.machine_fitness import (
     remarks_on,
     shares,
 )
+from harness.errors import InputError
 from harness.project import find_root
+
+#: What notebooks, figures and tables import; the command itself runs without some of them.
+_FOR_READING = ("jupyterlab", "papermill", "pandas", "pyarrow", "scipy", "matplotlib", "seaborn")
 
 
 class Purpose(StrEnum):
@@ -44,7 +49,7 @@ def check(
 ) -> None:
     """List available and missing tools with install commands, and report how idle the machine is.
 
-    Exit status 1: something that measuring requires is missing.
+    Exit status 1: something that measuring, or what --for names, requires is missing.
 
     Examples:
 
@@ -56,13 +61,13 @@ def check(
 
         rematch check --host bighost
     """
+    if purpose is not Purpose.MEASURING:
+        _check_reading(purpose, alone=host == "local" and not as_json)
+        return
     if host != "local":
         from harness.cli.check_remote import check_remote
 
         check_remote(host, as_json=as_json)
-        return
-    if purpose is not Purpose.MEASURING and not as_json:
-        print(wrapped(_for_readers(purpose), hang="  "))
         return
     found = _look()
     if as_json:
@@ -73,8 +78,25 @@ def check(
         raise typer.Exit(1)
 
 
-def _for_readers(purpose: Purpose) -> str:
-    """Return what is ready where only records are read: this command runs, so the Python packages are there."""
+def _check_reading(purpose: Purpose, *, alone: bool) -> None:
+    """Print what is ready where only records are read. ``alone``: neither another host nor JSON was asked for."""
+    if not alone:
+        raise InputError(
+            "is about this machine, in words", place=f"--for {purpose}", allowed="no --host, no --json"
+        )
+    missing = [name for name in _FOR_READING if find_spec(name) is None]
+    if missing:
+        print(
+            wrapped(
+                f"Missing Python packages: {', '.join(missing)}; install them with: python3 -m setup --for lab",
+                hang="  ",
+            )
+        )
+        raise typer.Exit(1)
+    print(wrapped(_ready_for(purpose), hang="  "))
+
+
+def _ready_for(purpose: Purpose) -> str:
     from harness.toolchains import Surroundings, find_all
 
     if purpose is Purpose.WORKSHOP:

@@ -93,6 +93,21 @@ class Evidence:
         """Every variant of the definition with its label, measured or not."""
         return {name: v.label or name for name, v in self.header.experiment.variants.items()}
 
+    def require_cluster(self) -> None:
+        """Refuse trials whose services were not in pods of a cluster.
+
+        Raises:
+            InputError: some were not.
+        """
+        launchers = set(self.trials["launcher"].astype(str))
+        if launchers != {"kubernetes"}:
+            raise InputError(
+                "these trials were not made in a cluster",
+                place=self.experiment,
+                found=", ".join(sorted(launchers)),
+                allowed="--launcher kubernetes",
+            )
+
     def cell(self, **levels: str) -> pd.DataFrame:
         """Return the trials at these levels."""
         return self._at(levels)

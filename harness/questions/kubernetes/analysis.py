@@ -10,7 +10,6 @@ from types import MappingProxyType
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.errors import InputError
 from harness.evidence import Evidence
 
 THROUGHPUT, TAIL, CPU, SERVED = "throughput_per_s", "latency_p99_s", "cpu_s_per_request", "last_pod_served_s"
@@ -69,14 +68,7 @@ def clustered(word: str, evidence: Evidence | None) -> Clustered | None:
     """
     if evidence is None:
         return None
-    launchers = set(evidence.trials["launcher"].astype(str))
-    if launchers != {"kubernetes"}:
-        raise InputError(
-            "these trials were not made in a cluster",
-            place=evidence.experiment,
-            found=", ".join(sorted(launchers)),
-            allowed="--launcher kubernetes",
-        )
+    evidence.require_cluster()
     return Clustered(word=word, evidence=evidence)
 
 

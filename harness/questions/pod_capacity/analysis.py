@@ -49,7 +49,7 @@ class Searched:
         return self.evidence.trials
 
     def capacity(self, variant: str, pods: str) -> Estimate | None:
-        """Return the mean capacity of a variant in so many pods, the reference's with its duplicates; ``None``: no
+        """Return the mean capacity of a variant in so many pods, the reference's without its duplicates; ``None``: no
         trial found one."""
         mine = self.kept.query("variant == @variant and pods == @pods")
         return None if mine.empty else summarised(mine, CAPACITY)
@@ -71,7 +71,7 @@ class Searched:
     def growth(self, variant: str) -> Mapping[str, Comparison]:
         """Return pods -> a variant's capacity over its own in one pod."""
         mine = self.kept.query("variant == @variant")
-        if set(mine[PODS]) < {"one"} or mine[PODS].nunique() < 2:
+        if "one" not in set(mine[PODS]) or mine[PODS].nunique() < 2:
             return {}
         sizes = mine.assign(variant=mine[PODS].astype(str))
         return {one.variant: one for one in compare(sizes, CAPACITY, reference="one")}
@@ -88,15 +88,13 @@ class Searched:
         """
         found = {size: self.capacity(variant, level) for level, size in SIZES.items()}
         ends = {
-            size: (one.low or one.value, one.high or one.value)
+            size: (one.value if one.low is None else one.low, one.value if one.high is None else one.high)
             for size, one in found.items()
             if one is not None and one.value is not None
         }
         if not ends:
             return None
-        enough = {
-            end: [size for size, both in ends.items() if (both[end] or 0.0) >= rate_per_s] for end in (0, 1)
-        }
+        enough = {end: [size for size, both in ends.items() if both[end] >= rate_per_s] for end in (0, 1)}
         return Demand(
             least=min(enough[1], default=None), most=min(enough[0], default=None), measured=max(ends)
         )
@@ -110,14 +108,7 @@ def searched(evidence: Evidence | None) -> Searched | None:
     """
     if evidence is None:
         return None
-    launchers = set(evidence.trials["launcher"].astype(str))
-    if launchers != {"kubernetes"}:
-        raise InputError(
-            "these trials were not made in a cluster",
-            place=evidence.experiment,
-            found=", ".join(sorted(launchers)),
-            allowed="--launcher kubernetes",
-        )
+    evidence.require_cluster()
     goals = evidence.header.experiment.profiles[evidence.header.plan.profile].search
     if goals is None:
         raise InputError("these trials searched for no capacity", place=evidence.experiment)

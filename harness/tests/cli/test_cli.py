@@ -317,6 +317,20 @@ def test_who_only_reads_is_told_of_no_tool_that_measures(purpose: str, word: str
     assert "jmeter" not in shown.output.lower()
 
 
+def test_who_only_reads_is_told_of_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.cli.check.find_spec", {"jupyterlab": None}.get)
+    shown = CliRunner().invoke(app, ["check", "--for", "workshop"])
+    assert shown.exit_code == 1
+    assert "Ready" not in shown.output and "jupyterlab" in shown.output
+
+
+@pytest.mark.parametrize("more", [["--json"], ["--host", "bighost"]])
+def test_a_check_for_reading_is_of_this_machine_and_in_words(
+    tmp_path: Path, cli: Cli, more: list[str]
+) -> None:
+    assert "no --host, no --json" in cli.refused(tmp_path, "check", "--for", "reading", *more)
+
+
 class read_only:  # noqa: N801 - reads as a word in a with statement
     """A folder nobody can write to: for root by a read-only mount, for others by its mode."""
 

@@ -112,6 +112,15 @@ def test_growth_is_over_one_pod_of_the_same_service(root: Path) -> None:
     assert growth["three"].ratio.value == pytest.approx(3.0, rel=0.01)
 
 
+def test_without_a_capacity_in_one_pod_there_is_no_growth(root: Path) -> None:
+    evidence = opened(root)
+    evidence.trials.loc[evidence.trials["pods"] == "one", "capacity_per_s"] = None
+    one = searched(evidence)
+    assert one is not None
+    assert one.growth("java-helidon") == {}
+    assert one.rate(0.8) is None
+
+
 def test_numbers_figure_and_tables_are_published(root: Path) -> None:
     values = read_values(root)
     assert {"pod_capacity.measured", "pod_capacity.demand.measured"} <= set(values)
