@@ -15,6 +15,10 @@ from harness.figures.style import FAINT, PAGE_INCHES, canvas, log_scale, styled
 _LEVELS = "#D55E00"
 
 
+#: Points of a line that are nearer to it than this, in points of the page, are left out: a curve has thousands.
+_SMOOTHED_PT = 0.4
+
+
 @styled
 def warm_up(curves: Sequence[WarmUpCurve]) -> Figure:
     """Return latency over time, one panel a variant: every trial a thin line, the first one's levels between its
@@ -34,7 +38,10 @@ def warm_up(curves: Sequence[WarmUpCurve]) -> Figure:
     for axes, name in zip(panels.ravel(), variants, strict=False):
         mine = sorted((curve for curve in curves if curve.variant == name), key=lambda curve: curve.block)
         for curve in mine:
-            axes.plot(curve.at_s, np.array(curve.latency_s) * 1e3, color=FAINT, linewidth=0.4, alpha=0.7)
+            (line,) = axes.plot(
+                curve.at_s, np.array(curve.latency_s) * 1e3, color=FAINT, linewidth=0.4, alpha=0.7
+            )
+            line.get_path().simplify_threshold = _SMOOTHED_PT
         for begin, end, level in mine[0].levels:
             axes.plot([begin, end], [level * 1e3, level * 1e3], color=_LEVELS, linewidth=1.6)
             axes.axvline(begin, color=_LEVELS, linewidth=0.5, linestyle=":")
