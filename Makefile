@@ -5,6 +5,7 @@ PROFILE ?= quick
 SEED ?=
 EXPERIMENTS ?=
 BUSY ?=
+MEMORY ?=
 REV ?=
 
 # Kernels and tests start many Pythons; without byte code each would compile pandas and the rest again.
@@ -51,6 +52,7 @@ help:  ## print this table
 	@echo "EXPERIMENTS=a,b                  only these experiments"
 	@echo "HOST=name                        host that runs the services: local, or a name of hosts.toml"
 	@echo "PYTEST=\"WORDS\"                   words for pytest; BUSY=N: test beside N busy loops"
+	@echo "MEMORY=90                        test while N % of the memory are in use"
 	@echo "WRK2_SOURCE=FOLDER               source of wrk2 for make generators; without it, by git"
 	@echo "YES=1                            install missing packages without asking"
 
@@ -80,7 +82,7 @@ site:
 
 test test-fast test-all:
 	@$(SETUP) --for test --brief
-	@$(VENV)/python -m setup.run_tests $(if $(filter test-%,$@),--$(@:test-%=%)) $(if $(BUSY),--busy $(BUSY)) $(PYTEST)
+	@$(VENV)/python -m setup.run_tests $(if $(filter test-%,$@),--$(@:test-%=%)) $(if $(BUSY),--busy $(BUSY)) $(if $(MEMORY),--memory $(MEMORY)) $(PYTEST)
 
 test-kubernetes:
 	@test -r "$(KUBECONFIG)" || { echo "make test-kubernetes runs in a cluster of which this machine is the node: set KUBECONFIG to its kubeconfig (docs/kubernetes.md)" >&2; exit 2; }

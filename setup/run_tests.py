@@ -3,8 +3,9 @@
 
 ``make test`` runs the checks of the source, every service's own tests, then pytest.
 ``--fast`` leaves out services and every test that starts one; ``--all`` adds simulations
-at full size and tests of a minute each. ``--busy N`` runs beside N busy loops: no test
-may fail because the machine is busy. Further words go to pytest.
+at full size and tests of a minute each. ``--busy N`` runs beside N busy loops, ``--memory
+N`` beside a process with which N per cent of the memory are in use: no test may fail
+because the machine is busy. Further words go to pytest.
 
 Services are found by their ``service.toml`` and say themselves how they are
 tested. Two lanes run beside pytest: Maven in one (its repository does not bear two
@@ -52,6 +53,12 @@ EVERYTHING = {"REMATCH_LONG_TESTS": "1", "REMATCH_UNCUT_TESTS": "1"}
 PASSED = PROJECT / ".cache" / "tests-passed.json"
 #: A loop that ends with the process that started it, however that ends.
 BUSY_LOOP = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n    sum(range(1_000_000))"
+#: Writes to so many bytes and keeps them, until the process that started it has ended.
+MEMORY_HOLDER = (
+    "import os, sys, time\nheld = bytearray(b'x') * int(sys.argv[2])\nprint(len(held), flush=True)\n"
+    "while os.getppid() == int(sys.argv[1]):\n    time.sleep(1)"
+)
+MEMINFO = Path("/proc/meminfo")
 #: Programs a service may name as placeholders; `environment` puts the preferred ones first on PATH.
 PROGRAMS = {name: name for name in ("go", "mvn", "java", "javac")}
 
@@ -235,6 +242,46 @@ def busy_loops(n: int) -> Iterator[list[int]]:
             loop.wait()
 
 
+def memory_to_hold(percent: float, meminfo: str) -> int:
+    """How many bytes must be taken until ``percent`` of the memory are not available; 0 when they are not now.
+
+    ``meminfo``: what ``/proc/meminfo`` says.
+    """
+    kib = {
+        name: int(value)
+        for name, value in re.findall(r"^(MemTotal|MemAvailable): +(\d+) kB", meminfo, re.MULTILINE)
+    }
+    return max(0, round((kib["MemAvailable"] - kib["MemTotal"] * (100 - percent) / 100) * 1024))
+
+
+@contextlib.contextmanager
+def memory_held(percent: float) -> Iterator[int | None]:
+    """Keep memory so that ``percent`` of it are in use; yield the id of the process that has it, and end it.
+
+    Not asked for (0): nothing is held and ``None`` is yielded. What the tests take comes on top.
+    """
+    if not percent:
+        yield None
+        return
+    held_bytes = memory_to_hold(percent, MEMINFO.read_text(encoding="ascii"))
+    words = [sys.executable, "-S", "-c", MEMORY_HOLDER, str(os.getpid()), str(held_bytes)]
+    holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    try:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        step(
+            f"beside {percent:g} % of the memory in use: process {holder.pid} holds {held_bytes / 2**30:.1f} GiB"
+        )
+        yield holder.pid
+        if holder.poll() is not None:
+            warn(
+                "the process that held memory was ended before the tests were over: by the system, for want of memory?"
+            )
+    finally:
+        holder.kill()
+        holder.wait()
+
+
 def run_all(env: Mapping[str, str], words: Sequence[str], passed: Passed, *, fast: bool) -> int:
     """Run pytest, and two lanes of checks beside it; status 1 when anything failed."""
     failed: list[Failure] = []
@@ -269,12 +316,13 @@ def main(arguments: Sequence[str]) -> int:
     size.add_argument("--fast", action="store_true")
     size.add_argument("--all", action="store_true")
     parser.add_argument("--busy", type=int, default=0)
+    parser.add_argument("--memory", type=float, default=0)
     asked, words = parser.parse_known_args(list(arguments))
     env = environment(os.environ)
     again = asked.all or env.get("CI", "").lower() not in ("", "0", "false")
     if asked.all:
         env |= EVERYTHING
-    with busy_loops(asked.busy):
+    with busy_loops(asked.busy), memory_held(asked.memory):
         return run_all(env, words, Passed(None if again else PASSED), fast=asked.fast)
 
 

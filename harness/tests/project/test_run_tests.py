@@ -167,6 +167,31 @@ def test_a_busy_loop_ends_with_the_run_that_was_killed() -> None:
     assert eventually(lambda: not loop.is_running() or loop.status() == psutil.STATUS_ZOMBIE, 60)
 
 
+def test_memory_is_held_beside_the_tests_and_given_back(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text(
+        "MemTotal:  1000000 kB\nMemFree:  100 kB\nMemAvailable:  164000 kB\n", encoding="ascii"
+    )
+    monkeypatch.setattr(run_tests, "MEMINFO", meminfo)
+    seen: list[tuple[psutil.Process, int]] = []
+
+    def look(env: Mapping[str, str], words: Sequence[str]) -> int:
+        holders = [one for one in psutil.Process().children() if run_tests.MEMORY_HOLDER in one.cmdline()]
+        seen.extend((one, one.memory_info().rss) for one in holders)
+        return ran.alone(env, words)
+
+    monkeypatch.setattr(run_tests, "run_pytest", look)
+    assert run_tests.main(["--memory", "90"]) == 0
+    [(holder, rss_bytes)] = seen
+    assert 64_000 * 1024 < rss_bytes < 100_000 * 1024, (
+        "64,000 kB are wanting to 90 %, and Python takes some itself"
+    )
+    assert not holder.is_running()
+    assert run_tests.memory_to_hold(50, meminfo.read_text("ascii")) == 0, "more is in use than was asked for"
+
+
 def service(folder: Path, text: str) -> None:
     folder.mkdir(parents=True)
     (folder / "service.toml").write_text(text, encoding="utf-8")
