@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ from harness.launchers.kubernetes_cluster import kubeconfig
 from harness.launchers.kubernetes_images import ClusterImages
 from harness.launchers.kubernetes_prober import PROBES_PER_S
 from harness.model import Outcome, RuntimeSettings, Variant
+from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import HELLO, LauncherContract
@@ -35,6 +37,8 @@ from harness.tests.support.patience import patient
 pytestmark = only_with_a_cluster()
 #: A moment is told to 50 ms only on a machine whose sleepers are woken in time.
 TRIES, MOST_LATE_S = 5, 0.02
+#: Enough to come to every port that was connected from in the seconds before.
+N_CONNECTIONS = 15_000
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +71,7 @@ def test_an_injected_delay_is_measured_from_the_process_to_the_first_request_ser
     for _ in range(TRIES):
         with lateness() as disturbed:
             instance = project.launch_late(delay="1.3s")
-            assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
+            assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
         around = instance.stop().kubernetes
         assert around is not None
         (pod,) = around.pods
@@ -82,9 +86,28 @@ def test_an_injected_delay_is_measured_from_the_process_to_the_first_request_ser
     assert pod.probes is not None and pod.probes > 50
 
 
+def test_once_a_services_address_leads_to_its_pods_no_new_connection_is_refused(project: Clustered) -> None:
+    """Who asked that address before it led anywhere must not have left anything behind."""
+    instance = project.launch_late(late(cpu_request=0.01))
+    until = instance.record.launched.monotonic_s + patient(30)
+    assert instance.lacking(until) is None and instance.unrouted(until) is None
+    refused = [one for one in range(N_CONNECTIONS) if not can_connect(instance.endpoint)]
+    instance.stop()
+    assert refused == []
+
+
+def can_connect(endpoint: Endpoint) -> bool:
+    """Connect once from a port of the system's choice."""
+    try:
+        socket.create_connection((endpoint.host, endpoint.port), patient(5)).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
 def test_three_clocks_stand_side_by_side_for_each_of_several_pods(project: Clustered) -> None:
     instance = project.launch_late(late(replicas=3, cpu_request=0.01))
-    assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
+    assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
     around = instance.stop().kubernetes
     assert around is not None and len(around.pods) == 3
     launched = instance.record.launched.wall_epoch_s
@@ -118,7 +141,7 @@ def test_limits_requests_and_the_cluster_stand_in_the_record(project: Clustered)
 
 def test_a_boost_of_the_start_is_taken_back_before_the_load(project: Clustered) -> None:
     instance = project.launch_late(late(replicas=2, cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.02))
-    assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
+    assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
     around = instance.stop().kubernetes
     assert around is not None and (around.cpu_boost, around.cpu_limit) == (1.0, 0.5)
     for pod in around.pods:
@@ -177,7 +200,7 @@ def test_a_load_comes_through_the_ingress_of_the_clusters_controller(project: Cl
         assert project.launcher.unavailable(*project.late_variant(access="ingress")) is None
         instance = project.launch_late(late(access="ingress", cpu_request=0.01))
         assert (instance.endpoint.host, instance.endpoint.port) == served.address
-        until = instance.record.launched.monotonic_s + 30
+        until = instance.record.launched.monotonic_s + patient(30)
         assert instance.lacking(until) is None and instance.unrouted(until) is None
         around = instance.stop().kubernetes
     assert around is not None
