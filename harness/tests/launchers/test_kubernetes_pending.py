@@ -221,7 +221,7 @@ def test_an_autoscaler_that_adds_nothing_says_why(tmp_path: Path, clock: Clock) 
     assert caught.value.reason.endswith(
         "; the autoscaler: ScalingActive is False: FailedGetResourceMetric: no metrics"
     )
-    assert caught.value.reason.startswith("1 of 2 processes of one were seen on this machine within 300 s")
+    assert caught.value.reason.startswith("1 of 2 processes of one were seen on this machine")
     assert clock.now_s > AUTOSCALED_WITHIN_S
 
 
