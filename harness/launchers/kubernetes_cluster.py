@@ -173,6 +173,15 @@ class Cluster:
             return any(one["name"] == "pods" for one in found["resources"])
         return False
 
+    def scale(self, namespace: str, deployment: str, replicas: int) -> None:
+        """Have a deployment be of so many pods."""
+        from lightkube.resources.apps_v1 import Deployment
+
+        with self.asking("patch", "deployments.apps/scale"):
+            self._client.patch(
+                Deployment.Scale, deployment, {"spec": {"replicas": replicas}}, namespace=namespace
+            )
+
     def resize(self, namespace: str, pod: str, resources: ResourceRequirements) -> None:
         """Have a running pod's container have other resources, without a restart."""
         from lightkube.resources.core_v1 import Pod

@@ -51,32 +51,43 @@ RESIZE = "pods/resize"
 _UNSCHEDULABLE = "Unschedulable"
 
 
-def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> None:
-    """Wait until every pod has a process, or one of them has ended; keep pods busy that an autoscaler is to add to.
+def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | None:
+    """Wait until every pod has a process, or one of them has ended; return when more pods than at first were asked
+    for, on the monotonic clock, or ``None``: they were not, or by an autoscaler, whose pods are kept busy.
 
     Raises:
         TrialFailure: one of them cannot start; says why.
     """
+    scaled_s: float | None = None
+    if pods.scale_from is not None:
+        if not _wait(cluster, pods, prober, STARTED_WITHIN_S, lambda: prober.n_served >= pods.at_first):
+            return None
+        scaled_s = time.monotonic()
+        cluster.scale(pods.namespace, pods.name, pods.replicas)
     if pods.autoscale_cpu is None:
-        _wait(cluster, pods, prober, STARTED_WITHIN_S)
-        return
+        _wait(cluster, pods, prober, STARTED_WITHIN_S, lambda: prober.all_found)
+        return scaled_s
     busy = BusyPods(prober)
     busy.start()
     try:
-        _wait(cluster, pods, prober, AUTOSCALED_WITHIN_S)
+        _wait(cluster, pods, prober, AUTOSCALED_WITHIN_S, lambda: prober.all_found)
     finally:
         busy.stop()
+    return None
 
 
-def _wait(cluster: Cluster, pods: PodsSpec, prober: Prober, within_s: float) -> None:
+def _wait(
+    cluster: Cluster, pods: PodsSpec, prober: Prober, within_s: float, enough: Callable[[], bool]
+) -> bool:
+    """Wait until it is enough; return whether it is, or one of the pods has ended."""
     begun, ask_at_s = time.monotonic(), UNSCHEDULED_FOR_S
     since_s: dict[str, float] = {}
-    while not prober.all_found:
+    while not enough():
         waited_s, there = time.monotonic() - begun, pods_of(cluster, pods)
         late = waited_s > within_s
         for pod in there:
             if ended_state(pod) is not None:
-                return
+                return False
             said = trouble(pod)
             # an autoscaler adds pods later than the first one: each has its own time
             pending_s = waited_s - since_s.setdefault(uid_of(pod), waited_s)
@@ -84,22 +95,30 @@ def _wait(cluster: Cluster, pods: PodsSpec, prober: Prober, within_s: float) -> 
                 raise TrialFailure(said.outcome, said.reason + _warned(cluster, pods, pod, said))
         if len(there) < pods.replicas and waited_s > ask_at_s:
             ask_at_s = waited_s + ASK_EVERY_S
-            why = not_made(cluster.deployment(pods.namespace, pods.name))
+            why = None
+            with contextlib.suppress(HostError):  # who may make a deployment may not always read it
+                why = not_made(cluster.deployment(pods.namespace, pods.name))
             if why is not None:
                 raise TrialFailure(Outcome.FAILED, why)
         if late:
             raise TrialFailure(Outcome.FAILED, _too_few(cluster, pods, prober, waited_s))
         time.sleep(0.05)
+    return True
 
 
 def _too_few(cluster: Cluster, pods: PodsSpec, prober: Prober, waited_s: float) -> str:
     """Say how many processes were seen of pods that nothing is known to be wrong with."""
+    if pods.scale_from is not None and prober.n_served < pods.at_first:
+        return f"{prober.n_served} of the first {pods.at_first} pods have served within {waited_s:.0f} s"
     n = sum(one.found is not None for one in tuple(prober.pods.values()))
     seen = "no process" if n == 0 else f"{n} of {pods.replicas} processes"
     said = f"{seen} of {pods.name} were seen on this machine within {waited_s:.0f} s"
     if pods.autoscale_cpu is None or len(prober.pods) >= pods.replicas:
         return said
-    return f"{said}; {not_scaled(cluster.autoscaler(pods.namespace, pods.name))}"
+    try:
+        return f"{said}; {not_scaled(cluster.autoscaler(pods.namespace, pods.name))}"
+    except HostError as problem:
+        return f"{said}; why the autoscaler adds none is not known: {problem}"
 
 
 def _warned(cluster: Cluster, pods: PodsSpec, pod: Pod, said: Trouble) -> str:

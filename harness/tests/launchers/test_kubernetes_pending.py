@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from harness.launchers import kubernetes_start
 from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S, no_autoscaler, not_scaled
 from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_instance import KubernetesInstance
-from harness.launchers.kubernetes_objects import PodsSpec
+from harness.launchers.kubernetes_objects import PodsSpec, deployment
 from harness.launchers.kubernetes_pods import Found, trouble
 from harness.launchers.kubernetes_prober import Probed, Prober
 from harness.launchers.kubernetes_start import STARTED_WITHIN_S, UNSCHEDULED_FOR_S, wait_started
@@ -190,7 +191,8 @@ def test_pods_that_the_cluster_does_not_make_are_no_silence(tmp_path: Path, cloc
 def test_a_pod_that_its_node_rejects_has_failed_at_once() -> None:
     from lightkube.resources.core_v1 import Pod
 
-    said = trouble(Pod.from_dict(pod("a", phase="Failed", reason="OutOfcpu", message="Node has\nno room")))
+    rejected = pod("a", phase="Failed", reason="OutOfcpu", message="Node has\nno room")
+    said = trouble(Pod.from_dict(rejected))  # type: ignore[no-untyped-call]  # the client's own
     assert said is not None and not said.passing
     assert said.reason == "pod pod-a was rejected by its node: OutOfcpu: Node has no room"
 
@@ -213,6 +215,34 @@ BLIND = {
 }
 
 
+def growing(folder: Path, probed: Prober, asked: list[Any]) -> Cluster:
+    """Return an API in which pod ``a`` runs, and two more do as soon as the deployment is scaled."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "PATCH":
+            asked.append((request.url.path, json.loads(request.read())["spec"]))
+            probed.pods.update({uid: Probed(found=Found(2, 0, None)) for uid in "bc"})
+            return httpx.Response(200, json={"kind": "Scale", "metadata": {"name": "one"}})
+        return httpx.Response(200, json=listed(running("a")) if request.url.path == PODS else DEPLOYED)
+
+    return cluster(folder, answer)
+
+
+def test_more_pods_are_asked_for_once_the_first_have_served(tmp_path: Path, clock: Clock) -> None:
+    spec = pods("one", replicas=3, scale_from=1)
+    made: Any = deployment(spec)
+    assert made.to_dict()["spec"]["replicas"] == 1
+    probed = prober(spec, a=Found(1, 0, None))
+    asked: list[Any] = []
+    api = growing(tmp_path, probed, asked)
+    with pytest.raises(TrialFailure, match="0 of the first 1 pods have served within"):
+        wait_started(api, spec, probed)
+    assert asked == []
+    probed.pods["a"].served_s = 1.0
+    assert wait_started(api, spec, probed) == clock.now_s
+    assert asked == [(f"{DEPLOYMENT}/scale", {"replicas": 3})]
+
+
 def test_an_autoscaler_that_adds_nothing_says_why(tmp_path: Path, clock: Clock) -> None:
     api = answering(tmp_path, {PODS: listed(running("a")), AUTOSCALER: scaler(ABLE, BLIND)})
     with pytest.raises(TrialFailure) as caught:
@@ -229,7 +259,8 @@ def test_an_autoscaler_that_sees_too_little_use_says_how_much() -> None:
     from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
 
     used = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 12}}}
-    found = HorizontalPodAutoscaler.from_dict(scaler(ABLE, currentMetrics=[used]))
+    made = scaler(ABLE, currentMetrics=[used])
+    found = HorizontalPodAutoscaler.from_dict(made)  # type: ignore[no-untyped-call]  # the client's own
     assert not_scaled(found) == "the autoscaler saw 12 % of the reserved CPU in use and wants 1 pods"
     assert not_scaled(None) == "the cluster's autoscaler has not looked at it yet"
 
