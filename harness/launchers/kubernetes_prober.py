@@ -74,12 +74,17 @@ class Prober:
     @property
     def all_found(self) -> bool:
         """Whether each pod's process was seen."""
-        return sum(one.found is not None for one in self.pods.values()) >= self.expected
+        return sum(one.found is not None for one in tuple(self.pods.values())) >= self.expected
+
+    @property
+    def n_served(self) -> int:
+        """How many pods have answered."""
+        return sum(one.served_s is not None for one in tuple(self.pods.values()))
 
     @property
     def all_served(self) -> bool:
         """Whether each pod has answered."""
-        return sum(one.served_s is not None for one in self.pods.values()) >= self.expected
+        return self.n_served >= self.expected
 
     def _work(self) -> None:
         threads: dict[str, threading.Thread] = {}

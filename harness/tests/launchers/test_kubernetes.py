@@ -150,6 +150,18 @@ def test_a_boost_of_the_start_is_taken_back_before_the_load(project: Clustered) 
         assert pod.restarts == 0
 
 
+def test_pods_that_are_added_to_one_that_serves_count_from_the_request_for_them(project: Clustered) -> None:
+    instance = project.launch_late(late(replicas=3, scale_from=1, cpu_request=0.02))
+    assert instance.lacking(time.monotonic() + patient(30)) is None
+    around = instance.stop().kubernetes
+    assert around is not None and around.scaled_after_s is not None and len(around.pods) == 3
+    first, *added = around.pods
+    assert first.first_served_after_s is not None and first.first_served_after_s < around.scaled_after_s
+    for pod in added:
+        assert pod.process_after_s is not None and pod.process_after_s > around.scaled_after_s - 0.01
+        assert pod.first_served_after_s is not None and pod.first_served_after_s > pod.process_after_s
+
+
 def test_pods_that_an_autoscaler_adds_are_waited_for_and_it_goes_with_them(project: Clustered) -> None:
     """The first pod is asked for alone; where the cluster has no metrics, the test adds the other in its place."""
     asked = {"replicas": 2, "cpu_request": 0.02, "autoscale_cpu": 0.5}
@@ -238,6 +250,24 @@ def test_a_pod_that_no_node_has_room_for_is_pending_and_says_why(project: Cluste
         TrialFailure, match=r"pod \S+ is pending: Unschedulable: .*Insufficient cpu"
     ) as caught:
         project.launch_late(late(cpu_limit=1000.0))
+    assert caught.value.outcome == Outcome.FAILED and "\n" not in caught.value.reason
+
+
+def test_pods_that_a_quota_forbids_are_not_made_and_it_is_named(project: Clustered) -> None:
+    from lightkube.models.core_v1 import ResourceQuotaSpec
+    from lightkube.models.meta_v1 import ObjectMeta
+    from lightkube.resources.core_v1 import ResourceQuota
+
+    project.launch_late().stop()
+    (space,) = project.namespaces()
+    none = ResourceQuota(
+        metadata=ObjectMeta(name="no-pods", namespace=space), spec=ResourceQuotaSpec(hard={"pods": "0"})
+    )
+    cluster = cluster_here()
+    cluster.apply(none)
+    cluster.close()
+    with pytest.raises(TrialFailure, match=r"makes no more pods: FailedCreate: .*no-pods") as caught:
+        project.launch_late()
     assert caught.value.outcome == Outcome.FAILED and "\n" not in caught.value.reason
 
 
