@@ -17,6 +17,7 @@ from pathlib import Path
 
 from harness.agent.processes import PROC
 
+FOLDERS = "hsperfdata_*"
 MAGIC = b"\xca\xfe\xc0\xc0"
 #: Of its two JIT compilers: wall time of all compilations so far, in ticks of ``FREQUENCY``.
 COMPILE_TICKS, FREQUENCY = "java.ci.totalTime", "sun.os.hrt.frequency"
@@ -63,8 +64,8 @@ def _mapped(pid: int) -> bytes | None:
     inner = _inner_pid(pid)
     if inner is None:
         return None
-    for file in Path(f"{PROC}/{pid}/root/tmp").glob(f"hsperfdata_*/{inner}"):
-        content = _content(file)
+    for folder in Path(f"{PROC}/{pid}/root/tmp").glob(FOLDERS):  # pathlib keeps each pattern that it has seen
+        content = _content(folder / str(inner))
         if content is not None:
             return content
     return None

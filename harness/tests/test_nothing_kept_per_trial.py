@@ -7,7 +7,7 @@ import ast
 import ctypes
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,9 @@ PER_TRIAL = (
 
 #: Programs of their own that a load tool runs, and three names of fields that are the same in every trial.
 ELSEWHERE = ("harness/loadgen/tools/locust/templates/locustfile.py", "harness/agent/machine_info.py")
+
+#: What looks for a session's folders, or for what an interrupted session left.
+ONCE_A_SESSION = ("harness/store/reading.py", "harness/store/writing.py")
 
 
 def libraries() -> int:
@@ -92,19 +95,34 @@ def patterns(tree: ast.AST) -> Iterator[ast.expr]:
             yield node.args[0]
 
 
+def globs(tree: ast.AST) -> Iterator[ast.expr]:
+    """The patterns of files somewhere in a source, of which ``pathlib`` and ``fnmatch`` keep hundreds or more."""
+    for node in ast.walk(tree):
+        called = node.func if isinstance(node, ast.Call) else None
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(called, ast.Attribute)
+            and called.attr in ("glob", "rglob")
+        ):
+            yield node.args[0]
+
+
 def is_constant(pattern: ast.expr) -> bool:
     names = [part.id for part in ast.walk(pattern) if isinstance(part, ast.Name)]
     calls = any(isinstance(part, ast.Call) for part in ast.walk(pattern))
     return not calls and all(name.isupper() for name in names)
 
 
-def test_no_pattern_of_a_trial_is_made_of_its_text() -> None:
+@pytest.mark.parametrize(("found", "elsewhere"), [(patterns, ELSEWHERE), (globs, ONCE_A_SESSION)])
+def test_no_pattern_of_a_trial_is_made_of_its_text(
+    found: Callable[[ast.AST], Iterator[ast.expr]], elsewhere: tuple[str, ...]
+) -> None:
     paths = [path for name in PER_TRIAL for path in (ROOT / "harness" / name).rglob("*.py")]
     wrong = [
         f"{path.relative_to(ROOT)}:{pattern.lineno}"
         for path in (*paths, ROOT / "harness" / "provenance.py")
-        if path.relative_to(ROOT).as_posix() not in ELSEWHERE
-        for pattern in patterns(ast.parse(path.read_text("utf-8")))
+        if path.relative_to(ROOT).as_posix() not in elsewhere
+        for pattern in found(ast.parse(path.read_text("utf-8")))
         if not is_constant(pattern)
     ]
     assert wrong == []
@@ -117,4 +135,13 @@ def test_no_pattern_of_a_trial_is_made_of_its_text() -> None:
 )  # fmt: skip
 def test_a_pattern_with_a_variable_in_it_is_found(source: str, constant: bool) -> None:
     (pattern,) = patterns(ast.parse(source))
+    assert is_constant(pattern) is constant
+
+
+@pytest.mark.parametrize(
+    ("source", "constant"),
+    [("a.glob('*.log')", True), ("a.rglob(f'{PREFIX}*')", True), ("a.glob(f'*/{pid}')", False)],
+)
+def test_a_pattern_of_files_with_a_variable_in_it_is_found(source: str, constant: bool) -> None:
+    (pattern,) = globs(ast.parse(source))
     assert is_constant(pattern) is constant
