@@ -10,10 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.processes import alive
+from harness.hosts.base import Command
+from harness.hosts.ssh.host import SshHost
 from harness.project import find_root
 from harness.session.progress import ProgressState, in_words
 from harness.tests.support.available import not_run, only_when_long
 from harness.tests.support.command import run_here
+from harness.tests.support.sshd import Sshd
+from harness.verify.faults.agents import agents, end_agents
 from harness.verify.faults.lacking import Lacking
 from harness.verify.faults.scenes import SCENES
 from harness.verify.soak.campaign import CONTROL_TRIALS, SESSIONS, STUCK_S, soak
@@ -156,6 +161,22 @@ def test_one_session_alone_is_named_and_not_written(words: tuple[str, ...], plac
 def test_a_session_over_ssh_is_not_ended_by_a_busy_machine() -> None:
     """An agent that hears nothing for its time of grace ends its session, which beside other work takes seconds."""
     assert min(told.grace_s for scene, told in SCENES.items() if scene in SESSIONS.values()) >= STUCK_S
+
+
+def test_an_agent_that_a_killed_session_left_does_not_outlive_its_scene(tmp_path: Path) -> None:
+    sshd = Sshd(tmp_path / "sshd")
+    sshd.start()
+    base = tmp_path / "base"
+    host = SshHost("far", sshd.settings(base, grace_s=300.0))
+    try:
+        process = host.spawn(Command(argv=("sleep", "300"), folder=tmp_path))
+        (agent,) = agents(base)
+        end_agents(base)
+        assert agents(base) == [] and not agent.runs
+        assert not alive(process.pid, process.start_ticks), "what it started is ended with it"
+    finally:
+        host.close()
+        sshd.stop()
 
 
 def test_the_page_states_each_limit() -> None:
