@@ -65,13 +65,13 @@ def _mapped(pid: int) -> bytes | None:
     if inner is None:
         return None
     for folder in Path(f"{PROC}/{pid}/root/tmp").glob(FOLDERS):  # pathlib keeps each pattern that it has seen
-        content = _content(folder / str(inner))
+        content = read_file(folder / str(inner))
         if content is not None:
             return content
     return None
 
 
-def _content(file: Path) -> bytes | None:
+def read_file(file: Path) -> bytes | None:
     """Return what the file holds; ``None``: it cannot be read, or is no plain file.
 
     A service may put anything in its place: a link leads out of its container, a pipe keeps its reader waiting.
@@ -81,7 +81,9 @@ def _content(file: Path) -> bytes | None:
     except OSError:
         return None
     try:
-        return os.read(descriptor, MOST_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+        found = os.fstat(descriptor)
+        # no more room than it needs: malloc keeps a large buffer for each thread that ever had one
+        return os.read(descriptor, min(found.st_size, MOST_BYTES)) if stat.S_ISREG(found.st_mode) else None
     except OSError:
         return None
     finally:

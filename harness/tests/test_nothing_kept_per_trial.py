@@ -6,12 +6,16 @@ from __future__ import annotations
 import ast
 import ctypes
 import gc
+import os
 import re
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from harness.agent import jvm_counters
+from harness.agent.hashing import file_sha256
 from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.provenance import name_places, without_paths
@@ -19,6 +23,7 @@ from harness.sampling import tick_source_here
 
 ROOT = find_root(Path(__file__).parent)
 TRIALS = 8
+MALLOC_KEEPS = 128 << 10
 #: Packages that run once a trial, or on the machine that is measured.
 PER_TRIAL = (
     "agent",
@@ -80,6 +85,28 @@ def test_a_place_is_replaced_where_it_ends(tmp_path: Path, text: str, old: str, 
     (tmp_path / "file").write_text(text)
     name_places(tmp_path, places={"x": Path(old)})
     assert (tmp_path / "file").read_text() == found
+
+
+def most_bytes(act: Callable[[], object]) -> int:
+    """The memory that something needs at once."""
+    tracemalloc.start()
+    try:
+        act()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_no_thread_of_a_trial_needs_a_buffer_that_its_malloc_keeps(tmp_path: Path) -> None:
+    """Of 128 KiB on, glibc keeps what a thread freed: a mebibyte for each thread that worked at the same time."""
+    large = tmp_path / "samples.csv"
+    large.write_bytes(bytes(8 << 20))
+    counters = tmp_path / f"hsperfdata_x/{os.getpid()}"
+    counters.parent.mkdir()
+    counters.write_bytes(jvm_counters.MAGIC + bytes(32 << 10))
+    assert most_bytes(lambda: file_sha256(large)) < MALLOC_KEEPS
+    assert most_bytes(lambda: jvm_counters.read_file(counters)) < MALLOC_KEEPS
+    assert most_bytes(large.read_bytes) > MALLOC_KEEPS
 
 
 def patterns(tree: ast.AST) -> Iterator[ast.expr]:
