@@ -10,15 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.processes import alive
+from harness.hosts.base import Command
+from harness.hosts.ssh.host import SshHost
 from harness.project import find_root
 from harness.session.progress import ProgressState, in_words
 from harness.tests.support.available import not_run, only_when_long
 from harness.tests.support.command import run_here
+from harness.tests.support.sshd import Sshd
+from harness.verify.faults.agents import agents, end_agents
 from harness.verify.faults.lacking import Lacking
-from harness.verify.soak.campaign import CONTROL_TRIALS, soak
+from harness.verify.faults.scenes import SCENES
+from harness.verify.soak.campaign import CONTROL_TRIALS, SESSIONS, STUCK_S, soak
 from harness.verify.soak.growth import LIMITS, growth
 from harness.verify.soak.page import KEPT, SoakCampaign, table
-from harness.verify.soak.watch import bytes_below, held, in_seconds, last_said
+from harness.verify.soak.watch import bytes_below, held, in_seconds, last_said, own_memory
 
 ROOT = find_root(Path(__file__).parent)
 LEAKED = ("memory", "descriptors", "threads", "files left on disk")
@@ -75,6 +81,14 @@ def test_a_process_is_read_and_one_that_is_gone_is_not() -> None:
     assert held(2**22 + 1) is None
 
 
+def test_memory_is_what_a_process_has_written_to_and_no_pages_of_files() -> None:
+    status = (
+        "Name:\tx\nVmRSS:\t 112 kB\nRssAnon:\t 10 kB\nRssFile:\t 100 kB\nRssShmem:\t 2 kB\nVmSwap:\t 3 kB\n"
+    )
+    assert own_memory(status) == 15 * 1024
+    assert own_memory("Name:\tx\nState:\tZ (zombie)\n") is None
+
+
 def test_the_bytes_of_folders_are_added_and_links_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "x").write_bytes(bytes(10))
@@ -126,6 +140,43 @@ def test_what_is_too_short_is_one_line() -> None:
     assert code == 2 and out == ""
     (line,) = err.splitlines()
     assert "--sims" in line
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (("soak", "--host", "mars"), "--host"),
+        (("soak", "--host", "ssh", "--write"), "--host"),
+        (("faults", "--host", "ssh"), "--host"),
+        (("coverage", "--host", "ssh"), "--host"),
+    ],
+)
+def test_one_session_alone_is_named_and_not_written(words: tuple[str, ...], place: str) -> None:
+    code, out, err = run_here(ROOT, "verify", *words)
+    assert code == 2 and out == ""
+    (line,) = err.splitlines()
+    assert place in line
+
+
+def test_a_session_over_ssh_is_not_ended_by_a_busy_machine() -> None:
+    """An agent that hears nothing for its time of grace ends its session, which beside other work takes seconds."""
+    assert min(told.grace_s for scene, told in SCENES.items() if scene in SESSIONS.values()) >= STUCK_S
+
+
+def test_an_agent_that_a_killed_session_left_does_not_outlive_its_scene(tmp_path: Path) -> None:
+    sshd = Sshd(tmp_path / "sshd")
+    sshd.start()
+    base = tmp_path / "base"
+    host = SshHost("far", sshd.settings(base, grace_s=300.0))
+    try:
+        process = host.spawn(Command(argv=("sleep", "300"), folder=tmp_path))
+        (agent,) = agents(base)
+        end_agents(base)
+        assert agents(base) == [] and not agent.runs
+        assert not alive(process.pid, process.start_ticks), "what it started is ended with it"
+    finally:
+        host.close()
+        sshd.stop()
 
 
 def test_the_page_states_each_limit() -> None:
