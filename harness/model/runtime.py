@@ -141,6 +141,11 @@ class RuntimeSettings(Frozen):
         return self
 
     @property
+    def is_plain(self) -> bool:
+        """Whether nothing is made of the program after its build: no other form, no AOT cache."""
+        return self.form in (None, "jvm") and not self.aot_cache
+
+    @property
     def heap_multiple(self) -> float | None:
         """How many times the least heap ``heap_max`` is; ``None``: it is a size, or none is said."""
         return float(self.heap_max[:-1]) if self.heap_max is not None and self.heap_max[-1] == "x" else None
