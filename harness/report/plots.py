@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,11 +18,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 from harness.analysis.attribution.spans import Span
 from harness.analysis.stats.quantiles import FEWEST_BEYOND, N_BATCHES, rank
+from harness.formats.arrays import FloatArray
 from harness.model.phrases import counted
 from harness.report.result import QUANTILES, Report
 from harness.report.spread import Ranked, Spread
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Text and lines: the page puts its own colour of text in its place, light or dark.
 INK = "#111111"

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from harness.analysis.quick_scipy import load_scipy
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.formats.collect import RequestStream, sums_left_out
 from harness.formats.error_kinds import add_kinds
 from harness.formats.gc_events import GcLog
@@ -30,7 +31,6 @@ from harness.report.peaks import Peaks
 from harness.report.result import Report, in_ms
 from harness.report.units import Units
 
-FloatArray = npt.NDArray[np.float64]
 #: Points drawn at most of one stretch: the slowest request of each slice of time, so that no peak is lost.
 SLICES = 1500
 #: Stretches whose slices are kept apart; those of more are drawn from as many slices as those of one.
