@@ -5,8 +5,6 @@ An arm is a service with its load generator. Exchanged by the affinity of every 
 on one CPU (another process, a slower core, a stolen slice) meets both arms for the same share of the time.
 Duet benchmarking is of Bulej et al., "Duet Benchmarking: Improving Measurement Accuracy in the Cloud" (ICPE 2020);
 there both arms stay where they are.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control group of another process: memory and CPU as the kernel charges them, version 1 and version 2.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
-"""
+"""The control group of another process: memory and CPU as the kernel charges them, version 1 and version 2."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 """Where the kernel shows control groups: what is mounted, which groups a process is in, what their files say.
 
 Version 1, version 2, and mixtures of both. ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
 
 from __future__ import annotations

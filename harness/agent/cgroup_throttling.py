@@ -3,8 +3,6 @@
 
 Memory and CPU of services are read per process; the control group tells only whether
 somebody outside limits us.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cpu.stat`` of a control group.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
-"""
+"""``cpu.stat`` of a control group."""
 
 from __future__ import annotations
 

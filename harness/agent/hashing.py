@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What files and folders hold: their hash, their size.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
-"""
+"""What files and folders hold: their hash, their size."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 
 A client library would normalise what conformance has to see, and its cost would stand in
 every time to first response. Request bytes are prepared once and sent as they are.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 HotSpot keeps ``hsperfdata_USER/PID`` in its temporary folder, unless ``-XX:-UsePerfData`` is set. The layout is that of
 ``perfMemory.hpp``: a prologue of 32 bytes, then entries with a name and a value. A process in a container has another
 id in its own namespace and another ``/tmp``; both are found by ``/proc``.
-
-Standard library only, Python >= 3.8: the agent on a remote host is built of this file too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine around the service: reasons to distrust a measurement. What is not to be had is ``None``.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
-"""
+"""The machine around the service: reasons to distrust a measurement. What is not to be had is ``None``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine in the terms a reader needs.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
-"""
+"""A machine in the terms a reader needs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel counts of a process: its children, threads, open descriptors, and its share of shared pages.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
-"""
+"""What the kernel counts of a process: its children, threads, open descriptors, and its share of shared pages."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@
 ``/proc/PID/statm`` and ``/proc/PID/stat`` are held open, and a read of a held descriptor fails
 once its process is gone, whoever owns the id by then. CPU time comes from the process's CPU
 clock in nanoseconds; ``stat`` would give whole hundredths of a second.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
 
 from __future__ import annotations

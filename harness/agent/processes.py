@@ -3,8 +3,6 @@
 
 A process id alone names nobody for long: ids are used again. A process is named by its id
 together with its start time, field 22 of ``/proc/PID/stat`` (clock ticks since boot).
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of the kernel that are read again and again: opened once, because to open one costs more than to read it.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
-"""
+"""Files of the kernel that are read again and again: opened once, because to open one costs more than to read it."""
 
 from __future__ import annotations
 

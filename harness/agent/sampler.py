@@ -3,8 +3,6 @@
 
 The schedule is absolute: a late tick does not shift the later ones. Ticks that could not be
 kept are counted, not made up for.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
 
 from __future__ import annotations

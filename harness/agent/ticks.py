@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who takes a sampler's ticks between two slow ones: the seam, its schedule, and the interpreter's own way.
-
-Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
-"""
+"""Who takes a sampler's ticks between two slow ones: the seam, its schedule, and the interpreter's own way."""
 
 from __future__ import annotations
 

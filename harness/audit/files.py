@@ -15,17 +15,14 @@ from harness.audit.laws import LITTLE, TOLERANCE, UNITS, laws
 from harness.audit.result import Audited, Check
 from harness.audit.sums import sums
 from harness.compare.symptoms import clock_jump
-from harness.errors import InputError
-from harness.formats.collect import RequestStream
 from harness.formats.detect import open_any
 from harness.formats.jtl_other_columns import JtlSides
 from harness.formats.locust_csv import ROUNDED
 from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint, RequestTable
 from harness.model.digits import plain
 from harness.model.load_tools import title_of
-from harness.report.checks import FIRST_ROWS, Checks
-from harness.report.requests import columns_beside
-from harness.report.spread import EveryLatency
+from harness.report.checks import Checks
+from harness.report.requests import columns_beside, look_at_all, read_all
 
 CLOCK = "time stamps go on with the clock"
 READABLE = "every line can be read"
@@ -54,11 +51,7 @@ def audit_file(path: Path, plan: Plan) -> Audited:
     if isinstance(opened, AggregateTable):
         return _totals(opened, plan)
     sides, units = columns_beside(opened)
-    table = opened.collect() if isinstance(opened, RequestStream) else opened
-    if not table.n_requests:
-        raise InputError(
-            "holds no request", file=path, found=str(table.unreadable), allowed="at least one row"
-        )
+    table = read_all(opened)
     checks = [_readable(table)]
     checks += _clock(table)
     checks += _units(table, Checks(table, None, sides, units))
@@ -108,18 +101,10 @@ def _clock(table: RequestTable) -> Iterator[Check]:
 def _units(table: RequestTable, checks: Checks) -> Iterator[Check]:
     if not table.has_start_times:
         return
-    order = np.argsort(table.start_epoch_s, kind="stable")
-    start, latency = table.start_epoch_s[order], table.latency_s[order]
-    checks.look(start[:FIRST_ROWS], latency[:FIRST_ROWS])
+    findings, _ = look_at_all(table, checks)
     if checks.coarse:
         yield Check(law=UNITS, outcome="not checked", text="time stamps are whole seconds")
         return
-    findings = checks.findings(
-        n=len(start),
-        span_s=float(start[-1] - start[0]),
-        sum_s=float(latency.sum()),
-        latency=EveryLatency(latency[table.ok[order]]),
-    )
     for one in findings:
         yield Check(law=UNITS, outcome="contradiction" if one.contradicted else "remarkable", text=one.text)
     if not findings:

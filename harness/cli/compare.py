@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from harness.cli.fail_if import end_with, limits_as_plain
 from harness.errors import InputError
 
 #: Stands for ``--`` among the paths: click would drop it, and take every option behind it for a path.
@@ -132,20 +132,13 @@ def compare_command(
             write_page(markdown, page, "--markdown")
     if as_json:
         plain = found.as_json()
-        plain["limits"] = [
-            {"limit": one.limit.text, "outcome": one.outcome, "text": one.text} for one in checked
-        ]
+        plain["limits"] = limits_as_plain(checked)
         print(json.dumps(plain, indent=1, allow_nan=False))
     elif not printed:
         from harness.cli.compare_text import print_comparison
 
         print_comparison(found, checked, numbers)
-    if any(one.outcome == "exceeded" for one in checked):
-        raise typer.Exit(1)
-    unknown = [one.text for one in checked if one.outcome == "cannot be told"]
-    if unknown:
-        print(f"rematch: {unknown[0]}", file=sys.stderr)
-        raise typer.Exit(2)
+    end_with(checked)
 
 
 def _arms(paths: list[str]) -> tuple[list[str], list[str]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli.fail_if import end_with, limits_as_plain
 from harness.cli.lines import wrapped
 from harness.errors import InputError
 from harness.model.phrases import counted
@@ -257,12 +258,7 @@ def _end(agreed: Agreement, allow: Sequence[str], found: Results | None, checked
         raise typer.Exit(1)
     if found is not None and not found.n_kept:
         raise typer.Exit(1)
-    if any(one.outcome == "exceeded" for one in checked):
-        raise typer.Exit(1)
-    unknown = [one.text for one in checked if one.outcome == "cannot be told"]
-    if unknown:
-        print(f"rematch: {unknown[0]}", file=sys.stderr)
-        raise typer.Exit(2)
+    end_with(checked)
 
 
 def _as_plain(
@@ -275,5 +271,5 @@ def _as_plain(
         "cases": agreed.n_cases,
         "differences": agreed.differences,
         "results": None if found is None else as_plain(found),
-        "limits": [{"limit": one.limit.text, "outcome": one.outcome, "text": one.text} for one in checked],
+        "limits": limits_as_plain(checked),
     }

@@ -10,6 +10,7 @@ import typer
 
 from harness.cli import completion
 from harness.cli.lines import table, wrapped
+from harness.cli.options import Launcher
 from harness.errors import RematchError
 from harness.model.phrases import counted
 from harness.project import find_root
@@ -29,13 +30,7 @@ def list_all(
             autocompletion=completion.experiments,
         ),
     ] = None,
-    launcher: Annotated[
-        str | None,
-        typer.Option(
-            help="how services are started: process, container (docker) or kubernetes; "
-            "default: as the experiment says, else process"
-        ),
-    ] = None,
+    launcher: Launcher = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """List experiments, variants and profiles, with the reason why any of them cannot run here.

@@ -16,6 +16,7 @@ import typer
 from harness.cli import completion
 from harness.cli.known_cell import known_cells, refuse_elsewhere
 from harness.cli.lines import width, wrapped
+from harness.cli.options import Launcher
 from harness.errors import InputError, RematchError
 from harness.model.phrases import counted
 from harness.project import find_root
@@ -57,13 +58,7 @@ def measure_command(
             autocompletion=completion.hosts,
         ),
     ] = None,
-    launcher: Annotated[
-        str | None,
-        typer.Option(
-            help="how services are started: process, container (docker) or kubernetes; "
-            "default: as the experiment says, else process"
-        ),
-    ] = None,
+    launcher: Launcher = None,
     seed: Annotated[int, typer.Option(help="random seed of the trial order")] = 1,
     blocks: Annotated[
         int | None, typer.Option(help="how many blocks, in place of the profile's number")

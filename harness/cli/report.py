@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.fail_if import end_with
+
 #: After so many seconds a thread of Python lets another one run that waits for it; the interpreter's own: 5 ms.
 _SWITCH_S = 0.0005
 
@@ -101,9 +103,4 @@ def report_command(
         selection=Selection(label=label, skip_s=seconds_named(skip, "--skip")),
         limits=limits,
     )
-    if any(limit.outcome == "exceeded" for limit in checked):
-        raise typer.Exit(1)
-    unknown = [limit.text for limit in checked if limit.outcome == "cannot be told"]
-    if unknown:
-        print(f"rematch: {unknown[0]}", file=sys.stderr)
-        raise typer.Exit(2)
+    end_with(checked)

@@ -14,16 +14,15 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.compare.result import Comparison
 from harness.compare.run import Run
 from harness.compare.traps import NAMES
+from harness.formats.arrays import FloatArray
 from harness.formats.table import RequestTable
 from harness.model.digits import percent, plain
 from harness.report.numbers import NOT_SAID
 
-FloatArray = npt.NDArray[np.float64]
 ToolName = Literal["jmeter", "locust"]
 SHOWN = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 

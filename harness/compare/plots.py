@@ -11,13 +11,13 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 from harness.compare.result import Comparison
 from harness.compare.run import Run
 from harness.compare.traps import NAMES
 from harness.model.phrases import counted
-from harness.report.plots import plain_log, svg
+from harness.report.plots import axis_of_nines, svg
 
 #: Okabe-Ito's blue and vermilion, with a line and a marker each.
 _LOOKS: tuple[tuple[str, Literal["-", "--"], str], ...] = (("#0072B2", "-", "o"), ("#D55E00", "--", "s"))
@@ -51,12 +51,7 @@ def percentile_curves(found: Comparison) -> dict[str, Any] | None:
         ],
         loc="upper left", fontsize=8, frameon=False,
     )  # fmt: skip
-    ticks = [q for q in _TICKS if 100 / (100 - q) <= last]
-    axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
-    axes.set_xticks([100 / (100 - q) for q in ticks], ["least", *(f"p{q:g}" for q in ticks[1:])])
-    axes.xaxis.set_minor_locator(NullLocator())
-    plain_log(axes)
-    axes.grid(visible=True, color="#888888", alpha=0.3)
+    axis_of_nines(axes, _TICKS, last)
     counts = " and ".join(
         f"{counted(len(runs), 'run')} of {name}" for name, runs in zip(NAMES, drawn, strict=True)
     )

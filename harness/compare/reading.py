@@ -28,10 +28,9 @@ from harness.formats.jtl_other_columns import read_texts
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.table import AggregateTable, RequestTable, together
-from harness.report.checks import FIRST_ROWS, Checks
+from harness.report.checks import Checks
 from harness.report.loop import Kind, Loop, by_design
-from harness.report.requests import columns_beside
-from harness.report.spread import EveryLatency
+from harness.report.requests import columns_beside, look_at_all, read_all
 
 #: Names with rows of their own, those with the most requests first.
 MOST_LABELS = 20
@@ -109,22 +108,12 @@ def _read_part(path: Path, skip_s: float, latency_unit: LatencyUnit | None, deci
         )
     sides, units = columns_beside(opened)
     hosts = _hosts(path, opened)
-    table = opened.collect() if isinstance(opened, RequestStream) else opened
-    if not table.n_requests:
-        raise InputError(
-            "holds no request", file=path, found=str(table.unreadable), allowed="at least one row"
-        )
+    table = read_all(opened)
     loop: Loop | None = None
     symptoms: list[Symptom] = []
     checks = Checks(table, None, sides, units)
     if table.has_start_times:
-        order = np.argsort(table.start_epoch_s, kind="stable")
-        start, latency = table.start_epoch_s[order], table.latency_s[order]
-        checks.look(start[:FIRST_ROWS], latency[:FIRST_ROWS])
-        answered = EveryLatency(latency[table.ok[order]])
-        found = checks.findings(
-            n=len(start), span_s=float(start[-1] - start[0]), sum_s=float(latency.sum()), latency=answered
-        )
+        found, answered = look_at_all(table, checks)
         symptoms += [Symptom(trap="mixed_units", text=one.text) for one in found]
         loop = checks.loop(answered)
         if loop is not None and (sides is None or (sides.thread is None and sides.all_threads is None)):

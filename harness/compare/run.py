@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.analysis.stats.quantiles import (
     EXTREME,
@@ -15,9 +14,9 @@ from harness.analysis.stats.quantiles import (
     quantile_refused,
     rank,
 )
+from harness.formats.arrays import FloatArray
 from harness.report.loop import Kind
 
-FloatArray = npt.NDArray[np.float64]
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 #: In the order of tables. Times are of correct answers; errors are a share of all requests.
 METRICS = ("throughput", "mean", *QUANTILES, "errors")

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.compare.run import Symptom
+from harness.formats.arrays import FloatArray
 from harness.formats.jtl_other_columns import JtlSides
 from harness.formats.table import RequestTable
 from harness.model.digits import plain
 from harness.report.loop import Kind
 
-FloatArray = npt.NDArray[np.float64]
 RAMP, CLOCK, CUT = "ramp_included", "clock_jump", "truncated_file"
 #: Fewer requests tell no ramp: a tenth of them is too few for a rate.
 FEWEST_FOR_RAMP = 1000

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from harness.analysis.attribution.log_clock import service_log
 from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
+from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.pairing import counting
 from harness.definitions import load_study
 from harness.evidence.experiment import Evidence
@@ -52,9 +52,6 @@ def pauses_of_first_trials(evidence: Evidence, trials: pd.DataFrame) -> dict[str
             spans = service_log(session, record).events.get("gc_pause", ())
             found[str(row["variant"])] = tuple(low - launched_s for low, _ in spans)
     return found
-
-
-Floats = NDArray[np.float64]
 
 
 def defined_variants(experiment: str, *, root: Path | None = None) -> dict[str, str]:

@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
+from harness.analysis.stats.inputs import Floats
 from harness.figures.variant_style import VariantStyle
 from harness.model.digits import percent, plain
-
-Floats = NDArray[np.float64]
 
 
 def median_and_range(

@@ -10,8 +10,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from harness.analysis.stats.inputs import Floats
 from harness.errors import InputError
 from harness.figures.curves import median_and_range, quantile_notes
 from harness.figures.dots import any_failed, failed_strip
@@ -28,7 +28,6 @@ from harness.figures.style import (
 )
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 
-Floats = NDArray[np.float64]
 _NINES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 _NAMES = ("0", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %")
 #: On an axis of more nines than this the median has no room beside 0.

@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from harness.analysis.stats.inputs import Floats
 from harness.errors import InputError
 from harness.figures.curves import median_and_range, quantile_notes
 from harness.figures.marks import name_last
 from harness.figures.style import FAINT, PAGE_INCHES, canvas, log_scale, styled
-
-Floats = NDArray[np.float64]
 
 _LINES = {"open": ("#222222", "-"), "closed": ("#0072B2", "--")}
 _TAIL_REQUESTS = 10

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 from pyarrow import csv as arrow_csv
 
+from harness.formats.arrays import BoolArray, CodeArray, FloatArray
 from harness.formats.error_kinds import error_kind
 from harness.formats.row_layout import (
     EPOCH_MS,
@@ -23,7 +24,7 @@ from harness.formats.row_layout import (
     verdict_of,
 )
 from harness.formats.source import Block
-from harness.formats.table import BoolArray, CodeArray, FloatArray, RequestChunk, Unreadable
+from harness.formats.table import RequestChunk, Unreadable
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import InputError
+from harness.formats.arrays import CodeArray
 from harness.formats.error_kinds import add_kinds
 from harness.formats.row_layout import Layout
 from harness.formats.rows import read_chunks
 from harness.formats.source import SourceNotes, read_blocks, read_text_pieces, without_first_line
-from harness.formats.table import CodeArray, RequestChunk, RequestTable, Unreadable
+from harness.formats.table import RequestChunk, RequestTable, Unreadable
 from harness.model.load_tools import FileSource
 
 #: A file of fewer rows is one stretch: that is as much as a report takes within half a gigabyte.

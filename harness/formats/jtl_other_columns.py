@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.formats.arrays import CodeArray, FloatArray
 from harness.formats.row_layout import Layout, parse_row
 from harness.formats.rows import ARROWS_BYTES
 from harness.formats.source import Block, SourceNotes, read_text_pieces, without_first_line
-from harness.formats.table import CodeArray, FloatArray
 
 #: Rows looked at: more would show nothing new, and cost time that grows with the file.
 SIDE_ROWS = 20_000

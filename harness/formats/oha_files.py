@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.formats.collect import below_a_heading
 from harness.formats.error_kinds import error_kind
 from harness.formats.row_layout import EPOCH_S, Layout
 from harness.formats.source import PIECE_BYTES, another_file, first_line, read_head
-from harness.formats.table import FloatArray, RequestTable
+from harness.formats.table import RequestTable
 
 CSV_COLUMNS = ("request-start", "DNS", "DNS+dialup", "Response-delay", "request-duration", "bytes", "status")
 CSV_HEADER = ",".join(CSV_COLUMNS)

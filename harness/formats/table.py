@@ -9,19 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
+from harness.formats.arrays import BoolArray, CodeArray, FloatArray
 from harness.formats.error_kinds import add_kinds
 from harness.model import Frozen
 from harness.model.load_tools import FileSource
 
 if TYPE_CHECKING:  # pandas takes half a second to load, and reading needs none of it
     import pandas as pd
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-CodeArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, kw_only=True)

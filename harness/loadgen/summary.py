@@ -15,7 +15,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from harness.errors import InputError, TrialFailure
-from harness.formats.table import BoolArray, RequestTable
+from harness.formats.arrays import BoolArray
+from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadSpec
 from harness.loadgen.flow import in_order, is_flow
 from harness.model import AnswerCount, LoadSummary, OpenLoad

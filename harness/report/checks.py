@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_other_columns import JtlSides
 from harness.formats.jtl_units import ERA_S, NAMES, UNITS_PER_S, era_unit
@@ -22,7 +22,6 @@ from harness.report.units import (
     rhythm_contradicts,
 )
 
-FloatArray = npt.NDArray[np.float64]
 #: Requests by whose rhythm and pauses loop and unit are judged.
 FIRST_ROWS = 2 * RHYTHM_ROWS
 #: So many starts on whole seconds are no chance: the file has no finer ones.

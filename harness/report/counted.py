@@ -10,15 +10,13 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.analysis.load.omission_from_counts import WithMissing, with_missing_of_counts
 from harness.analysis.stats.intervals import t_critical
 from harness.analysis.stats.quantiles import N_BATCHES, rank
+from harness.formats.arrays import FloatArray, IntArray
 from harness.report.spread import LEVEL, Bounded, bounded_quantile
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 #: A batch of fewer requests than this share of an even one would count for too much.
 _LEAST_SHARE = 0.5
 

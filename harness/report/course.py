@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from harness.formats.arrays import BoolArray, FloatArray
 from harness.formats.table import HistoryPoint
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 #: Slices of a stretch: as many points as a page has room for.
 MOST_SLICES = 120
 #: Requests that a slice has on average at least; and that a percentile of one slice needs.

@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 from jinja2 import Environment
 from markupsafe import Markup
 
 from harness.analysis.attribution.spans import Span
+from harness.formats.arrays import FloatArray
 from harness.report import words as report_words
 from harness.report.course import Course
 from harness.report.course_plot import course_over_time
@@ -21,7 +20,6 @@ from harness.report.result import Report
 from harness.report.rows import LABEL_STATISTICS, label_cells, label_latencies, latency_rows
 from harness.report.spread import Ranked, Spread
 
-FloatArray = npt.NDArray[np.float64]
 _STALLS_SHOWN = 200
 _PAGE = Path(__file__).with_name("templates") / "report.html.jinja"
 _STYLE = Path(__file__).with_name("templates") / "page.css"

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from harness.formats.arrays import FloatArray
 from harness.report.numbers import percent
 from harness.report.spread import EveryLatency, Spread
 from harness.report.tally import GRID_ERROR, MOST_VALUES, Tally
 
-FloatArray = npt.NDArray[np.float64]
 CodeArray = npt.NDArray[np.unsignedinteger]
 #: Latencies that are kept one by one, with one small number for the name of each.
 MOST_KEPT = 2_000_000

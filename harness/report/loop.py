@@ -23,12 +23,12 @@ from harness.analysis.load.coordinated_omission import (
     cycle_s,
 )
 from harness.analysis.stats.quantiles import quantile_refused, rank
+from harness.formats.arrays import FloatArray
 from harness.formats.jtl_other_columns import JtlSides
 from harness.model import Frozen
 from harness.model.load_tools import tool_of
 from harness.report.spread import Spread
 
-FloatArray = npt.NDArray[np.float64]
 Kind = Literal["closed", "open", "cannot say"]
 
 #: Requests whose rhythm is looked at.

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.analysis.attribution.attribute import Attribution, attributable_fractions
 from harness.analysis.attribution.clock_offset import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_clock_offset
@@ -26,11 +25,11 @@ from harness.analysis.attribution.stalls import detect_stalls
 from harness.analysis.attribution.visible import harm_of, shortest_visible_s
 from harness.analysis.side_by_side import side_by_side
 from harness.analysis.stats.intervals import t_critical
+from harness.formats.arrays import FloatArray
 from harness.formats.gc_events import GcLog
 from harness.model import Estimate
 from harness.report.result import ShortStalls
 
-FloatArray = npt.NDArray[np.float64]
 #: What is taken apart by cause.
 TAILS: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
 LEVEL = 0.95

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,11 +18,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 from harness.analysis.attribution.spans import Span
 from harness.analysis.stats.quantiles import FEWEST_BEYOND, N_BATCHES, rank
+from harness.formats.arrays import FloatArray
 from harness.model.phrases import counted
 from harness.report.result import QUANTILES, Report
 from harness.report.spread import Ranked, Spread
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Text and lines: the page puts its own colour of text in its place, light or dark.
 INK = "#111111"
@@ -149,14 +147,7 @@ def latency_by_percentile(latency: Spread, corrected: Ranked | None = None) -> d
             label="corrected for coordinated omission",
         )  # fmt: skip
     axes.legend(loc="upper left", fontsize=8, frameon=False)
-    ticks = [
-        q for q in (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999) if 100 / (100 - q) <= nines[-1]
-    ]
-    axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
-    axes.set_xticks([100 / (100 - q) for q in ticks], ["least", *(f"p{q:g}" for q in ticks[1:])])
-    axes.xaxis.set_minor_locator(NullLocator())
-    plain_log(axes)
-    axes.grid(visible=True, color=_GREY, alpha=0.3)
+    axis_of_nines(axes, (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999), float(nines[-1]))
     told = {name: q for name, q in QUANTILES.items() if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)}
     at = latency.at(np.array([rank(n, q) for q in told.values()])) * 1e3
     said = ", ".join(f"{name} {value:.3g} ms" for name, value in zip(told, at.tolist(), strict=True))
@@ -175,6 +166,16 @@ def _at(latency: Ranked, nines: FloatArray) -> FloatArray:
     """Latencies at places on an axis of nines, in ms."""
     n = latency.n
     return latency.at(np.minimum((n * (1 - 1 / nines)).astype(np.int64) + 1, n)) * 1e3
+
+
+def axis_of_nines(axes: Axes, percentiles: Sequence[float], last: float) -> None:
+    """Write these percentiles, the first of which is the least, on an axis of nines as far out as ``last``."""
+    ticks = [q for q in percentiles if 100 / (100 - q) <= last]
+    axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
+    axes.set_xticks([100 / (100 - q) for q in ticks], ["least", *(f"p{q:g}" for q in ticks[1:])])
+    axes.xaxis.set_minor_locator(NullLocator())
+    plain_log(axes)
+    axes.grid(visible=True, color=_GREY, alpha=0.3)
 
 
 def plain_log(axes: Axes) -> None:

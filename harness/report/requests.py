@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from harness.analysis.quick_scipy import load_scipy
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.formats.collect import RequestStream, sums_left_out
 from harness.formats.error_kinds import add_kinds
 from harness.formats.gc_events import GcLog
@@ -28,9 +29,9 @@ from harness.report.latencies import ONE_TRIAL, resolution_warnings, summarise_l
 from harness.report.loop import HIDES, doubted
 from harness.report.peaks import Peaks
 from harness.report.result import Report, in_ms
-from harness.report.units import Units
+from harness.report.spread import EveryLatency
+from harness.report.units import UnitFinding, Units
 
-FloatArray = npt.NDArray[np.float64]
 #: Points drawn at most of one stretch: the slowest request of each slice of time, so that no peak is lost.
 SLICES = 1500
 #: Stretches whose slices are kept apart; those of more are drawn from as many slices as those of one.
@@ -80,6 +81,35 @@ def columns_beside(opened: RequestStream | RequestTable) -> tuple[JtlSides | Non
         can_be_said=is_jmeter,
     )
     return read_sides(opened.path, opened.layout) if is_jmeter else None, units
+
+
+def read_all(opened: RequestStream | RequestTable) -> RequestTable:
+    """Return every request of a file.
+
+    Raises:
+        InputError: there is none, or the file cannot be read.
+    """
+    table = opened.collect() if isinstance(opened, RequestStream) else opened
+    if not table.n_requests:
+        raise InputError(
+            "holds no request", file=table.path, found=str(table.unreadable), allowed="at least one row"
+        )
+    return table
+
+
+def look_at_all(table: RequestTable, checks: Checks) -> tuple[tuple[UnitFinding, ...], EveryLatency]:
+    """Have the checks look at a table with start times; return what does not fit the unit of its latencies, and the
+    latencies of its successful requests by start.
+
+    Raises:
+        InputError: the time stamps lie after the year 2100.
+    """
+    order = np.argsort(table.start_epoch_s, kind="stable")
+    start, latency = table.start_epoch_s[order], table.latency_s[order]
+    checks.look(start[:FIRST_ROWS], latency[:FIRST_ROWS])
+    answered = EveryLatency(latency[table.ok[order]])
+    span_s, sum_s = float(start[-1] - start[0]), float(latency.sum())
+    return checks.findings(n=len(start), span_s=span_s, sum_s=sum_s, latency=answered), answered
 
 
 def gather(

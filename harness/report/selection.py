@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harness.errors import InputError
+from harness.formats.arrays import BoolArray
 from harness.formats.collect import RequestStream
-from harness.formats.table import AggregateTable, BoolArray, RequestChunk, RequestTable
+from harness.formats.table import AggregateTable, RequestChunk, RequestTable
 from harness.model.phrases import counted
 from harness.report.labels import of_aggregate
 from harness.report.numbers import length

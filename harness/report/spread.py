@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.analysis.load.coordinated_omission import with_missing_requests
 from harness.analysis.stats.quantiles import (
@@ -19,9 +18,8 @@ from harness.analysis.stats.quantiles import (
     woodruff_ranks,
 )
 from harness.analysis.stats.within_trial import batch_means_ci
+from harness.formats.arrays import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 LEVEL = 0.95
 #: More ranks than this are read from sorted latencies.
 _FEW_RANKS = 20

@@ -14,10 +14,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from harness.formats.arrays import FloatArray, IntArray
 from harness.report.counted import CountedLatencies
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 #: Different latencies that are kept apart; whole milliseconds up to 20 s.
 MOST_VALUES = 20_000

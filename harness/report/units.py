@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from harness.analysis.attribution.clock_offset import MIN_PAUSES, estimate_clock_offset
 from harness.analysis.attribution.spans import Span
+from harness.formats.arrays import FloatArray
 from harness.formats.jtl_other_columns import JtlSides
 from harness.formats.jtl_units import UNITS_PER_S, LatencyUnit
 from harness.model import Frozen
@@ -106,8 +106,6 @@ def remarkable(
         )
     return ()
 
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Rows that sum up others, and files joined under the same names, make a thread several times as busy as one
 #: thing at a time can: a few times, not this often. A wrong unit makes it a thousand times.

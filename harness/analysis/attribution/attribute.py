@@ -31,9 +31,8 @@ from harness.analysis.attribution.intervals import (
 from harness.analysis.attribution.request_overlap import RequestOverlap, lived
 from harness.analysis.attribution.spans import CauseName, Span, covered_s, joined
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.model import Estimate, Frozen
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class CauseShare(Frozen):

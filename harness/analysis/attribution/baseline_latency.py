@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
 
-FloatArray = npt.NDArray[np.float64]
+from harness.formats.arrays import FloatArray
+
 _PAIRS = 100_000
 
 

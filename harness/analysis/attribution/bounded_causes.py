@@ -14,13 +14,11 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from harness.analysis.attribution.spans import CauseName, Span
+from harness.formats.arrays import FloatArray
 from harness.model import Frozen
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Beside(Frozen):

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from harness.analysis.attribution.spans import Paused, Span
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.model import Frozen, TrialRecord
 
 if TYPE_CHECKING:
     from harness.analysis.attribution.log_clock import AlignedLog
 
-FloatArray = npt.NDArray[np.float64]
 MIN_PAUSES = 5
 #: Offsets beyond this are not looked for.
 SEARCH_S = 5.0

@@ -25,9 +25,9 @@ from harness.analysis.attribution.intervals import MIN_TAIL, block_weights, time
 from harness.analysis.attribution.spans import Span
 from harness.analysis.stats.inputs import starts_and_latencies
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.model import Estimate, Frozen, Support
 
-FloatArray = npt.NDArray[np.float64]
 #: Fewer requests on either side than this, and the two cannot be compared.
 FEWEST = 50
 

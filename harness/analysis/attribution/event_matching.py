@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from harness.analysis.attribution.spans import Span
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.model import Frozen
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Matching(Frozen):

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from harness.formats.arrays import FloatArray
 from harness.model import Estimate, Frozen, Support
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Fewer requests beyond the quantile than this, and its share is not said.
 MIN_TAIL = 20

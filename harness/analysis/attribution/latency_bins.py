@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from harness.formats.arrays import FloatArray, IntArray
 
 #: Width of a bin as a share of the value, and the latency at which they begin; below it all is one bin.
 BIN_SHARE, LEAST_S = 0.001, 1e-9

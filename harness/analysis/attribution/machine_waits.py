@@ -9,19 +9,17 @@ hypervisor's steal are everybody's.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from harness.analysis.attribution.bounded_causes import Beside
 from harness.analysis.attribution.log_clock import clock_shift
 from harness.analysis.attribution.spans import Span, covered_s, inside, joined
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.formats.cgroup import CpuStat, throttle_spans
 from harness.formats.jfr_json import read_jfr_json
 from harness.model import TrialRecord
 from harness.store import SessionFolder
-
-FloatArray = npt.NDArray[np.float64]
 
 #: file -> whose machine; the second is there when the load came from a machine of its own.
 MACHINES = {"machine.csv": "the service's machine", "machine-load.csv": "the load's machine"}

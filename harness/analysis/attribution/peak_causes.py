@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.analysis.attribution.bounded_causes import Beside, covered_mostly
 from harness.analysis.attribution.event_matching import match_events
@@ -14,8 +13,7 @@ from harness.analysis.attribution.request_overlap import attribute_latency
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import ORDER, CauseName, Span
 from harness.analysis.stats.inputs import by_start
-
-FloatArray = npt.NDArray[np.float64]
+from harness.formats.arrays import FloatArray
 
 #: A stall and a pause belong together when they touch within this.
 TOLERANCE_S = 0.005

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.analysis.attribution.attribute import Attribution, attributable_fraction
 from harness.analysis.attribution.request_overlap import lived
 from harness.analysis.attribution.share_of_quantile import WithoutPauses, without_pauses
 from harness.analysis.attribution.spans import CauseName, Paused, Span
+from harness.formats.arrays import FloatArray
 from harness.model import Estimate
 
-FloatArray = npt.NDArray[np.float64]
 #: Intervals over trials come from the trials; within one, these are enough for a look.
 RESAMPLES = 200
 

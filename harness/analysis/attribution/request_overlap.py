@@ -13,6 +13,7 @@ import numpy.typing as npt
 from harness.analysis.attribution.spans import ORDER, CauseName, Span, joined
 from harness.analysis.stats.inputs import starts_and_latencies
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 
 #: A wake ends at one of these, in lengths of its pause; the last one is that of a service 97 % busy.
 _LENGTHS = np.array([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0])
@@ -172,7 +173,6 @@ def _overlap(start: FloatArray, end: FloatArray, spans: Sequence[Span]) -> Float
     return np.asarray(np.interp(end, edges, total) - np.interp(start, edges, total))
 
 
-FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 

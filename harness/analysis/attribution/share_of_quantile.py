@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.attribution.latency_bins import (
@@ -32,9 +31,9 @@ from harness.analysis.attribution.request_overlap import RequestOverlap
 from harness.analysis.stats.intervals import t_critical
 from harness.analysis.stats.pooled_quantiles import jackknife_variance
 from harness.analysis.stats.quantiles import EXTREME, FEWEST_BEYOND_EXTREME, n_beyond
+from harness.formats.arrays import FloatArray
 from harness.model import Estimate, Support
 
-FloatArray = npt.NDArray[np.float64]
 Way = Literal["clear", "unpaused", "drained"]
 
 #: Clear requests beyond the quantile that each trial, and all together, need at least.

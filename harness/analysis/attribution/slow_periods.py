@@ -18,9 +18,8 @@ from pydantic import Field
 
 from harness.analysis.attribution.baseline_latency import Ordinary, log_sum
 from harness.analysis.side_by_side import FEWEST_ROWS, side_by_side
+from harness.formats.arrays import FloatArray
 from harness.model import Frozen
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Chance of one false finding in a whole trial, shared among all places that are looked at.
 ALPHA = 1e-3

@@ -9,8 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from harness.formats.arrays import FloatArray
+
 Span = tuple[float, float]
-FloatArray = npt.NDArray[np.float64]
 
 CauseName = Literal[
     "gc_pause",

@@ -35,8 +35,7 @@ from harness.analysis.attribution.spans import CauseName, Span, under_way_in
 from harness.analysis.side_by_side import side_by_side
 from harness.analysis.stats.inputs import by_start, starts_and_latencies
 from harness.errors import InputError
-
-FloatArray = npt.NDArray[np.float64]
+from harness.formats.arrays import FloatArray
 
 #: Gaps shorter than this many expected completions are not looked at: they cannot pass.
 MIN_EXPECTED = 4.0

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from pydantic import Field, InstanceOf
 
@@ -39,10 +38,10 @@ from harness.analysis.attribution.stalls import detect_stalls, detectability_lim
 from harness.analysis.stats.assumptions import judge_resolution
 from harness.analysis.stats.quantiles import rank
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.model import Frozen, TrialRecord
 from harness.store import SessionFolder
 
-FloatArray = npt.NDArray[np.float64]
 QUANTILES: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
 
 

@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.analysis.attribution.request_overlap import attribute_latency
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import CauseName, Span, under_way_in
 from harness.analysis.attribution.stalls import detectability_limit
 from harness.analysis.stats.inputs import by_start
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+from harness.formats.arrays import BoolArray, FloatArray
 
 #: Fewer short stalls than this say nothing of how long they become by chance.
 _FEWEST_SHORT = 10

@@ -19,9 +19,8 @@ from harness.analysis.attribution.stalls import detect_stalls
 from harness.analysis.load.open_or_closed import judge_rhythm
 from harness.analysis.stats.inputs import starts_and_latencies
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.model import Frozen
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Pauses shorter than this are not restored by the expected interval: see ``verify omission``.
 SHORTEST_CORRECTED_S = 0.1

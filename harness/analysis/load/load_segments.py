@@ -12,14 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.quantiles import quantile_refused, rank
 from harness.analysis.tables.resource_columns import cpu_in_window
 from harness.errors import InputError
+from harness.formats.arrays import IntArray
 
-IntArray = NDArray[np.int64]
 N_PARTS = 4
 COLUMN = "part"
 METRICS = ("latency_mean_s", "latency_p50_s", "latency_p99_s", "latency_max_s", "throughput_per_s")

@@ -8,12 +8,10 @@ how many lie below a limit follows from the limit, and a percentile is found by 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.analysis.load.coordinated_omission import MOST_ADDED, n_missing
+from harness.formats.arrays import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 #: Halvings of the span from 0 to the longest latency; what is left is told apart by the values themselves.
 _HALVINGS = 50
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
 
-FloatArray = npt.NDArray[np.float64]
+from harness.formats.arrays import FloatArray
 
 #: Evidence for a closed loop is one that an open one shows once in a million.
 _ALPHA = 1e-6

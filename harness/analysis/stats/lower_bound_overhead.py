@@ -6,15 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from harness.analysis.stats.inputs import finite, fraction
 from harness.analysis.stats.means import mean_within
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.model import Estimate, Frozen
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class CollectorOverhead(Frozen):

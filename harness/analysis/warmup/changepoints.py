@@ -16,9 +16,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.model import Frozen
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Default penalty in units of log(number of windows).
 PENALTY_PER_LOG_N = 15.0

@@ -26,8 +26,9 @@ from harness.analysis.warmup.changepoints import (
     mean_and_spread,
     standardised,
 )
-from harness.analysis.warmup.level_shifts import FloatArray, ShiftModel, select, shift_path
+from harness.analysis.warmup.level_shifts import ShiftModel, select, shift_path
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.model import Estimate, Frozen
 
 #: Below this n (1 - rho) a random walk, which has no level at all, is not excluded at 5 %

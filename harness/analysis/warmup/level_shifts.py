@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import signal
 
-FloatArray = npt.NDArray[np.float64]
+from harness.formats.arrays import FloatArray
 
 #: Where Huber's loss turns from square to linear, in standard deviations of innovations.
 CORNER = 2.0

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.analysis.attribution.peak_causes import peak_causes
 from harness.analysis.attribution.spans import Span
 from harness.analysis.attribution.trial import TrialAttribution
+from harness.analysis.stats.inputs import Floats
 from harness.evidence import Evidence
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

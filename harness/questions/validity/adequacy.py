@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.analysis.audit.adequacy import BlocksNeeded, EqualCell, blocks_needed, equal_cells
 from harness.analysis.stats.effective_sample import PooledPercentile, Worth, pooled_percentile, worth_of
+from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.pairing import counting, inputs_of
 from harness.evidence import Evidence
 
-Floats = NDArray[np.float64]
 Measured = Mapping[str, Evidence | None]
 #: Variant -> one array of latencies a trial, and the trials.
 Latencies = dict[str, tuple[list[Floats], tuple[str, ...]]]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.pairing import counting
 from harness.analysis.stats.sample_size import plan_repetitions
 from harness.compare.comparing import compare_files
@@ -24,7 +24,6 @@ from harness.model.digits import percent, plain
 from harness.publish.display import Published, plain_table, table_page
 from harness.questions.workshop.checking import Checks, Truth
 
-Floats = NDArray[np.float64]
 METRIC = "cpu_s_per_request"
 FOLDER = Path("results") / "workshop" / "comparisons"
 #: Made-up runs: when the first begins, and how far two of them are apart.

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.quantiles import (
     EXTREME,
     FEWEST_BEYOND_EXTREME,
@@ -21,7 +21,6 @@ from harness.evidence import Evidence
 from harness.model.digits import plain
 from harness.questions.workshop.checking import Checks, Truth
 
-Floats = NDArray[np.float64]
 _SHOWN = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 _SEED = 20
 #: What was done to each of the suspects.

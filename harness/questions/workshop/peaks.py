@@ -9,10 +9,10 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from harness.analysis.attribution.spans import CauseName, joined
 from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
+from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.quantiles import rank
 from harness.evidence import Evidence
 from harness.model.digits import percent, plain
@@ -25,7 +25,6 @@ from harness.verify.simulated.queueing import (
     simulate_open,
 )
 
-Floats = NDArray[np.float64]
 #: Of a service: its own log has these. The load generator's pauses are not the service's.
 _SERVICE: tuple[CauseName, ...] = ("gc_pause", "allocation_stall", "other_safepoint")
 _SEED = 3

@@ -9,17 +9,16 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from harness.analysis.stats.aa_noise import AANoise, aa_noise
 from harness.analysis.stats.effective_sample import Worth, worth_of
+from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.intervals import student
 from harness.evidence import Evidence
 from harness.model.digits import plain, spoken
 from harness.questions.workshop.checking import Checks, Truth
 from harness.questions.workshop.tables import TrialValues
 
-Floats = NDArray[np.float64]
 _METRIC = "latency_mean_s"
 _SEED = 7
 #: Made-up studies: how far processes of one program differ, and windows of one process; the difference of study B.

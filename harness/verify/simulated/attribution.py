@@ -17,10 +17,10 @@ from harness.analysis.attribution.attribute import attributable_fraction
 from harness.analysis.attribution.clock_offset import estimate_clock_offset
 from harness.analysis.attribution.event_matching import coincidence_test
 from harness.analysis.attribution.spans import Span
+from harness.formats.arrays import FloatArray
 from harness.verify.simulated.quantile_shares import pooled_cells
 from harness.verify.simulated.queueing import (
     Arrivals,
-    FloatArray,
     Pauses,
     ServiceLaw,
     arrival_times,

@@ -24,9 +24,9 @@ from harness.analysis.attribution.share_of_quantile import (
     without_pauses,
 )
 from harness.analysis.attribution.spans import CauseName, Span
+from harness.formats.arrays import FloatArray
 from harness.model import Estimate
 from harness.verify.simulated.queueing import (
-    FloatArray,
     ServiceLaw,
     arrival_times,
     regular_pauses,

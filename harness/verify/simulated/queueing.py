@@ -13,13 +13,12 @@ from bisect import bisect_left
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.signal import lfilter
 from scipy.special import ndtr
 
+from harness.formats.arrays import FloatArray
 from harness.model import Frozen
 
-FloatArray = npt.NDArray[np.float64]
 Arrivals = Literal["poisson", "even", "gamma", "on_off"]
 
 

@@ -16,8 +16,9 @@ from pydantic import Field
 
 from harness.analysis.attribution.slow_periods import ALPHA
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.model import Frozen
-from harness.verify.simulated.queueing import FloatArray, Pauses
+from harness.verify.simulated.queueing import Pauses
 from harness.verify.simulated.stall_scenarios import Scenario, fresh, held_out
 from harness.verify.simulated.stalls import (
     CALM_S,

@@ -14,9 +14,9 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
+from harness.formats.arrays import FloatArray
 from harness.verify.simulated.queueing import (
     Arrivals,
-    FloatArray,
     Pauses,
     ServiceLaw,
     arrival_times,

@@ -18,7 +18,8 @@ from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.slow_periods import ALPHA
 from harness.analysis.attribution.spans import Span
 from harness.analysis.attribution.stalls import stalls_at
-from harness.verify.simulated.queueing import FloatArray, Pauses
+from harness.formats.arrays import FloatArray
+from harness.verify.simulated.queueing import Pauses
 from harness.verify.simulated.result import Cell, VerifyResult, f1, frequency, result
 from harness.verify.simulated.stall_scenarios import closed_loops, fresh, held_out, open_loops
 

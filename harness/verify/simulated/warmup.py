@@ -13,14 +13,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.signal import lfilter
 
 from harness.analysis.warmup.changepoints import detect_changepoints
 from harness.analysis.warmup.classify import SteadyState, classify_warmup
+from harness.formats.arrays import FloatArray
 from harness.verify.simulated.result import Cell, VerifyResult, frequency, result, share
 
-FloatArray = npt.NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], FloatArray]
 
 BASE, NOISE_SD = 100.0, 4.0

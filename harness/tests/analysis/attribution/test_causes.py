@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +21,7 @@ from harness.analysis.attribution.spans import ORDER, CauseName, Span
 from harness.analysis.attribution.table import attribution_table
 from harness.analysis.attribution.trial import TrialAttribution
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.formats.detect import read_any
 from harness.formats.jvm_log import read_jvm_log
 from harness.formats.table import RequestTable
@@ -31,7 +31,6 @@ from harness.tests.support.paused_session import attributed, requests_of, withou
 from harness.tests.support.synthetic import make_session
 from harness.tests.support.synthetic_pauses import jvm_log, pauses_of, requests_behind
 
-FloatArray = npt.NDArray[np.float64]
 BEGIN_S = 1_700_000_000.0
 HEAD = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect\n"
 

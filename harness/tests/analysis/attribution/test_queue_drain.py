@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from harness.analysis.attribution.request_overlap import RequestOverlap, lived
+from harness.formats.arrays import FloatArray
 from harness.verify.simulated.queueing import (
-    FloatArray,
     Pauses,
     ServiceLaw,
     arrival_times,
