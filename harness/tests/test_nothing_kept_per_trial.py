@@ -6,14 +6,19 @@ from __future__ import annotations
 import ast
 import ctypes
 import gc
+import inspect
 import os
+import platform
 import re
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from harness.agent import __main__ as agent
 from harness.agent import jvm_counters
 from harness.agent.hashing import file_sha256
 from harness.hosts.local import LocalHost
@@ -107,6 +112,43 @@ def test_no_thread_of_a_trial_needs_a_buffer_that_its_malloc_keeps(tmp_path: Pat
     assert most_bytes(lambda: file_sha256(large)) < MALLOC_KEEPS
     assert most_bytes(lambda: jvm_counters.read_file(counters)) < MALLOC_KEEPS
     assert most_bytes(large.read_bytes) > MALLOC_KEEPS
+
+
+HEAPS = """
+import sys, threading
+from harness.agent.platforms import return_large_blocks
+from harness.verify.soak.watch import held
+import os
+
+def act():
+    meeting.wait()
+    for _ in range(3):
+        bytearray(1 << 20)
+    meeting.wait()
+
+if sys.argv[1] == "returns":
+    return_large_blocks()
+bytearray(1 << 20)
+meeting = threading.Barrier(8)
+before = held(os.getpid())["memory"]
+threads = [threading.Thread(target=act) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(int(held(os.getpid())["memory"] - before))
+"""
+
+
+def test_the_agent_keeps_no_heap_of_large_blocks_for_each_thread() -> None:
+    def grown(how: str) -> int:
+        done = subprocess.run(
+            [sys.executable, "-c", HEAPS, how], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        return int(done.stdout)
+
+    if platform.libc_ver()[0] == "glibc":
+        assert grown("keeps") > 6 << 20, "the control: a mebibyte for each thread"
+    assert grown("returns") < 2 << 20
+    assert "return_large_blocks()" in inspect.getsource(agent._become_daemon)
 
 
 def patterns(tree: ast.AST) -> Iterator[ast.expr]:
