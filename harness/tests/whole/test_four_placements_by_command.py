@@ -53,8 +53,8 @@ def test_one_file_of_an_experiment_gives_the_same_records_in_all_four_places(
         not_asked_for("strings-rounds uncut in four places (minutes; REMATCH_UNCUT_TESTS=1)")
     if not uncut:
         program_or_not_run("wrk")
-    java = f"SetEnv JAVA_HOME={reference_jdk().home}"
-    sshd = Sshd(tmp_path / "sshd", address=apart.far, prefix=apart.prefix, more=java)
+    java = {"JAVA_HOME": str(reference_jdk().home)}
+    sshd = Sshd(tmp_path / "sshd", address=apart.far, prefix=apart.prefix, environment=java)
     settings = sshd.settings(tmp_path / "base", docker=remote_daemon.address, grace_s=patient(20))
     root = make_real_root(
         tmp_path / "root", ("strings", "echo") if uncut else ("strings",), {"bighost": settings}

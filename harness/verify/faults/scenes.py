@@ -255,10 +255,16 @@ def _far(base: Path, root: Path, generator: Path | None, grace_s: float) -> Iter
             stack.callback(namespace.remove)
             namespace.make()
         address = "127.0.0.1" if namespace is None else namespace.far
-        more = f'SetEnv PATH="{generator.parent}:{os.environ["PATH"]}"' if generator else ""
+        home = base / "home"
+        home.mkdir()
+        # none of the user's own start-up files: they take time, and can be left locked when a fault kills them
+        environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
+        if generator is not None:
+            environment["PATH"] = f"{generator.parent}:{environment['PATH']}"
         server = sshd.Sshd(
-            base / "sshd", address=address, prefix=namespace.prefix if namespace else (), more=more
-        )
+            base / "sshd", address=address, prefix=namespace.prefix if namespace else (),
+            environment=environment,
+        )  # fmt: skip
         relay = stack.enter_context(Relay((address, server.port)))
         server.also = (("127.0.0.1", relay.port),)
         server.start()
