@@ -34,6 +34,9 @@ REQUEST_S = 10.0
 REMOVED_WITHIN_S = 90.0
 _FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND, _UNAVAILABLE = 403, 401, 404, 503
 
+#: Of a namespace that is being removed: an API of the cluster does not answer; something is left inside.
+_AWAY, _CONTENT = "NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining"
+
 AnObject = TypeVar("AnObject")
 
 
@@ -228,7 +231,7 @@ class Cluster:
             return list(self._client.list(Namespace, labels=dict(labels)))
 
     def remove_namespaces(self, names: list[str]) -> None:
-        """Delete namespaces and wait until they are gone.
+        """Delete namespaces and wait until they are gone, or empty where the cluster cannot end them yet.
 
         Raises:
             HostError: one of them does not go.
@@ -240,11 +243,11 @@ class Cluster:
         deadline = time.monotonic() + REMOVED_WITHIN_S
         left = list(names)
         while left:
-            left = [name for name in left if self._has_namespace(name)]
+            remains = {name: said for name in left if (said := self._remains(name)) is not None}
+            left = list(remains)
             if left and time.monotonic() > deadline:
-                raise HostError(
-                    f"the cluster does not remove namespace {left[0]}: kubectl get all -n {left[0]}"
-                )
+                why = remains[left[0]] or f"kubectl get all -n {left[0]}"
+                raise HostError(f"the cluster does not remove namespace {left[0]}: {why}")
             time.sleep(0.1 if left else 0.0)
 
     def _raw(self, path: str, absent: tuple[int, ...] = (_NOT_FOUND,)) -> dict[str, Any]:
@@ -260,13 +263,24 @@ class Cluster:
             raise HostError(f"what answers at {self.address}{path} is no Kubernetes API") from problem
         return said
 
-    def _has_namespace(self, name: str) -> bool:
+    def _remains(self, name: str) -> str | None:
+        """Return what the cluster says of a namespace that it is to remove; ``None``: it is gone, or empty.
+
+        While an API that is registered is away, such as that of metrics, a cluster empties namespaces and ends none.
+        """
         from lightkube.resources.core_v1 import Namespace
 
         with self.absent_is_none(), self.asking("get", "namespaces"):
-            self._client.get(Namespace, name)
-            return True
-        return False
+            found = self._client.get(Namespace, name)
+            conditions = (found.status.conditions if found.status is not None else None) or ()
+            true = {
+                one.type: " ".join((one.message or "").split()) for one in conditions if one.status == "True"
+            }
+            known = {one.type for one in conditions}
+            if _AWAY in true and _CONTENT in known and _CONTENT not in true:
+                return None
+            return "; ".join(true.values())
+        return None
 
     @contextlib.contextmanager
     def absent_is_none(self) -> Iterator[None]:

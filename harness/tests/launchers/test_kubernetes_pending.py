@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from harness.errors import HostError, TrialFailure
-from harness.launchers import kubernetes_start
+from harness.launchers import kubernetes_cluster, kubernetes_start
 from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S, no_autoscaler, not_scaled
 from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_instance import KubernetesInstance
@@ -294,6 +294,32 @@ def test_an_api_that_does_not_tell_what_it_has_is_not_said_to_be_away(
         with pytest.raises(HostError) as other:
             ask()
         assert "\n" not in str(other.value)
+
+
+def ending(*true: str) -> dict[str, Any]:
+    kinds = ("NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining")
+    said = [{"type": one, "status": str(one in true), "message": f"{one}\nof it"} for one in kinds]
+    return {"kind": "Namespace", "metadata": {"name": "gone"}, "status": {"conditions": said}}
+
+
+@pytest.mark.parametrize("content", [False, True], ids=["empty", "not empty"])
+def test_a_namespace_that_cannot_be_ended_while_an_api_is_away_is_waited_for_until_it_is_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bool
+) -> None:
+    made = Clock()
+    monkeypatch.setattr(kubernetes_cluster, "time", made)
+    away = ("NamespaceDeletionDiscoveryFailure", *(["NamespaceContentRemaining"] if content else []))
+    api = answering(tmp_path, {"/api/v1/namespaces/gone": ending(*away)})
+    if not content:
+        api.remove_namespaces(["gone"])
+        assert made.now_s <= 1.0
+        return
+    with pytest.raises(HostError) as caught:
+        api.remove_namespaces(["gone"])
+    assert str(caught.value) == (
+        "the cluster does not remove namespace gone: NamespaceDeletionDiscoveryFailure of it; "
+        "NamespaceContentRemaining of it"
+    )
 
 
 def test_who_adds_pods_is_gone_before_the_deployment_that_it_would_add_to(tmp_path: Path) -> None:
