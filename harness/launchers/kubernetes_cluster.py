@@ -168,6 +168,23 @@ class Cluster:
         with self.asking("get", "api/v1"):
             return any(one["name"] == name for one in self._raw("/api/v1")["resources"])
 
+    def not_permitted(self, verb: str, resource: str) -> str | None:
+        """Return that a verb is not permitted, asked before it is tried; ``None``: it is, or the API does not say.
+
+        ``resource``: as roles name it, ``pods/resize`` or ``ingresses.networking.k8s.io``.
+        """
+        from lightkube.models.authorization_v1 import ResourceAttributes, SelfSubjectAccessReviewSpec
+        from lightkube.resources.authorization_v1 import SelfSubjectAccessReview
+
+        (name, _, part), group = resource.partition(".")[0].partition("/"), resource.partition(".")[2]
+        asked = ResourceAttributes(verb=verb, resource=name, group=group, subresource=part)
+        review = SelfSubjectAccessReview(spec=SelfSubjectAccessReviewSpec(resourceAttributes=asked))
+        with contextlib.suppress(HostError), self.asking("create", "selfsubjectaccessreviews"):
+            said = self._client.create(review).status
+            if said is not None and not said.allowed:
+                return f"no permission on the cluster at {self.address}: verb {verb}, resource {resource}"
+        return None
+
     def has_metrics(self) -> bool:
         """Tell whether the cluster serves what its pods use (``metrics.k8s.io``)."""
         with self.absent_is_none(), self.asking("get", "apis/metrics.k8s.io"):
