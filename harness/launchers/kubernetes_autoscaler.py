@@ -33,7 +33,9 @@ def no_autoscaler(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
     if runtime.cpu_request is None or (runtime.replicas or 1) < 2:
         return "autoscale_cpu is a share of cpu_request, and adds pods up to replicas: both are needed"
     try:
-        return None if cluster.has_metrics() else NO_METRICS
+        if not cluster.has_metrics():
+            return NO_METRICS
+        return cluster.not_permitted("patch", "horizontalpodautoscalers.autoscaling")
     except HostError as problem:
         return str(problem)
 

@@ -34,6 +34,9 @@ REQUEST_S = 10.0
 REMOVED_WITHIN_S = 90.0
 _FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND, _UNAVAILABLE = 403, 401, 404, 503
 
+#: Of a namespace that is being removed: an API of the cluster does not answer; something is left inside.
+_AWAY, _CONTENT = "NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining"
+
 AnObject = TypeVar("AnObject")
 
 
@@ -165,6 +168,23 @@ class Cluster:
         with self.asking("get", "api/v1"):
             return any(one["name"] == name for one in self._raw("/api/v1")["resources"])
 
+    def not_permitted(self, verb: str, resource: str) -> str | None:
+        """Return that a verb is not permitted, asked before it is tried; ``None``: it is, or the API does not say.
+
+        ``resource``: as roles name it, ``pods/resize`` or ``ingresses.networking.k8s.io``.
+        """
+        from lightkube.models.authorization_v1 import ResourceAttributes, SelfSubjectAccessReviewSpec
+        from lightkube.resources.authorization_v1 import SelfSubjectAccessReview
+
+        (name, _, part), group = resource.partition(".")[0].partition("/"), resource.partition(".")[2]
+        asked = ResourceAttributes(verb=verb, resource=name, group=group, subresource=part)
+        review = SelfSubjectAccessReview(spec=SelfSubjectAccessReviewSpec(resourceAttributes=asked))
+        with contextlib.suppress(HostError), self.asking("create", "selfsubjectaccessreviews"):
+            said = self._client.create(review).status
+            if said is not None and not said.allowed:
+                return f"no permission on the cluster at {self.address}: verb {verb}, resource {resource}"
+        return None
+
     def has_metrics(self) -> bool:
         """Tell whether the cluster serves what its pods use (``metrics.k8s.io``)."""
         with self.absent_is_none(), self.asking("get", "apis/metrics.k8s.io"):
@@ -228,7 +248,7 @@ class Cluster:
             return list(self._client.list(Namespace, labels=dict(labels)))
 
     def remove_namespaces(self, names: list[str]) -> None:
-        """Delete namespaces and wait until they are gone.
+        """Delete namespaces and wait until they are gone, or empty where the cluster cannot end them yet.
 
         Raises:
             HostError: one of them does not go.
@@ -240,11 +260,11 @@ class Cluster:
         deadline = time.monotonic() + REMOVED_WITHIN_S
         left = list(names)
         while left:
-            left = [name for name in left if self._has_namespace(name)]
+            remains = {name: said for name in left if (said := self._remains(name)) is not None}
+            left = list(remains)
             if left and time.monotonic() > deadline:
-                raise HostError(
-                    f"the cluster does not remove namespace {left[0]}: kubectl get all -n {left[0]}"
-                )
+                why = remains[left[0]] or f"kubectl get all -n {left[0]}"
+                raise HostError(f"the cluster does not remove namespace {left[0]}: {why}")
             time.sleep(0.1 if left else 0.0)
 
     def _raw(self, path: str, absent: tuple[int, ...] = (_NOT_FOUND,)) -> dict[str, Any]:
@@ -260,13 +280,24 @@ class Cluster:
             raise HostError(f"what answers at {self.address}{path} is no Kubernetes API") from problem
         return said
 
-    def _has_namespace(self, name: str) -> bool:
+    def _remains(self, name: str) -> str | None:
+        """Return what the cluster says of a namespace that it is to remove; ``None``: it is gone, or empty.
+
+        While an API that is registered is away, such as that of metrics, a cluster empties namespaces and ends none.
+        """
         from lightkube.resources.core_v1 import Namespace
 
         with self.absent_is_none(), self.asking("get", "namespaces"):
-            self._client.get(Namespace, name)
-            return True
-        return False
+            found = self._client.get(Namespace, name)
+            conditions = (found.status.conditions if found.status is not None else None) or ()
+            true = {
+                one.type: " ".join((one.message or "").split()) for one in conditions if one.status == "True"
+            }
+            known = {one.type for one in conditions}
+            if _AWAY in true and _CONTENT in known and _CONTENT not in true:
+                return None
+            return "; ".join(true.values())
+        return None
 
     @contextlib.contextmanager
     def absent_is_none(self) -> Iterator[None]:

@@ -141,7 +141,7 @@ def no_boost(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
         return f"cpu_boost = {runtime.cpu_boost:g} needs a lower CPU limit, cpu_limit or cpus; found {said}"
     try:
         if cluster.has_core_resource(RESIZE):
-            return None
+            return cluster.not_permitted("patch", RESIZE)
     except HostError as problem:
         return str(problem)
     return "a CPU boost of the start needs pods that are resized in place (Kubernetes 1.33); this cluster has none"

@@ -12,14 +12,15 @@ import httpx
 import pytest
 
 from harness.errors import HostError, TrialFailure
-from harness.launchers import kubernetes_start
+from harness.launchers import kubernetes_cluster, kubernetes_start
+from harness.launchers.kubernetes_access import no_ingress
 from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S, no_autoscaler, not_scaled
 from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_objects import PodsSpec, deployment
 from harness.launchers.kubernetes_pods import Found, trouble
 from harness.launchers.kubernetes_prober import Probed, Prober
-from harness.launchers.kubernetes_start import STARTED_WITHIN_S, UNSCHEDULED_FOR_S, wait_started
+from harness.launchers.kubernetes_start import STARTED_WITHIN_S, UNSCHEDULED_FOR_S, no_boost, wait_started
 from harness.model import ClockReading, InstanceRecord, KubernetesRecord, Outcome, RuntimeSettings
 from harness.model.endpoint import Endpoint
 from harness.tests.support.recorded_cluster import KUBECONFIG, NAMESPACE, pods
@@ -266,6 +267,50 @@ def test_an_autoscaler_that_sees_too_little_use_says_how_much() -> None:
 
 
 @pytest.mark.parametrize(
+    ("runtime", "resource", "asked"),
+    [
+        (
+            RuntimeSettings(replicas=2, cpu_request=0.05, autoscale_cpu=0.5),
+            "horizontalpodautoscalers.autoscaling",
+            {"resource": "horizontalpodautoscalers", "group": "autoscaling", "subresource": ""},
+        ),
+        (
+            RuntimeSettings(cpus=1, cpu_boost=2.0),
+            "pods/resize",
+            {"resource": "pods", "group": "", "subresource": "resize"},
+        ),
+        (
+            RuntimeSettings(access="ingress"),
+            "ingresses.networking.k8s.io",
+            {"resource": "ingresses", "group": "networking.k8s.io", "subresource": ""},
+        ),
+    ],
+    ids=["autoscaler", "boost", "ingress"],
+)
+@pytest.mark.parametrize("allowed", [True, False])
+def test_what_a_level_may_not_make_is_said_before_the_first_trial(
+    tmp_path: Path, runtime: RuntimeSettings, resource: str, asked: dict[str, str], allowed: bool
+) -> None:
+    sent: list[Any] = []
+    served = {"resources": [{"name": "pods"}, {"name": "pods/resize"}]}
+    nginx = {"metadata": {"name": "nginx"}, "spec": {"controller": "k8s.io/ingress-nginx"}}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
+            sent.append(json.loads(request.read())["spec"]["resourceAttributes"])
+            return httpx.Response(201, json={"spec": {}, "status": {"allowed": allowed}})
+        return httpx.Response(
+            200, json=listed(nginx) if request.url.path.endswith("ingressclasses") else served
+        )
+
+    api = cluster(tmp_path, answer)
+    said = no_autoscaler(api, runtime) or no_boost(api, runtime) or no_ingress(api, runtime)
+    why = f"no permission on the cluster at {api.address}: verb patch, resource {resource}"
+    assert said == (None if allowed else why)
+    assert sent == [{"verb": "patch", **asked}]
+
+
+@pytest.mark.parametrize(
     ("answer", "words"),
     [
         (
@@ -294,6 +339,32 @@ def test_an_api_that_does_not_tell_what_it_has_is_not_said_to_be_away(
         with pytest.raises(HostError) as other:
             ask()
         assert "\n" not in str(other.value)
+
+
+def ending(*true: str) -> dict[str, Any]:
+    kinds = ("NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining")
+    said = [{"type": one, "status": str(one in true), "message": f"{one}\nof it"} for one in kinds]
+    return {"kind": "Namespace", "metadata": {"name": "gone"}, "status": {"conditions": said}}
+
+
+@pytest.mark.parametrize("content", [False, True], ids=["empty", "not empty"])
+def test_a_namespace_that_cannot_be_ended_while_an_api_is_away_is_waited_for_until_it_is_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bool
+) -> None:
+    made = Clock()
+    monkeypatch.setattr(kubernetes_cluster, "time", made)
+    away = ("NamespaceDeletionDiscoveryFailure", *(["NamespaceContentRemaining"] if content else []))
+    api = answering(tmp_path, {"/api/v1/namespaces/gone": ending(*away)})
+    if not content:
+        api.remove_namespaces(["gone"])
+        assert made.now_s <= 1.0
+        return
+    with pytest.raises(HostError) as caught:
+        api.remove_namespaces(["gone"])
+    assert str(caught.value) == (
+        "the cluster does not remove namespace gone: NamespaceDeletionDiscoveryFailure of it; "
+        "NamespaceContentRemaining of it"
+    )
 
 
 def test_who_adds_pods_is_gone_before_the_deployment_that_it_would_add_to(tmp_path: Path) -> None:
