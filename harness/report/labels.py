@@ -6,9 +6,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from harness.formats.arrays import CodeArray
 from harness.formats.table import AggregateRow, RequestTable
-from harness.report.kept import Kept
+from harness.report.kept import CodeArray, Kept
 from harness.report.latencies import summarise_latencies
 from harness.report.result import LABEL_QUANTILES, LabelRow, in_ms
 from harness.report.spread import Spread
