@@ -17,7 +17,6 @@ class CpuStat:
     may grow faster than time.
     """
 
-    n_periods: int
     n_throttled: int
     throttled_s: float
     n_unknown: int
@@ -49,7 +48,6 @@ def parse_cpu_stat(text: str) -> CpuStat | None:
         values["throttled_usec"] / 1e6 if "throttled_usec" in values else values["throttled_time"] / 1e9
     )
     return CpuStat(
-        n_periods=values.get("nr_periods", 0),
         n_throttled=values["nr_throttled"],
         throttled_s=throttled,
         n_unknown=len(unknown),

@@ -188,9 +188,7 @@ def database_columns(folder: SessionFolder, record: TrialRecord) -> dict[str, ob
             used = use_of(read_database(stream), (load.start_epoch_s, load.start_epoch_s + load.duration_s))
     except InputError:  # it was killed before it wrote a line: there is nothing to tell
         return {}
-    return (
-        {} if used is None else {"most_connections": used.most_connections, "most_active": used.most_active}
-    )
+    return {} if used is None else used.model_dump()
 
 
 def at_most_load(table: pd.DataFrame | None) -> pd.DataFrame | None:

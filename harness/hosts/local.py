@@ -173,7 +173,7 @@ class LocalProcess(Spawned):
 
 
 def order_of(command: Command) -> dict[str, object]:
-    """Return a command as plain data; see ``spawning.Spawner``."""
+    """Return a command as plain data; see ``Spawner``."""
     return {
         "argv": list(command.argv),
         "folder": str(command.folder),

@@ -263,7 +263,7 @@ class ProcessInstance(OnHost):
 
     @property
     def cpu_at_launch_s(self) -> float:
-        """To be taken off readings of the process's CPU time; see ``hosts.Process``."""
+        """To be taken off readings of the process's CPU time; see ``hosts.base.Process``."""
         return self.process.cpu_at_launch_s
 
     def exited(self) -> int | None:

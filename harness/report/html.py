@@ -13,9 +13,8 @@ from harness.analysis.attribution.spans import Span
 from harness.formats.arrays import FloatArray
 from harness.report import words as report_words
 from harness.report.course import Course
-from harness.report.course_plot import course_over_time
 from harness.report.numbers import interval, length, milliseconds, percent, percent_between, resolution
-from harness.report.plots import latency_by_percentile, latency_over_time, words
+from harness.report.plots import course_over_time, latency_by_percentile, latency_over_time, words
 from harness.report.result import Report
 from harness.report.rows import LABEL_STATISTICS, label_cells, label_latencies, latency_rows
 from harness.report.spread import Ranked, Spread

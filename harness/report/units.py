@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Are the response times in the unit they are read in? The words for it, and what is merely too rare to be likely.
 
-A response time has no unit of its own. What contradicts one stands in ``report_unit_columns`` (the other
-columns of the same rows) and ``report_unit_course`` (when requests begin and end). Where neither can be
+A response time has no unit of its own. What contradicts one are the other columns of the same rows
+(``contradictions``), and when requests begin and end (``rhythm_contradicts``). Where neither can be
 checked (open arrivals, no column but the time stamp) milliseconds and microseconds look alike: then
 nothing is said, or only what the figures would mean.
 """

@@ -40,7 +40,7 @@ def wait_first_response(
     ``request``: ``flow.readiness_request`` of the mix, which needs nothing of earlier answers.
     ``deadline_s`` counts from launch. ``host``: where the instance runs, and who polls; default: here.
     ``stderr`` is the service's, on that host, for the words of one that exits;
-    ``cpu_at_launch_s`` is taken off the CPU time (see ``hosts.Process``).
+    ``cpu_at_launch_s`` is taken off the CPU time (see ``hosts.base.Process``).
 
     Raises:
         TrialFailure: timed out; failed (it exited); nonconforming (a wrong answer).

@@ -7,7 +7,6 @@ from harness.session.dry_run import expected_s, session_s
 from harness.session.measuring import measure
 from harness.session.planning import Prepared, prepare, with_blocks
 from harness.session.progress import (
-    CallbackProgress,
     PlainProgress,
     Progress,
     ProgressState,
@@ -20,7 +19,6 @@ from harness.session.wiring import Assembly, assemble, launcher_name, usual_laun
 
 __all__ = [
     "Assembly",
-    "CallbackProgress",
     "Interrupted",
     "PlainProgress",
     "Prepared",

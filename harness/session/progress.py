@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
 from typing import Protocol, TextIO
 
 from harness.errors import printable
@@ -115,22 +114,6 @@ class TerminalProgress:
     def close(self) -> None:
         with contextlib.suppress(OSError, ValueError):
             self._bars.stop()
-
-
-class CallbackProgress:
-    """Hands every state to a function: what a notebook's table is fed with."""
-
-    def __init__(self, callback: Callable[[ProgressState], None]) -> None:
-        self._callback = callback
-
-    def step(self, state: ProgressState) -> None:
-        self._callback(state)
-
-    def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        self._callback(state)
-
-    def close(self) -> None:
-        return
 
 
 def suitable_progress() -> Progress:

@@ -3,7 +3,7 @@
 
 A JVM's log carries wall and monotonic time and needs no help. Go's counts from the start of the runtime
 in whole milliseconds. Where the service's ``/metrics`` told of its last collection, the start follows to within
-a millisecond (``go_clock``); else from the moment of launch, to within ``LAUNCH_TO_CLOCK_S``.
+a millisecond (``runtime_start``); else from the moment of launch, to within ``LAUNCH_TO_CLOCK_S``.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def throttling(session: SessionFolder, record: TrialRecord) -> Beside | str:
         return frame
     at, n, denied_s = (frame[name].to_numpy(dtype=np.float64) for name in frame.columns)
     readings = [
-        (second, CpuStat(n_periods=0, n_throttled=int(count), throttled_s=denied, n_unknown=0))
+        (second, CpuStat(n_throttled=int(count), throttled_s=denied, n_unknown=0))
         for second, count, denied in zip(at.tolist(), n.tolist(), denied_s.tolist(), strict=True)
     ]
     try:

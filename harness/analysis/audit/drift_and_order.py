@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is this very session to be trusted? Equal arms, the order of trials, and drift; its arithmetic: ``trial_audit``."""
+"""Is this very session to be trusted? Equal arms, the order of trials, and drift; its arithmetic: ``trial_checks``."""
 
 from __future__ import annotations
 

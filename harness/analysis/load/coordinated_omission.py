@@ -161,16 +161,8 @@ def n_missing(latency_s: FloatArray, interval_s: float) -> npt.NDArray[np.int64]
     return np.maximum(np.floor(latency_s / interval_s).astype(np.int64) - 1, 0)
 
 
-def missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray:
-    """Return the latencies that one sender's waiting left out: L - I, L - 2 I, ... down to I, for every L > I.
-
-    Raises:
-        InputError: the interval is not positive.
-    """
-    return _missing(latency_s, interval_s, n_missing(latency_s, interval_s))
-
-
 def _missing(latency_s: FloatArray, interval_s: float, n_each: npt.NDArray[np.int64]) -> FloatArray:
+    """The latencies that one sender's waiting left out: L - I, L - 2 I, ... down to I, for every L > I."""
     nth = np.arange(n_each.sum()) - np.repeat(np.cumsum(n_each) - n_each, n_each) + 1
     return np.asarray(np.repeat(latency_s, n_each) - nth * interval_s)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import IO
 
-import numpy as np
 import pandas as pd
 from pydantic import Field
 
@@ -20,14 +19,8 @@ _COLUMNS = ("epoch_s", *_STATES, "n_waiting_for_lock", "deadlocks", "xact_commit
 class DatabaseUse(Frozen):
     """Connections of one trial under load. The server was asked twice a second: shorter peaks go unseen."""
 
-    n_readings: int
     most_connections: int = Field(description="open at once, whatever they did")
     most_active: int = Field(description="executing a statement at once")
-    mean_connections: float
-    most_waiting_for_lock: int
-    deadlocks: int = Field(description="during these readings")
-    committed: int = Field(description="transactions, during these readings")
-    rolled_back: int = Field(description="transactions, during these readings")
 
 
 def read_database(stream: IO[bytes]) -> pd.DataFrame:
@@ -52,15 +45,7 @@ def use_of(frame: pd.DataFrame, window_epoch_s: tuple[float, float]) -> Database
     inside = frame[frame["epoch_s"].between(*window_epoch_s)]
     if inside.empty:
         return None
-    open_now = inside[list(_STATES)].sum(axis=1).to_numpy(dtype=np.float64)
-    counted = {name: int(inside[name].iloc[-1] - inside[name].iloc[0]) for name in _COLUMNS[-3:]}
     return DatabaseUse(
-        n_readings=len(inside),
-        most_connections=int(open_now.max()),
+        most_connections=int(inside[list(_STATES)].sum(axis=1).max()),
         most_active=int(inside["n_active"].max()),
-        mean_connections=float(open_now.mean()),
-        most_waiting_for_lock=int(inside["n_waiting_for_lock"].max()),
-        deadlocks=max(0, counted["deadlocks"]),
-        committed=max(0, counted["xact_commit"]),
-        rolled_back=max(0, counted["xact_rollback"]),
     )

@@ -25,7 +25,6 @@ class Timeline:
     latency_s: Floats
     causes: tuple[str | None, ...]
     events: dict[str, tuple[Span, ...]]
-    peaks_from_s: float
     placed: bool
 
 
@@ -76,6 +75,5 @@ def _timeline(evidence: Evidence, one: TrialAttribution, quantile: float) -> Tim
             cause: tuple((low - float(start[0]), high - float(start[0])) for low, high in spans)
             for cause, spans in one.events.items()
         },
-        peaks_from_s=from_s,
         placed=one.refused is None,
     )

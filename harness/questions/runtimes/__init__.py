@@ -5,8 +5,7 @@ from harness.evidence.load_response import describe_calibration, searches_of
 from harness.evidence.warm import warm_services
 from harness.publish.searched_capacity import capacity_results
 from harness.questions.runtimes.figures import releases
-from harness.questions.runtimes.pollers import poller_results
-from harness.questions.runtimes.results import notes, results
+from harness.questions.runtimes.results import notes, poller_results, results
 
 __all__ = [
     "capacity_results",

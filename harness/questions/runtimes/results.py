@@ -12,6 +12,7 @@ from harness.project import find_root
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, for_each
+from harness.publish.warm_results import compared as branch_of
 from harness.publish.warm_results import warm_tree
 from harness.publish.warm_words import CPU, THROUGHPUT, answer, where
 from harness.questions.runtimes.analysis import Kind, compared, pairs
@@ -66,6 +67,19 @@ def results(warm: Warm | None, experiment: str) -> Tree:
         for kind in _KINDS
     }
     return tree
+
+
+def poller_results(warm: Warm | None, variants: Mapping[str, str], *, reference: str) -> Tree:
+    """Return how much of what a release changed is its pollers': ``{throughput,cpu}.<variant>`` with those of the
+    older one over the release as it is, measured or not; and ``name.<variant>``."""
+    others = [name for name in variants if name != reference]
+    return {
+        "name": variants,
+        **{
+            branch: branch_of(others, () if warm is None else warm.compared(metric))
+            for branch, metric in (("throughput", "throughput_per_s"), ("cpu", "cpu_s_per_request"))
+        },
+    }
 
 
 def notes(warm: Warm | None) -> list[str]:

@@ -123,7 +123,7 @@ def timeline() -> Timeline:
     for number, at in enumerate(slow):
         causes[at] = kinds[number % len(kinds)]
     return Timeline(
-        label="Serial, 3x", trial="t", start_s=start, latency_s=latency, causes=tuple(causes), peaks_from_s=0.01,
+        label="Serial, 3x", trial="t", start_s=start, latency_s=latency, causes=tuple(causes),
         events={"gc_pause": ((1.0, 1.03), (4.0, 4.02)), "generator_stall": ((2.0, 2.05),)}, placed=True,
     )  # fmt: skip
 

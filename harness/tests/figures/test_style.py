@@ -219,7 +219,7 @@ def test_what_was_borne_shows_every_trial_and_crosses_the_overloaded_ones(
 def timeline_with(*causes: str, slowest_s: float = 0.3) -> Timeline:
     """A request a second, and in each second a pause of another cause."""
     return Timeline(
-        label="x", trial="t", peaks_from_s=0.0, start_s=np.arange(10.0), latency_s=np.geomspace(0.001, slowest_s, 10), causes=(None,) * 10,
+        label="x", trial="t", start_s=np.arange(10.0), latency_s=np.geomspace(0.001, slowest_s, 10), causes=(None,) * 10,
         events={cause: ((at + 0.5, at + 0.6),) for at, cause in enumerate(causes)}, placed=True,
     )  # fmt: skip
 

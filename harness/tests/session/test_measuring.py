@@ -12,13 +12,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.errors import InputError, OrphanError, StoreError
 from harness.model import TrialRecord
-from harness.session import CallbackProgress, PlainProgress, ProgressState, measure, with_blocks
+from harness.session import PlainProgress, ProgressState, Silent, measure, with_blocks
 from harness.session.orphans import RUNNING, RunningProcesses, start_ticks
 from harness.session.progress import in_words
 from harness.store import SessionFolder
@@ -238,9 +239,19 @@ def test_a_variant_that_cannot_run_is_said_and_recorded_and_the_rest_is_measured
     assert {record.planned.configuration.variant_name for record in folder.records()} == {"calm"}
 
 
+class Telling(Silent):
+    """Hands every state to a function."""
+
+    def __init__(self, told: Callable[[ProgressState], None]) -> None:
+        self.step = told  # type: ignore[method-assign]
+
+    def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
+        self.step(state)
+
+
 def test_progress_counts_to_the_end_and_has_an_estimate(tmp_path: Path) -> None:
     states: list[ProgressState] = []
-    measure_tiny(make_session_project(tmp_path), progress=CallbackProgress(states.append))
+    measure_tiny(make_session_project(tmp_path), progress=Telling(states.append))
     assert [state.done for state in states] == sorted(state.done for state in states)
     assert states[-1].done == states[-1].total == 3
     assert states[-1].left_s == 0.0
@@ -268,7 +279,7 @@ def test_a_full_disk_stops_the_session_and_space_lets_it_go_on(tmp_path: Path) -
                 filler.write_bytes(b"x" * (20 << 20))
 
         with pytest.raises(StoreError, match=r"no space left.*finished trials are kept"):
-            measure_tiny(root, progress=CallbackProgress(fill))
+            measure_tiny(root, progress=Telling(fill))
         assert tuple(tiny_folder(root).records()) == tuple(kept)
         filler.unlink()
         folder = measure_tiny(root)

@@ -9,7 +9,7 @@ the connecting. Bodies are compared as the other adapters do.
 Open loop: each connection of the profile is one virtual user, all made before the first arrival. An arrival
 that finds all of them waiting is never sent. k6 counts those in ``totals.json`` (``dropped_iterations``);
 ``n_dropped`` counts them and what was not answered in time, as the arrivals that left no row.
-How a load is put to k6 stands in ``k6_plan``.
+How a load is put to k6 is in ``plan.py``.
 """
 
 from __future__ import annotations

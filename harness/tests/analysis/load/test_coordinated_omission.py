@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis import coordinated_omission_check, lower_bound_overhead, metered_latency
-from harness.analysis.load.coordinated_omission import missing_requests
+from harness.analysis.load.coordinated_omission import with_missing_requests
 from harness.errors import InputError
 
 
 def test_one_user_held_up_for_a_second_leaves_out_what_it_would_have_sent() -> None:
-    assert missing_requests(np.array([1.0, 0.05]), 0.25).tolist() == [0.75, 0.5, 0.25]
+    every = with_missing_requests(np.array([1.0, 0.05]), 0.25)
+    assert every is not None and every.tolist() == [1.0, 0.05, 0.75, 0.5, 0.25]
 
 
 def test_a_single_user_is_a_closed_loop_and_its_tail_is_corrected() -> None:
