@@ -70,6 +70,25 @@ def test_what_builds_up_once_is_no_leak() -> None:
     assert found is not None and found.judged == "flat" and found.per_1000_trials == found.high == 0
 
 
+@pytest.mark.parametrize("at", [0.25, 0.4, 0.6, 0.8])
+def test_a_mebibyte_that_the_allocator_adds_once_in_2000_trials_is_no_leak(at: float) -> None:
+    n = 2000
+    found = growth("agent", "memory", [(i / 4, 2.0**20 * (i > 4 * at * n)) for i in range(4 * n)])
+    assert found is not None and found.judged == "flat"
+
+
+@pytest.mark.parametrize(("leak", "judged"), [(0.0, "flat"), (0.01, "grows")])
+def test_other_work_that_begins_halfway_is_no_growth_and_hides_none(leak: float, judged: str) -> None:
+    """A process has seven descriptors between trials and up to twenty in one; on a busy machine a trial has other
+    shares of them."""
+    rng, found = random.Random(6), []
+    for i in range(8000):
+        within = rng.random() < (0.3 if i < 4000 else 0.9)
+        found.append((i / 4, 7 + within * rng.randint(9, 13) + int(leak * i / 4)))
+    judgement = growth("agent", "descriptors", [(x, float(y)) for x, y in found])
+    assert judgement is not None and judgement.judged == judged
+
+
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_too_few_readings_tell_nothing(n: int) -> None:
     assert growth("session", "memory", series(1, n=n)) is None
