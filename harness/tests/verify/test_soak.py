@@ -89,6 +89,13 @@ def test_other_work_that_begins_halfway_is_no_growth_and_hides_none(leak: float,
     assert judgement is not None and judgement.judged == judged
 
 
+def test_trials_that_take_ten_times_as_long_count_as_much_as_the_others() -> None:
+    """One step of the allocator, among trials that other work slows down."""
+    slow = [(1400 + i / 40, 2.0**20 * (i > 12000)) for i in range(24000)]
+    found = growth("agent", "memory", [*((i / 4, 0.0) for i in range(5600)), *slow])
+    assert found is not None and found.judged == "flat"
+
+
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_too_few_readings_tell_nothing(n: int) -> None:
     assert growth("session", "memory", series(1, n=n)) is None

@@ -57,21 +57,21 @@ class Growth(Frozen):
 def growth(who: str, what: str, series: Sequence[tuple[float, float]]) -> Growth | None:
     """Return how a series of (trials done, value) grows; ``None``: it is too short to tell.
 
-    The slope is Theil and Sen's, of ``WINDOWS`` windows with as many readings each: of the least value of what is
-    ``LEFT_BEHIND``, of the median of the others. Its interval is Sen's (Journal of the American Statistical
-    Association 63, 1968), as ``scipy.stats.theilslopes`` has it.
+    The slope is Theil and Sen's, of ``WINDOWS`` windows with as many trials each, however long these took: of the
+    least value of what is ``LEFT_BEHIND``, of the median of the others. Its interval is Sen's (Journal of the American
+    Statistical Association 63, 1968), as ``scipy.stats.theilslopes`` has it.
     """
     if not series:
         return None
-    begin = series[0][0] + (series[-1][0] - series[0][0]) * WARM_UP_SHARE
-    kept = [one for one in series if one[0] >= begin]
-    size = len(kept) // WINDOWS
-    if size < 1:
+    first, last = series[0][0], series[-1][0]
+    begin = first + (last - first) * WARM_UP_SHARE
+    windows: list[list[tuple[float, float]]] = [[] for _ in range(WINDOWS)]
+    for x, y in series:
+        if begin <= x < last:
+            windows[int((x - begin) / (last - begin) * WINDOWS)].append((x, y))
+    if not all(windows):
         return None
-    windows = [kept[i * size : (i + 1) * size] for i in range(WINDOWS)]
     trials = [median(x for x, _ in one) for one in windows]
-    if trials[-1] <= trials[0]:
-        return None
     values = tuple((min if what in LEFT_BEHIND else median)([y for _, y in one]) for one in windows)
     slope, _, low, high = (float(1000 * one) for one in stats.theilslopes(values, trials, CONFIDENCE))
     return Growth(
