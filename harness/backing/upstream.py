@@ -57,7 +57,7 @@ class LentUpstream:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        return {"UPSTREAM_URL": f"http://{self._instance.endpoint.host}:{self._instance.endpoint.port}"}
+        return {"UPSTREAM_URL": self._instance.endpoint.url}
 
     @property
     def cpu_at_launch_s(self) -> float:

@@ -82,7 +82,8 @@ def audit_command(
 
 def _print(found: tuple[Audited, ...], left_out: tuple[str, ...], *, every: bool) -> None:
     from harness.audit.result import n_contradictions
-    from harness.cli.lines import counted, wrapped
+    from harness.cli.lines import wrapped
+    from harness.model.phrases import counted
 
     n, checks = n_contradictions(found), sum(len(file.checks) for file in found)
     said = counted(n, "contradiction") if n else "no contradiction"

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.cli.lines import counted, table, wrapped
+from harness.cli.lines import table, wrapped
 from harness.model.claim import ClaimVerdict
 from harness.model.formatting import DASH, show
+from harness.model.phrases import counted
 from harness.questions.claims import JudgedClaim, JudgedTest, counts
 from harness.questions.claims.words import (
     VERDICT_WORDS,

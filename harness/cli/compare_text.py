@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.cli.lines import counted, table, wrapped
+from harness.cli.lines import table, wrapped
 from harness.compare import words
 from harness.compare.limits import Checked
 from harness.compare.other_tools import ToolNumbers
 from harness.compare.result import Comparison, Row
 from harness.model import Verdict
+from harness.model.phrases import counted
 
 #: Names of requests with a table; all of them stand in the JSON and on the page.
 LABELS_SHOWN = 5

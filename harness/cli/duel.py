@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.lines import counted, wrapped
+from harness.cli.lines import wrapped
 from harness.errors import InputError
+from harness.model.phrases import counted
 from harness.project import find_root
 
 if TYPE_CHECKING:

@@ -71,11 +71,6 @@ def table(
     return "\n".join(lines)
 
 
-def counted(n: int, thing: str) -> str:
-    """``1 block``, ``5 blocks``."""
-    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
-
-
 def tally(counts: Mapping[str, int]) -> str:
     """``2 failed, 13 ok``, by name."""
     return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(counts.items()))

@@ -7,11 +7,12 @@ import re
 from collections.abc import Sequence
 
 from harness.analysis.stats.session_agreement import SessionAgreement
-from harness.cli.lines import counted, table, tally, wrapped
+from harness.cli.lines import table, tally, wrapped
 from harness.evidence.results import METRICS, CellResult, Metric, MetricResult, Results, VariantResult
 from harness.model import Verdict
 from harness.model.digits import whole_percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
+from harness.model.phrases import capital, counted
 from harness.publish.flags import FLAG_WORDS
 from harness.publish.session_agreement import counts_in_words
 
@@ -146,7 +147,7 @@ def _print_winners(found: Results) -> None:
     if _alone(first):
         print(wrapped(f"Only {found.reference} has results: there is nothing to compare it with."))
         return
-    print(wrapped(f"{heading[:1].upper()}{heading[1:]}; ratio to {found.reference} (95 % interval):"))
+    print(wrapped(f"{capital(heading)}; ratio to {found.reference} (95 % interval):"))
     for cell in first.cells:
         print(wrapped(_winner(cell, first.metric, found.reference), indent="  ", hang="    "))
 
@@ -288,7 +289,7 @@ def _print_notes(found: Results) -> None:
         )
     )
     if found.draft:
-        print(wrapped(f"{found.draft[:1].upper()}{found.draft[1:]}."))
+        print(wrapped(f"{capital(found.draft)}."))
     for line in _notes(found):
         print(wrapped(f"- {line}", hang="  "))
 

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 from harness.compare.result import Comparison
 from harness.compare.run import Run
 from harness.compare.traps import NAMES
-from harness.report.numbers import counted
+from harness.model.phrases import counted
 from harness.report.plots import plain_log, svg
 
 #: Okabe-Ito's blue and vermilion, with a line and a marker each.

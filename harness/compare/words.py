@@ -8,7 +8,8 @@ from harness.compare.result import Comparison, Row
 from harness.compare.traps import NAMES
 from harness.model import Verdict
 from harness.model.digits import percent, plain, spoken
-from harness.report.numbers import NOT_SAID, counted
+from harness.model.phrases import counted
+from harness.report.numbers import NOT_SAID
 
 #: What stands above the columns of :func:`cells`.
 HEADS = ("metric", "A", "B", "B over A (95 %)", "verdict", "why")

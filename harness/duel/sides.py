@@ -13,8 +13,8 @@ from pathlib import Path
 from harness.adopt.guess import service_name
 from harness.duel.git_trees import checked_out, git, n_uncommitted
 from harness.errors import InputError
+from harness.model.phrases import counted
 from harness.model.runtime import OLDEST_JAVA
-from harness.report.numbers import counted
 
 _JDK = re.compile(r"java[:-](?P<release>\d+)")
 ALLOWED = "a folder, a git ref of the repository that the service is in (--repo), or java:RELEASE"

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.pairing import counting
 from harness.analysis.stats.summaries import summarise
 from harness.analysis.tables.layout import Source
 from harness.analysis.tables.load import load_requests, load_samples, load_trials, load_windows
@@ -178,7 +179,7 @@ class Evidence:
         Trials of a tool that writes no row per request have none.
         """
         found: dict[str, list[NDArray[np.float64]]] = {}
-        for row in _kept(trials).itertuples():
+        for row in counting(trials).itertuples():
             frame = self.requests(str(row.session_id), str(row.trial_id))
             if frame is not None and frame["ok"].any():
                 values = frame.loc[frame["ok"], "latency_s"].to_numpy(dtype=np.float64)
@@ -211,7 +212,7 @@ class Evidence:
     def samples(self, trials: pd.DataFrame) -> dict[str, pd.DataFrame]:
         """Return variant -> the samples of its first kept trial that has any."""
         found: dict[str, pd.DataFrame] = {}
-        for row in _kept(trials).sort_values("position").itertuples():
+        for row in counting(trials).sort_values("position").itertuples():
             if str(row.variant) not in found:
                 frame = self._table(load_samples, str(row.session_id), str(row.trial_id))
                 if frame is not None:
@@ -229,7 +230,7 @@ class Evidence:
 
     def phases(self, trials: pd.DataFrame, variant: str) -> list[tuple[str, float, float]]:
         """Return (name, start, end) in seconds since launch of the phases of a variant's first kept trial."""
-        kept = _kept(trials)
+        kept = counting(trials)
         mine = kept[kept["variant"] == variant].sort_values("position")
         if mine.empty:
             return []
@@ -281,10 +282,6 @@ def _with_gaps(rows: list[dict[str, Any]], by: Sequence[str]) -> list[Any]:
             found.append(None)
         found.append(row)
     return found
-
-
-def _kept(trials: pd.DataFrame) -> pd.DataFrame:
-    return trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
 
 
 def _since(phase: Phase, launched_s: float) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from harness.analysis.attribution.log_clock import service_log
 from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
+from harness.analysis.stats.pairing import counting
 from harness.definitions import load_study
 from harness.evidence.experiment import Evidence
 from harness.project import find_root
@@ -41,7 +42,7 @@ def pauses_of_first_trials(evidence: Evidence, trials: pd.DataFrame) -> dict[str
 
     The trials are those of :meth:`Evidence.samples`. A trial whose log cannot be placed in time has none.
     """
-    kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+    kept = counting(trials)
     first = kept.sort_values("position").drop_duplicates("variant")
     wanted = {(str(row["session_id"]), str(row["trial_id"])) for _, row in first.iterrows()}
     found: dict[str, tuple[float, ...]] = {}
@@ -98,7 +99,7 @@ def _with_requests(
     ``read``: the evidence's ``requests`` unless given.
     """
     read = read or evidence.requests
-    kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+    kept = counting(trials)
     for _, row in kept.iterrows():
         requests = read(str(row["session_id"]), str(row["trial_id"]))
         if requests is not None and int(requests["ok"].sum()) > 1:

@@ -10,7 +10,7 @@ from typing import Any
 from harness.errors import InputError
 from harness.formats.instants import epoch_s
 from harness.formats.source import SourceNotes, read_text_pieces
-from harness.formats.table import AggregateRow, AggregateTable, is_percentile
+from harness.formats.table import AggregateRow, AggregateTable, is_percentile, seconds_of
 
 RESOLUTION_S = 1e-3
 TOTALS = "autocannon writes no single requests; its latencies are whole milliseconds, of all answers"
@@ -39,9 +39,9 @@ def read_autocannon(path: Path) -> AggregateTable:
             name=str(found.get("title") or found.get("url") or "all"),
             n_requests=answers + broken,
             n_errors=broken + int(found["non2xx"]),
-            latency_mean_s=_s(latency, "average") if answers else None,
-            latency_min_s=_s(latency, "min") if answers else None,
-            latency_max_s=_s(latency, "max") if answers else None,
+            latency_mean_s=seconds_of(latency, "average") if answers else None,
+            latency_min_s=seconds_of(latency, "min") if answers else None,
+            latency_max_s=seconds_of(latency, "max") if answers else None,
             latency_quantiles_s=_quantiles(latency) if answers else {},
             answers_per_s=answers / duration_s if duration_s > 0 else None,
         )
@@ -87,7 +87,3 @@ def _kinds(found: dict[str, Any]) -> dict[str, int]:
     if not codes:
         kinds["status other than 2xx"] = int(found["non2xx"])
     return {kind: n for kind, n in kinds.items() if n > 0}
-
-
-def _s(latency: dict[str, Any], name: str) -> float | None:
-    return float(latency[name]) / 1e3 if name in latency else None

@@ -26,7 +26,7 @@ from harness.formats.k6_samples import looks_like_k6, open_k6
 from harness.formats.locust_csv import kind_of, read_totals
 from harness.formats.locust_samples import first_fields, open_samples
 from harness.formats.oha_files import looks_like_oha_csv, looks_like_sqlite, read_oha_csv, read_oha_db
-from harness.formats.source import read_head
+from harness.formats.source import another_file, read_head
 from harness.formats.table import AggregateTable, RequestTable
 from harness.formats.vegeta_csv import looks_like_vegeta, open_vegeta
 from harness.formats.wrk2_text import looks_like_wrk2, read_wrk2
@@ -107,16 +107,13 @@ def open_any(
     try:
         return open_jtl(path, latency_unit, decimal)  # headerless files may begin with a quote or a date
     except InputError as problem:
-        raise InputError(
-            "is not recognised",
-            file=path,
-            place="line 1",
-            found=head.split("\n", 1)[0][:80],
-            allowed="JMeter csv (a first line like timeStamp,elapsed,label,...), Locust csv "
+        raise another_file(
+            "is not recognised", path, head,
+            "JMeter csv (a first line like timeStamp,elapsed,label,...), Locust csv "
             "(_stats, _stats_history, _failures, _exceptions or raw samples), csv, json or "
             "summary of k6, csv or SQLite of oha, csv of vegeta or hey, JSON of autocannon, simulation.log of "
             "Gatling before 3.12, or the text that wrk or wrk2 prints",
-        ) from problem
+        ) from problem  # fmt: skip
 
 
 def _only_for_jmeter(path: Path, latency_unit: LatencyUnit | None, decimal: Decimal | None) -> None:

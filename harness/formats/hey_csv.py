@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.errors import InputError
 from harness.formats.collect import below_a_heading
 from harness.formats.row_layout import EPOCH_S, Layout
-from harness.formats.source import read_head
+from harness.formats.source import another_file, first_line, read_head
 from harness.formats.table import RequestTable
 
 #: Of all releases, and what newer ones add.
@@ -36,11 +35,10 @@ def read_hey(path: Path) -> RequestTable:
     Raises:
         InputError: empty, another file, or no line of it can be read.
     """
-    header = _columns(read_head(path))
+    head = read_head(path)
+    header = _columns(head)
     if header[: len(_FIRST)] != _FIRST:
-        raise InputError(
-            "not a hey CSV file", file=path, place="line 1", found=",".join(header)[:80], allowed=",".join(_FIRST)
-        )  # fmt: skip
+        raise another_file("not a hey CSV file", path, head, ",".join(_FIRST))
     places = {name: header.index(name) for name in _LATER if name in header}
     layout = Layout(
         delimiter=",",
@@ -61,4 +59,4 @@ def read_hey(path: Path) -> RequestTable:
 
 
 def _columns(head: str) -> tuple[str, ...]:
-    return tuple(head.split("\n", 1)[0].rstrip("\r").split(","))
+    return tuple(first_line(head).split(","))

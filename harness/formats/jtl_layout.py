@@ -16,6 +16,7 @@ from pathlib import Path
 from harness.errors import InputError
 from harness.formats.jtl_units import Decimal, How, LatencyUnit, epoch_unit, latency_columns
 from harness.formats.row_layout import EPOCH_MS, Layout, parse_latency, parse_start, split_row
+from harness.formats.source import another_file, first_line
 
 #: Everything JMeter can write, in its order; sample variables follow.
 JMETER_COLUMNS = (
@@ -64,7 +65,7 @@ def looks_like_xml(head: str) -> bool:
 
 def header_of(head: str) -> tuple[str, tuple[str, ...]] | None:
     """Return (delimiter, names as written) when the first line names JMeter columns."""
-    line = head.split("\n", 1)[0].rstrip("\r")
+    line = first_line(head)
     best: tuple[int, str, tuple[str, ...]] | None = None
     for delimiter in dict.fromkeys((*DELIMITERS, *re.findall(r"[^\w\s\"]", line))):
         names = tuple(split_row(line, delimiter))
@@ -215,14 +216,11 @@ def _headerless(head: str, path: Path, how: How) -> tuple[Layout, tuple[str, ...
         if columns is not None:
             said = f"no header line: {width} columns read as {' '.join(filter(None, columns))}"
             return _layout(columns, delimiter, rows, path, header=None, how=how, notes=(said,))
-    raise InputError(
-        "is not a JMeter result file, or one without header whose columns cannot be told",
-        file=path,
-        place="line 1",
-        found=head.split("\n", 1)[0][:80],
-        allowed="a first line like timeStamp,elapsed,label,...: "
+    raise another_file(
+        "is not a JMeter result file, or one without header whose columns cannot be told", path, head,
+        "a first line like timeStamp,elapsed,label,...: "
         "run JMeter with -Jjmeter.save.saveservice.print_field_names=true",
-    )
+    )  # fmt: skip
 
 
 def _columns_by_content(rows: list[list[str]], width: int) -> list[str] | None:

@@ -28,7 +28,14 @@ from harness.formats.source import (
     read_head,
     read_text_pieces,
 )
-from harness.formats.table import AggregateRow, AggregateTable, RequestChunk, Unreadable, is_percentile
+from harness.formats.table import (
+    AggregateRow,
+    AggregateTable,
+    RequestChunk,
+    Unreadable,
+    is_percentile,
+    seconds_of,
+)
 
 METRIC = "http_req_duration"
 _FIRST_COLUMNS = "metric_name,timestamp,metric_value,"
@@ -195,9 +202,9 @@ def read_k6_summary(path: Path) -> AggregateTable:
             name="all",
             n_requests=n_requests,
             n_errors=n_errors,
-            latency_mean_s=_s(latency, "avg"),
-            latency_min_s=_s(latency, "min"),
-            latency_max_s=_s(latency, "max"),
+            latency_mean_s=seconds_of(latency, "avg"),
+            latency_min_s=seconds_of(latency, "min"),
+            latency_max_s=seconds_of(latency, "max"),
             latency_quantiles_s=quantiles,
             answers_per_s=rate_per_s,
         )
@@ -244,7 +251,3 @@ def _quantile_keys(values: dict[str, Any]) -> dict[str, str]:
         if key.startswith("p") and is_percentile(share):
             keys[key] = f"p{share}"
     return keys
-
-
-def _s(values: dict[str, Any], name: str) -> float | None:
-    return float(values[name]) / 1e3 if name in values else None

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.errors import InputError
 from harness.formats.collect import RequestStream, below_a_heading
 from harness.formats.row_layout import EPOCH_S, Layout
-from harness.formats.source import read_head
+from harness.formats.source import another_file, first_line, read_head
 from harness.formats.table import RequestTable
 
 COLUMNS = ("start_epoch_s", "k6_latency_ms", "ok", "name", "error")
@@ -23,7 +22,7 @@ RESOLUTION_S = 1e-9
 
 def looks_like_k6(head: str) -> bool:
     """The first line of our script's samples."""
-    return head.split("\n", 1)[0].rstrip("\r") == HEADER
+    return first_line(head) == HEADER
 
 
 def read_k6(path: Path) -> RequestTable:
@@ -43,13 +42,7 @@ def open_k6(path: Path) -> RequestStream:
     """
     head = read_head(path)
     if not looks_like_k6(head):
-        raise InputError(
-            "not a sample file of the k6 script",
-            file=path,
-            place="line 1",
-            found=head.split("\n", 1)[0][:80],
-            allowed=HEADER,
-        )
+        raise another_file("not a sample file of the k6 script", path, head, HEADER)
     layout = Layout(
         delimiter=",",
         n_columns=len(COLUMNS),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.errors import InputError
 from harness.formats.locust_samples import SAMPLE_COLUMNS, first_fields
-from harness.formats.source import SourceNotes, read_head, read_text_pieces
+from harness.formats.source import SourceNotes, another_file, read_head, read_text_pieces
 from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint, is_percentile
 
 STATS_RESOLUTION_S = 0.001
@@ -53,16 +53,13 @@ def read_totals(path: Path) -> AggregateTable:
     Raises:
         InputError: empty or none of them.
     """
-    kind = kind_of(first_fields(read_head(path)))
+    head = read_head(path)
+    kind = kind_of(first_fields(head))
     if kind in {None, "samples"}:
-        raise InputError(
-            "not a Locust CSV file",
-            file=path,
-            place="line 1",
-            found=read_head(path).split("\n", 1)[0][:80],
-            allowed="_stats.csv, _stats_history.csv, _failures.csv, _exceptions.csv "
-            "or samples with the columns " + ",".join(SAMPLE_COLUMNS),
+        allowed = (
+            "_stats.csv, _stats_history.csv, _failures.csv, _exceptions.csv or samples with the columns "
         )
+        raise another_file("not a Locust CSV file", path, head, allowed + ",".join(SAMPLE_COLUMNS))
     return _Tables(path).read(str(kind))
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.errors import InputError
 from harness.formats.collect import RequestStream, below_a_heading
 from harness.formats.row_layout import EPOCH_S, Layout, split_row
-from harness.formats.source import read_head
+from harness.formats.source import another_file, first_line, read_head
 from harness.formats.table import RequestTable
 
 #: First columns of the raw samples; further ones are allowed.
@@ -19,7 +18,7 @@ SAMPLE_RESOLUTION_S = 1e-7
 
 def first_fields(head: str) -> list[str]:
     """The first line's fields."""
-    return split_row(head.split("\n", 1)[0].rstrip("\r"), ",")
+    return split_row(first_line(head), ",")
 
 
 def read_samples(path: Path) -> RequestTable:
@@ -37,15 +36,11 @@ def open_samples(path: Path) -> RequestStream:
     Raises:
         InputError: empty, or another file.
     """
-    header = first_fields(read_head(path))
+    head = read_head(path)
+    header = first_fields(head)
     if tuple(header[: len(SAMPLE_COLUMNS)]) != SAMPLE_COLUMNS:
-        raise InputError(
-            "not a sample file of the request listener",
-            file=path,
-            place="line 1",
-            found=",".join(header)[:80],
-            allowed="columns " + ",".join(SAMPLE_COLUMNS),
-        )
+        allowed = "columns " + ",".join(SAMPLE_COLUMNS)
+        raise another_file("not a sample file of the request listener", path, head, allowed)
     layout = Layout(
         delimiter=",",
         n_columns=len(header),

@@ -20,10 +20,7 @@ from harness.errors import InputError
 from harness.formats.collect import below_a_heading
 from harness.formats.error_kinds import error_kind
 from harness.formats.row_layout import EPOCH_S, Layout
-from harness.formats.source import (
-    PIECE_BYTES,
-    read_head,
-)
+from harness.formats.source import PIECE_BYTES, another_file, first_line, read_head
 from harness.formats.table import FloatArray, RequestTable
 
 CSV_COLUMNS = ("request-start", "DNS", "DNS+dialup", "Response-delay", "request-duration", "bytes", "status")
@@ -40,7 +37,7 @@ _ROWS = (
 
 def looks_like_oha_csv(head: str) -> bool:
     """The first line of oha's csv."""
-    return head.split("\n", 1)[0].rstrip("\r") == CSV_HEADER
+    return first_line(head) == CSV_HEADER
 
 
 def looks_like_sqlite(path: Path) -> bool:
@@ -58,13 +55,7 @@ def read_oha_csv(path: Path) -> RequestTable:
     """
     head = read_head(path)
     if not looks_like_oha_csv(head):
-        raise InputError(
-            "not an oha CSV file",
-            file=path,
-            place="line 1",
-            found=head.split("\n", 1)[0][:80],
-            allowed=CSV_HEADER,
-        )
+        raise another_file("not an oha CSV file", path, head, CSV_HEADER)
     layout = Layout(
         delimiter=",",
         n_columns=len(CSV_COLUMNS),

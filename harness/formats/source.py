@@ -91,6 +91,17 @@ def read_head(path: Path, size: int = 65536) -> str:
     return head[:size].decode(errors="ignore")
 
 
+def first_line(head: str) -> str:
+    """Return the first line without its end."""
+    return head.split("\n", 1)[0].rstrip("\r")
+
+
+def another_file(problem: str, path: Path, head: str, allowed: str) -> InputError:
+    """Return the error for a file whose first line is not that of the format."""
+    found = head.split("\n", 1)[0][:80]
+    return InputError(problem, file=path, place="line 1", found=found, allowed=allowed)
+
+
 def without_first_line(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Drop everything up to and with the first line end; all of it where none comes."""
     head, found = b"", False

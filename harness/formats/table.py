@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -283,6 +283,11 @@ class AggregateTable(Frozen):
     resolution_s: float
     unreadable_lines: int = 0
     notes: tuple[str, ...] = ()
+
+
+def seconds_of(values_ms: Mapping[str, Any], name: str) -> float | None:
+    """Return one of a tool's own numbers, which are in milliseconds; ``None``: it does not say."""
+    return float(values_ms[name]) / 1e3 if name in values_ms else None
 
 
 def is_percentile(text: str) -> bool:

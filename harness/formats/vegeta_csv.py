@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.row_layout import EPOCH_NS, Layout
 from harness.formats.rows import read_chunks
-from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces
+from harness.formats.source import SourceNotes, another_file, read_blocks, read_head, read_text_pieces
 from harness.formats.table import RequestTable
 
 N_COLUMNS = 12
@@ -57,13 +56,8 @@ def open_vegeta(path: Path) -> RequestStream:
     """
     head = read_head(path)
     if not looks_like_vegeta(head):
-        raise InputError(
-            "not a vegeta CSV file",
-            file=path,
-            place="line 1",
-            found=head.split("\n", 1)[0][:80],
-            allowed="what `vegeta encode -to csv` writes: timestamp ns, status, latency ns, ...",
-        )
+        allowed = "what `vegeta encode -to csv` writes: timestamp ns, status, latency ns, ..."
+        raise another_file("not a vegeta CSV file", path, head, allowed)
     notes = SourceNotes()
     blocks = read_blocks(read_text_pieces(path, notes), begins_record=_LAYOUT.begins_a_row)
     return RequestStream(

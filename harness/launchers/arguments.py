@@ -33,7 +33,7 @@ ONLY_JVM = (
 )  # fmt: skip
 
 #: What only pods of a cluster have.
-ONLY_PODS = ("cpu_limit", "cpu_request", "cpu_boost", "replicas", "autoscale_cpu", "access")
+ONLY_PODS = ("cpu_limit", "cpu_request", "cpu_boost", "replicas", "scale_from", "autoscale_cpu", "access")
 
 #: What the other forms of a Java program do not have.
 FORMS_WITHOUT = {
@@ -153,12 +153,7 @@ def jvm_flags(runtime: RuntimeSettings, cpu_limit: int | None, java_major: int) 
         flags.append(COLLECTORS[runtime.gc])
         if runtime.gc == "z" and 21 <= java_major < 23:
             flags.append("-XX:+ZGenerational")  # what every later release does without being told
-    if runtime.heap_min is not None:
-        flags.append(f"-Xms{runtime.heap_min}")
-    if runtime.heap_max is not None:
-        flags.append(f"-Xmx{runtime.heap_max}")
-    if cpu_limit is not None:
-        flags.append(f"-XX:ActiveProcessorCount={cpu_limit}")
+    flags += _sizes(runtime, cpu_limit)
     if runtime.nmt:
         flags.append("-XX:NativeMemoryTracking=summary")
     # else a service out of memory lives on half-dead, and its trial ends as anything but that
@@ -179,14 +174,13 @@ def native_start(start: tuple[str, ...]) -> tuple[str, ...]:
 
 def native_flags(runtime: RuntimeSettings, cpu_limit: int | None) -> tuple[str, ...]:
     """Return what a native image is told when it starts. It keeps no log of collections that is read here."""
-    flags = []
-    if runtime.heap_min is not None:
-        flags.append(f"-Xms{runtime.heap_min}")
-    if runtime.heap_max is not None:
-        flags.append(f"-Xmx{runtime.heap_max}")
-    if cpu_limit is not None:
-        flags.append(f"-XX:ActiveProcessorCount={cpu_limit}")
-    return (*flags, "-XX:+ExitOnOutOfMemoryError")
+    return (*_sizes(runtime, cpu_limit), "-XX:+ExitOnOutOfMemoryError")
+
+
+def _sizes(runtime: RuntimeSettings, cpu_limit: int | None) -> list[str]:
+    """What a virtual machine and a native image are told in the same words."""
+    told = {"-Xms": runtime.heap_min, "-Xmx": runtime.heap_max, "-XX:ActiveProcessorCount=": cpu_limit}
+    return [f"{option}{value}" for option, value in told.items() if value is not None]
 
 
 def jvm_log_flags() -> tuple[str, ...]:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, Self, runtime_checkable
 
 from pydantic import model_validator
 
-from harness.errors import InputError
+from harness.errors import HostError, InputError
+from harness.hosts.measuring import MeasuringHost
+from harness.launchers.exit_reason import STDERR, TAIL_BYTES, port_complaint
 from harness.model import BackingSettings, BuildRecord, Frozen, Implementation, InstanceRecord, Variant
 from harness.model.endpoint import Endpoint
 
@@ -79,6 +82,35 @@ class Instance(Protocol):
         """SIGTERM to its process group, SIGKILL after the grace period; idempotent; never raises
         because the process is already gone. Nothing of the group lives on when this returns."""
         ...
+
+
+class OnHost(ABC):
+    """What instances in a folder of a host have in common; see ``Instance``."""
+
+    def __init__(self, record: InstanceRecord, folder: Path, grace_s: float, host: MeasuringHost) -> None:
+        self._record, self._folder, self._grace_s, self.host = record, folder, grace_s, host
+        self.endpoint = Endpoint(host=host.listen_address, port=record.port)
+
+    @property
+    def record(self) -> InstanceRecord:
+        return self._record
+
+    @property
+    def stderr_file(self) -> Path:
+        return self._folder / STDERR
+
+    @abstractmethod
+    def exited(self) -> int | None:
+        """See ``Instance.exited``."""
+
+    def port_taken(self) -> bool:
+        return port_complaint(self._tail, self.exited())
+
+    def _tail(self, name: str) -> str:
+        try:
+            return self.host.read(self._folder / name, TAIL_BYTES).decode(errors="replace")
+        except HostError:
+            return ""
 
 
 @runtime_checkable

@@ -16,20 +16,19 @@ from harness.agent.docker_api import MADE, DockerReply, DockerRequest
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.base import LaunchSpec
+from harness.launchers.base import LaunchSpec, OnHost
 from harness.launchers.cgroup import bytes_of
 from harness.launchers.docker_engine import owner
 from harness.launchers.docker_errors import asking
-from harness.launchers.exit_reason import STDERR, STDOUT, TAIL_BYTES, memory_complaint, port_complaint
+from harness.launchers.exit_reason import STDERR, STDOUT, memory_complaint
 from harness.launchers.images import LABEL, OWNER, Image, project_label
 from harness.model import InstanceRecord, Outcome, RuntimeSettings
-from harness.model.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
 
-class ContainerInstance:
+class ContainerInstance(OnHost):
     """A running variant in its container; see ``Instance``. ``folder`` is the trial's, on ``host``."""
 
     #: What the container's own set-up used before the program ran is on its process's account and
@@ -39,19 +38,10 @@ class ContainerInstance:
     def __init__(
         self, container: Any, record: InstanceRecord, folder: Path, grace_s: float, host: MeasuringHost
     ) -> None:
-        self._container, self.host = container, host
-        self._record, self._folder, self._grace_s = record, folder, grace_s
+        super().__init__(record, folder, grace_s, host)
+        self._container = container
         self._exit_code: int | None = None
         self._removed = False
-        self.endpoint = Endpoint(host=host.listen_address, port=record.port)
-
-    @property
-    def record(self) -> InstanceRecord:
-        return self._record
-
-    @property
-    def stderr_file(self) -> Path:
-        return self._folder / STDERR
 
     def exited(self) -> int | None:
         if self._exit_code is None and not self._alive():
@@ -84,9 +74,6 @@ class ContainerInstance:
         if around is not None and around.out_of_memory:
             return "killed by the kernel: the container's memory limit was reached"
         return memory_complaint(self._tail, self._exit_code, self._record)
-
-    def port_taken(self) -> bool:
-        return port_complaint(self._tail, self.exited())
 
     def _end(self) -> str:
         """End the service; return what did it."""
@@ -154,12 +141,6 @@ class ContainerInstance:
             self._container.reload()
         state: Mapping[str, Any] = self._container.attrs["State"]
         return state
-
-    def _tail(self, name: str) -> str:
-        try:
-            return self.host.read(self._folder / name, TAIL_BYTES).decode(errors="replace")
-        except HostError:
-            return ""
 
 
 #: Where the trial's folder is seen inside; the service's working directory.

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import httpx
     from lightkube import Client
     from lightkube.models.core_v1 import ResourceRequirements, ServicePort
+    from lightkube.resources.apps_v1 import Deployment
+    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
     from lightkube.resources.batch_v1 import Job
     from lightkube.resources.core_v1 import Event, Namespace, Node, Pod, Service
     from lightkube.resources.networking_v1 import IngressClass
@@ -79,10 +81,7 @@ class Cluster:
             HostError: no cluster answers.
         """
         with self.asking("get", "version"):
-            http: httpx.Client = self._client._client._client
-            answer = http.get("/version")
-            answer.raise_for_status()
-            return str(answer.json()["gitVersion"])
+            return str(self._raw("/version")["gitVersion"])
 
     def proxy_mode(self, address: str = "127.0.0.1") -> str | None:
         """Return kube-proxy's mode as it says itself on this node; ``None``: it does not answer."""
@@ -132,6 +131,22 @@ class Cluster:
             return self._client.get(Job, name, namespace=namespace)
         return None
 
+    def deployment(self, namespace: str, name: str) -> Deployment | None:
+        """Return a deployment, or ``None``: it is gone."""
+        from lightkube.resources.apps_v1 import Deployment
+
+        with self.absent_is_none(), self.asking("get", "deployments.apps"):
+            return self._client.get(Deployment, name, namespace=namespace)
+        return None
+
+    def autoscaler(self, namespace: str, name: str) -> HorizontalPodAutoscaler | None:
+        """Return what adds pods to a deployment, or ``None``: it is gone."""
+        from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
+
+        with self.absent_is_none(), self.asking("get", "horizontalpodautoscalers.autoscaling"):
+            return self._client.get(HorizontalPodAutoscaler, name, namespace=namespace)
+        return None
+
     def log_lines(self, namespace: str, pod: str, *, follow: bool = False) -> Iterator[str]:
         """Yield what a pod's container said, stdout and stderr together; ``follow``: until it ends."""
         with self.asking("get", "pods/log"):
@@ -148,25 +163,24 @@ class Cluster:
     def has_core_resource(self, name: str) -> bool:
         """Tell whether the API knows a resource of its core group, such as ``pods/resize``."""
         with self.asking("get", "api/v1"):
-            http: httpx.Client = self._client._client._client
-            answer = http.get("/api/v1")
-            answer.raise_for_status()
-            return any(one["name"] == name for one in answer.json()["resources"])
-        return False
+            return any(one["name"] == name for one in self._raw("/api/v1")["resources"])
 
     def has_metrics(self) -> bool:
         """Tell whether the cluster serves what its pods use (``metrics.k8s.io``)."""
-        with self.asking("get", "apis/metrics.k8s.io"):
-            http: httpx.Client = self._client._client._client
-            answer = http.get("/apis/metrics.k8s.io/v1beta1")
-            if answer.status_code in (
-                _NOT_FOUND,
-                _UNAVAILABLE,
-            ):  # nobody is registered, or who is does not answer
-                return False
-            answer.raise_for_status()
-            return any(one["name"] == "pods" for one in answer.json()["resources"])
+        with self.absent_is_none(), self.asking("get", "apis/metrics.k8s.io"):
+            # nobody is registered, or who is does not answer
+            found = self._raw("/apis/metrics.k8s.io/v1beta1", absent=(_NOT_FOUND, _UNAVAILABLE))
+            return any(one["name"] == "pods" for one in found["resources"])
         return False
+
+    def scale(self, namespace: str, deployment: str, replicas: int) -> None:
+        """Have a deployment be of so many pods."""
+        from lightkube.resources.apps_v1 import Deployment
+
+        with self.asking("patch", "deployments.apps/scale"):
+            self._client.patch(
+                Deployment.Scale, deployment, {"spec": {"replicas": replicas}}, namespace=namespace
+            )
 
     def resize(self, namespace: str, pod: str, resources: ResourceRequirements) -> None:
         """Have a running pod's container have other resources, without a restart."""
@@ -233,6 +247,19 @@ class Cluster:
                 )
             time.sleep(0.1 if left else 0.0)
 
+    def _raw(self, path: str, absent: tuple[int, ...] = (_NOT_FOUND,)) -> dict[str, Any]:
+        """Return what the API says at a path that is no object's. ``absent``: statuses that mean nobody serves it."""
+        http: httpx.Client = self._client._client._client
+        answer = http.get(path)
+        if answer.status_code in absent:
+            raise NotThere(f"the cluster at {self.address} does not serve {path}")
+        answer.raise_for_status()
+        try:
+            said: dict[str, Any] = answer.json()
+        except ValueError as problem:
+            raise HostError(f"what answers at {self.address}{path} is no Kubernetes API") from problem
+        return said
+
     def _has_namespace(self, name: str) -> bool:
         from lightkube.resources.core_v1 import Namespace
 
@@ -258,12 +285,11 @@ class Cluster:
             NotThere: the object does not exist.
         """
         import httpx
-        from lightkube.core.exceptions import ApiError
 
         try:
             yield
-        except ApiError as problem:
-            code, said = problem.status.code, str(problem.status.message or problem)
+        except httpx.HTTPStatusError as problem:
+            code, said = _refusal(problem)
             if code == _NOT_FOUND:
                 raise NotThere(f"the cluster at {self.address}: {said}") from problem
             if code == _FORBIDDEN:
@@ -288,6 +314,17 @@ class Cluster:
 
 class NotThere(HostError):
     """The object that was asked for does not exist in the cluster."""
+
+
+def _refusal(problem: httpx.HTTPStatusError) -> tuple[int, str]:
+    """The status of a refusal and its message in one line; a proxy in front of an API answers without one."""
+    import httpx
+
+    answer = problem.response
+    said = answer.reason_phrase
+    with contextlib.suppress(ValueError, KeyError, TypeError, httpx.StreamError):
+        said = str(answer.json()["message"] or said)
+    return answer.status_code, " ".join(said.split())
 
 
 def port_of(service: Service) -> ServicePort:

@@ -15,10 +15,10 @@ from harness.hosts.measuring import MeasuringHost
 from harness.launchers import aot
 from harness.launchers.accepted_flags import AcceptedFlags
 from harness.launchers.arguments import cpu_limit, jvm_flags, misfit
-from harness.launchers.base import LaunchSpec, masked
+from harness.launchers.base import LaunchSpec, OnHost, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.chosen import oldest_java, with_toolchain
-from harness.launchers.exit_reason import STDERR, STDOUT, TAIL_BYTES, memory_complaint, port_complaint
+from harness.launchers.exit_reason import STDERR, STDOUT, memory_complaint
 from harness.launchers.forms import Forms, form_of
 from harness.launchers.limits import Enclosure, enclose
 from harness.launchers.runtimes import Elsewhere, Runtimes
@@ -246,7 +246,7 @@ class ProcessLauncher:
                 self.host.close_folder(Path(ours))
 
 
-class ProcessInstance:
+class ProcessInstance(OnHost):
     """A running variant; see ``Instance``. ``process`` is what a sampler watches."""
 
     def __init__(
@@ -258,18 +258,8 @@ class ProcessInstance:
         host: MeasuringHost,
         around: Enclosure | None = None,
     ) -> None:
-        self.process, self.host = process, host
-        self._around = around
-        self._record, self._folder, self._grace_s = record, folder, grace_s
-        self.endpoint = Endpoint(host=host.listen_address, port=record.port)
-
-    @property
-    def record(self) -> InstanceRecord:
-        return self._record
-
-    @property
-    def stderr_file(self) -> Path:
-        return self._folder / STDERR
+        super().__init__(record, folder, grace_s, host)
+        self.process, self._around = process, around
 
     @property
     def cpu_at_launch_s(self) -> float:
@@ -300,13 +290,3 @@ class ProcessInstance:
         if limits is not None and limits.out_of_memory:
             return "killed by the kernel: the memory limit of its control group was reached"
         return memory_complaint(self._tail, self.exited(), self._record)
-
-    def port_taken(self) -> bool:
-        """Whether it ended because somebody else had its port."""
-        return port_complaint(self._tail, self.exited())
-
-    def _tail(self, name: str) -> str:
-        try:
-            return self.host.read(self._folder / name, TAIL_BYTES).decode(errors="replace")
-        except HostError:
-            return ""

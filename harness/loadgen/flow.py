@@ -37,9 +37,12 @@ def in_order(requests: Sequence[Request]) -> tuple[Request, ...]:
     return tuple(sorted(requests, key=lambda request: request.step or 0))
 
 
-def requests_per_user(profile: ClosedLoad, requests: Sequence[Request]) -> int:
-    """How many requests a user of a closed loop sends at most; 1 pass or request when it ends by duration."""
-    return (profile.loops or 1) * (len(requests) if is_flow(requests) else 1)
+def closed_s(profile: ClosedLoad, requests: Sequence[Request], assumed_per_s: float) -> float:
+    """How long a closed loop lasts; one of loops is assumed to be answered at that rate."""
+    if profile.duration_s is not None:
+        return profile.duration_s
+    each = (profile.loops or 1) * (len(requests) if is_flow(requests) else 1)
+    return profile.ramp_up_s + profile.users * each / assumed_per_s + each * profile.think_time_s
 
 
 def readiness_request(requests: Sequence[Request]) -> Request:

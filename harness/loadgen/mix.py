@@ -42,6 +42,16 @@ def unsupported_mix(requests: tuple[Request, ...]) -> str | None:
     return None
 
 
+def other_statuses(tool: str, requests: tuple[Request, ...]) -> str | None:
+    """Why a tool that takes 2xx and 3xx as right cannot judge these requests, or None."""
+    wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
+    return (
+        f"{tool} counts every status but 2xx and 3xx as an error, and {wrong} expect another"
+        if wrong
+        else None
+    )
+
+
 def right_bodies(expect: Expectation) -> tuple[str, ...] | None:
     """Texts that are the right answer, the likeliest first; None: any body is right.
 

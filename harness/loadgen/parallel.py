@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TypeVar
 
 from harness.errors import UnsupportedLoad
 from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary
 
 #: Seeds of the generators of one trial lie this close, seeds of two trials never do.
 _SEEDS_APART = 1009
+
+Number = TypeVar("Number", int, float)
 
 
 def shares(profile: LoadProfile, n: int) -> tuple[LoadProfile, ...]:
@@ -86,9 +89,9 @@ def merge_summaries(parts: Sequence[LoadSummary], shifts_s: Sequence[float]) -> 
         or None,
         resolution_s=max(part.resolution_s for part in parts),
         has_requests=all(part.has_requests for part in parts),
-        n_dropped=_count([part.n_dropped for part in parts]),
-        n_flows=_count([part.n_flows for part in parts]),
-        n_flows_right=_count([part.n_flows_right for part in parts]),
+        n_dropped=_sum([part.n_dropped for part in parts]),
+        n_flows=_sum([part.n_flows for part in parts]),
+        n_flows_right=_sum([part.n_flows_right for part in parts]),
         bodies_checked=None if None in checked else all(checked),
         unreadable_lines=sum(part.unreadable_lines for part in parts),
         errors_by_kind=dict(kinds.most_common()),
@@ -108,12 +111,7 @@ def _answers(parts: Sequence[LoadSummary]) -> dict[str, AnswerCount]:
     return {name: AnswerCount(n_requests=n, n_right=right[name]) for name, n in sent.items()}
 
 
-def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
-
-
-def _count(values: Sequence[int | None]) -> int | None:
+def _sum(values: Sequence[Number | None]) -> Number | None:
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
 

@@ -23,4 +23,11 @@ def plain_only(tool: str, profile: LoadProfile, *, waits: bool = False) -> str |
     return None
 
 
-__all__ = ["plain_only"]
+def even_only(tool: str, profile: OpenLoad) -> str | None:
+    """Return why a tool whose arrivals are evenly spaced cannot offer this load, or ``None``."""
+    if profile.arrivals == "constant":
+        return None
+    return f"{tool}'s arrivals are evenly spaced: set arrivals = constant, or use jmeter for poisson"
+
+
+__all__ = ["even_only", "plain_only"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -14,7 +14,7 @@ from typing import NamedTuple, TextIO
 import numpy as np
 from pydantic import ValidationError
 
-from harness.errors import TrialFailure
+from harness.errors import InputError, TrialFailure
 from harness.formats.table import BoolArray, RequestTable
 from harness.loadgen.base import LoadSpec
 from harness.loadgen.flow import in_order, is_flow
@@ -71,6 +71,27 @@ def last_words(folder: Path, *names: str, limit: int = 300) -> str:
         if text:
             return " | ".join(text[-limit:].splitlines())
     return "none"
+
+
+def said(folder: Path, *logs: str) -> str:
+    """What the tool said last, in its logs or on its streams."""
+    return f"output: {last_words(folder, *logs, 'generator.stderr.txt', 'generator.stdout.txt')}"
+
+
+def read_rows(read: Callable[[Path], RequestTable], path: Path, tool: str, *logs: str) -> RequestTable:
+    """Read the rows that a tool wrote.
+
+    Raises:
+        TrialFailure: there are none; with its last words in ``logs`` or on its streams.
+    """
+    try:
+        table = read(path)
+    except InputError as problem:
+        reason = f"{tool} left no samples ({problem}); {said(path.parent, *logs)}"
+        raise TrialFailure("failed", reason) from problem
+    if not table.n_requests:
+        raise TrialFailure("failed", f"{tool} sent nothing: {path} has no rows; {said(path.parent, *logs)}")
+    return table
 
 
 class Passes(NamedTuple):

@@ -20,11 +20,15 @@ def template(package: str, name: str, *, xml: bool = False, keep_end: bool = Tru
     """
     from jinja2 import Environment, StrictUndefined  # not before a command is made: plans of many need none
 
-    text = resources.files(package).joinpath("templates", name).read_text(encoding="utf-8")
     environment = Environment(
         autoescape=xml, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=keep_end
     )
-    return environment.from_string(text)
+    return environment.from_string(as_it_is(package, name))
 
 
-__all__ = ["template"]
+def as_it_is(package: str, name: str) -> str:
+    """Return ``templates/name`` of a package, in which nothing is filled in."""
+    return resources.files(package).joinpath("templates", name).read_text(encoding="utf-8")
+
+
+__all__ = ["as_it_is", "template"]

@@ -11,3 +11,8 @@ class Endpoint(Frozen):
 
     host: str
     port: int
+
+    @property
+    def url(self) -> str:
+        """The address without a path."""
+        return f"http://{self.host}:{self.port}"

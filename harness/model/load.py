@@ -112,6 +112,11 @@ class OpenLoad(Frozen):
         """From the first part's begin to the last one's end."""
         return self.parts * self.duration_s + self.paused_s
 
+    @property
+    def n_arrivals(self) -> int:
+        """Whole arrivals of one part."""
+        return int(self.rate_per_s * self.duration_s)
+
 
 def refuse_lone_pause(parts: int, pause_s: float) -> None:
     """Raise ``ValueError`` for a pause that nothing follows."""

@@ -8,7 +8,7 @@ from typing import cast
 
 import pandas as pd
 
-from harness.analysis.stats.pairing import inputs_of
+from harness.analysis.stats.pairing import counting, inputs_of
 from harness.model import BOUND_WORDS, BoundBy
 from harness.publish.leaves import each
 from harness.publish.results import NO_TEXT, Leaf, Words
@@ -29,14 +29,9 @@ def bounds(trials: pd.DataFrame | None, variants: Iterable[str]) -> Mapping[str,
     return each(trials[~trials["duplicate"].astype(bool)], variants, bound_in_words, NO_TEXT)
 
 
-def kept(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials that were not excluded, without the duplicates of the reference."""
-    return trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
-
-
 def bounded_sentence(trials: pd.DataFrame) -> str:
     """Return what bounded these trials, in one sentence; empty: none was kept."""
-    mine = kept(trials)
+    mine = counting(trials)
     if mine.empty:
         return ""
     told = mine["bound_by"].fillna("unknown").astype(str)
@@ -52,7 +47,7 @@ def bounded(trials: pd.DataFrame | None) -> Leaf:
     """Return that sentence with the trials it is of; absent: the tables do not say what bounded them."""
     if trials is None or "bound_by" not in trials or not (said := bounded_sentence(trials)):
         return NO_TEXT
-    return Words(said, inputs_of(kept(trials)))
+    return Words(said, inputs_of(counting(trials)))
 
 
-__all__ = ["bound_in_words", "bounded", "bounded_sentence", "bounds", "kept"]
+__all__ = ["bound_in_words", "bounded", "bounded_sentence", "bounds"]

@@ -14,6 +14,7 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.model import Estimate, Verdict
 from harness.model.digits import percent, span, whole_percent
 from harness.model.formatting import show
+from harness.model.phrases import capital
 from harness.publish.range_words import times
 from harness.publish.results import NO_TEXT, Leaf, Tree, Words, leaves
 
@@ -97,9 +98,9 @@ def at_most(shares: Mapping[str, Estimate], *, what: str, of: str) -> Tree:
     lost = len(shares) - len(told)
     without = f" For {lost} more nothing can be said." if lost else ""
     return {
-        "title": Words(f"{_capital(what)} at most {most} of {of}", inputs),
+        "title": Words(f"{capital(what)} at most {most} of {of}", inputs),
         "takeaway": Words(
-            f"{_capital(what)} at most {most} of {of}: the upper end of the widest interval, that of {who}. "
+            f"{capital(what)} at most {most} of {of}: the upper end of the widest interval, that of {who}. "
             f"{shown}{without}",
             inputs,
         ),
@@ -140,17 +141,17 @@ def _title(found: Sequence[Comparison], phrase: Phrase) -> str:
     groups = _grouped(found)
     decided = [(kind, len(groups[kind])) for kind in ("more", "less") if groups[kind]]
     if not decided:
-        return _capital(phrase.none or "") if len(groups["refused"]) == len(found) else ""
+        return capital(phrase.none or "") if len(groups["refused"]) == len(found) else ""
     if len(found) == 1 and phrase.one is not None:
         (kind, _), *_ = decided
-        return _capital(phrase.one.format(phrase.more_short if kind == "more" else phrase.less_short))
+        return capital(phrase.one.format(phrase.more_short if kind == "more" else phrase.less_short))
     decided.sort(key=lambda one: -one[1])
     (first, n), *rest = decided
     text = _clause(n, len(found), phrase.who, phrase.more if first == "more" else phrase.less)
     for kind, m in rest:
         long, short = _words(phrase, kind)
         text += f", {_clause(m, len(found), '', long, short)}"
-    return _capital(text)
+    return capital(text)
 
 
 def _takeaway(found: Sequence[Comparison], phrase: Phrase) -> str:
@@ -185,7 +186,7 @@ def _takeaway(found: Sequence[Comparison], phrase: Phrase) -> str:
         clauses.append(
             f"{words}, because something else than the service bounded the trials or they were not warm"
         )
-    return f"{_capital('; '.join(clauses))}."
+    return f"{capital('; '.join(clauses))}."
 
 
 def _takeaway_of_one(found: Comparison, one: str, phrase: Phrase) -> str:
@@ -199,7 +200,7 @@ def _takeaway_of_one(found: Comparison, one: str, phrase: Phrase) -> str:
     }
     kind = _kind(found)
     why = ": something else bounded the trials, or they were not warm" if kind == "refused" else ""
-    return f"{_capital(one.format(words[kind]))} ({_spread([found])}){why}."
+    return f"{capital(one.format(words[kind]))} ({_spread([found])}){why}."
 
 
 def _words(phrase: Phrase, kind: str) -> tuple[str, str]:
@@ -245,10 +246,6 @@ def _sure(found: Sequence[Comparison]) -> str:
         where = "" if noise.elsewhere is None else " in another cell"
         text += f"; the reference over itself{where}: {show(noise.ratio, rounded=True).interval}"
     return f"{text}."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 __all__ = ["FINDING", "NO_FINDING", "Phrase", "at_most", "comparisons_in", "finding", "span_of"]

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
-from harness.analysis.stats.pairing import inputs_of
+from harness.analysis.stats.pairing import counting, inputs_of
 from harness.evidence import Evidence
 from harness.evidence.warm import COMPILE_SHARE, RATE, ColdStart, Warm
 from harness.model import Estimate
-from harness.publish.bounds import bound_in_words, bounded_sentence, kept
-from harness.publish.comparisons import noise_results
+from harness.publish.bounds import bound_in_words, bounded_sentence
+from harness.publish.comparisons import comparison_notes, noise_results
 from harness.publish.load_sentence import load_sentence
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each, means
 from harness.publish.warm_words import (
@@ -96,7 +96,7 @@ def _sentences(
             ("answer", "answer_cpu", "answer_cold", "bounded", "load", "unavailable", "place"), NO_TEXT
         )
     place = where(warm.cpus)
-    inputs = inputs_of(kept(warm.saturation))
+    inputs = inputs_of(counting(warm.saturation))
     said = {
         "answer": answer(found["throughput"], variants, THROUGHPUT, place),
         "answer_cpu": answer(found["cpu"], variants, CPU, place),
@@ -180,7 +180,9 @@ def words_of_each(
     """Return what ``say`` says of the kept trials of each variant."""
     if trials is None:
         return for_each(variants, {}, NO_TEXT)
-    found = {str(name): Words(say(mine), inputs_of(mine)) for name, mine in kept(trials).groupby("variant")}
+    found = {
+        str(name): Words(say(mine), inputs_of(mine)) for name, mine in counting(trials).groupby("variant")
+    }
     return for_each(variants, found, NO_TEXT)
 
 
@@ -188,3 +190,8 @@ def unavailable_sentence(evidence: Evidence, variants: Mapping[str, str]) -> str
     """Return which variants could not be had, and why; ``none``."""
     gone = [one for one in evidence.header.unavailable if one.variant in variants]
     return "; ".join(f"{variants[one.variant]}: {one.reason}" for one in gone) or "none"
+
+
+def notes(warm: Warm | None) -> list[str]:
+    """Return the notes on the ratios of throughput: what is not about the services, p-values and margin."""
+    return [] if warm is None else comparison_notes(warm.compared("throughput_per_s"), warm.evidence.variants)

@@ -14,6 +14,7 @@ from harness.evidence.warm import ColdStart
 from harness.model import Estimate, Verdict
 from harness.model.digits import plain, span, whole_percent
 from harness.model.formatting import show
+from harness.model.phrases import capital, cores_in_words, listed
 from harness.publish.range_words import times
 
 
@@ -40,10 +41,7 @@ def where(cpus: Sequence[float]) -> str:
     """Return where the services ran: "warm and on one core each"."""
     if len(cpus) != 1:
         return "warm"
-    cores = (
-        "one core" if cpus[0] == 1 else f"{plain(int(cpus[0]) if cpus[0].is_integer() else cpus[0])} cores"
-    )
-    return f"warm and on {cores} each"
+    return f"warm and on {cores_in_words(cpus[0])} each"
 
 
 def answer(
@@ -70,7 +68,7 @@ def answer(
             clauses.append(_clause(kind, groups[kind], quantity, reference, found, first=not clauses))
     n_blocks = max(one.n_blocks for one in found)
     sure = f"Ratios with 95 % intervals over {n_blocks} blocks of fresh processes."
-    return f"{_capital(place)}, {'; '.join(clauses)}. {sure}"
+    return f"{capital(place)}, {'; '.join(clauses)}. {sure}"
 
 
 def cold_answer(labels: Mapping[str, str], cold: Mapping[str, ColdStart]) -> str:
@@ -126,7 +124,7 @@ def _clause(
     first: bool,
 ) -> str:
     """One group of variants; the first clause names quantity and reference, the others refer to it."""
-    who = _listed(names)
+    who = listed(names)
     than = f" {quantity.what} than {reference}" if first else ""
     if kind in ("more", "less", "slightly more", "slightly less"):
         word = quantity.more if kind.endswith("more") else quantity.less
@@ -148,11 +146,3 @@ def _clause(
 def _extra(cold: ColdStart) -> str:
     used = seconds_in_words(cold.extra_cpu_s)
     return "" if used is None else f", with {used} of extra CPU time"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -58,11 +58,6 @@ def percent(share: float) -> str:
     return "> 99.9 %" if share < 1 and text == percent_of(1.0) else text
 
 
-def counted(n: int, singular: str, plural: str | None = None) -> str:
-    """Return ``1 stall`` or ``2 stalls``."""
-    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
-
-
 def percent_between(share: float, low: float | None = None, high: float | None = None) -> str:
     """Return a share, or a reduction, in percent with its interval in brackets; without one as :func:`percent`."""
     if low is None or high is None:

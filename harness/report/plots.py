@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 from harness.analysis.attribution.spans import Span
 from harness.analysis.stats.quantiles import FEWEST_BEYOND, N_BATCHES, rank
-from harness.report.numbers import counted
+from harness.model.phrases import counted
 from harness.report.result import QUANTILES, Report
 from harness.report.spread import Ranked, Spread
 

@@ -19,13 +19,13 @@ from harness.formats.gc_events import GcLog
 from harness.formats.jtl_other_columns import JtlSides, read_sides
 from harness.formats.k6_own import WITHOUT_CONNECTING
 from harness.formats.table import RequestTable, Unreadable
+from harness.model.phrases import counted
 from harness.report.checks import FIRST_ROWS, Checks
 from harness.report.course import Course, course_of, joined
 from harness.report.kept import Kept
 from harness.report.labels import Labels
 from harness.report.latencies import ONE_TRIAL, resolution_warnings, summarise_latencies
 from harness.report.loop import HIDES, doubted
-from harness.report.numbers import counted
 from harness.report.peaks import Peaks
 from harness.report.result import Report, in_ms
 from harness.report.units import Units

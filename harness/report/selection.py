@@ -12,8 +12,9 @@ import numpy as np
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.table import AggregateTable, BoolArray, RequestChunk, RequestTable
+from harness.model.phrases import counted
 from harness.report.labels import of_aggregate
-from harness.report.numbers import counted, length
+from harness.report.numbers import length
 
 _SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|min|m|)", re.ASCII)

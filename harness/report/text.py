@@ -11,9 +11,10 @@ from rich.text import Text
 
 from harness.errors import printable
 from harness.model.digits import plain
+from harness.model.phrases import counted
 from harness.report import words
 from harness.report.limits import CheckedLimit
-from harness.report.numbers import counted, length, percent, percent_between, resolution
+from harness.report.numbers import length, percent, percent_between, resolution
 from harness.report.result import Report
 from harness.report.rows import label_cells, latency_rows
 

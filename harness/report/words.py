@@ -6,7 +6,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from harness.model.digits import plain
-from harness.report.numbers import counted, length, milliseconds, percent
+from harness.model.phrases import counted
+from harness.report.numbers import length, milliseconds, percent
 from harness.report.result import Report
 
 #: The percentile of the summary: the farthest of these that the file can tell.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
+from harness.model.phrases import capital
 from harness.publish.generated import GENERATED, Values, contributions, read_values
 
 #: Where run_all puts executed copies, a folder a profile.
@@ -185,7 +186,7 @@ def _heading(notebook: Path) -> tuple[str, str]:
     title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), "")
     question = next((line.strip("* ") for line in lines if line.startswith("**Question:")), "")
     question = question.removeprefix("Question:").strip()
-    return title, question[:1].upper() + question[1:]
+    return title, capital(question)
 
 
 def _executed(root: Path, notebook: str) -> Path | None:

@@ -68,6 +68,11 @@ def require(trials: pd.DataFrame, metric: str, by: Sequence[str]) -> None:
         )
 
 
+def counting(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the trials that were not excluded, without the duplicates of the reference."""
+    return trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+
+
 def split_excluded(trials: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Return the trials that count, and how many do not."""
     excluded = trials["excluded"].astype(bool)

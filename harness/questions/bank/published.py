@@ -16,13 +16,14 @@ import pandas as pd
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.errors import InputError
 from harness.evidence.load_response import every
+from harness.evidence.published import FOLDER, published_table
 from harness.model import Estimate
 from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.leaves import mean_of
 from harness.publish.results import Leaf, Tree, as_is
 
-FILE = Path("data") / "published" / "bank-original.csv"
+FILE = FOLDER / "bank-original.csv"
 GO, JAVA = "go-gorilla", "java-spring"
 #: language -> the variant that stands for it; our loads are held against what the one in Go answers
 VARIANTS = {"go": GO, "java": JAVA}
@@ -50,14 +51,7 @@ def published_bank(*, root: Path | None = None) -> pd.DataFrame:
             answered than was offered.
     """
     path = (root or find_root()) / FILE
-    frame = pd.read_csv(path, comment="#")
-    if tuple(frame.columns) != COLUMNS:
-        raise InputError(
-            "wrong columns", file=path, found=", ".join(frame.columns), allowed=", ".join(COLUMNS)
-        )
-    for column in COLUMNS[1:]:
-        if not pd.api.types.is_numeric_dtype(frame[column]) or not (frame[column] >= 0).all():
-            raise InputError("must be numbers, none below zero", file=path, place=column)
+    frame = published_table(FILE, COLUMNS, COLUMNS[1:], root=root, zero=True)
     offered = frame["users"] / RAMP_UP_S * STEPS
     right = {
         f"{name}_right_per_s": frame[f"{name}_answered_per_s"] * (1 - frame[f"{name}_errors_percent"] / 100)

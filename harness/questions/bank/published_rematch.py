@@ -12,10 +12,10 @@ from pathlib import Path
 import pandas as pd
 
 from harness.errors import InputError
+from harness.evidence.published import FOLDER, published_table
 from harness.project import find_root
 from harness.publish.results import Leaf, Tree, as_is
 
-FOLDER = Path("data") / "published"
 FILE, FILE_2019 = FOLDER / "bank-rematch.csv", FOLDER / "bank-2019.csv"
 _NUMBERS = (
     "samples", "latency_mean_ms", "latency_min_ms", "latency_max_ms", "p90_ms", "p95_ms", "p99_ms",
@@ -47,7 +47,7 @@ def published_rematch(*, root: Path | None = None) -> pd.DataFrame:
             answered than was offered.
     """
     path = (root or find_root()) / FILE
-    frame = _read(path, COLUMNS, ("users", *_NUMBERS))
+    frame = published_table(FILE, COLUMNS, ("users", *_NUMBERS), root=root, zero=True)
     steps = frame["request"].map(lambda request: STEPS if request == TOTAL else 1)
     frame = frame.assign(offered_per_s=frame["users"] / RAMP_UP_S * steps)
     for (language, users), load in frame.groupby(["language", "users"], sort=False):
@@ -70,9 +70,8 @@ def published_2019(*, root: Path | None = None) -> pd.DataFrame:
     Raises:
         InputError: wrong columns, a number that is not one, or more answered than was offered.
     """
-    path = (root or find_root()) / FILE_2019
-    frame = _read(path, COLUMNS_2019, COLUMNS_2019[2:])
-    return _not_above_offered(frame.assign(offered_per_s=frame["users"] / RAMP_UP_S * STEPS_2018), path)
+    frame = published_table(FILE_2019, COLUMNS_2019, COLUMNS_2019[2:], root=root, zero=True)
+    return _not_above_offered(frame.assign(offered_per_s=frame["users"] / RAMP_UP_S * STEPS_2018), FILE_2019)
 
 
 def published_rematch_results(published: pd.DataFrame, later: pd.DataFrame) -> Tree:
@@ -117,18 +116,6 @@ def _later(later: pd.DataFrame) -> Tree:
             str(stack): as_is(float(row["pool_size"]), "1", "connections") for stack, row in rows.iterrows()
         },
     }
-
-
-def _read(path: Path, columns: tuple[str, ...], numbers: tuple[str, ...]) -> pd.DataFrame:
-    frame = pd.read_csv(path, comment="#")
-    if tuple(frame.columns) != columns:
-        raise InputError(
-            "wrong columns", file=path, found=", ".join(frame.columns), allowed=", ".join(columns)
-        )
-    for column in numbers:
-        if not pd.api.types.is_numeric_dtype(frame[column]) or not (frame[column] >= 0).all():
-            raise InputError("must be numbers, none below zero", file=path, place=column)
-    return frame
 
 
 def _not_above_offered(frame: pd.DataFrame, path: Path) -> pd.DataFrame:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from harness.analysis.stats.about_services import bounds_of, not_about_services
 from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.pairing import counting
 from harness.analysis.stats.summaries import summarise
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.success_shares import failed_share
@@ -186,7 +187,7 @@ def _compared(arms: pd.DataFrame, metric: str, mine: str, base: str) -> Comparis
 
 
 def _value(evidence: Evidence, number: MeasuredNumber, trials: pd.DataFrame) -> Measured:
-    kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+    kept = counting(trials)
     estimate: Estimate = summarise(trials, number.metric)["estimate"].iloc[0]
     return Measured(
         number=number,

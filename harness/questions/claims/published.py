@@ -9,9 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from harness.errors import InputError
+from harness.evidence.published import FOLDER
 from harness.model.claim import Cell, PublishedNumber
-
-FOLDER = Path("data") / "published"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from harness.definitions.claims import load_ledgers
 from harness.evidence import Evidence
 from harness.model.claim import ClaimVerdict
 from harness.model.formatting import DASH, show
+from harness.model.phrases import capital
 from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.findings import FINDING, NO_FINDING
@@ -223,7 +224,7 @@ def line(one: JudgedClaim) -> Words:
 
 
 def _sentence(one: JudgedTest) -> str:
-    parts = [f"{one.test.what[:1].upper()}{one.test.what[1:]}: claimed {predicate_words(one.test)}"]
+    parts = [f"{capital(one.test.what)}: claimed {predicate_words(one.test)}"]
     if one.published is not None:
         parts.append(f"printed {number(one.published, unit(one.test))}")
     found = one.measured

@@ -9,15 +9,13 @@ from pathlib import Path
 import pandas as pd
 
 from harness.analysis.load.load_segments import COLUMN as PART
-from harness.errors import InputError
+from harness.evidence.published import FOLDER, published_table
 from harness.model import Estimate
-from harness.project import find_root
 from harness.publish.cells import Cell, gapped
 from harness.publish.results import as_is
 from harness.questions.clients.results import RUN, ClientCase, parts_rows, percentile_rows
 from harness.questions.clients.usage import PERCENTILES
 
-FOLDER = Path("data") / "published"
 NUMBERS = (
     "start_up_s", "cpu_max_percent", "rss_max_mb", "throughput_per_s", "latency_mean_ms", "latency_max_ms",
     *(column.replace("_s", "_ms") for column in PERCENTILES),
@@ -75,20 +73,8 @@ def histogram_rows(published: pd.DataFrame) -> list[Mapping[str, Cell] | None]:
 
 
 def _published(name: str, columns: Sequence[str], numbers: Sequence[str], root: Path | None) -> pd.DataFrame:
-    path = (root or find_root()) / FOLDER / f"{name}.csv"
-    if not path.is_file():
-        raise InputError("no published numbers", file=path, allowed="clients-hello, clients-db, clients-wrk2")
-    frame = pd.read_csv(path, comment="#", dtype={"load": "str"})
-    if tuple(frame.columns) != tuple(columns):
-        raise InputError(
-            "wrong columns", file=path, found=", ".join(frame.columns), allowed=", ".join(columns)
-        )
-    for column in numbers:
-        values = pd.to_numeric(frame[column], errors="coerce")
-        if (values.isna() & frame[column].notna()).any() or (values <= 0).any():
-            raise InputError("must be positive numbers", file=path, place=column)
-        frame[column] = values.astype("float64")
-    return frame
+    frame = published_table(FOLDER / f"{name}.csv", columns, numbers, root=root, gaps=True)
+    return frame.astype(dict.fromkeys(numbers, "float64"))
 
 
 def published_rows(published: pd.DataFrame, case: ClientCase) -> list[Mapping[str, Cell] | None]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness.analysis.load.load_segments import COLUMN as PART
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.pairing import unit_of
+from harness.analysis.stats.pairing import counting, unit_of
 from harness.errors import InputError
 from harness.evidence.load_parts import parts_table
 from harness.evidence.load_response import every
@@ -74,9 +74,7 @@ class ClientCase(Case):
     def used(self) -> pd.DataFrame | None:
         """One row per trial that counts, with what its service used (see ``use_table``)."""
         used = use_table(self.evidence)
-        return (
-            used if used is None else used[~used["excluded"].astype(bool) & ~used["duplicate"].astype(bool)]
-        )
+        return used if used is None else counting(used)
 
     @property
     def resolution_s(self) -> float:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from harness.analysis.stats.about_services import not_about_services
 from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.pairing import counting
 from harness.analysis.stats.summaries import summarised
 from harness.evidence.warm import Warm
 from harness.model import Estimate, Variant
@@ -131,5 +132,5 @@ def unlike_only_in_build(warm: Warm) -> Sequence[str]:
 
 def _arms(trials: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The kept trials of each variant, without duplicates."""
-    kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+    kept = counting(trials)
     return {str(name): arm for name, arm in kept.groupby("variant", sort=False)}

@@ -11,7 +11,6 @@ from harness.evidence.warm import Warm
 from harness.model import LeastHeap
 from harness.model.digits import whole_percent
 from harness.model.formatting import show, verdict_words
-from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.memory_words import asked_words, least_words
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each
@@ -72,11 +71,6 @@ def results(warm: Warm | None, variants: Mapping[str, str], *, reference: str) -
         "answer_memory": _answer_memory(warm, found, ratio) or NO_TEXT,
         "answer_former": _answer_former(warm, variants) or NO_TEXT,
     }
-
-
-def notes(warm: Warm | None) -> list[str]:
-    """Return the notes on the ratios of throughput: what is not about the services, p-values and margin."""
-    return [] if warm is None else comparison_notes(warm.compared("throughput_per_s"), warm.evidence.variants)
 
 
 def _settings(warm: Warm, variants: Mapping[str, str]) -> Mapping[str, Leaf | None]:

@@ -52,9 +52,9 @@ def results(evidence: Evidence | None, experiment: str = EXPERIMENT) -> Tree:
     """
     defined, gone = _definition(experiment), _unavailable(evidence)
     variants = defined.variants
-    plain = {v.implementation: name for name, v in variants.items() if _is_plain(v)}
+    plain = {v.implementation: name for name, v in variants.items() if v.runtime.is_plain}
     bases = {
-        "effect": {name: plain[v.implementation] for name, v in variants.items() if not _is_plain(v)},
+        "effect": {name: plain[v.implementation] for name, v in variants.items() if not v.runtime.is_plain},
         "reference": {name: defined.reference for name in variants if name != defined.reference},
     }
     builds = [build for v in variants.values() if (build := _build(evidence, v))]
@@ -109,7 +109,7 @@ def build_rows(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[
     gone, rows = _unavailable(evidence), list[Mapping[str, Cell]]()
     for name, variant in _definition(experiment).variants.items():
         build = _build(evidence, variant)
-        if not _is_plain(variant) and (build is not None or name in gone):
+        if not variant.runtime.is_plain and (build is not None or name in gone):
             cells = (
                 {part: nothing(unit, gone[name]) for part, unit in _BUILD_UNITS.items()}
                 if build is None
@@ -186,10 +186,6 @@ def _build(evidence: Evidence | None, variant: Variant) -> BuildRecord | None:
     name = variant.build_name
     builds = [made[name] for session in evidence.sessions if name in (made := session.builds())]
     return builds[-1] if builds else None
-
-
-def _is_plain(variant: Variant) -> bool:
-    return variant.runtime.form in (None, "jvm") and not variant.runtime.aot_cache
 
 
 def _plain(value: float | None, unit: str) -> Estimate:

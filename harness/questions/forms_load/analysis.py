@@ -15,7 +15,7 @@ from harness.analysis.stats.summaries import summarised
 from harness.analysis.warmup.break_even import BreakEven, Course, break_even
 from harness.evidence import Evidence
 from harness.evidence.warm import SATURATION, Warm
-from harness.model import Estimate, Experiment, Variant
+from harness.model import Estimate, Experiment
 
 Spent = Literal["time", "cpu"]
 #: how many numbers of requests a lead is drawn at
@@ -51,7 +51,7 @@ class Ends:
 def plain_of(experiment: Experiment) -> dict[str, str]:
     """Return form -> the variant of the same program on a whole JDK without a cache."""
     variants = experiment.variants
-    plain = {one.implementation: name for name, one in variants.items() if _is_plain(one)}
+    plain = {one.implementation: name for name, one in variants.items() if one.runtime.is_plain}
     return {
         name: plain[one.implementation]
         for name, one in variants.items()
@@ -128,10 +128,6 @@ def leads(warm: Warm | None) -> pd.DataFrame | None:
             about = {"variant": one.variant, "plain": one.plain, "block": one.block, "spent": one.spent}
             found.append(pd.DataFrame({**about, "n_requests": places, "lead": lead}))
     return pd.concat(found, ignore_index=True) if found else None
-
-
-def _is_plain(variant: Variant) -> bool:
-    return variant.runtime.form in (None, "jvm") and not variant.runtime.aot_cache
 
 
 def _courses(warm: Warm, spent: Spent) -> Iterator[tuple[str, int, pd.Series, Course]]:

@@ -11,7 +11,6 @@ from harness.evidence.warm import Warm
 from harness.model.digits import plain
 from harness.model.formatting import show
 from harness.project import find_root
-from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.results import NO_TEXT, Absent, Leaf, Tree, Words, for_each
 from harness.publish.warm_results import compared, warm_tree
@@ -76,11 +75,6 @@ def results(warm: Warm | None, experiment: str) -> Tree:
             for spent, mine in told.items()
         },
     }
-
-
-def notes(warm: Warm | None) -> list[str]:
-    """Return the notes on the ratios of throughput: what is not about the services, p-values and margin."""
-    return [] if warm is None else comparison_notes(warm.compared("throughput_per_s"), warm.evidence.variants)
 
 
 def in_words(found: Ends) -> str:

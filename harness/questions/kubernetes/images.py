@@ -9,15 +9,14 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from harness.errors import InputError
+from harness.analysis.stats.pairing import counting
+from harness.evidence.published import FOLDER, published_table
 from harness.model import Estimate
-from harness.project import find_root
-from harness.publish.bounds import kept
 from harness.publish.leaves import each, means
 from harness.publish.results import Absent, Leaf, Tree, as_is
 from harness.questions.kubernetes.analysis import SERVED, Clustered
 
-FILE = Path("data") / "published" / "strings-images.csv"
+FILE = FOLDER / "strings-images.csv"
 COLUMNS = ("source", "application", "language", "image_mb")
 #: variant -> the application that was published; an image of Helidon in a pod has a runtime trimmed by jlink
 PUBLISHED: Mapping[str, str] = MappingProxyType(
@@ -33,18 +32,8 @@ def published_images(*, root: Path | None = None) -> pd.Series:
     Raises:
         InputError: a column is missing, or a size is no number above zero.
     """
-    path = (root or find_root()) / FILE
-    frame = pd.read_csv(path, comment="#")
-    if tuple(frame.columns) != COLUMNS:
-        raise InputError(
-            "unknown columns", file=FILE, found=", ".join(frame.columns), allowed=", ".join(COLUMNS)
-        )
-    sizes = pd.to_numeric(frame["image_mb"], errors="coerce")
-    if not (sizes > 0).all():
-        raise InputError(
-            "not a size in MB", file=FILE, place="image_mb", found=str(frame["image_mb"].tolist())
-        )
-    return pd.Series((sizes * _MEGABYTE).to_numpy(), index=frame["application"])
+    frame = published_table(FILE, COLUMNS, ("image_mb",), root=root)
+    return pd.Series((frame["image_mb"] * _MEGABYTE).to_numpy(), index=frame["application"])
 
 
 def image_results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) -> Tree:
@@ -54,7 +43,7 @@ def image_results(found: Mapping[str, Clustered | None], variants: Mapping[str, 
     tables = [one.trials for one in found.values() if one is not None]
     trials = pd.concat(tables) if tables else None
     scale = found.get("scale")
-    one = None if scale is None else kept(scale.at({"pods": "one"}))
+    one = None if scale is None else counting(scale.at({"pods": "one"}))
     published = published_images()
 
     def of_print(name: str) -> float | None:

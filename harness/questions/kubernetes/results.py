@@ -9,10 +9,10 @@ from typing import cast
 
 import pandas as pd
 
-from harness.analysis.stats.pairing import inputs_of
+from harness.analysis.stats.pairing import counting, inputs_of
 from harness.evidence.load_response import effect_between
 from harness.model.digits import plain
-from harness.publish.bounds import bounded, bounds, kept
+from harness.publish.bounds import bounded, bounds
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.leaves import means
@@ -144,7 +144,7 @@ def _cell(one: Clustered | None, levels: Mapping[str, str]) -> pd.DataFrame | No
     """The kept trials at these levels; ``None``: none was measured."""
     if one is None:
         return None
-    trials = kept(one.at(levels))
+    trials = counting(one.at(levels))
     return None if trials.empty else trials
 
 
@@ -172,7 +172,7 @@ def _sentences(one: Clustered | None, variants: Mapping[str, str]) -> Mapping[st
     gone = [
         each for each in one.evidence.header.unavailable if each.variant in variants or "=" in each.variant
     ]
-    inputs = inputs_of(kept(one.trials))
+    inputs = inputs_of(counting(one.trials))
     load = load_sentence(one.evidence, one.trials) if one.trials["load_name"].notna().any() else ""
     return {
         "counted": Words(said, inputs) if (said := _counted_words(one)) else NO_TEXT,

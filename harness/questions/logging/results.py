@@ -9,7 +9,7 @@ from typing import cast
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
-from harness.analysis.stats.pairing import inputs_of
+from harness.analysis.stats.pairing import counting, inputs_of
 from harness.model import BOUND_WORDS, BoundBy
 from harness.model.digits import percent, plain
 from harness.publish.bounds import bounded
@@ -109,7 +109,7 @@ def _bound(logged: Logged | None, variants: Mapping[str, str], sink: str) -> Map
     if logged is None:
         return for_each(variants, {}, NO_TEXT)
     trials = _at(logged.trials, sink)
-    kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+    kept = counting(trials)
     said: dict[str, Leaf | None] = {}
     for name, mine in kept.groupby("variant", sort=False):
         told = mine["bound_by"].fillna("unknown").astype(str).value_counts()

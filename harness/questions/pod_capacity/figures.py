@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from harness.analysis.stats.pairing import counting
 from harness.errors import NothingToDraw
 from harness.figures.curves import line_of_medians
 from harness.figures.style import COLUMN_INCHES, canvas, label_ends, styled
@@ -22,7 +23,7 @@ def against_pods(trials: pd.DataFrame) -> Figure:
     Raises:
         NothingToDraw: no trial that counts found a capacity.
     """
-    kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+    kept = counting(trials)
     kept = kept.dropna(subset=[CAPACITY])
     if kept.empty:
         raise NothingToDraw("no search to draw", found="0", allowed="at least one")

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from harness.analysis.stats.pairing import counting
 from harness.errors import InputError
 from harness.figures.curves import line_of_medians
 from harness.figures.style import BAND, INK, PAGE_INCHES, canvas, label_ends, log_scale, styled
@@ -32,7 +33,7 @@ def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str =
     Raises:
         InputError: no trial was kept.
     """
-    kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+    kept = counting(trials)
     if kept.empty:
         raise InputError("no trial was kept", found="0 trials", allowed="at least one")
     styles, levels = variant_styles(trials), list(dict.fromkeys(kept[by]))

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from harness.analysis.stats.comparisons import compare
+from harness.analysis.stats.pairing import counting
 from harness.analysis.stats.summaries import summarise
 from harness.evidence import Evidence
 from harness.evidence.load_course import COMPILING, FIRST, LAST, load_course
@@ -66,7 +67,7 @@ def cell_in_words(experiment: Experiment, cell: Mapping[str, str]) -> str:
 
 def _generator_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
     kept = trials.dropna(subset=["generator_cores", "service_cores"])
-    kept = kept[~kept["excluded"].astype(bool) & ~kept["duplicate"].astype(bool)]
+    kept = counting(kept)
     if kept.empty:
         return "How much of the CPU the load generator took was not recorded."
     names = " and ".join(TOOL_NAMES.get(str(tool), str(tool)) for tool in kept["generator"].unique())

@@ -15,14 +15,13 @@ from pathlib import Path
 import pandas as pd
 
 from harness.analysis.audit.plan_audit import audit_plan
-from harness.errors import InputError
+from harness.evidence.published import FOLDER, published_table
 from harness.model import Estimate
 from harness.model.digits import plain
-from harness.project import find_root
 from harness.publish.cells import Cell, gapped
 from harness.publish.results import Tree, as_is
 
-FILE = Path("data") / "published" / "strings-rounds.csv"
+FILE = FOLDER / "strings-rounds.csv"
 COLUMNS = (
     "source",
     "table",
@@ -50,15 +49,7 @@ def published_rounds(*, root: Path | None = None) -> pd.DataFrame:
     Raises:
         InputError: a column is missing, or a number is not one.
     """
-    path = (root or find_root()) / FILE
-    frame = pd.read_csv(path, comment="#")
-    if tuple(frame.columns) != COLUMNS:
-        raise InputError(
-            "wrong columns", file=path, found=", ".join(frame.columns), allowed=", ".join(COLUMNS)
-        )
-    for column in ("latency_mean_ms", "throughput_per_s"):
-        if not pd.api.types.is_numeric_dtype(frame[column]) or not (frame[column] > 0).all():
-            raise InputError("must be positive numbers", file=path, place=column)
+    frame = published_table(FILE, COLUMNS, ("latency_mean_ms", "throughput_per_s"), root=root)
     return frame.assign(**audit(frame))
 
 

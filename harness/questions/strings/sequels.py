@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.errors import InputError
+from harness.evidence.published import FOLDER, published_table
 from harness.model import Estimate
-from harness.project import find_root
 from harness.publish.results import Tree, as_is
 from harness.questions.strings.published import audit
 
-FOLDER = Path("data") / "published"
 ROUND3, SEQUEL = FOLDER / "strings-round3.csv", FOLDER / "strings-sequel.csv"
 ROUND3_COLUMNS = (
     "source", "table", "pods", "access", "application", "language", "latency_mean_ms", "throughput_per_s",
@@ -32,7 +30,9 @@ def published_round3(*, root: Path | None = None) -> pd.DataFrame:
     Raises:
         InputError: a column is missing, or a number is not one.
     """
-    frame = _read(ROUND3, ROUND3_COLUMNS, ("pods", "latency_mean_ms", "throughput_per_s"), root)
+    frame = published_table(
+        ROUND3, ROUND3_COLUMNS, ("pods", "latency_mean_ms", "throughput_per_s"), root=root
+    )
     about = list(ROUND3_COLUMNS[:6])
     twice = frame["throughput_warm_per_s"].notna()
     first = frame[[*about, "latency_mean_ms", "throughput_per_s"]].assign(
@@ -53,7 +53,7 @@ def published_sequel(*, root: Path | None = None) -> pd.DataFrame:
     Raises:
         InputError: a column is missing, or a number is not one.
     """
-    return _read(SEQUEL, SEQUEL_COLUMNS, ("payload_bytes", "users", "throughput_per_s"), root)
+    return published_table(SEQUEL, SEQUEL_COLUMNS, ("payload_bytes", "users", "throughput_per_s"), root=root)
 
 
 def round3_results(rows: pd.DataFrame) -> Tree:
@@ -96,19 +96,6 @@ def sequel_results(rows: pd.DataFrame) -> Tree:
             "high": _ratio(float(ratio.max()), f"highest throughput of {name} over Go in a cell"),
         }
     return found
-
-
-def _read(file: Path, columns: tuple[str, ...], numbers: tuple[str, ...], root: Path | None) -> pd.DataFrame:
-    path = (root or find_root()) / file
-    frame = pd.read_csv(path, comment="#")
-    if tuple(frame.columns) != columns:
-        raise InputError(
-            "wrong columns", file=path, found=", ".join(frame.columns), allowed=", ".join(columns)
-        )
-    for column in numbers:
-        if not pd.api.types.is_numeric_dtype(frame[column]) or not (frame[column] > 0).all():
-            raise InputError("must be positive numbers", file=path, place=column)
-    return frame
 
 
 def _ratio(value: float, what: str) -> Estimate:

@@ -12,6 +12,7 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.model import Estimate, Verdict
 from harness.model.digits import plain, whole_percent
 from harness.model.formatting import show
+from harness.model.phrases import capital, cores_in_words, listed
 from harness.questions.strings_published.analysis import Waits
 
 #: CPU time per request with a line over that without: above it, the line costs more than all else.
@@ -20,10 +21,7 @@ TWICE = 2.0
 
 def where(cpus: Sequence[float]) -> str:
     """Return what each service had: "one core"."""
-    if len(cpus) != 1:
-        return "different numbers of cores"
-    n = cpus[0]
-    return "one core" if n == 1 else f"{plain(int(n) if n.is_integer() else n)} cores"
+    return cores_in_words(cpus[0]) if len(cpus) == 1 else "different numbers of cores"
 
 
 def log_answer(found: Mapping[str, Comparison], labels: Mapping[str, str]) -> str:
@@ -46,17 +44,17 @@ def half_answer(found: Mapping[str, Comparison], labels: Mapping[str, str]) -> s
     groups: dict[str, list[str]] = {}
     for name, one in found.items():
         groups.setdefault(_half(one), []).append(labels[name])
-    told = [f"{kind} than half in {_listed(groups[kind])}" for kind in ("more", "less") if kind in groups]
+    told = [f"{kind} than half in {listed(groups[kind])}" for kind in ("more", "less") if kind in groups]
     said = [f"the log line takes {' and '.join(told)}."] if told else []
     it = "it" if told else "the log line"
     if "open" in groups:
-        said.append(f"whether {it} takes more than half in {_listed(groups['open'])} is not shown.")
+        said.append(f"whether {it} takes more than half in {listed(groups['open'])} is not shown.")
     if "refused" in groups:
-        said.append(f"nothing can be said of its part in {_listed(groups['refused'])}.")
+        said.append(f"nothing can be said of its part in {listed(groups['refused'])}.")
     if not said:
         return ""
     first, *rest = said
-    return " ".join([f"Of the CPU time per request, {first}", *(one[0].upper() + one[1:] for one in rest)])
+    return " ".join([f"Of the CPU time per request, {first}", *map(capital, rest)])
 
 
 def lock_answer(found: Comparison | None, cpus: Sequence[float]) -> str:
@@ -122,10 +120,6 @@ def _times(ratio: Estimate) -> str:
 def _microseconds(seconds: float) -> str:
     shown = show(Estimate(value=seconds, unit="s", method="as is", estimand="mean wait", n_trials=0))
     return shown.text
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 __all__ = [

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from harness.analysis.stats.comparisons import Comparison
-from harness.analysis.stats.pairing import inputs_of, unit_of
+from harness.analysis.stats.pairing import counting, inputs_of, unit_of
 from harness.publish.bounds import bound_in_words, bounded
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
@@ -143,7 +141,7 @@ def _bound(
 ) -> Mapping[str, Leaf]:
     if found is None:
         return for_each(variants, {}, NO_TEXT)
-    mine = _kept(found.cell(load, logging))
+    mine = counting(found.cell(load, logging))
     said: dict[str, Leaf] = {
         str(name): Words(bound_in_words(rows), inputs_of(rows)) for name, rows in mine.groupby("variant")
     }
@@ -155,17 +153,13 @@ def _waits(found: AsPublished | None, logging: str) -> Leaf:
     return NO_TEXT if waits is None else Words(waits_in_words(waits), waits.inputs)
 
 
-def _kept(trials: pd.DataFrame) -> pd.DataFrame:
-    return trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
-
-
 def _sentences(found: AsPublished | None, variants: Mapping[str, str]) -> Mapping[str, Leaf]:
     if found is None:
         return dict.fromkeys(
             ("answer", "answer_half", "answer_lock", "answer_waits", "load", "place", "unavailable"), NO_TEXT
         )
     cell = found.at(SATURATION)
-    inputs = inputs_of(_kept(cell))
+    inputs = inputs_of(counting(cell))
     waits = found.waits(ON)
     said = {
         "answer": log_answer(_log_effects(found), variants),

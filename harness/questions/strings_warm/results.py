@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.detectable import PowerCurve, power_curve
-from harness.analysis.stats.pairing import inputs_of
+from harness.analysis.stats.pairing import counting, inputs_of
 from harness.analysis.stats.rank_intervals import rank_intervals
 from harness.evidence.warm import Warm
-from harness.publish.bounds import kept
-from harness.publish.comparisons import comparison_notes
 from harness.publish.detectable import detectable_tree
 from harness.publish.findings import FINDING, NO_FINDING, Phrase, comparisons_in, finding
 from harness.publish.range_words import range_leaf
@@ -89,7 +87,7 @@ def _brief(warm: Warm | None, variants: Mapping[str, str]) -> Mapping[str, Words
         place=where(warm.cpus),
         heaps=_heaps(warm),
     )
-    inputs = inputs_of(kept(trials))
+    inputs = inputs_of(counting(trials))
     return {part: Words(text, inputs) for part, text in said.items() if text}
 
 
@@ -105,7 +103,7 @@ def _price(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
         warm.compared("rss_after_bytes"), warm.cold, names, variants, reference=reference, heaps=_heaps(warm),
         who="the Java services",
     )  # fmt: skip
-    return Words(said, inputs_of(kept(warm.saturation))) if said else None
+    return Words(said, inputs_of(counting(warm.saturation))) if said else None
 
 
 def _heaps(warm: Warm) -> list[str]:
@@ -120,7 +118,7 @@ def _ranks(warm: Warm | None) -> Mapping[str, Words]:
         return {}
     refused = {one.variant for one in warm.compared("throughput_per_s") if one.not_about is not None}
     trials = warm.saturation[~warm.saturation["variant"].isin(refused)]
-    inputs = inputs_of(kept(trials))
+    inputs = inputs_of(counting(trials))
     found = rank_intervals(trials, "throughput_per_s", higher_is_better=True)
     return {one.variant: Words(one.text, inputs) for one in found if one.n_variants > 1}
 
@@ -143,8 +141,3 @@ def quantities(warm: Warm) -> Mapping[str, Sequence[Comparison]]:
         "CPU time per request": warm.compared("cpu_s_per_request"),
         "memory after the load": warm.compared("rss_after_bytes"),
     }
-
-
-def notes(warm: Warm | None) -> list[str]:
-    """Return the notes on the ratios of throughput: what is not about the services, p-values and margin."""
-    return [] if warm is None else comparison_notes(warm.compared("throughput_per_s"), warm.evidence.variants)

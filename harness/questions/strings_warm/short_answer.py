@@ -10,6 +10,7 @@ from harness.evidence.warm import ColdStart
 from harness.model import Estimate, Verdict
 from harness.model.digits import plain
 from harness.model.formatting import show
+from harness.model.phrases import capital
 from harness.publish.range_words import MOST_NAMED
 
 #: Of the answer.
@@ -84,7 +85,7 @@ def _faster(found: Sequence[Comparison], labels: Mapping[str, str], who: str, pl
         for position, (kind, ones) in enumerate(told)
     ]
     text = f"{place}, {' '.join(said)}"
-    return f"{_in_short({kind for kind, _ in told})}{text[:1].upper()}{text[1:]}"
+    return f"{_in_short({kind for kind, _ in told})}{capital(text)}"
 
 
 def _in_short(kinds: set[str]) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from harness.analysis.audit.adequacy import BlocksNeeded, EqualCell, blocks_needed, equal_cells
 from harness.analysis.stats.effective_sample import PooledPercentile, Worth, pooled_percentile, worth_of
-from harness.analysis.stats.pairing import inputs_of
+from harness.analysis.stats.pairing import counting, inputs_of
 from harness.evidence import Evidence
 
 Floats = NDArray[np.float64]
@@ -84,7 +84,7 @@ def _latencies(evidence: Evidence, *, first_only: bool = False) -> Latencies:
     for levels in sorted(last_first, key=lambda cell: cell.get("logging") == "on"):
         found: Latencies = {}
         trials = evidence.cell(**levels)
-        kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+        kept = counting(trials)
         for (_, row), key in zip(kept.iterrows(), inputs_of(kept), strict=True):
             arrays, keys = found.get(str(row["variant"]), ([], ()))
             if first_only and arrays:

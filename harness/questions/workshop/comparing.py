@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from harness.analysis.stats.pairing import counting
 from harness.analysis.stats.sample_size import plan_repetitions
 from harness.compare.comparing import compare_files
 from harness.compare.result import Comparison
@@ -129,7 +130,7 @@ class ComparingUnit:
     def pilot(self) -> tuple[Floats, Floats]:
         """Return CPU time per request of the subject and of the reference, one value a block, shapes (k,)."""
         trials = self.warm.saturation
-        kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+        kept = counting(trials)
         wide = kept.pivot(index="block", columns="variant", values=METRIC)
         both = wide[[self.subject, self.warm.evidence.reference]].dropna().to_numpy(dtype=np.float64)
         return both[:, 0], both[:, 1]

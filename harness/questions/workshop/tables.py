@@ -13,6 +13,7 @@ import pandas as pd
 
 from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.pairing import counting
 from harness.errors import InputError
 from harness.model.digits import percent, plain
 from harness.model.formatting import show, verdict_words
@@ -93,7 +94,7 @@ def trial_values(trials: pd.DataFrame, metric: str, labels: Mapping[str, str]) -
     words = metric_words(metric)
     if words is None:
         raise InputError("no unit is known of this metric", place="metric", found=metric)
-    kept = trials[~trials["duplicate"].astype(bool) & ~trials["excluded"].astype(bool)]
+    kept = counting(trials)
     if kept.empty:
         raise InputError(
             "no trial of this combination of factor levels",

@@ -19,20 +19,20 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import InputError, MissingTool, TrialFailure
+from harness.errors import MissingTool
 from harness.formats.jtl import read_jtl
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse
-from harness.loadgen.flow import requests_per_user
+from harness.loadgen.flow import closed_s
 from harness.loadgen.mix import unsupported_mix
 from harness.loadgen.schedule import plain_only
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
-    last_words,
     n_dropped,
     open_text,
     order_text,
     read_order,
+    read_rows,
     summarise,
 )
 from harness.loadgen.tools.jmeter.distribution import JMeterController
@@ -126,26 +126,18 @@ class JMeter:
     def read(self, folder: Path) -> LoadSummary:
         """Totals of ``samples.jtl``; ``n_dropped``: arrivals of the schedule that left no row."""
         order, path = read_order(folder), existing(folder, SAMPLES)
-        try:
-            table = read_jtl(path)
-        except InputError as problem:
-            said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt", LOG)
-            raise TrialFailure("failed", f"JMeter left no samples ({problem}); output: {said}") from problem
-        if not table.n_requests:
-            raise TrialFailure("failed", f"JMeter sent nothing: {path} has no rows; see {folder / LOG}")
+        table = read_rows(read_jtl, path, "JMeter", LOG)
         kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
         dropped = None
         if isinstance(order.profile, OpenLoad):
-            dropped = n_dropped(table, order, n_arrivals(order.profile))
+            # JMeter makes that number exact, also when arrivals are random
+            dropped = n_dropped(table, order, order.profile.n_arrivals)
         return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped)
 
     def _offering_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         if isinstance(profile, OpenLoad):
             return SETTLE_S + profile.duration_s + self.last_answers_s
-        if profile.duration_s is not None:
-            return profile.duration_s
-        each = requests_per_user(profile, requests)
-        return profile.ramp_up_s + profile.users * each / ASSUMED_PER_S + each * profile.think_time_s
+        return closed_s(profile, requests, ASSUMED_PER_S)
 
     def _tools(self) -> tuple[Path, Path]:
         if self.java is None or not self.java.exists():
@@ -162,11 +154,6 @@ def adapter(installed: Installed) -> JMeter:
     """Return the adapter of what is installed."""
     jar = installed.programs.get("jmeter")
     return JMeter(home=jar.parent.parent if jar else None, java=installed.java)
-
-
-def n_arrivals(profile: OpenLoad) -> int:
-    """How many arrivals JMeter's schedule holds: it makes that number exact, also when it is random."""
-    return int(profile.rate_per_s * profile.duration_s)
 
 
 def _errors_by_kind(path: Path) -> Counter[str]:

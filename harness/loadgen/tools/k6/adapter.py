@@ -19,25 +19,25 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
-from harness.errors import InputError, TrialFailure
 from harness.formats.k6_samples import HEADER, read_k6
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import is_flow
 from harness.loadgen.mix import unsupported_mix
+from harness.loadgen.schedule import even_only
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
-    last_words,
     n_dropped,
     open_text,
     order_text,
     read_order,
+    read_rows,
     summarise,
 )
-from harness.loadgen.tools.k6.plan import n_arrivals, plan_document
+from harness.loadgen.template import as_it_is
+from harness.loadgen.tools.k6.plan import plan_document
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, SCRIPT, PLAN, LOG = "samples.csv", "totals.json", "k6_script.js", "plan.json", "k6.log"
@@ -71,8 +71,8 @@ class K6:
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses random arrivals, and less than a second of them."""
-        if isinstance(profile, OpenLoad) and profile.arrivals != "constant":
-            return "k6's arrivals are evenly spaced: set arrivals = constant, or use jmeter for poisson"
+        if isinstance(profile, OpenLoad) and (uneven := even_only("k6", profile)) is not None:
+            return uneven
         if profile.duration_s is not None and profile.duration_s < SHORTEST_S:
             return f"k6 runs for at least {SHORTEST_S:g} s, found duration_s {profile.duration_s:g}"
         if isinstance(profile, ClosedLoad):
@@ -93,11 +93,6 @@ class K6:
     def command(self, spec: LoadSpec) -> LoadCommand:
         """k6 without REST interface, usage report, console output and downloads; a script for this load."""
         refuse(self, spec.profile, spec.requests)
-        script = (
-            resources.files("harness.loadgen.tools.k6")
-            .joinpath("templates", SCRIPT)
-            .read_text(encoding="utf-8")
-        )
         return LoadCommand(
             argv=(
                 str(self.program),
@@ -114,7 +109,7 @@ class K6:
             ),
             environment={"K6_AUTO_EXTENSION_RESOLUTION": "false"},  # never look for anything on the network
             files={
-                SCRIPT: script,
+                SCRIPT: as_it_is("harness.loadgen.tools.k6", SCRIPT),
                 PLAN: json.dumps(plan_document(spec), ensure_ascii=False) + "\n",
                 ORDER_FILE: order_text(spec),
                 SAMPLES: HEADER + "\n",  # k6 appends
@@ -126,17 +121,11 @@ class K6:
     def read(self, folder: Path) -> LoadSummary:
         """Totals of ``samples.csv``. ``n_dropped``: arrivals never sent, or not answered in time."""
         order, path = read_order(folder), existing(folder, SAMPLES)
-        said = last_words(folder, LOG, "generator.stderr.txt", "generator.stdout.txt")
-        try:
-            table = read_k6(path)
-        except InputError as problem:
-            raise TrialFailure("failed", f"k6 left no samples ({problem}); output: {said}") from problem
-        if not table.n_requests:
-            raise TrialFailure("failed", f"k6 sent nothing: {path} has no rows; output: {said}")
+        table = read_rows(read_k6, path, "k6", LOG)
         kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
         dropped = None
         if isinstance(order.profile, OpenLoad):
-            dropped = n_dropped(table, order, order.profile.parts * n_arrivals(order.profile))
+            dropped = n_dropped(table, order, order.profile.parts * order.profile.n_arrivals)
         return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=True)
 
 

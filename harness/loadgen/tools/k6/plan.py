@@ -34,11 +34,6 @@ _FOREVER = "24h"
 RENEWED_NAMES = tuple(f"c{number}.renewed.invalid" for number in range(8))
 
 
-def n_arrivals(profile: OpenLoad) -> int:
-    """How many arrivals the schedule of each part holds."""
-    return int(profile.rate_per_s * profile.duration_s)
-
-
 def plan_document(spec: LoadSpec) -> dict[str, object]:
     """What the script reads: k6's options, the requests or steps, and how to go through them."""
     profile, flow = spec.profile, is_flow(spec.requests)
@@ -49,7 +44,7 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
         **document,
         "flow": flow,
         "round": [] if flow else one_round(spec.requests),
-        "arrivals": n_arrivals(profile) if isinstance(profile, OpenLoad) else None,
+        "arrivals": profile.n_arrivals if isinstance(profile, OpenLoad) else None,
         "due": _due(profile) if isinstance(profile, OpenLoad) and profile.busy == "wait" else None,
         "bases": [f"http://{name}:{spec.endpoint.port}" for name in names or (spec.endpoint.host,)],
         "host": f"{spec.endpoint.host}:{spec.endpoint.port}" if names else None,
@@ -119,7 +114,7 @@ def scenario(profile: LoadProfile) -> dict[str, object]:
         return {
             "executor": "shared-iterations",
             "vus": profile.connections,
-            "iterations": profile.parts * n_arrivals(profile),
+            "iterations": profile.parts * profile.n_arrivals,
             "maxDuration": _span(profile.whole_s + LAST_ANSWERS_S),
         }
     if isinstance(profile, OpenLoad):

@@ -12,24 +12,24 @@ import json
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 
-from harness.errors import InputError, MissingTool, TrialFailure
+from harness.errors import MissingTool
 from harness.formats.locust_samples import read_samples
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse
-from harness.loadgen.flow import flow_document, is_flow, requests_per_user
+from harness.loadgen.flow import closed_s, flow_document, is_flow
 from harness.loadgen.mix import right_bodies
 from harness.loadgen.schedule import plain_only
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
-    last_words,
     open_text,
     order_text,
     read_order,
+    read_rows,
     summarise,
 )
+from harness.loadgen.template import as_it_is
 from harness.loadgen.tools.locust.distribution import SCRIPT, TOTALS, LocustMaster
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
@@ -67,7 +67,10 @@ class Locust:
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Start, load and stop, in seconds."""
-        return START_AND_STOP_S + _offering_s(profile, requests)
+        offering_s = (
+            profile.whole_s if isinstance(profile, OpenLoad) else closed_s(profile, requests, ASSUMED_PER_S)
+        )
+        return START_AND_STOP_S + offering_s
 
     def require(self) -> None:
         """See ``LoadGenerator.require``."""
@@ -80,18 +83,14 @@ class Locust:
         assert isinstance(spec.profile, ClosedLoad)  # it supports no other
         profile = spec.profile
         per_s = profile.users / profile.ramp_up_s if profile.ramp_up_s else float(profile.users)
-        script = (
-            resources.files("harness.loadgen.tools.locust")
-            .joinpath("templates", SCRIPT)
-            .read_text(encoding="utf-8")
-        )
+        script = as_it_is("harness.loadgen.tools.locust", SCRIPT)
         name, content = what_is_asked(spec)
         return LoadCommand(
             argv=(
                 str(self.python),
                 *("-m", "locust", "--headless", "--only-summary", "--loglevel", "WARNING"),
                 *("-f", str(spec.folder / SCRIPT)),
-                *("--host", f"http://{spec.endpoint.host}:{spec.endpoint.port}"),
+                *("--host", spec.endpoint.url),
                 *("-u", str(profile.users), "-r", repr(per_s)),
                 *("--stop-timeout", str(STOP_WITHIN_S)),
                 *("--exit-code-on-error", "0"),  # errors are data; a crash still ends with another code
@@ -104,14 +103,7 @@ class Locust:
     def read(self, folder: Path) -> LoadSummary:
         """Totals of ``samples.csv``, the file of every single request."""
         order, path = read_order(folder), existing(folder, SAMPLES)
-        try:
-            table = read_samples(path)
-        except InputError as problem:
-            said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
-            raise TrialFailure("failed", f"Locust left no samples ({problem}); output: {said}") from problem
-        if not table.n_requests:
-            said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
-            raise TrialFailure("failed", f"Locust sent nothing: {path} has no rows; output: {said}")
+        table = read_rows(read_samples, path, "Locust")
         return summarise(table, order, errors_by_kind=_errors_by_kind(path) if table.n_errors else Counter())
 
 
@@ -125,15 +117,6 @@ def what_is_asked(spec: LoadSpec) -> tuple[str, dict[str, object]]:
     if is_flow(spec.requests):
         return FLOW, flow_document(spec.requests)
     return ANSWERS, {request.name: right_bodies(request.expect) for request in spec.requests}
-
-
-def _offering_s(profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-    if isinstance(profile, OpenLoad):
-        return profile.whole_s
-    if profile.duration_s is not None:
-        return profile.duration_s
-    each = requests_per_user(profile, requests)
-    return profile.ramp_up_s + profile.users * each / ASSUMED_PER_S + each * profile.think_time_s
 
 
 def _errors_by_kind(path: Path) -> Counter[str]:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 from harness.errors import UnsupportedLoad
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.distribution import Seats, Tally
 from harness.loadgen.summary import ORDER_FILE
+from harness.loadgen.template import as_it_is
 from harness.model import ClosedLoad, LoadProfile
 
 SCRIPT, MASTER_SCRIPT, TOTALS = "locustfile.py", "locust_master.py", "totals.json"
@@ -46,11 +46,7 @@ class LocustMaster:
     def coordinator(self, spec: LoadSpec, seats: Seats) -> LoadCommand:
         """A master, bound to its own address; its script knows the end of the load and no request."""
         command = self.alone.command(spec)
-        script = (
-            resources.files("harness.loadgen.tools.locust")
-            .joinpath("templates", MASTER_SCRIPT)
-            .read_text("utf-8")
-        )
+        script = as_it_is("harness.loadgen.tools.locust", MASTER_SCRIPT)
         return command.model_copy(
             update={
                 "argv": (

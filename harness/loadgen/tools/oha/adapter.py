@@ -22,8 +22,8 @@ from harness.errors import InputError, TrialFailure
 from harness.formats.oha_files import read_oha_db, statuses
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import no_flow
-from harness.loadgen.schedule import plain_only
-from harness.loadgen.summary import ORDER_FILE, existing, last_words, open_text, order_text, read_order
+from harness.loadgen.schedule import even_only, plain_only
+from harness.loadgen.summary import ORDER_FILE, existing, open_text, order_text, read_order, said
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, BODY = "samples.db", "totals.json", "body.txt"
@@ -101,7 +101,7 @@ class Oha:
                 *body,
                 *("--output-format", "json", "-o", str(folder / TOTALS)),
                 *("--db-url", str(folder / SAMPLES)),
-                f"http://{spec.endpoint.host}:{spec.endpoint.port}{request.path}",
+                f"{spec.endpoint.url}{request.path}",
             ),
             files={ORDER_FILE: order_text(spec)} | ({} if request.body is None else {BODY: request.body}),
             outputs=(SAMPLES, TOTALS, ORDER_FILE, BODY),
@@ -116,14 +116,12 @@ class Oha:
         try:
             table = read_oha_db(path)
         except InputError as problem:
-            raise TrialFailure(
-                "failed", f"oha left no samples ({problem}); output: {_said(folder)}"
-            ) from problem
+            raise TrialFailure("failed", f"oha left no samples ({problem}); {said(folder)}") from problem
         errors = Counter({kind: n for kind, n in totals.errors.items() if kind != _GIVEN_UP})
         n_unanswered = errors.total()
         n_requests = table.n_requests + n_unanswered
         if not n_requests:
-            raise TrialFailure("failed", f"oha sent nothing; output: {_said(folder)}")
+            raise TrialFailure("failed", f"oha sent nothing; {said(folder)}")
         for status, n in statuses(path).items():
             if not 200 <= status < 400:
                 errors[f"status {status}"] += n
@@ -140,9 +138,7 @@ class Oha:
             latency_mean_s=float(np.mean(table.latency_s)) if table.n_requests else None,
             resolution_s=table.resolution_s,
             has_requests=table.n_requests > 0,
-            n_dropped=max(0, int(profile.rate_per_s * profile.duration_s) - n_requests)
-            if isinstance(profile, OpenLoad)
-            else None,
+            n_dropped=max(0, profile.n_arrivals - n_requests) if isinstance(profile, OpenLoad) else None,
             bodies_checked=False,
             errors_by_kind={kind.replace(",", ";"): n for kind, n in errors.most_common()},
         )
@@ -155,9 +151,7 @@ def adapter(installed: Installed) -> Oha:
 
 def _refusal(profile: LoadProfile) -> str | None:
     if isinstance(profile, OpenLoad):
-        if profile.arrivals != "constant":
-            return "oha's arrivals are evenly spaced: set arrivals = constant, or use jmeter for poisson"
-        return None
+        return even_only("oha", profile)
     if profile.ramp_up_s:
         return "oha opens all connections at once: use k6, jmeter or locust for ramp_up_s"
     if profile.think_time_s:
@@ -198,12 +192,8 @@ def _totals(folder: Path) -> _Totals:
         with open_text(path) as stream:
             return _Totals.model_validate_json(stream.read())
     except (OSError, ValidationError) as problem:
-        reason = f"oha ended before it wrote its totals ({path.name}); output: {_said(folder)}"
+        reason = f"oha ended before it wrote its totals ({path.name}); {said(folder)}"
         raise TrialFailure("failed", reason) from problem
-
-
-def _said(folder: Path) -> str:
-    return last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
 
 
 def _start_epoch_s(folder: Path) -> float | None:

@@ -17,20 +17,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from harness.errors import InputError, TrialFailure
+from harness.errors import TrialFailure
 from harness.formats.vegeta_csv import ERROR, N_COLUMNS, STATUS, read_vegeta
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import no_flow
-from harness.loadgen.mix import one_round, unsupported_mix
-from harness.loadgen.schedule import plain_only
+from harness.loadgen.mix import one_round, other_statuses, unsupported_mix
+from harness.loadgen.schedule import even_only, plain_only
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
-    last_words,
     n_dropped,
     open_text,
     order_text,
     read_order,
+    read_rows,
+    said,
     summarise,
 )
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
@@ -52,12 +53,9 @@ class Vegeta:
         """Only a rate with even spacing, and only requests that can be repeated as they are."""
         if not isinstance(profile, OpenLoad):
             return "vegeta has a rate and no users: use k6, jmeter, locust or wrk for a closed loop"
-        if profile.arrivals != "constant":
-            return "vegeta's arrivals are evenly spaced: set arrivals = constant, or use jmeter for poisson"
-        wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
-        if wrong:
-            return f"vegeta counts every status but 2xx and 3xx as an error, and {wrong} expect another"
-        return plain_only("vegeta", profile) or no_flow("vegeta", requests) or unsupported_mix(requests)
+        refusal = even_only("vegeta", profile) or other_statuses("vegeta", requests)
+        refusal = refusal or plain_only("vegeta", profile) or no_flow("vegeta", requests)
+        return refusal or unsupported_mix(requests)
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Start, load and stop, in seconds."""
@@ -102,20 +100,13 @@ class Vegeta:
     def read(self, folder: Path) -> LoadSummary:
         """Totals of ``samples.csv``; ``n_dropped``: arrivals of the schedule that left no row."""
         order, path = read_order(folder), existing(folder, SAMPLES)
-        said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
         if not path.exists():
-            raise TrialFailure(
-                "failed", f"vegeta ended before its results could be encoded: no {SAMPLES}; output: {said}"
-            )
-        try:
-            table = read_vegeta(path)
-        except InputError as problem:
-            raise TrialFailure("failed", f"vegeta left no samples ({problem}); output: {said}") from problem
-        if not table.n_requests:
-            raise TrialFailure("failed", f"vegeta sent nothing: {path} has no rows; output: {said}")
+            reason = f"vegeta ended before its results could be encoded: no {SAMPLES}; {said(folder)}"
+            raise TrialFailure("failed", reason)
+        table = read_rows(read_vegeta, path, "vegeta")
         dropped = None
         if isinstance(order.profile, OpenLoad):
-            dropped = n_dropped(table, order, int(order.profile.rate_per_s * order.profile.duration_s))
+            dropped = n_dropped(table, order, order.profile.n_arrivals)
         kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
         return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=False)
 
@@ -127,8 +118,7 @@ def adapter(installed: Installed) -> Vegeta:
 
 def targets(spec: LoadSpec) -> str:
     """A round of the mix as vegeta's JSON targets, one a line; vegeta takes them in turn."""
-    base = f"http://{spec.endpoint.host}:{spec.endpoint.port}"
-    lines = [_target(request, base) for request in spec.requests]
+    lines = [_target(request, spec.endpoint.url) for request in spec.requests]
     return "".join(lines[index] + "\n" for index in one_round(spec.requests))
 
 

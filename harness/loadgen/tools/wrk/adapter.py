@@ -26,9 +26,9 @@ from harness.formats.wrk_histogram import (
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import QUANTILES, even_threads, render_script
-from harness.loadgen.mix import unsupported_mix
+from harness.loadgen.mix import other_statuses, unsupported_mix
 from harness.loadgen.schedule import plain_only
-from harness.loadgen.summary import ORDER_FILE, existing, last_words, open_text, order_text, read_order
+from harness.loadgen.summary import ORDER_FILE, existing, open_text, order_text, read_order, said
 from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
 
 SCRIPT, RESULT, HISTOGRAM = "mix.lua", "wrk.json", "wrk_latency.csv"
@@ -75,12 +75,7 @@ class Wrk:
         """
         stages = plain_only("wrk", profile) if isinstance(profile, ClosedLoad) else None
         refusal = stages or _refusal(profile) or no_flow("wrk", requests)
-        if refusal is not None:
-            return refusal
-        wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
-        if wrong:
-            return f"wrk counts every status but 2xx and 3xx as an error, and {wrong} expect another"
-        return unsupported_mix(requests)
+        return refusal or other_statuses("wrk", requests) or unsupported_mix(requests)
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Start, load and stop, in seconds."""
@@ -102,7 +97,7 @@ class Wrk:
                 *("-t", str(n_threads), "-c", str(spec.profile.users), "-d", f"{duration_s}s"),
                 *("--timeout", f"{TIMEOUT_S}s", "--latency"),
                 *("-s", str(spec.folder / SCRIPT)),
-                f"http://{spec.endpoint.host}:{spec.endpoint.port}/",
+                f"{spec.endpoint.url}/",
             ),
             files={
                 SCRIPT: render_script(
@@ -144,8 +139,7 @@ class Wrk:
             with open_text(path) as stream:
                 return _Result.model_validate_json(stream.read())
         except (OSError, ValidationError) as problem:
-            said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
-            reason = f"wrk ended before it wrote its totals ({path.name}); output: {said}"
+            reason = f"wrk ended before it wrote its totals ({path.name}); {said(folder)}"
             raise TrialFailure("failed", reason) from problem
 
 

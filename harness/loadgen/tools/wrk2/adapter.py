@@ -24,8 +24,8 @@ from harness.formats.wrk2_text import read_threads, read_wrk2
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import even_threads, render_script
-from harness.loadgen.mix import unsupported_mix
-from harness.loadgen.schedule import plain_only
+from harness.loadgen.mix import other_statuses, unsupported_mix
+from harness.loadgen.schedule import even_only, plain_only
 from harness.loadgen.summary import ORDER_FILE, existing, last_words, order_text, read_order
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 
@@ -77,14 +77,9 @@ class Wrk2:
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Only a whole rate with even spacing for a number of whole seconds."""
-        refusal = _refusal(profile)
-        if refusal is not None:
-            return refusal
-        wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
-        if wrong:
-            return f"wrk2 counts every status but 2xx and 3xx as an error, and {wrong} expect another"
-        plain = plain_only("wrk2", profile, waits=True)
-        return plain or no_flow("wrk2", requests) or unsupported_mix(requests)
+        refusal = _refusal(profile) or other_statuses("wrk2", requests)
+        refusal = refusal or plain_only("wrk2", profile, waits=True) or no_flow("wrk2", requests)
+        return refusal or unsupported_mix(requests)
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Start, load and stop, in seconds."""
@@ -107,7 +102,7 @@ class Wrk2:
                 *("-R", str(int(profile.rate_per_s))),
                 *("--timeout", f"{_timeout_s(profile)}s", "--latency"),
                 *("-s", str(spec.folder / SCRIPT)),
-                f"http://{spec.endpoint.host}:{spec.endpoint.port}/",
+                f"{spec.endpoint.url}/",
             ),
             files={SCRIPT: render_script(spec, n_threads), ORDER_FILE: order_text(spec)},
             outputs=(RESULT, SCRIPT, ORDER_FILE),
@@ -169,8 +164,8 @@ def _timeout_s(profile: OpenLoad) -> int:
 def _refusal(profile: LoadProfile) -> str | None:
     if not isinstance(profile, OpenLoad):
         return "wrk2 asks at a rate: use wrk (or k6, jmeter, locust) for a closed loop"
-    if profile.arrivals != "constant":
-        return "wrk2's arrivals are evenly spaced: set arrivals = constant, or use jmeter for poisson"
+    if (uneven := even_only("wrk2", profile)) is not None:
+        return uneven
     for what, value in (("rate_per_s", profile.rate_per_s), ("duration_s", profile.duration_s)):
         if value != int(value):
             return f"wrk2 has whole numbers for {what}, found {value:g}: choose one"
