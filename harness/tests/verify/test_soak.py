@@ -17,10 +17,12 @@ from harness.project import find_root
 from harness.session.progress import ProgressState, in_words
 from harness.tests.support.available import not_run, only_when_long
 from harness.tests.support.command import run_here
+from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
 from harness.verify.faults.agents import agents, end_agents
 from harness.verify.faults.lacking import Lacking
 from harness.verify.faults.scenes import SCENES
+from harness.verify.faults.sessions import CommandLine
 from harness.verify.soak.campaign import CONTROL_TRIALS, SESSIONS, STUCK_S, soak
 from harness.verify.soak.growth import LIMITS, growth
 from harness.verify.soak.page import KEPT, SoakCampaign, table
@@ -187,6 +189,24 @@ def test_one_session_alone_is_named_and_not_written(words: tuple[str, ...], plac
 def test_a_session_over_ssh_is_not_ended_by_a_busy_machine() -> None:
     """An agent that hears nothing for its time of grace ends its session, which beside other work takes seconds."""
     assert min(told.grace_s for scene, told in SCENES.items() if scene in SESSIONS.values()) >= STUCK_S
+
+
+def test_who_was_interrupted_gets_the_answer_to_his_next_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal stops a campaign while it waits for its session, whose end it then waits for."""
+    with CommandLine(ROOT, tmp_path) as line:
+        running = line.start(("list", "--help"), {})
+        read = line._read
+
+        def interrupted() -> dict[str, object]:
+            monkeypatch.setattr(line, "_read", read)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(line, "_read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            line.wait(os.getpid(), 0.0)  # whose answer, that it is no fork, would be taken for the session's
+        assert running.ended(patient(60)) and running.result().code == 0
 
 
 def test_an_agent_that_a_killed_session_left_does_not_outlive_its_scene(tmp_path: Path) -> None:
