@@ -17,10 +17,12 @@ from harness.project import find_root
 from harness.session.progress import ProgressState, in_words
 from harness.tests.support.available import not_run, only_when_long
 from harness.tests.support.command import run_here
+from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
 from harness.verify.faults.agents import agents, end_agents
 from harness.verify.faults.lacking import Lacking
 from harness.verify.faults.scenes import SCENES
+from harness.verify.faults.sessions import CommandLine
 from harness.verify.soak.campaign import CONTROL_TRIALS, SESSIONS, STUCK_S, soak
 from harness.verify.soak.growth import LIMITS, growth
 from harness.verify.soak.page import KEPT, SoakCampaign, table
@@ -68,6 +70,32 @@ def test_the_interval_has_the_slope_in_it_as_often_as_it_says() -> None:
 def test_what_builds_up_once_is_no_leak() -> None:
     found = growth("session", "threads", series(0, noise=0, jump=50))
     assert found is not None and found.judged == "flat" and found.per_1000_trials == found.high == 0
+
+
+@pytest.mark.parametrize("at", [0.25, 0.4, 0.6, 0.8])
+def test_a_mebibyte_that_the_allocator_adds_once_in_2000_trials_is_no_leak(at: float) -> None:
+    n = 2000
+    found = growth("agent", "memory", [(i / 4, 2.0**20 * (i > 4 * at * n)) for i in range(4 * n)])
+    assert found is not None and found.judged == "flat"
+
+
+@pytest.mark.parametrize(("leak", "judged"), [(0.0, "flat"), (0.01, "grows")])
+def test_other_work_that_begins_halfway_is_no_growth_and_hides_none(leak: float, judged: str) -> None:
+    """A process has seven descriptors between trials and up to twenty in one; on a busy machine a trial has other
+    shares of them."""
+    rng, found = random.Random(6), []
+    for i in range(8000):
+        within = rng.random() < (0.3 if i < 4000 else 0.9)
+        found.append((i / 4, 7 + within * rng.randint(9, 13) + int(leak * i / 4)))
+    judgement = growth("agent", "descriptors", [(x, float(y)) for x, y in found])
+    assert judgement is not None and judgement.judged == judged
+
+
+def test_trials_that_take_ten_times_as_long_count_as_much_as_the_others() -> None:
+    """One step of the allocator, among trials that other work slows down."""
+    slow = [(1400 + i / 40, 2.0**20 * (i > 12000)) for i in range(24000)]
+    found = growth("agent", "memory", [*((i / 4, 0.0) for i in range(5600)), *slow])
+    assert found is not None and found.judged == "flat"
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
@@ -161,6 +189,24 @@ def test_one_session_alone_is_named_and_not_written(words: tuple[str, ...], plac
 def test_a_session_over_ssh_is_not_ended_by_a_busy_machine() -> None:
     """An agent that hears nothing for its time of grace ends its session, which beside other work takes seconds."""
     assert min(told.grace_s for scene, told in SCENES.items() if scene in SESSIONS.values()) >= STUCK_S
+
+
+def test_who_was_interrupted_gets_the_answer_to_his_next_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal stops a campaign while it waits for its session, whose end it then waits for."""
+    with CommandLine(ROOT, tmp_path) as line:
+        running = line.start(("list", "--help"), {})
+        read = line._read
+
+        def interrupted() -> dict[str, object]:
+            monkeypatch.setattr(line, "_read", read)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(line, "_read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            line.wait(os.getpid(), 0.0)  # whose answer, that it is no fork, would be taken for the session's
+        assert running.ended(patient(60)) and running.result().code == 0
 
 
 def test_an_agent_that_a_killed_session_left_does_not_outlive_its_scene(tmp_path: Path) -> None:
