@@ -86,9 +86,7 @@ def narrowed(trials: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
     A selection of rows copies every column, and each column of pandas' own texts in a call of its own.
     """
-    found = trials[
-        [name for name in dict.fromkeys((*NEEDED, PARTNER, *columns)) if name in trials.columns]
-    ]
+    found = trials[[name for name in dict.fromkeys((*NEEDED, PARTNER, *columns)) if name in trials.columns]]
     texts = [str(name) for name, kind in found.dtypes.items() if isinstance(kind, pd.StringDtype)]
     return found.astype(dict.fromkeys(texts, "object"))
 
