@@ -113,7 +113,7 @@ def _bound_by(arm: pd.DataFrame) -> list[str]:
 
 
 def _mostly(arm: pd.DataFrame, by: BoundBy) -> bool:
-    return _bound_by(arm).count(by) / len(arm) >= BOUND_SHARE
+    return len(arm) > 0 and _bound_by(arm).count(by) / len(arm) >= BOUND_SHARE
 
 
 def _others(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:

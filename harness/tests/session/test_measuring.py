@@ -243,7 +243,7 @@ class Telling(Silent):
     """Hands every state to a function."""
 
     def __init__(self, told: Callable[[ProgressState], None]) -> None:
-        self.step = told  # type: ignore[method-assign]
+        self.step = told  # type: ignore[assignment]
 
     def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
         self.step(state)

@@ -84,7 +84,7 @@ class Sshd:
                 folder=self.folder,
                 more=self.more,
                 environment=self._set_env(),
-            )  # fmt: skip
+            )
         )
         if os.geteuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd locks itself in there
