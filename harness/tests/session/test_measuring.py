@@ -243,10 +243,13 @@ class Telling(Silent):
     """Hands every state to a function."""
 
     def __init__(self, told: Callable[[ProgressState], None]) -> None:
-        self.step = told  # type: ignore[method-assign]
+        self.told = told
+
+    def step(self, state: ProgressState) -> None:
+        self.told(state)
 
     def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        self.step(state)
+        self.told(state)
 
 
 def test_progress_counts_to_the_end_and_has_an_estimate(tmp_path: Path) -> None:
