@@ -215,9 +215,27 @@ def for_go(env: Mapping[str, str]) -> dict[str, str]:
     return {**env, "GOFLAGS": f"{env.get('GOFLAGS', '')} {QUICK_GO}".strip()}
 
 
+def available_bytes(meminfo: Path) -> int | None:
+    """How much memory new processes can have; ``None`` where the system does not say."""
+    try:
+        found = re.search(r"^MemAvailable: +(\d+) kB", meminfo.read_text(encoding="ascii"), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) * 1024 if found else None
+
+
+def workers_for(cpus: int, memory_bytes: int | None) -> int:
+    """How many processes run tests: two, and a third one that works while two wait; fewer where memory is short.
+
+    A worker has half a GiB of its own, and its services, databases and builds as much again.
+    """
+    wished = min(2, cpus) + 1
+    return wished if memory_bytes is None else max(1, min(wished, memory_bytes // 2**30))
+
+
 def run_pytest(env: Mapping[str, str], arguments: Sequence[str]) -> int:
-    # a file at a time, so that what its tests share is made once; a third one works while two wait
-    workers = min(2, os.cpu_count() or 1) + 1
+    # a file at a time, so that what its tests share is made once
+    workers = workers_for(os.cpu_count() or 1, available_bytes(MEMINFO))
     command = [
         str(PROJECT / ".venv/bin/python"), "-m", "pytest", "-q", "-rs", "-n", str(workers),
         "--dist", "loadfile", "--no-loadscope-reorder", "--durations", "25", "--durations-min", "2", *arguments,

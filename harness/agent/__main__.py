@@ -20,6 +20,7 @@ from pathlib import Path
 
 from harness.agent.containers import CONTAINERS, remove_containers
 from harness.agent.files import SCRATCH, remove_scratch
+from harness.agent.platforms import return_large_blocks
 from harness.agent.processes import alive, kill_group, this_process
 from harness.agent.server import Server
 
@@ -87,6 +88,7 @@ def _become_daemon(folder: Path, grace_s: float, skew_s: float, told: int) -> No
         "started_epoch_s": time.time(),
     }
     (folder / ABOUT).write_text(json.dumps(about))
+    return_large_blocks()
     if skew_s:
         _wrong_clocks(skew_s)
     server = Server(folder, grace_s, skew_s)

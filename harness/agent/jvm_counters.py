@@ -15,6 +15,7 @@ from pathlib import Path
 
 from harness.agent.processes import PROC
 
+FOLDERS = "hsperfdata_*"
 MAGIC = b"\xca\xfe\xc0\xc0"
 #: Of its two JIT compilers: wall time of all compilations so far, in ticks of ``FREQUENCY``.
 COMPILE_TICKS, FREQUENCY = "java.ci.totalTime", "sun.os.hrt.frequency"
@@ -61,14 +62,14 @@ def _mapped(pid: int) -> bytes | None:
     inner = _inner_pid(pid)
     if inner is None:
         return None
-    for file in Path(f"{PROC}/{pid}/root/tmp").glob(f"hsperfdata_*/{inner}"):
-        content = _content(file)
+    for folder in Path(f"{PROC}/{pid}/root/tmp").glob(FOLDERS):  # pathlib keeps each pattern that it has seen
+        content = read_file(folder / str(inner))
         if content is not None:
             return content
     return None
 
 
-def _content(file: Path) -> bytes | None:
+def read_file(file: Path) -> bytes | None:
     """Return what the file holds; ``None``: it cannot be read, or is no plain file.
 
     A service may put anything in its place: a link leads out of its container, a pipe keeps its reader waiting.
@@ -78,7 +79,9 @@ def _content(file: Path) -> bytes | None:
     except OSError:
         return None
     try:
-        return os.read(descriptor, MOST_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+        found = os.fstat(descriptor)
+        # no more room than it needs: malloc keeps a large buffer for each thread that ever had one
+        return os.read(descriptor, min(found.st_size, MOST_BYTES)) if stat.S_ISREG(found.st_mode) else None
     except OSError:
         return None
     finally:

@@ -7,12 +7,15 @@ the agent on a far host is built of this file too.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
+_M_MMAP_THRESHOLD = -3  # of mallopt(3)
+LARGE_BYTES = 128 << 10
 _STATM = "/proc/self/statm"
 
 
@@ -35,6 +38,17 @@ def die_with_parent() -> None:
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def return_large_blocks() -> None:
+    """glibc: give blocks of ``LARGE_BYTES`` or more back to the kernel when they are freed; elsewhere nothing is done.
+
+    By itself it stops doing so at the first one, and keeps them in a heap for each thread that works at the same time:
+    the interpreter's table of interned strings, a mebibyte that is made anew now and then by any thread, is kept in
+    each of them.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
 def refuse_windows() -> None:

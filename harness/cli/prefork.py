@@ -4,8 +4,9 @@
 ``python -m harness.cli.prefork`` imports what a session needs, then reads one JSON order a line and answers with one
 JSON line. ``{"op": "start", ...}`` runs the command line in a fork of its own session and process group, with the
 standard streams, environment and limits of the order; the answer names the process. ``{"op": "wait", "pid": n,
-"timeout_s": s}`` answers with its exit code, negative for a signal, or ``null`` when it still runs. At the end of its
-input it ends, and every fork that still runs is killed by the kernel.
+"timeout_s": s}`` answers with its exit code, negative for a signal, or ``null`` when it still runs. An order may have
+a ``number``, which its answer has too: who was interrupted while he waited for one finds the next one. At the end of
+its input it ends, and every fork that still runs is killed by the kernel.
 
 What differs from a process of its own: nothing is imported any more, and tools are asked for their versions once.
 `rematch verify faults` runs its sessions so.
@@ -78,7 +79,7 @@ def serve() -> dict[str, Any] | None:
             if pid == 0:
                 return dict(order)
             said = {"pid": pid}
-        print(json.dumps(said), flush=True)
+        print(json.dumps({**said, "number": order.get("number")}), flush=True)
     return None
 
 

@@ -17,17 +17,20 @@ SOAK = "soak"
 TRIALS = 2000
 
 
-def run_soak(*, trials: int | None, minutes: float | None, seed: int, write: bool, as_json: bool) -> None:
+def run_soak(
+    *, trials: int | None, minutes: float | None, seed: int, host: str | None, write: bool, as_json: bool
+) -> None:
     """Run each session and the control, and print their table.
 
     Exit status 1: one is not flat, or the control does not grow.
 
     Args:
-        trials: of each session. minutes: at most so long a session.
+        trials: of each session. minutes: at most so long a session. host: only the session on this one of ``HOSTS``,
+            without the control.
     """
     from harness.provenance import describe_place
     from harness.verify.faults.lacking import Lacking
-    from harness.verify.soak.campaign import CONTROL_TRIALS, SESSIONS, soak
+    from harness.verify.soak.campaign import CONTROL_TRIALS, HOSTS, SESSIONS, soak
     from harness.verify.soak.page import KEPT, SoakCampaign, table
     from harness.verify.stopping import stopping
 
@@ -35,10 +38,16 @@ def run_soak(*, trials: int | None, minutes: float | None, seed: int, write: boo
         raise InputError(
             "too short to see anything", place="--minutes, --sims", allowed=f"{CONTROL_TRIALS} trials or more"
         )
+    if host is not None and (host not in HOSTS or write):
+        allowed = f"{' or '.join(HOSTS)}, without --write: the table of docs/ has all sessions"
+        raise InputError("runs one session alone", place="--host", found=host, allowed=allowed)
     root, began_s = find_root(), time.monotonic()
     longest_s = None if minutes is None else minutes * 60
     wanted = [(name, TRIALS if trials is None else trials, False) for name in SESSIONS]
-    wanted.append((next(iter(SESSIONS)), CONTROL_TRIALS, True))
+    if host is None:
+        wanted.append((next(iter(SESSIONS)), CONTROL_TRIALS, True))
+    else:
+        wanted = [one for one in wanted if one[0] == HOSTS[host]]
     ran, lacking = [], []
     with stopping() as stopped:
         for name, n, leaks in wanted:

@@ -51,6 +51,10 @@ def verify_command(
     cluster: Annotated[
         bool, typer.Option("--cluster", help="only with faults: those of the cluster of KUBECONFIG")
     ] = False,
+    host: Annotated[
+        str | None,
+        typer.Option(help="only with soak: local or ssh; default: a session on each, and the control"),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="only with fuzz and faults: processes at once")] = None,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
@@ -84,6 +88,8 @@ def verify_command(
 
         rematch verify soak --sims 2000
 
+        rematch verify soak --host ssh --sims 300
+
     `fuzz`, `faults` and `soak` run alone. `fuzz` gives changed and hostile files to
     every reader, `faults` disturbs sessions of real services at random moments,
     `soak` watches sessions of very many tiny trials; --sims is then the number
@@ -94,7 +100,8 @@ def verify_command(
         _published(krun, names or [], as_json=as_json)
         return
     campaign = _alone(names or [])
-    _refuse_options(campaign, {"--only": only, "--cluster": cluster or None}, jobs, minutes)
+    of_one = {"--only": (only, FAULTS), "--cluster": (cluster or None, FAULTS), "--host": (host, SOAK)}
+    _refuse_options(campaign, of_one, jobs, minutes)
     if campaign == FUZZ:
         run_fuzz(
             inputs=sims,
@@ -106,7 +113,7 @@ def verify_command(
         )
         return
     if campaign == SOAK:
-        run_soak(trials=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
+        run_soak(trials=sims, minutes=minutes, seed=seed, host=host, write=write, as_json=as_json)
         return
     if campaign == FAULTS:
         run_faults(
@@ -168,15 +175,17 @@ def _published(paths: list[Path], names: list[str], *, as_json: bool) -> None:
 
 
 def _refuse_options(
-    campaign: str | None, of_faults: Mapping[str, object], jobs: int | None, minutes: float | None
+    campaign: str | None, of_one: Mapping[str, tuple[object, str]], jobs: int | None, minutes: float | None
 ) -> None:
-    """Refuse what belongs to a campaign that was not asked for."""
+    """Refuse what belongs to a campaign that was not asked for; ``of_one``: option -> what it has, its campaign."""
     if jobs is not None and campaign not in (FUZZ, FAULTS):
         allowed = "rematch verify fuzz, rematch verify faults"
         raise InputError("belongs to fuzz and faults", place="--jobs", found=jobs, allowed=allowed)
-    for option, found in of_faults.items():
-        if found is not None and campaign != FAULTS:
-            raise InputError("belongs to faults", place=option, found=found, allowed="rematch verify faults")
+    for option, (found, owner) in of_one.items():
+        if found is not None and campaign != owner:
+            raise InputError(
+                f"belongs to {owner}", place=option, found=found, allowed=f"rematch verify {owner}"
+            )
     if minutes is not None and campaign is None:
         raise InputError("simulations have a number", place="--minutes", found=minutes, allowed="--sims")
 

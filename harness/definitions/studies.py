@@ -98,7 +98,7 @@ def _definition_sha256(experiment: Experiment) -> str:
     for variant in data["variants"].values():
         _drop_if(None, variant["runtime"], "form", "memory_limit", "pin", "goexperiment", "go", "java")
         _drop_if(None, variant["runtime"], "cpu_limit", "cpu_request", "cpu_boost", "replicas", "access")
-        _drop_if(None, variant["runtime"], "autoscale_cpu")
+        _drop_if(None, variant["runtime"], "autoscale_cpu", "scale_from")
         _drop_if(False, variant["runtime"], "flight_recording", "lock_recording")
     for profile in data["profiles"].values():
         for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):

@@ -192,8 +192,12 @@ class Evidence:
         Those begun while programs still settled (``settle_s`` of the profile) are left out, as in ``trials``.
         """
         whole = self.whole_requests(session_id, trial_id)
+        return None if whole is None else self.settled(whole, session_id)
+
+    def settled(self, whole: pd.DataFrame, session_id: str) -> pd.DataFrame:
+        """Return those of a trial's requests (``whole_requests``) that were begun after programs had settled."""
         session = next(one for one in self.sessions if one.folder.name == session_id)
-        return None if whole is None else settled_requests(whole, session.header.settle_s)
+        return settled_requests(whole, session.header.settle_s)
 
     def whole_requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return one trial's requests from the first one on: for curves of warming up and checks of totals.

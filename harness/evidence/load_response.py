@@ -159,14 +159,12 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
     found |= {
         f"errors_{kind}": n for kind, n in errors_by_kind(load.errors_by_kind, cell.load.generator).items()
     }
-    table = evidence.requests(record.session_id, record.planned.trial_id)
-    if table is None or table.empty or table["start_epoch_s"].isna().any():
+    whole = evidence.whole_requests(record.session_id, record.planned.trial_id)
+    table = None if whole is None else evidence.settled(whole, record.session_id)
+    if whole is None or table is None or table.empty or table["start_epoch_s"].isna().any():
         return found
-    whole, offered_s = (
-        evidence.whole_requests(record.session_id, record.planned.trial_id),
-        offered_for_s(cell.load.profile),
-    )
-    if whole is not None and offered_s is not None:
+    offered_s = offered_for_s(cell.load.profile)
+    if offered_s is not None:
         asked = (whole["start_epoch_s"], whole["latency_s"], whole["ok"])
         found |= {"sustained_per_s": sustained_per_s(*asked, offered_s)}
     requests_of = (table["start_epoch_s"], table["latency_s"], table["ok"])

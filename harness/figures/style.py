@@ -13,13 +13,13 @@ from typing import Any, Literal, ParamSpec
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+import scipy  # loads its slow submodules when they are first used
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from harness.figures.variant_style import VariantStyle
 from harness.model.digits import fixed, plain
@@ -161,7 +161,7 @@ def apart(heights: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
     steps: NDArray[np.float64] = gap * np.arange(len(heights), dtype=np.float64)
     if not len(heights):
         return steps
-    free = isotonic_regression(heights - steps).x
+    free = scipy.optimize.isotonic_regression(heights - steps).x
     places: NDArray[np.float64] = np.clip(free, 0.0, max(0.0, 1.0 - float(steps[-1]))) + steps
     return places
 

@@ -43,8 +43,9 @@ class Line:
 
 def rotated_parts(path: Path) -> tuple[Path, ...]:
     """Return ``path`` and its rotated siblings ``path.0``, ``path.1``, ... that exist."""
-    siblings = [part for part in path.parent.glob(path.name + ".*") if re.fullmatch(r"\d+", part.suffix[1:])]
-    return (path, *sorted(siblings))
+    begin = f"{path.name}."
+    named = [part for part in path.parent.glob("*") if part.name.startswith(begin)]
+    return (path, *sorted(part for part in named if re.fullmatch(r"\d+", part.name[len(begin) :])))
 
 
 def read_lines(paths: Iterable[Path]) -> Iterator[tuple[str, bool]]:

@@ -33,7 +33,7 @@ ONLY_JVM = (
 )  # fmt: skip
 
 #: What only pods of a cluster have.
-ONLY_PODS = ("cpu_limit", "cpu_request", "cpu_boost", "replicas", "autoscale_cpu", "access")
+ONLY_PODS = ("cpu_limit", "cpu_request", "cpu_boost", "replicas", "scale_from", "autoscale_cpu", "access")
 
 #: What the other forms of a Java program do not have.
 FORMS_WITHOUT = {

@@ -168,17 +168,22 @@ class KubernetesLauncher:
             if pods.autoscale_cpu is not None:
                 cluster.apply(autoscaler(pods))
             prober.start()
-            wait_started(cluster, pods, prober)
+            scaled_s = wait_started(cluster, pods, prober)
             seen = [one.found for one in prober.pods.values() if one.found is not None]
             if seen:
                 first = {"pid": seen[0].pid, "process_start_ticks": seen[0].start_ticks}
                 record = record.model_copy(update=first)
+            if scaled_s is not None and record.kubernetes is not None:
+                again = {"scaled_after_s": scaled_s - launched.monotonic_s}
+                around = record.kubernetes.model_copy(update=again)
+                record = record.model_copy(update={"kubernetes": around})
             instance = KubernetesInstance(cluster, pods, record, endpoint, prober, StartBoost(cluster, pods))
             members = tuple(Watched(pid=one.pid, start_ticks=one.start_ticks) for one in seen)
             for member in members[:1]:
                 self._groups.known[(member.pid, member.start_ticks)] = Group(
                     members, instance.lacking, instance.unrouted, asked_last=access != "node-port",
-                    added_s=0.0 if pods.autoscale_cpu is None else AUTOSCALED_WITHIN_S,
+                    added_s=AUTOSCALED_WITHIN_S if pods.autoscale_cpu is not None
+                    else 0.0 if scaled_s is None else scaled_s - launched.monotonic_s,
                 )  # fmt: skip
             return instance
         except BaseException:
@@ -222,6 +227,7 @@ class KubernetesLauncher:
             cpu_limit=limit,
             cpu_boost=runtime.cpu_boost,
             autoscale_cpu=runtime.autoscale_cpu,
+            scale_from=runtime.scale_from,
             memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
         )
 
@@ -283,6 +289,7 @@ class KubernetesLauncher:
             cpu_limit=pods.cpu_limit,
             cpu_boost=pods.cpu_boost,
             autoscale_cpu=pods.autoscale_cpu,
+            scale_from=pods.scale_from,
             memory_limit_bytes=pods.memory_limit_bytes,
             image_bytes=image.image_bytes,
             image_import_s=image.import_s,
@@ -369,6 +376,10 @@ def _not_in_pods(implementation: Implementation, runtime: RuntimeSettings) -> st
     """Return what no pod of this launcher has, whatever the cluster."""
     if implementation.needs:
         return f"pods do not reach backing services of this machine: {', '.join(implementation.needs)}"
+    if runtime.scale_from is not None and runtime.scale_from >= (runtime.replicas or 1):
+        return f"scale_from = {runtime.scale_from} needs more replicas; found {runtime.replicas or 1}"
+    if runtime.scale_from is not None and runtime.autoscale_cpu is not None:
+        return "either scale_from or autoscale_cpu adds pods, not both"
     if runtime.aot_cache:
         return "an AOT cache belongs to the JDK that made it, and the pod has another one"
     if with_toolchain(implementation, runtime).toolchain is not None:

@@ -71,7 +71,9 @@ def no_ingress(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
         found = controller_of(cluster)
     except HostError as problem:
         return str(problem)
-    return _NO_CONTROLLER if found is None else None
+    if found is None:
+        return _NO_CONTROLLER
+    return cluster.not_permitted("patch", "ingresses.networking.k8s.io")
 
 
 def reached_at(

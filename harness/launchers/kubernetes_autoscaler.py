@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from harness.errors import HostError
 from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_prober import Prober, answers
 from harness.model import RuntimeSettings
+
+if TYPE_CHECKING:
+    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
 
 #: From the request for the first pod until an autoscaler has added the last; metrics are up to a minute old.
 AUTOSCALED_WITHIN_S = 300.0
@@ -29,9 +33,29 @@ def no_autoscaler(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
     if runtime.cpu_request is None or (runtime.replicas or 1) < 2:
         return "autoscale_cpu is a share of cpu_request, and adds pods up to replicas: both are needed"
     try:
-        return None if cluster.has_metrics() else NO_METRICS
+        if not cluster.has_metrics():
+            return NO_METRICS
+        return cluster.not_permitted("patch", "horizontalpodautoscalers.autoscaling")
     except HostError as problem:
         return str(problem)
+
+
+def not_scaled(found: HorizontalPodAutoscaler | None) -> str:
+    """Return why an autoscaler has not added its pods, in the cluster's words as far as it has any."""
+    status = None if found is None else found.status
+    if status is None or not status.conditions:
+        return "the cluster's autoscaler has not looked at it yet"
+    for one in status.conditions:  # ScalingLimited is true of one that has done its work
+        if one.type in ("AbleToScale", "ScalingActive") and one.status != "True":
+            said = " ".join(f"{one.reason}: {one.message}".split())
+            return f"the autoscaler: {one.type} is {one.status}: {said}"
+    used = [
+        one.resource.current.averageUtilization
+        for one in status.currentMetrics or ()
+        if one.resource is not None and one.resource.current.averageUtilization is not None
+    ]
+    seen = f"saw {used[0]} % of the reserved CPU in use" if used else "saw no CPU in use"
+    return f"the autoscaler {seen} and wants {status.desiredReplicas} pods"
 
 
 @dataclass
@@ -69,4 +93,4 @@ class BusyPods:
                 self._stop.wait(0.02)
 
 
-__all__ = ["AUTOSCALED_WITHIN_S", "NO_METRICS", "BusyPods", "no_autoscaler"]
+__all__ = ["AUTOSCALED_WITHIN_S", "NO_METRICS", "BusyPods", "no_autoscaler", "not_scaled"]

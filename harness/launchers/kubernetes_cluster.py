@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import httpx
     from lightkube import Client
     from lightkube.models.core_v1 import ResourceRequirements, ServicePort
+    from lightkube.resources.apps_v1 import Deployment
+    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
     from lightkube.resources.batch_v1 import Job
     from lightkube.resources.core_v1 import Event, Namespace, Node, Pod, Service
     from lightkube.resources.networking_v1 import IngressClass
@@ -31,6 +33,9 @@ REQUEST_S = 10.0
 #: A namespace goes when everything in it has gone; pods have their grace period first.
 REMOVED_WITHIN_S = 90.0
 _FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND, _UNAVAILABLE = 403, 401, 404, 503
+
+#: Of a namespace that is being removed: an API of the cluster does not answer; something is left inside.
+_AWAY, _CONTENT = "NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining"
 
 AnObject = TypeVar("AnObject")
 
@@ -79,10 +84,7 @@ class Cluster:
             HostError: no cluster answers.
         """
         with self.asking("get", "version"):
-            http: httpx.Client = self._client._client._client
-            answer = http.get("/version")
-            answer.raise_for_status()
-            return str(answer.json()["gitVersion"])
+            return str(self._raw("/version")["gitVersion"])
 
     def proxy_mode(self, address: str = "127.0.0.1") -> str | None:
         """Return kube-proxy's mode as it says itself on this node; ``None``: it does not answer."""
@@ -132,6 +134,22 @@ class Cluster:
             return self._client.get(Job, name, namespace=namespace)
         return None
 
+    def deployment(self, namespace: str, name: str) -> Deployment | None:
+        """Return a deployment, or ``None``: it is gone."""
+        from lightkube.resources.apps_v1 import Deployment
+
+        with self.absent_is_none(), self.asking("get", "deployments.apps"):
+            return self._client.get(Deployment, name, namespace=namespace)
+        return None
+
+    def autoscaler(self, namespace: str, name: str) -> HorizontalPodAutoscaler | None:
+        """Return what adds pods to a deployment, or ``None``: it is gone."""
+        from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
+
+        with self.absent_is_none(), self.asking("get", "horizontalpodautoscalers.autoscaling"):
+            return self._client.get(HorizontalPodAutoscaler, name, namespace=namespace)
+        return None
+
     def log_lines(self, namespace: str, pod: str, *, follow: bool = False) -> Iterator[str]:
         """Yield what a pod's container said, stdout and stderr together; ``follow``: until it ends."""
         with self.asking("get", "pods/log"):
@@ -148,25 +166,41 @@ class Cluster:
     def has_core_resource(self, name: str) -> bool:
         """Tell whether the API knows a resource of its core group, such as ``pods/resize``."""
         with self.asking("get", "api/v1"):
-            http: httpx.Client = self._client._client._client
-            answer = http.get("/api/v1")
-            answer.raise_for_status()
-            return any(one["name"] == name for one in answer.json()["resources"])
-        return False
+            return any(one["name"] == name for one in self._raw("/api/v1")["resources"])
+
+    def not_permitted(self, verb: str, resource: str) -> str | None:
+        """Return that a verb is not permitted, asked before it is tried; ``None``: it is, or the API does not say.
+
+        ``resource``: as roles name it, ``pods/resize`` or ``ingresses.networking.k8s.io``.
+        """
+        from lightkube.models.authorization_v1 import ResourceAttributes, SelfSubjectAccessReviewSpec
+        from lightkube.resources.authorization_v1 import SelfSubjectAccessReview
+
+        (name, _, part), group = resource.partition(".")[0].partition("/"), resource.partition(".")[2]
+        asked = ResourceAttributes(verb=verb, resource=name, group=group, subresource=part)
+        review = SelfSubjectAccessReview(spec=SelfSubjectAccessReviewSpec(resourceAttributes=asked))
+        with contextlib.suppress(HostError), self.asking("create", "selfsubjectaccessreviews"):
+            said = self._client.create(review).status
+            if said is not None and not said.allowed:
+                return f"no permission on the cluster at {self.address}: verb {verb}, resource {resource}"
+        return None
 
     def has_metrics(self) -> bool:
         """Tell whether the cluster serves what its pods use (``metrics.k8s.io``)."""
-        with self.asking("get", "apis/metrics.k8s.io"):
-            http: httpx.Client = self._client._client._client
-            answer = http.get("/apis/metrics.k8s.io/v1beta1")
-            if answer.status_code in (
-                _NOT_FOUND,
-                _UNAVAILABLE,
-            ):  # nobody is registered, or who is does not answer
-                return False
-            answer.raise_for_status()
-            return any(one["name"] == "pods" for one in answer.json()["resources"])
+        with self.absent_is_none(), self.asking("get", "apis/metrics.k8s.io"):
+            # nobody is registered, or who is does not answer
+            found = self._raw("/apis/metrics.k8s.io/v1beta1", absent=(_NOT_FOUND, _UNAVAILABLE))
+            return any(one["name"] == "pods" for one in found["resources"])
         return False
+
+    def scale(self, namespace: str, deployment: str, replicas: int) -> None:
+        """Have a deployment be of so many pods."""
+        from lightkube.resources.apps_v1 import Deployment
+
+        with self.asking("patch", "deployments.apps/scale"):
+            self._client.patch(
+                Deployment.Scale, deployment, {"spec": {"replicas": replicas}}, namespace=namespace
+            )
 
     def resize(self, namespace: str, pod: str, resources: ResourceRequirements) -> None:
         """Have a running pod's container have other resources, without a restart."""
@@ -214,7 +248,7 @@ class Cluster:
             return list(self._client.list(Namespace, labels=dict(labels)))
 
     def remove_namespaces(self, names: list[str]) -> None:
-        """Delete namespaces and wait until they are gone.
+        """Delete namespaces and wait until they are gone, or empty where the cluster cannot end them yet.
 
         Raises:
             HostError: one of them does not go.
@@ -226,20 +260,44 @@ class Cluster:
         deadline = time.monotonic() + REMOVED_WITHIN_S
         left = list(names)
         while left:
-            left = [name for name in left if self._has_namespace(name)]
+            remains = {name: said for name in left if (said := self._remains(name)) is not None}
+            left = list(remains)
             if left and time.monotonic() > deadline:
-                raise HostError(
-                    f"the cluster does not remove namespace {left[0]}: kubectl get all -n {left[0]}"
-                )
+                why = remains[left[0]] or f"kubectl get all -n {left[0]}"
+                raise HostError(f"the cluster does not remove namespace {left[0]}: {why}")
             time.sleep(0.1 if left else 0.0)
 
-    def _has_namespace(self, name: str) -> bool:
+    def _raw(self, path: str, absent: tuple[int, ...] = (_NOT_FOUND,)) -> dict[str, Any]:
+        """Return what the API says at a path that is no object's. ``absent``: statuses that mean nobody serves it."""
+        http: httpx.Client = self._client._client._client
+        answer = http.get(path)
+        if answer.status_code in absent:
+            raise NotThere(f"the cluster at {self.address} does not serve {path}")
+        answer.raise_for_status()
+        try:
+            said: dict[str, Any] = answer.json()
+        except ValueError as problem:
+            raise HostError(f"what answers at {self.address}{path} is no Kubernetes API") from problem
+        return said
+
+    def _remains(self, name: str) -> str | None:
+        """Return what the cluster says of a namespace that it is to remove; ``None``: it is gone, or empty.
+
+        While an API that is registered is away, such as that of metrics, a cluster empties namespaces and ends none.
+        """
         from lightkube.resources.core_v1 import Namespace
 
         with self.absent_is_none(), self.asking("get", "namespaces"):
-            self._client.get(Namespace, name)
-            return True
-        return False
+            found = self._client.get(Namespace, name)
+            conditions = (found.status.conditions if found.status is not None else None) or ()
+            true = {
+                one.type: " ".join((one.message or "").split()) for one in conditions if one.status == "True"
+            }
+            known = {one.type for one in conditions}
+            if _AWAY in true and _CONTENT in known and _CONTENT not in true:
+                return None
+            return "; ".join(true.values())
+        return None
 
     @contextlib.contextmanager
     def absent_is_none(self) -> Iterator[None]:
@@ -258,12 +316,11 @@ class Cluster:
             NotThere: the object does not exist.
         """
         import httpx
-        from lightkube.core.exceptions import ApiError
 
         try:
             yield
-        except ApiError as problem:
-            code, said = problem.status.code, str(problem.status.message or problem)
+        except httpx.HTTPStatusError as problem:
+            code, said = _refusal(problem)
             if code == _NOT_FOUND:
                 raise NotThere(f"the cluster at {self.address}: {said}") from problem
             if code == _FORBIDDEN:
@@ -288,6 +345,17 @@ class Cluster:
 
 class NotThere(HostError):
     """The object that was asked for does not exist in the cluster."""
+
+
+def _refusal(problem: httpx.HTTPStatusError) -> tuple[int, str]:
+    """The status of a refusal and its message in one line; a proxy in front of an API answers without one."""
+    import httpx
+
+    answer = problem.response
+    said = answer.reason_phrase
+    with contextlib.suppress(ValueError, KeyError, TypeError, httpx.StreamError):
+        said = str(answer.json()["message"] or said)
+    return answer.status_code, " ".join(said.split())
 
 
 def port_of(service: Service) -> ServicePort:

@@ -16,7 +16,7 @@ from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.exit_reason import STDERR, TAIL_BYTES, memory_complaint, port_complaint
 from harness.launchers.kubernetes_cluster import Cluster
-from harness.launchers.kubernetes_job import kinds_of_an_instance
+from harness.launchers.kubernetes_job import kinds_of_an_instance, kinds_that_make_pods
 from harness.launchers.kubernetes_objects import INSTANCE, PORT, PodsSpec
 from harness.launchers.kubernetes_pods import (
     Found,
@@ -181,11 +181,10 @@ class KubernetesInstance:
             self._cluster.delete(kind, self._spec.name, self._spec.namespace)
 
     def _end(self, ended_before: bool, begin: float) -> tuple[str, float]:
-        from lightkube.resources.apps_v1 import Deployment
-
         pods = self._pods()
         readers = [self._log_reader(pod) for pod in pods]
-        self._cluster.delete(Deployment, self._spec.name, self._spec.namespace)
+        for kind in kinds_that_make_pods(self._spec):
+            self._cluster.delete(kind, self._spec.name, self._spec.namespace)
         deadline = begin + self._spec.grace_s + GONE_WITHIN_S
         stop_s: float | None = None
         left: Sequence[Pod] = pods

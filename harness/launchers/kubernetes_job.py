@@ -152,13 +152,19 @@ def pods_of(cluster: Cluster, spec: PodsSpec) -> list[Pod]:
 
 def kinds_of_an_instance(spec: PodsSpec, *, ingress: bool) -> tuple[Any, ...]:
     """Return the kinds of objects that an instance has, who adds pods first; ``ingress``: that one, too."""
-    from lightkube.resources.apps_v1 import Deployment
-    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
     from lightkube.resources.core_v1 import Service
     from lightkube.resources.networking_v1 import Ingress
 
-    scaled = () if spec.autoscale_cpu is None else (HorizontalPodAutoscaler,)
-    return (*scaled, Deployment, Service, Ingress) if ingress else (*scaled, Deployment, Service)
+    makers = kinds_that_make_pods(spec)
+    return (*makers, Service, Ingress) if ingress else (*makers, Service)
+
+
+def kinds_that_make_pods(spec: PodsSpec) -> tuple[Any, ...]:
+    """Return the kinds of objects without which an instance's pods end: who adds pods, then the deployment."""
+    from lightkube.resources.apps_v1 import Deployment
+    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
+
+    return (Deployment,) if spec.autoscale_cpu is None else (HorizontalPodAutoscaler, Deployment)
 
 
 def remove_objects(cluster: Cluster, spec: PodsSpec, *, ingress: bool = False) -> None:
@@ -173,4 +179,6 @@ def new_name(kind: str) -> str:
     return f"{kind}-{secrets.token_hex(4)}"
 
 
-__all__ = ["JobProcess", "kinds_of_an_instance", "new_name", "pods_of", "remove_objects", "start_job"]
+__all__ = [
+    "JobProcess", "kinds_of_an_instance", "kinds_that_make_pods", "new_name", "pods_of", "remove_objects", "start_job",
+]  # fmt: skip

@@ -29,7 +29,8 @@ class PodsSpec:
     """What pods are asked for. CPU in CPUs, memory in bytes; ``None``: not limited, nothing reserved.
 
     ``cpu_boost``: the CPU limit at the start, from which pods are resized to ``cpu_limit``. ``autoscale_cpu``: share of
-    ``cpu_request`` above which an autoscaler adds pods, up to ``replicas``; ``None``: all are asked for at once.
+    ``cpu_request`` above which an autoscaler adds pods, up to ``replicas``; ``None``: nobody adds any. ``scale_from``:
+    how many are asked for at first; ``None``: all, or one for an autoscaler to add to.
     """
 
     name: str
@@ -47,7 +48,15 @@ class PodsSpec:
     cpu_limit: float | None = None
     cpu_boost: float | None = None
     autoscale_cpu: float | None = None
+    scale_from: int | None = None
     memory_limit_bytes: int | None = None
+
+    @property
+    def at_first(self) -> int:
+        """How many pods the deployment is made with."""
+        if self.autoscale_cpu is not None:
+            return 1
+        return self.replicas if self.scale_from is None else self.scale_from
 
 
 def namespace(name: str, labels: Mapping[str, str]) -> Namespace:
@@ -67,7 +76,7 @@ def deployment(spec: PodsSpec) -> Deployment:
     return Deployment(
         metadata=ObjectMeta(name=spec.name, namespace=spec.namespace, labels=dict(spec.labels)),
         spec=DeploymentSpec(
-            replicas=spec.replicas if spec.autoscale_cpu is None else 1,
+            replicas=spec.at_first,
             selector=LabelSelector(matchLabels={INSTANCE: spec.labels[INSTANCE]}),
             template=_template(spec, "Always"),
         ),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         ContainerStatus,
         PodCondition,
     )
+    from lightkube.resources.apps_v1 import Deployment
     from lightkube.resources.core_v1 import Event, Pod
 
 #: The events of every start of a pod; one that is not there was lost, or dropped by a limit of the cluster.
@@ -29,7 +30,7 @@ _NOT_MADE = ("CreateContainerConfigError", "CreateContainerError", "RunContainer
 _OWN_ADDRESS = re.compile(r"\|-- (\d+\.\d+\.\d+\.\d+)\s*\n\s*/32 host LOCAL")
 #: The name of an event ends in the moment of its making, in nanoseconds; its fields have whole seconds.
 _MOMENT = re.compile(r"\.([0-9a-f]{15,16})$")
-_LAST_LINES = 3
+_LAST_LINES, _LONGEST = 3, 300
 #: As the kernel writes it in /proc/net/tcp.
 _ESTABLISHED = "01"
 
@@ -83,9 +84,33 @@ def _waiting(pod: Pod) -> Trouble | None:
         if one.type == "PodScheduled" and one.status != "True":
             said = f"pod {name} is pending: {one.reason}: {one.message}"
             return Trouble(Outcome.FAILED, said, passing=True)
+    if status is None and pod.status is not None and pod.status.phase == "Failed":
+        said = f"pod {name} was rejected by its node: {pod.status.reason}: {_one_line(pod.status.message)}"
+        return Trouble(Outcome.FAILED, said)
     if status is None or waiting is not None:
         return Trouble(Outcome.FAILED, f"pod {name} is pending: {reason or 'no container yet'}", passing=True)
     return None
+
+
+def not_made(deployment: Deployment | None) -> str | None:
+    """Return why the cluster makes no pods of a deployment, or ``None``: it does not say."""
+    conditions = (
+        deployment.status.conditions if deployment is not None and deployment.status is not None else None
+    )
+    for one in conditions or ():
+        if one.type == "ReplicaFailure" and one.status == "True":
+            return f"the cluster makes no more pods: {one.reason}: {_one_line(one.message)}"
+    return None
+
+
+def last_warning(events: Iterable[Event], uid: str) -> str | None:
+    """Return the newest warning about a pod, such as a volume that is not mounted; ``None``: there is none."""
+    warnings = [
+        (event_moment(event) or 0.0, f"{event.reason}: {_one_line(event.message)}")
+        for event in events
+        if event.involvedObject.uid == uid and event.type == "Warning"
+    ]
+    return max(warnings)[1] if warnings else None
 
 
 def _waiting_state(pod: Pod) -> ContainerStateWaiting | None:
@@ -236,9 +261,13 @@ def _memory_limit(pod: Pod) -> str:
     return f" of {limits['memory']}" if limits and "memory" in limits else ""
 
 
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())[:_LONGEST]
+
+
 def _last_lines(ended: ContainerStateTerminated) -> str:
     lines = [line.strip() for line in (ended.message or "").splitlines() if line.strip()]
-    return " | ".join(lines[-_LAST_LINES:])[:300]
+    return " | ".join(lines[-_LAST_LINES:])[:_LONGEST]
 
 
 __all__ = [
@@ -251,8 +280,10 @@ __all__ = [
     "established",
     "event_moment",
     "event_moments",
+    "last_warning",
     "lost",
     "name_of",
+    "not_made",
     "processes_of",
     "resize_trouble",
     "status_of",

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from harness.agent.http_exchange import request_bytes
 from harness.errors import HostError
 from harness.launchers.kubernetes_pods import Found, established
+from harness.launchers.outside_ports import connect_from_outside
 from harness.model.endpoint import Endpoint
 
 PROBES_PER_S = 100.0
@@ -73,12 +74,17 @@ class Prober:
     @property
     def all_found(self) -> bool:
         """Whether each pod's process was seen."""
-        return sum(one.found is not None for one in self.pods.values()) >= self.expected
+        return sum(one.found is not None for one in tuple(self.pods.values())) >= self.expected
+
+    @property
+    def n_served(self) -> int:
+        """How many pods have answered."""
+        return sum(one.served_s is not None for one in tuple(self.pods.values()))
 
     @property
     def all_served(self) -> bool:
         """Whether each pod has answered."""
-        return sum(one.served_s is not None for one in self.pods.values()) >= self.expected
+        return self.n_served >= self.expected
 
     def _work(self) -> None:
         threads: dict[str, threading.Thread] = {}
@@ -142,8 +148,9 @@ def connected_through(endpoint: Endpoint, pods: Mapping[str, Found], port: int) 
     A pod's own table of connections tells, so that nobody else who answers at that address is taken for a pod: until
     kube-proxy knows a service, its address leads anywhere. Nobody else may connect to the pods meanwhile.
     """
+    # what is refused now must not have others refused later
     try:
-        with socket.create_connection((endpoint.host, endpoint.port), timeout=ROUTED_WITHIN_S):
+        with connect_from_outside(endpoint.host, endpoint.port, ROUTED_WITHIN_S):
             for uid, found in pods.items():
                 if established(found.pid, port):
                     return uid

@@ -16,11 +16,21 @@ from typing import TYPE_CHECKING
 
 from harness.agent.cgroup import group_folders
 from harness.errors import HostError, TrialFailure
-from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S, BusyPods
+from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S, BusyPods, not_scaled
 from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_job import pods_of
 from harness.launchers.kubernetes_objects import PodsSpec, container_resources
-from harness.launchers.kubernetes_pods import Found, ended_state, name_of, resize_trouble, trouble, uid_of
+from harness.launchers.kubernetes_pods import (
+    Found,
+    Trouble,
+    ended_state,
+    last_warning,
+    name_of,
+    not_made,
+    resize_trouble,
+    trouble,
+    uid_of,
+)
 from harness.launchers.kubernetes_prober import Prober
 from harness.model import Outcome, RuntimeSettings
 
@@ -31,48 +41,94 @@ if TYPE_CHECKING:
 STARTED_WITHIN_S = 120.0
 #: A pod that no node takes: another one may be on its way out.
 UNSCHEDULED_FOR_S = 10.0
+#: How often a cluster that has made too few pods is asked why.
+ASK_EVERY_S = 2.0
 #: How often a pod under way to its limit is looked at.
 LOOK_EVERY_S = 0.02
 #: Kernels round quotas, and a limit is whole thousandths of a CPU.
 _SAME_CPUS = 0.002
 RESIZE = "pods/resize"
+_UNSCHEDULABLE = "Unschedulable"
 
 
-def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> None:
-    """Wait until every pod has a process, or one of them has ended; keep pods busy that an autoscaler is to add to.
+def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | None:
+    """Wait until every pod has a process, or one of them has ended; return when more pods than at first were asked
+    for, on the monotonic clock, or ``None``: they were not, or by an autoscaler, whose pods are kept busy.
 
     Raises:
         TrialFailure: one of them cannot start; says why.
     """
+    scaled_s: float | None = None
+    if pods.scale_from is not None:
+        if not _wait(cluster, pods, prober, STARTED_WITHIN_S, lambda: prober.n_served >= pods.at_first):
+            return None
+        scaled_s = time.monotonic()
+        cluster.scale(pods.namespace, pods.name, pods.replicas)
     if pods.autoscale_cpu is None:
-        _wait(cluster, pods, prober, STARTED_WITHIN_S)
-        return
+        _wait(cluster, pods, prober, STARTED_WITHIN_S, lambda: prober.all_found)
+        return scaled_s
     busy = BusyPods(prober)
     busy.start()
     try:
-        _wait(cluster, pods, prober, AUTOSCALED_WITHIN_S)
+        _wait(cluster, pods, prober, AUTOSCALED_WITHIN_S, lambda: prober.all_found)
     finally:
         busy.stop()
+    return None
 
 
-def _wait(cluster: Cluster, pods: PodsSpec, prober: Prober, within_s: float) -> None:
-    begun = time.monotonic()
-    while not prober.all_found:
-        waited_s, said = time.monotonic() - begun, None
-        for pod in pods_of(cluster, pods):
+def _wait(
+    cluster: Cluster, pods: PodsSpec, prober: Prober, within_s: float, enough: Callable[[], bool]
+) -> bool:
+    """Wait until it is enough; return whether it is, or one of the pods has ended."""
+    begun, ask_at_s = time.monotonic(), UNSCHEDULED_FOR_S
+    since_s: dict[str, float] = {}
+    while not enough():
+        waited_s, there = time.monotonic() - begun, pods_of(cluster, pods)
+        late = waited_s > within_s
+        for pod in there:
             if ended_state(pod) is not None:
-                return
-            said = trouble(pod) or said
-            if said is not None and (not said.passing or waited_s > _patience_s(said.reason)):
-                raise TrialFailure(said.outcome, said.reason)
-        if waited_s > within_s:
-            n = sum(one.found is not None for one in tuple(prober.pods.values()))
-            seen = "no process" if n == 0 else f"{n} of {pods.replicas} processes"
-            raise TrialFailure(
-                Outcome.FAILED,
-                f"{seen} of {pods.name} were seen on this machine within {waited_s:.0f} s",
-            )
+                return False
+            said = trouble(pod)
+            # an autoscaler adds pods later than the first one: each has its own time
+            pending_s = waited_s - since_s.setdefault(uid_of(pod), waited_s)
+            if said is not None and (late or not said.passing or pending_s > _patience_s(said)):
+                raise TrialFailure(said.outcome, said.reason + _warned(cluster, pods, pod, said))
+        if len(there) < pods.replicas and waited_s > ask_at_s:
+            ask_at_s = waited_s + ASK_EVERY_S
+            why = None
+            with contextlib.suppress(HostError):  # who may make a deployment may not always read it
+                why = not_made(cluster.deployment(pods.namespace, pods.name))
+            if why is not None:
+                raise TrialFailure(Outcome.FAILED, why)
+        if late:
+            raise TrialFailure(Outcome.FAILED, _too_few(cluster, pods, prober, waited_s))
         time.sleep(0.05)
+    return True
+
+
+def _too_few(cluster: Cluster, pods: PodsSpec, prober: Prober, waited_s: float) -> str:
+    """Say how many processes were seen of pods that nothing is known to be wrong with."""
+    if pods.scale_from is not None and prober.n_served < pods.at_first:
+        return f"{prober.n_served} of the first {pods.at_first} pods have served within {waited_s:.0f} s"
+    n = sum(one.found is not None for one in tuple(prober.pods.values()))
+    seen = "no process" if n == 0 else f"{n} of {pods.replicas} processes"
+    said = f"{seen} of {pods.name} were seen on this machine within {waited_s:.0f} s"
+    if pods.autoscale_cpu is None or len(prober.pods) >= pods.replicas:
+        return said
+    try:
+        return f"{said}; {not_scaled(cluster.autoscaler(pods.namespace, pods.name))}"
+    except HostError as problem:
+        return f"{said}; why the autoscaler adds none is not known: {problem}"
+
+
+def _warned(cluster: Cluster, pods: PodsSpec, pod: Pod, said: Trouble) -> str:
+    """What the cluster warned of last about a pod whose state does not say why it waits."""
+    if not said.passing or _UNSCHEDULABLE in said.reason:
+        return ""
+    warning: str | None = None
+    with contextlib.suppress(HostError):  # the state alone is said
+        warning = last_warning(cluster.events(pods.namespace), uid_of(pod))
+    return f"; {warning}" if warning else ""
 
 
 def no_boost(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
@@ -85,7 +141,7 @@ def no_boost(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
         return f"cpu_boost = {runtime.cpu_boost:g} needs a lower CPU limit, cpu_limit or cpus; found {said}"
     try:
         if cluster.has_core_resource(RESIZE):
-            return None
+            return cluster.not_permitted("patch", RESIZE)
     except HostError as problem:
         return str(problem)
     return "a CPU boost of the start needs pods that are resized in place (Kubernetes 1.33); this cluster has none"
@@ -157,8 +213,8 @@ def cpu_quota(pid: int, root: Path = Path("/")) -> float | None:
         return None
 
 
-def _patience_s(reason: str) -> float:
-    return UNSCHEDULED_FOR_S if "Unschedulable" in reason else STARTED_WITHIN_S
+def _patience_s(said: Trouble) -> float:
+    return UNSCHEDULED_FOR_S if _UNSCHEDULABLE in said.reason else STARTED_WITHIN_S
 
 
 __all__ = ["LOOK_EVERY_S", "StartBoost", "cpu_quota", "no_boost", "wait_started"]

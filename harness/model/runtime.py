@@ -70,6 +70,12 @@ class RuntimeSettings(Frozen):
         "place to its limit; no runtime is told; None: the limit holds from the start",
     )
     replicas: int | None = Field(default=None, ge=1, description="how many pods; None: one")
+    scale_from: int | None = Field(
+        default=None,
+        ge=1,
+        description="how many pods at first; once they have served, the deployment is scaled to `replicas`, and "
+        "moments of the last pod count from then; None: all pods are asked for at once",
+    )
     autoscale_cpu: float | None = Field(
         default=None,
         gt=0,

@@ -103,6 +103,14 @@ class KubernetesRecord(Frozen):
     cpu_boost: float | None = Field(
         default=None, description="of each pod until it served, in CPUs; None: the limit held from the start"
     )
+    scale_from: int | None = Field(
+        default=None, description="pods at first, until they served; None: all were asked for at once"
+    )
+    scaled_after_s: float | None = Field(
+        default=None,
+        description="from the request for the first pods to that for `replicas`; None: there was one request, or an "
+        "autoscaler's",
+    )
     autoscale_cpu: float | None = Field(
         default=None,
         description="share of its request above which an autoscaler added pods, from one to `replicas`; None: there "

@@ -14,7 +14,8 @@ from harness.report.numbers import percent
 from harness.report.spread import EveryLatency, Spread
 from harness.report.tally import GRID_ERROR, MOST_VALUES, Tally
 
-CodeArray = npt.NDArray[np.unsignedinteger]
+#: Places in a list of names, in as few bytes as the list needs.
+NarrowCodeArray = npt.NDArray[np.unsignedinteger]
 #: Latencies that are kept one by one, with one small number for the name of each.
 MOST_KEPT = 2_000_000
 
@@ -25,11 +26,11 @@ class Kept:
     def __init__(self) -> None:
         self._most, self._n = MOST_KEPT, 0
         self._latency: list[FloatArray] = []
-        self._codes: list[CodeArray] = []
+        self._codes: list[NarrowCodeArray] = []
         self._all: Tally | None = None
         self._by_name: Tally | None = None
 
-    def take(self, latency_s: FloatArray, codes: CodeArray) -> None:
+    def take(self, latency_s: FloatArray, codes: NarrowCodeArray) -> None:
         """Add the next requests in the order of their starts, shapes (n,): latency in seconds, code of the name."""
         self._n += len(latency_s)
         self._latency.append(latency_s)
@@ -76,7 +77,7 @@ class Kept:
         return EveryLatency(whole.latency_s[self._joined_codes == code])
 
     @cached_property
-    def _joined_codes(self) -> CodeArray:
+    def _joined_codes(self) -> NarrowCodeArray:
         return self._codes[0] if len(self._codes) == 1 else np.concatenate(self._codes)
 
     def about(self, *, names_shown: int) -> tuple[list[str], list[str]]:

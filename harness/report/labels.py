@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.formats.table import AggregateRow, RequestTable
-from harness.report.kept import CodeArray, Kept
+from harness.report.kept import Kept, NarrowCodeArray
 from harness.report.latencies import summarise_latencies
 from harness.report.result import LABEL_QUANTILES, LabelRow, in_ms
 from harness.report.spread import Spread
@@ -26,7 +26,7 @@ class Labels:
 
     def take(
         self, table: RequestTable, successful: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | None
-    ) -> CodeArray:
+    ) -> NarrowCodeArray:
         """Add the next stretch, and return the code of each successful request in one small number.
 
         Args:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from harness.errors import RematchError
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 AGAIN_AFTER_S = 0.01
@@ -35,7 +37,9 @@ def interruptible() -> Iterator[Callable[[], None]]:
 
     An exception from a signal's handler is lost where Python cannot raise: in a destructor, a weak reference's
     callback, or a lookup in C. It is raised again a moment later where Python reports the loss, and by the function
-    that is yielded, which a caller calls between two steps of its work, in any case.
+    that is yielded, which a caller calls between two steps of its work, in any case. Code in other languages makes an
+    exception of its own of it (pydantic, when a serializer is interrupted): once a signal has come, what ends the work
+    is that signal, unless it is an error of ours.
 
     A signal that was ignored before (nohup) stays ignored. Outside the main thread nothing changes:
     there the caller owns the signals.
@@ -74,6 +78,12 @@ def interruptible() -> Iterator[Callable[[], None]]:
             signal.signal(number, stop)
     try:
         yield check
+    except RematchError:
+        raise
+    except Exception as problem:
+        if asked is None:
+            raise
+        raise asked from problem
     finally:
         if again is not None:
             again.cancel()  # the work is done: sent now, the signal would meet the handlers of before

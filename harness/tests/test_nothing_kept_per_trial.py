@@ -6,12 +6,21 @@ from __future__ import annotations
 import ast
 import ctypes
 import gc
+import inspect
+import os
+import platform
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from harness.agent import __main__ as agent
+from harness.agent import jvm_counters
+from harness.agent.hashing import file_sha256
 from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.provenance import name_places, without_paths
@@ -19,6 +28,7 @@ from harness.sampling import tick_source_here
 
 ROOT = find_root(Path(__file__).parent)
 TRIALS = 8
+MALLOC_KEEPS = 128 << 10
 #: Packages that run once a trial, or on the machine that is measured.
 PER_TRIAL = (
     "agent",
@@ -35,6 +45,9 @@ PER_TRIAL = (
 
 #: Programs of their own that a load tool runs, and three names of fields that are the same in every trial.
 ELSEWHERE = ("harness/loadgen/tools/locust/templates/locustfile.py", "harness/agent/machine_info.py")
+
+#: What looks for a session's folders, or for what an interrupted session left.
+ONCE_A_SESSION = ("harness/store/reading.py", "harness/store/writing.py")
 
 
 def libraries() -> int:
@@ -79,6 +92,65 @@ def test_a_place_is_replaced_where_it_ends(tmp_path: Path, text: str, old: str, 
     assert (tmp_path / "file").read_text() == found
 
 
+def most_bytes(act: Callable[[], object]) -> int:
+    """The memory that something needs at once."""
+    tracemalloc.start()
+    try:
+        act()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_no_thread_of_a_trial_needs_a_buffer_that_its_malloc_keeps(tmp_path: Path) -> None:
+    """Of 128 KiB on, glibc keeps what a thread freed: a mebibyte for each thread that worked at the same time."""
+    large = tmp_path / "samples.csv"
+    large.write_bytes(bytes(8 << 20))
+    counters = tmp_path / f"hsperfdata_x/{os.getpid()}"
+    counters.parent.mkdir()
+    counters.write_bytes(jvm_counters.MAGIC + bytes(32 << 10))
+    assert most_bytes(lambda: file_sha256(large)) < MALLOC_KEEPS
+    assert most_bytes(lambda: jvm_counters.read_file(counters)) < MALLOC_KEEPS
+    assert most_bytes(large.read_bytes) > MALLOC_KEEPS
+
+
+HEAPS = """
+import sys, threading
+from harness.agent.platforms import return_large_blocks
+from harness.verify.soak.watch import held
+import os
+
+def act():
+    meeting.wait()
+    for _ in range(3):
+        bytearray(1 << 20)
+    meeting.wait()
+
+if sys.argv[1] == "returns":
+    return_large_blocks()
+bytearray(1 << 20)
+meeting = threading.Barrier(8)
+before = held(os.getpid())["memory"]
+threads = [threading.Thread(target=act) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(int(held(os.getpid())["memory"] - before))
+"""
+
+
+def test_the_agent_keeps_no_heap_of_large_blocks_for_each_thread() -> None:
+    def grown(how: str) -> int:
+        done = subprocess.run(
+            [sys.executable, "-c", HEAPS, how], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        return int(done.stdout)
+
+    if platform.libc_ver()[0] == "glibc":
+        assert grown("keeps") > 6 << 20, "the control: a mebibyte for each thread"
+    assert grown("returns") < 2 << 20
+    assert "return_large_blocks()" in inspect.getsource(agent._become_daemon)
+
+
 def patterns(tree: ast.AST) -> Iterator[ast.expr]:
     """The patterns that are given to ``re`` somewhere in a source."""
     for node in ast.walk(tree):
@@ -92,19 +164,34 @@ def patterns(tree: ast.AST) -> Iterator[ast.expr]:
             yield node.args[0]
 
 
+def globs(tree: ast.AST) -> Iterator[ast.expr]:
+    """The patterns of files somewhere in a source, of which ``pathlib`` and ``fnmatch`` keep hundreds or more."""
+    for node in ast.walk(tree):
+        called = node.func if isinstance(node, ast.Call) else None
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(called, ast.Attribute)
+            and called.attr in ("glob", "rglob")
+        ):
+            yield node.args[0]
+
+
 def is_constant(pattern: ast.expr) -> bool:
     names = [part.id for part in ast.walk(pattern) if isinstance(part, ast.Name)]
     calls = any(isinstance(part, ast.Call) for part in ast.walk(pattern))
     return not calls and all(name.isupper() for name in names)
 
 
-def test_no_pattern_of_a_trial_is_made_of_its_text() -> None:
+@pytest.mark.parametrize(("found", "elsewhere"), [(patterns, ELSEWHERE), (globs, ONCE_A_SESSION)])
+def test_no_pattern_of_a_trial_is_made_of_its_text(
+    found: Callable[[ast.AST], Iterator[ast.expr]], elsewhere: tuple[str, ...]
+) -> None:
     paths = [path for name in PER_TRIAL for path in (ROOT / "harness" / name).rglob("*.py")]
     wrong = [
         f"{path.relative_to(ROOT)}:{pattern.lineno}"
         for path in (*paths, ROOT / "harness" / "provenance.py")
-        if path.relative_to(ROOT).as_posix() not in ELSEWHERE
-        for pattern in patterns(ast.parse(path.read_text("utf-8")))
+        if path.relative_to(ROOT).as_posix() not in elsewhere
+        for pattern in found(ast.parse(path.read_text("utf-8")))
         if not is_constant(pattern)
     ]
     assert wrong == []
@@ -117,4 +204,13 @@ def test_no_pattern_of_a_trial_is_made_of_its_text() -> None:
 )  # fmt: skip
 def test_a_pattern_with_a_variable_in_it_is_found(source: str, constant: bool) -> None:
     (pattern,) = patterns(ast.parse(source))
+    assert is_constant(pattern) is constant
+
+
+@pytest.mark.parametrize(
+    ("source", "constant"),
+    [("a.glob('*.log')", True), ("a.rglob(f'{PREFIX}*')", True), ("a.glob(f'*/{pid}')", False)],
+)
+def test_a_pattern_of_files_with_a_variable_in_it_is_found(source: str, constant: bool) -> None:
+    (pattern,) = globs(ast.parse(source))
     assert is_constant(pattern) is constant

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
-from scipy import stats
 
 from harness.analysis.stats import intervals
 from harness.analysis.stats.effects import effect_size_ci
@@ -125,7 +125,7 @@ def drift(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> Drift:
     slope = float(x @ y / (x @ x))
     df = n - n_groups - 1
     error = float(np.sqrt(((y - slope * x) ** 2).sum() / df / (x @ x)))
-    wide = float(stats.t.ppf(0.5 + level / 2, df)) * error
+    wide = float(scipy.stats.t.ppf(0.5 + level / 2, df)) * error
     return Drift(
         metric=metric,
         over_session=Estimate(
@@ -139,7 +139,7 @@ def drift(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> Drift:
             n_trials=n,
             inputs=inputs_of(kept),
         ),
-        p_value=float(2 * stats.t.sf(abs(slope) / error, df)) if error > 0 else None,
+        p_value=float(2 * scipy.stats.t.sf(abs(slope) / error, df)) if error > 0 else None,
     )
 
 
@@ -155,7 +155,7 @@ def _false_alarms(
     deals = np.stack([_pairs(block, rng) for block in blocks], axis=1)
     bounds = intervals.student(deals, level)
     alarms = int(np.count_nonzero((bounds.low > 0) | (bounds.high < 0)))
-    low, high = stats.binomtest(alarms, DRAWS).proportion_ci(level, method="wilson")
+    low, high = scipy.stats.binomtest(alarms, DRAWS).proportion_ci(level, method="wilson")
     return Estimate(
         value=alarms / DRAWS, low=float(low), high=float(high), level=level, unit="share",
         method=f"{DRAWS} deals at random; the interval is of the deals, not of the trials", estimand=what,

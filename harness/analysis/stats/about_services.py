@@ -14,6 +14,7 @@ compiled for over 5 % of the measurement, refuses the ratio whatever bounded it.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Literal, cast
 
 import numpy as np
@@ -57,7 +58,7 @@ def bounds_of(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, int]:
     """Return what bounded the trials of both arms -> how many, most first; empty: the tables do not say."""
     if not _told(a, b):
         return {}
-    return {str(by): int(n) for by, n in pd.concat([_bound_by(a), _bound_by(b)]).value_counts().items()}
+    return dict(Counter(_bound_by(a) + _bound_by(b)).most_common())
 
 
 def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
@@ -107,21 +108,21 @@ def _told(*arms: pd.DataFrame) -> bool:
     return all("bound_by" in arm for arm in arms)
 
 
-def _bound_by(arm: pd.DataFrame) -> pd.Series[str]:
-    return arm["bound_by"].fillna("unknown").astype(str)
+def _bound_by(arm: pd.DataFrame) -> list[str]:
+    return [str(by) for by in arm["bound_by"].fillna("unknown")]
 
 
 def _mostly(arm: pd.DataFrame, by: BoundBy) -> bool:
-    return bool((_bound_by(arm) == by).mean() >= BOUND_SHARE)
+    return len(arm) > 0 and _bound_by(arm).count(by) / len(arm) >= BOUND_SHARE
 
 
 def _others(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
     """Name what bounded the trials that were not bound as wanted: "bound by the generator (9 of 10 trials)"."""
     both = pd.concat([a, b])
-    counts = _bound_by(both).value_counts()
+    bounds = _bound_by(both)
     said = [
-        f"{_words(cast(BoundBy, by), both[_bound_by(both) == by])} ({n} of {len(both)} trials)"
-        for by, n in counts.items()
+        f"{_words(cast(BoundBy, by), both[[one == by for one in bounds]])} ({n} of {len(both)} trials)"
+        for by, n in Counter(bounds).most_common()
         if by not in wanted
     ]
     return f"bound by {' and '.join(said)}"

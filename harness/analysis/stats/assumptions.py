@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -156,6 +157,7 @@ def gap_statistic(values: Floats) -> tuple[Floats, Floats]:
     return np.take_along_axis(ratio, best[..., None], axis=-1)[..., 0], below[best].astype(np.float64)
 
 
+@cache
 def gap_critical(k: int, alpha: float = ALPHA) -> float:
     """Return the value that the gap statistic of k normal values exceeds with probability ``alpha``."""
     rng = np.random.default_rng(k)  # the same k gives the same bar

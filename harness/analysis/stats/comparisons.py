@@ -8,6 +8,7 @@ the noise only. What a comparison says follows from :func:`harness.analysis.stat
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -207,7 +208,8 @@ def _compare(
         "bound_by": bounds_of(a, b),
         "not_about": not_about_services(a, b, metric) if gated else None,
     }
-    refused, steps = resolution_of(pd.concat([a, b]), metric) if len(a) else (False, ())
+    both = pd.concat([a, b])
+    refused, steps = resolution_of(both, metric) if len(a) else (False, ())
     warnings += steps
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     if refused or len(a) == 0 or min(x.min(), y.min()) <= 0:
@@ -223,19 +225,20 @@ def _compare(
                 "warnings": warnings + why,
             }
         )
-    return _estimated(a, b, facts, warnings, level=level)
+    return _estimated(a, b, both, facts, warnings, level=level)
 
 
 def _estimated(
     a: pd.DataFrame,
     b: pd.DataFrame,
+    both: pd.DataFrame,
     facts: dict[str, object],
     warnings: tuple[str, ...],
     *,
     level: float,
 ) -> Comparison:
     x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
-    inputs, n_requests = inputs_of(pd.concat([a, b])), requests_of(pd.concat([a, b]))
+    inputs, n_requests = inputs_of(both), requests_of(both)
     what = f" of {facts['metric']}, {facts['variant']} over {facts['reference']}"
     what += f"; {DUET_ESTIMAND}" if in_duet(a).any() else ""
 
@@ -315,8 +318,8 @@ def _arm_warnings(
 ) -> tuple[str, ...]:
     found = check_assumptions(values, positions=arm["position"].to_numpy(dtype=np.float64))
     notes = tuple(f"{name}: {warning}" for warning in found.warnings if "too few" not in warning)
-    flags = arm["flags"].fillna("").astype(str).str.split().explode().dropna().value_counts()
-    return notes + tuple(f"{name}: {n} of {len(arm)} trials flagged {flag}" for flag, n in flags.items())
+    flags = Counter(flag for said in arm["flags"].dropna() for flag in str(said).split()).most_common()
+    return notes + tuple(f"{name}: {n} of {len(arm)} trials flagged {flag}" for flag, n in flags)
 
 
 def _disagree(ratio: Estimate, robust: Estimate) -> bool:

@@ -87,8 +87,13 @@ def split_missing(trials: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, tupl
 
 
 def narrowed(trials: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return ``NEEDED`` and those of the columns that are there: a selection of rows copies every column."""
-    return trials[[name for name in dict.fromkeys((*NEEDED, PARTNER, *columns)) if name in trials.columns]]
+    """Return ``NEEDED`` and those of the columns that are there, texts as plain Python objects.
+
+    A selection of rows copies every column, and each column of pandas' own texts in a call of its own.
+    """
+    found = trials[[name for name in dict.fromkeys((*NEEDED, PARTNER, *columns)) if name in trials.columns]]
+    texts = [str(name) for name, kind in found.dtypes.items() if isinstance(kind, pd.StringDtype)]
+    return found.astype(dict.fromkeys(texts, "object"))
 
 
 def in_duet(trials: pd.DataFrame) -> pd.Series[bool]:

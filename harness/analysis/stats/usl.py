@@ -9,9 +9,9 @@ each other (coherency). A law fitted to few sizes says little beyond them: nothi
 from __future__ import annotations
 
 import numpy as np
+import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 from pydantic import Field
-from scipy.optimize import least_squares
 
 from harness.analysis.stats.inputs import Floats, fraction
 from harness.errors import InputError
@@ -157,7 +157,9 @@ def _fit(n: Floats, x: Floats) -> tuple[float, float, float]:
         return np.asarray(np.log(usl(n, float(np.exp(p[0])), p[1], p[2])) - np.log(x))
 
     start = [float(np.log(first)), 0.05, 0.001]
-    found = least_squares(residuals, start, bounds=([-np.inf, 0, 0], [np.inf, 1, 1]), x_scale=[1, 0.1, 0.01])
+    found = scipy.optimize.least_squares(
+        residuals, start, bounds=([-np.inf, 0, 0], [np.inf, 1, 1]), x_scale=[1, 0.1, 0.01]
+    )
     return float(np.exp(found.x[0])), float(found.x[1]), float(found.x[2])
 
 

@@ -13,32 +13,32 @@ def pod_columns(record: TrialRecord) -> dict[str, object]:
     """Return the columns of pods; none of a trial outside a cluster.
 
     ``last_pod_*`` are moments since the pods were asked for, of the last pod, and empty where one of them lacks it:
-    a pod that never served is censored, and no later pod stands for it. Sums over control groups are empty where one
+    a pod that never served is censored, and no later pod stands for it. Where the harness asked for more pods when the
+    first had served, they count from then. Sums over control groups are empty where one
     group was not read.
     """
     instance = record.instance
     if instance is None or instance.kubernetes is None:
         return {}
-    around, launched = instance.kubernetes, instance.launched.wall_epoch_s
+    around = instance.kubernetes
+    asked = instance.launched.wall_epoch_s + (around.scaled_after_s or 0.0)
     groups = [pod.at_stop for pod in around.pods]
     return {
         "limits": "pod",
         "n_pods": around.replicas,
         "image_bytes": around.image_bytes,
         "image_import_s": around.image_import_s,
-        "last_pod_process_s": _last(around, (pod.process_after_s for pod in around.pods)),
-        "last_pod_event_s": _since(
-            around, launched, (pod.events_epoch_s.get("Started") for pod in around.pods)
-        ),
+        "last_pod_process_s": _after(around, (pod.process_after_s for pod in around.pods)),
+        "last_pod_event_s": _since(around, asked, (pod.events_epoch_s.get("Started") for pod in around.pods)),
         "last_pod_condition_s": _since(
-            around, launched, (pod.conditions_epoch_s.get("Ready") for pod in around.pods)
+            around, asked, (pod.conditions_epoch_s.get("Ready") for pod in around.pods)
         ),
         "first_pod_served_s": min(
             (pod.first_served_after_s for pod in around.pods if pod.first_served_after_s is not None),
             default=None,
         ),
-        "last_pod_served_s": _last(around, (pod.first_served_after_s for pod in around.pods)),
-        "last_pod_routed_s": _last(around, (pod.routed_after_s for pod in around.pods)),
+        "last_pod_served_s": _after(around, (pod.first_served_after_s for pod in around.pods)),
+        "last_pod_routed_s": _after(around, (pod.routed_after_s for pod in around.pods)),
         "pod_events_lost": sum(len(pod.events_lost) for pod in around.pods),
         "service_throttled_s": _sum(groups, "throttled_s"),
         "group_memory_bytes": _sum(groups, "memory_bytes"),
@@ -80,10 +80,16 @@ def _last(around: KubernetesRecord, moments: Iterable[float | None]) -> float | 
     return max(known) if known and len(known) == around.replicas else None
 
 
-def _since(around: KubernetesRecord, launched: float, moments: Iterable[float | None]) -> float | None:
+def _after(around: KubernetesRecord, moments: Iterable[float | None]) -> float | None:
+    """Return the last of moments that count from the request for the first pods, since all pods were asked for."""
     last = _last(around, moments)
-    # in whole seconds a moment may be before the launch that it follows
-    return None if last is None else max(0.0, last - launched)
+    return None if last is None else last - (around.scaled_after_s or 0.0)
+
+
+def _since(around: KubernetesRecord, asked: float, moments: Iterable[float | None]) -> float | None:
+    last = _last(around, moments)
+    # in whole seconds a moment may be before the request that it follows
+    return None if last is None else max(0.0, last - asked)
 
 
 def _sum(groups: Iterable[GroupReading | None], name: str) -> float | None:

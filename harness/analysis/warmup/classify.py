@@ -17,8 +17,8 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
-from scipy import stats
 
 from harness.analysis.warmup.changepoints import (
     checked_series,
@@ -97,7 +97,7 @@ def _whiteness_p(innovations: FloatArray) -> float:
     lags = np.arange(1, WHITENESS_LAGS + 1)
     correlation = np.array([clipped[lag:] @ clipped[:-lag] for lag in lags]) / power
     statistic = n * (n + 2) * float((correlation**2 / (n - lags)).sum())
-    return float(stats.chi2.sf(statistic, WHITENESS_LAGS - 1))
+    return float(scipy.stats.chi2.sf(statistic, WHITENESS_LAGS - 1))
 
 
 Better = Literal["lower", "higher"]

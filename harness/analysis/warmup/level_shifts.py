@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import signal
+import scipy  # loads its slow submodules when they are first used
 
 from harness.formats.arrays import FloatArray
 
@@ -281,7 +281,7 @@ def _null_gains(base: ShiftModel, n: int, min_size: int, seed: int) -> FloatArra
     pool = base.innovations - base.innovations.mean()
     burn_in = 60
     drawn = pool[rng.integers(0, len(pool), (N_SIMULATED, n + burn_in))]
-    noise: FloatArray = np.asarray(signal.lfilter([1.0], [1.0, -base.rho], drawn, axis=1)[:, burn_in:])
+    noise: FloatArray = np.asarray(scipy.signal.lfilter([1.0], [1.0, -base.rho], drawn, axis=1)[:, burn_in:])
     centred = noise - noise.mean(axis=1, keepdims=True)
     lag = (centred[:, 1:] * centred[:, :-1]).sum(axis=1) / np.maximum((centred**2).sum(axis=1), 1e-300)
     innovation = centred[:, 1:] - np.clip(lag, -0.5, 0.99)[:, None] * centred[:, :-1]

@@ -21,7 +21,7 @@ FACTORS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "access": ("inside", "outside", "ingress"),
             "pods": ("one", "two", "ten", "hundred", "renewed"),
         },
-        "scale": {"pods": ("one", "three", "ten", "hundred", "boosted", "autoscaled")},
+        "scale": {"pods": ("one", "three", "ten", "hundred", "boosted", "scaled", "autoscaled")},
         "limits": {"limit": ("half", "one", "two")},
     }
 )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.audit.adequacy import EqualCell
 from harness.analysis.audit.drift_and_order import drift, equal_arms
@@ -200,7 +200,7 @@ def _equal(cells: Sequence[EqualCell]) -> Tree:
     if not cells:
         return {"cells": Absent(unit="1"), "different": Absent(unit="1"), "rate": Absent(unit="share")}
     different = sum(cell.found.passed is False for cell in cells)
-    low, high = stats.binomtest(different, len(cells)).proportion_ci(_LEVEL, method="wilson")
+    low, high = scipy.stats.binomtest(different, len(cells)).proportion_ci(_LEVEL, method="wilson")
     return {
         "cells": as_is(len(cells), "1", "cells with the reference twice in each block"),
         "different": as_is(different, "1", "of these, cells that call it different"),

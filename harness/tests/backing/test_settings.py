@@ -44,6 +44,7 @@ UNUSED: dict[str, Any] = {
                 "cpu_boost",
                 "replicas",
                 "autoscale_cpu",
+                "scale_from",
                 "access",
             }
         }

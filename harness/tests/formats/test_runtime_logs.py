@@ -81,6 +81,14 @@ def test_without_safepoint_lines_the_collections_stand_and_the_gap_is_said() -> 
     assert any("no safepoint lines" in warning for warning in log.warnings)
 
 
+def test_parts_of_a_rotated_log_are_found_whatever_its_name(tmp_path: Path) -> None:
+    log = tmp_path / "gc[1]*.log"
+    for name in (log.name, f"{log.name}.0", f"{log.name}.1", f"{log.name}.txt", "gc1.log.2", "gc[1]*.log2"):
+        (tmp_path / name).touch()
+    assert rotated_parts(log) == (log, tmp_path / f"{log.name}.0", tmp_path / f"{log.name}.1")
+    assert rotated_parts(tmp_path / "none" / "gc.log") == (tmp_path / "none" / "gc.log",)
+
+
 def test_rotated_parts_are_joined_in_time_order_and_the_missing_start_is_said() -> None:
     parts = rotated_parts(GOLDEN / "jvm_log" / "rotated.log")
     assert len(parts) == 3

@@ -149,7 +149,7 @@ def test_a_host_behind_another_is_reached_over_it_and_carries_all_that_a_session
 ) -> None:
     home.know(gate, sshd)
     home.configure(described("gate", gate) + described("bighost", sshd, " ProxyJump gate"))
-    settings = HostSettings(address="bighost", folder=str(tmp_path / "base"), grace_s=15.0)
+    settings = HostSettings(address="bighost", folder=str(tmp_path / "base"), grace_s=patient(15))
     host = SshHost("bighost", settings)
     try:
         (tmp_path / "art").mkdir()
@@ -336,7 +336,7 @@ def test_a_key_that_only_the_ssh_agent_holds_opens_the_door(
 
 
 def test_an_agent_that_is_killed_leaves_what_the_next_one_ends(sshd: Sshd, tmp_path: Path) -> None:
-    host = SshHost("bighost", sshd.settings(tmp_path, grace_s=20.0))
+    host = SshHost("bighost", sshd.settings(tmp_path, grace_s=patient(20)))
     (folder,) = (tmp_path / "sessions").iterdir()
     words = "trap '' TERM HUP; sleep 300 & echo $! > child; wait"
     process = host.spawn(Command(argv=("sh", "-c", words), folder=tmp_path))

@@ -173,11 +173,11 @@ def test_a_folder_that_another_user_made_there_is_not_used(sshd: Sshd, tmp_path:
 def test_a_second_session_is_refused_while_the_first_is_at_work(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = SshHost("bighost", sshd.settings(tmp_path, grace_s=20.0))
+    first = SshHost("bighost", sshd.settings(tmp_path, grace_s=patient(20)))
     monkeypatch.setattr("harness.hosts.ssh.agent_start.LEEWAY_S", -20.0)
     try:
         with pytest.raises(OrphanError, match="another session is running there"):
-            SshHost("bighost", sshd.settings(tmp_path, grace_s=20.0))
+            SshHost("bighost", sshd.settings(tmp_path, grace_s=patient(20)))
     finally:
         first.close()
 
@@ -192,7 +192,7 @@ def test_close_ends_what_was_started_and_leaves_no_folder(sshd: Sshd, tmp_path: 
 
 
 def test_a_killed_controller_is_noticed_and_what_it_started_is_ended(sshd: Sshd, tmp_path: Path) -> None:
-    settings = sshd.settings(tmp_path, grace_s=3.0)
+    settings = sshd.settings(tmp_path, grace_s=patient(3))
     code = (
         "import sys, time; from pathlib import Path; from harness.hosts.base import Command\n"
         "from harness.hosts.ssh.host import SshHost\n"
@@ -213,7 +213,7 @@ def test_a_killed_controller_is_noticed_and_what_it_started_is_ended(sshd: Sshd,
 
 
 def test_a_lost_connection_is_opened_anew_and_loses_nothing(sshd: Sshd, tmp_path: Path) -> None:
-    host = SshHost("bighost", sshd.settings(tmp_path, grace_s=20.0))
+    host = SshHost("bighost", sshd.settings(tmp_path, grace_s=patient(20)))
     try:
         process = host.spawn(Command(argv=("sh", "-c", "sleep 3; exit 7"), folder=tmp_path))
         answers: list[int | None] = []

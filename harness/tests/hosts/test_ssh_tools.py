@@ -37,7 +37,7 @@ from harness.toolchains import Jdk, Surroundings, find_tool
 def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
     sshd = Sshd(tmp_path_factory.mktemp("sshd"))
     sshd.start()
-    host = SshHost("bighost", sshd.settings(tmp_path_factory.mktemp("base"), grace_s=20.0))
+    host = SshHost("bighost", sshd.settings(tmp_path_factory.mktemp("base"), grace_s=patient(20)))
     yield host
     host.close()
     sshd.stop()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ from harness.launchers.kubernetes_cluster import kubeconfig
 from harness.launchers.kubernetes_images import ClusterImages
 from harness.launchers.kubernetes_prober import PROBES_PER_S
 from harness.model import Outcome, RuntimeSettings, Variant
+from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import HELLO, LauncherContract
@@ -35,6 +37,8 @@ from harness.tests.support.patience import patient
 pytestmark = only_with_a_cluster()
 #: A moment is told to 50 ms only on a machine whose sleepers are woken in time.
 TRIES, MOST_LATE_S = 5, 0.02
+#: Enough to come to every port that was connected from in the seconds before.
+N_CONNECTIONS = 15_000
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +71,7 @@ def test_an_injected_delay_is_measured_from_the_process_to_the_first_request_ser
     for _ in range(TRIES):
         with lateness() as disturbed:
             instance = project.launch_late(delay="1.3s")
-            assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
+            assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
         around = instance.stop().kubernetes
         assert around is not None
         (pod,) = around.pods
@@ -82,9 +86,28 @@ def test_an_injected_delay_is_measured_from_the_process_to_the_first_request_ser
     assert pod.probes is not None and pod.probes > 50
 
 
+def test_once_a_services_address_leads_to_its_pods_no_new_connection_is_refused(project: Clustered) -> None:
+    """Who asked that address before it led anywhere must not have left anything behind."""
+    instance = project.launch_late(late(cpu_request=0.01))
+    until = instance.record.launched.monotonic_s + patient(30)
+    assert instance.lacking(until) is None and instance.unrouted(until) is None
+    refused = [one for one in range(N_CONNECTIONS) if not can_connect(instance.endpoint)]
+    instance.stop()
+    assert refused == []
+
+
+def can_connect(endpoint: Endpoint) -> bool:
+    """Connect once from a port of the system's choice."""
+    try:
+        socket.create_connection((endpoint.host, endpoint.port), patient(5)).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
 def test_three_clocks_stand_side_by_side_for_each_of_several_pods(project: Clustered) -> None:
     instance = project.launch_late(late(replicas=3, cpu_request=0.01))
-    assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
+    assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
     around = instance.stop().kubernetes
     assert around is not None and len(around.pods) == 3
     launched = instance.record.launched.wall_epoch_s
@@ -118,13 +141,25 @@ def test_limits_requests_and_the_cluster_stand_in_the_record(project: Clustered)
 
 def test_a_boost_of_the_start_is_taken_back_before_the_load(project: Clustered) -> None:
     instance = project.launch_late(late(replicas=2, cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.02))
-    assert instance.lacking(instance.record.launched.monotonic_s + 30) is None
+    assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
     around = instance.stop().kubernetes
     assert around is not None and (around.cpu_boost, around.cpu_limit) == (1.0, 0.5)
     for pod in around.pods:
         assert pod.first_served_after_s is not None and pod.boost_ended_after_s is not None
         assert pod.boost_ended_after_s > pod.first_served_after_s
         assert pod.restarts == 0
+
+
+def test_pods_that_are_added_to_one_that_serves_count_from_the_request_for_them(project: Clustered) -> None:
+    instance = project.launch_late(late(replicas=3, scale_from=1, cpu_request=0.02))
+    assert instance.lacking(time.monotonic() + patient(30)) is None
+    around = instance.stop().kubernetes
+    assert around is not None and around.scaled_after_s is not None and len(around.pods) == 3
+    first, *added = around.pods
+    assert first.first_served_after_s is not None and first.first_served_after_s < around.scaled_after_s
+    for pod in added:
+        assert pod.process_after_s is not None and pod.process_after_s > around.scaled_after_s - 0.01
+        assert pod.first_served_after_s is not None and pod.first_served_after_s > pod.process_after_s
 
 
 def test_pods_that_an_autoscaler_adds_are_waited_for_and_it_goes_with_them(project: Clustered) -> None:
@@ -177,7 +212,7 @@ def test_a_load_comes_through_the_ingress_of_the_clusters_controller(project: Cl
         assert project.launcher.unavailable(*project.late_variant(access="ingress")) is None
         instance = project.launch_late(late(access="ingress", cpu_request=0.01))
         assert (instance.endpoint.host, instance.endpoint.port) == served.address
-        until = instance.record.launched.monotonic_s + 30
+        until = instance.record.launched.monotonic_s + patient(30)
         assert instance.lacking(until) is None and instance.unrouted(until) is None
         around = instance.stop().kubernetes
     assert around is not None
@@ -215,6 +250,24 @@ def test_a_pod_that_no_node_has_room_for_is_pending_and_says_why(project: Cluste
         TrialFailure, match=r"pod \S+ is pending: Unschedulable: .*Insufficient cpu"
     ) as caught:
         project.launch_late(late(cpu_limit=1000.0))
+    assert caught.value.outcome == Outcome.FAILED and "\n" not in caught.value.reason
+
+
+def test_pods_that_a_quota_forbids_are_not_made_and_it_is_named(project: Clustered) -> None:
+    from lightkube.models.core_v1 import ResourceQuotaSpec
+    from lightkube.models.meta_v1 import ObjectMeta
+    from lightkube.resources.core_v1 import ResourceQuota
+
+    project.launch_late().stop()
+    (space,) = project.namespaces()
+    none = ResourceQuota(
+        metadata=ObjectMeta(name="no-pods", namespace=space), spec=ResourceQuotaSpec(hard={"pods": "0"})
+    )
+    cluster = cluster_here()
+    cluster.apply(none)
+    cluster.close()
+    with pytest.raises(TrialFailure, match=r"makes no more pods: FailedCreate: .*no-pods") as caught:
+        project.launch_late()
     assert caught.value.outcome == Outcome.FAILED and "\n" not in caught.value.reason
 
 

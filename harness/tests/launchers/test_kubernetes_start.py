@@ -169,7 +169,12 @@ def test_a_level_that_a_cluster_has_no_metrics_for_is_left_out_and_said(tmp_path
     experiment = load_study(PROJECT, "k8s-scale-out").experiment
     gone = [Unavailable(variant="pods=autoscaled", reason=NO_METRICS)]
     plan = plan_without(experiment, "quick", gone, host="local", seed=1, launcher="kubernetes")
-    assert {trial.configuration.levels["pods"] for trial in plan.trials} == {"one", "ten", "boosted"}
+    assert {trial.configuration.levels["pods"] for trial in plan.trials} == {
+        "one",
+        "ten",
+        "boosted",
+        "scaled",
+    }
 
 
 def test_a_load_through_an_ingress_never_goes_another_way_where_the_controller_is_gone(

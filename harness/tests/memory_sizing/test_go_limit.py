@@ -62,7 +62,9 @@ def test_a_real_go_service_has_a_least_limit_that_it_keeps_to_and_in_a_tiny_one_
     roomy, tiny = attempts.heap_under_load("go-limit-3x", 256), attempts.heap_under_load("go-limit-3x", 4)
     assert roomy.worked and not tiny.worked and "more than its limit of 4.0 MiB" in (tiny.reason or "")
     within, none = attempts.heap("go-limit-3x", 256), attempts.heap("go-limit-3x", 4)
-    assert within.worked and not none.worked and "more than its limit" in (none.reason or "")
+    assert within.worked and not none.worked
+    # a collector that never rests can take the CPU from the requests before anybody asks what the runtime holds
+    assert none.fell_behind or "more than its limit" in (none.reason or "")
     found = fit_memory(order, parts)
     (least,) = found.least
     assert least.setting == "gomemlimit" and 4 < least.least_mib < 256

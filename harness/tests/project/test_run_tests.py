@@ -192,6 +192,24 @@ def test_memory_is_held_beside_the_tests_and_given_back(
     assert run_tests.memory_to_hold(50, meminfo.read_text("ascii")) == 0, "more is in use than was asked for"
 
 
+@pytest.mark.parametrize(
+    ("cpus", "memory_gib", "workers"),
+    [(1, 16, 2), (2, 16, 3), (64, 16, 3), (2, 2.4, 2), (2, 0.5, 1), (2, None, 3)],
+)
+def test_fewer_tests_run_at_once_where_memory_is_short(
+    cpus: int, memory_gib: float | None, workers: int
+) -> None:
+    memory_bytes = None if memory_gib is None else int(memory_gib * 2**30)
+    assert run_tests.workers_for(cpus, memory_bytes) == workers
+
+
+def test_the_memory_that_is_available_is_read_where_the_system_says_it(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    assert run_tests.available_bytes(meminfo) is None
+    meminfo.write_text("MemTotal:  1000000 kB\nMemAvailable:  164000 kB\n", encoding="ascii")
+    assert run_tests.available_bytes(meminfo) == 164_000 * 1024
+
+
 def service(folder: Path, text: str) -> None:
     folder.mkdir(parents=True)
     (folder / "service.toml").write_text(text, encoding="utf-8")

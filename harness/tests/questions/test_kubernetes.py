@@ -84,6 +84,19 @@ def test_a_pod_that_never_served_is_censored_and_no_other_stands_for_it(root: Pa
     assert columns["first_pod_served_s"] == FIRST_SERVED_S
 
 
+def test_pods_that_were_added_count_from_the_request_for_them(root: Path) -> None:
+    record = first_record(opened(root, "k8s-scale-out"), pods="ten")
+    assert record.instance is not None and record.instance.kubernetes is not None
+    around = record.instance.kubernetes.model_copy(update={"scaled_after_s": FIRST_SERVED_S})
+    scaled = record.model_copy(update={"instance": record.instance.model_copy(update={"kubernetes": around})})
+    before, after = pod_columns(record), pod_columns(scaled)
+    for clock in ("process", "event", "served", "routed"):
+        whole = before[f"last_pod_{clock}_s"]
+        assert isinstance(whole, float)
+        assert after[f"last_pod_{clock}_s"] == pytest.approx(whole - FIRST_SERVED_S, abs=1e-5)
+    assert after["first_pod_served_s"] == FIRST_SERVED_S
+
+
 def test_control_groups_are_summed_over_pods(root: Path) -> None:
     two = load_trials(root, "k8s-rounds").query("pods == 'two'")
     assert (two["service_throttled_s"] == 2 * THROTTLED_S).all()

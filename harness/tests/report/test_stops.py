@@ -209,7 +209,7 @@ def bundled_rows() -> dict[str, Bundled]:
     store, found = Store(find_root()), {}
     for experiment in sorted(path.name for path in (find_root() / "data" / "raw" / "bundled").iterdir()):
         for session in store.sessions(experiment, bundled=True):
-            trials = [record.planned.trial_id for record in session.records()]
+            trials = sorted(session.finished())
             for name in ROWS:
                 if mine := [trial for trial in trials if session.has(trial, name)]:
                     found[f"{session.key.removeprefix('bundled/')}/{Path(name).suffix[1:]}"] = (

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session goes on under the plan it was recorded with, whatever the planner makes today."""
+"""A session goes on under the plan it was recorded with, whatever the planner makes today; what trials should take."""
 
 from __future__ import annotations
+
+from typing import cast
 
 import pytest
 
 from harness.definitions import load_study
 from harness.model import SessionHeader
+from harness.model.plan import configurations
+from harness.session.dry_run import AUTOSCALED_S, expected_s
 from harness.session.planning import Prepared, plan_without, refuse_other_plan
+from harness.session.wiring import Assembly
 from harness.store import Store
 from harness.tests.support.synthetic import ROOT
 
@@ -60,3 +65,15 @@ def test_a_session_begun_with_a_pair_in_one_cell_goes_on_with_it() -> None:
     prepared = prepared_today(header)
     assert len(prepared.plan.trials) > len(old.trials)
     refuse_other_plan(header.model_copy(update={"plan": old}), prepared)
+
+
+def test_pods_and_an_autoscaler_are_part_of_what_a_trial_is_expected_to_take() -> None:
+    study = load_study(ROOT, "k8s-scale-out")
+    assembly = cast(Assembly, None)  # asked of loads alone
+    go = {
+        one.levels["pods"]: expected_s(assembly, study, one)
+        for one in configurations(study.experiment, "full")
+        if one.variant_name == "go-nethttp"
+    }
+    assert go["one"] < go["three"] == go["scaled"] < go["ten"] == go["boosted"]
+    assert go["autoscaled"] == go["three"] + AUTOSCALED_S

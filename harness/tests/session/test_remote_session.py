@@ -21,6 +21,7 @@ from harness.session.orphans import RunningProcesses
 from harness.store import SessionFolder, Store
 from harness.tests.support.instances import eventually
 from harness.tests.support.namespace import Namespace, tidy_namespace
+from harness.tests.support.patience import patient
 from harness.tests.support.remote_sessions import measure_remote, running_with, shape, when
 from harness.tests.support.sessions import make_session_project, measure_tiny, running_below, tiny_folder
 from harness.tests.support.small_disk import small_disk
@@ -93,7 +94,7 @@ def test_a_service_over_there_takes_its_load_from_here(namespace: Namespace, tmp
 
 def test_a_connection_that_dies_in_the_middle_of_a_trial_costs_nothing(sshd: Sshd, tmp_path: Path) -> None:
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=10)
-    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=20.0))
+    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=patient(20)))
     try:
         folder = _measured_while(lambda: _load_runs(tmp_path), sshd.end_connections, root, host)
     finally:
@@ -113,7 +114,7 @@ def test_an_sshd_that_is_killed_in_the_middle_of_a_trial_and_started_again_costs
         time.sleep(2.0)  # the first attempts to connect again are refused
         sshd.start()
 
-    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=20.0))
+    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=patient(20)))
     try:
         folder = _measured_while(lambda: _load_runs(tmp_path), kill_and_start, root, host)
     finally:
@@ -128,7 +129,7 @@ def test_a_link_that_is_silent_for_a_while_in_the_middle_of_a_trial_costs_nothin
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=6)
     sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
     sshd.start()
-    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=10.5))
+    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=patient(10.5)))
 
     def cut_and_join() -> None:
         before = host.agent.channel.client
@@ -186,7 +187,7 @@ def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
     root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
     sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
     sshd.start()
-    settings = sshd.settings(tmp_path / "base", grace_s=4.0)
+    settings = sshd.settings(tmp_path / "base", grace_s=patient(4))
     host = SshHost("bighost", settings)
     try:
         with pytest.raises(HostError, match="bighost is gone"):
@@ -214,7 +215,7 @@ def test_a_link_cut_for_good_leaves_no_generator_here_that_loaded_what_is_there(
     root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
     sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
     sshd.start()
-    settings = sshd.settings(tmp_path / "base", grace_s=4.0)
+    settings = sshd.settings(tmp_path / "base", grace_s=patient(4))
     host = SshHost("bighost", settings, listen_address=namespace.far)
     try:
         with pytest.raises(HostError, match="bighost is gone") as stop:

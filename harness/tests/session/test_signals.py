@@ -10,7 +10,11 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from pydantic import field_serializer
+from pydantic_core import PydanticSerializationError
 
+from harness.errors import StoreError
+from harness.model.base import Frozen
 from harness.session.signals import SIGNALS, Interrupted, interruptible
 from harness.tests.support.instances import eventually
 
@@ -55,6 +59,33 @@ def test_an_interruption_that_was_caught_by_others_ends_the_work_at_the_next_ste
         check()
         assert SignalledWhereAllIsCaught(signal.SIGTERM).lost
         check()
+
+
+class SignalledWhileItIsWritten(Frozen):
+    """pydantic makes an error of its own of whatever a serializer raises."""
+
+    number: int
+
+    @field_serializer("number")
+    def _signalled(self, number: int) -> int:
+        os.kill(os.getpid(), number)
+        return number
+
+
+def test_an_interruption_that_a_library_made_an_error_of_ends_the_work_as_the_signal_does() -> None:
+    with pytest.raises(Interrupted), interruptible():
+        SignalledWhileItIsWritten(number=signal.SIGHUP).model_dump_json()
+    with pytest.raises(PydanticSerializationError), interruptible():
+        SignalledWhileItIsWritten(number=-1).model_dump_json()  # no such signal: a fault, and nobody's wish
+
+
+def test_an_error_of_ours_while_tidying_up_is_said() -> None:
+    with pytest.raises(StoreError, match="no space left"), interruptible() as check:
+        assert SignalledWhereAllIsCaught(signal.SIGTERM).lost
+        try:
+            check()
+        finally:
+            raise StoreError("no space left")
 
 
 def test_a_second_signal_does_not_disturb_the_tidying_up() -> None:

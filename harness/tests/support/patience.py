@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time limits of tests: they are for what hangs, so they are longer where everything takes longer.
 
-How much longer is measured once a run: a child process is started a few times, which needs CPU time, the disk's cache
-and the scheduler as tests do. The workers of a run and their children inherit the result.
+How much longer is measured: a child process is started a few times, which needs CPU time, the disk's cache and the
+scheduler as tests do. It is measured when a run begins, whose workers and their children inherit the result, and by
+each worker once a minute, for other programs may begin later: the largest factor of the run counts from then on.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from statistics import median
 
 VARIABLE = "REMATCH_TEST_PATIENCE"
@@ -19,6 +20,18 @@ VARIABLE = "REMATCH_TEST_PATIENCE"
 IDLE_S = 0.05
 N_CHILDREN = 5
 MOST = 20.0
+#: So long a factor counts before it is measured again.
+AGAIN_AFTER_S = 60.0
+
+
+@dataclass
+class _Measured:
+    """When this process measured last, or inherited what was measured."""
+
+    at_s: float
+
+
+_measured = _Measured(time.monotonic())
 
 
 def patient(limit_s: float) -> float:
@@ -26,11 +39,14 @@ def patient(limit_s: float) -> float:
     return limit_s * factor()
 
 
-@functools.cache
 def factor() -> float:
-    """Return by how much limits are lengthened, from 1 to 20."""
+    """Return by how much limits are lengthened, from 1 to 20; never less than what was returned before."""
     said = os.environ.get(VARIABLE)
-    return calibrated() if said is None else float(said)
+    if said is None or time.monotonic() - _measured.at_s > AGAIN_AFTER_S:
+        said = f"{max(calibrated(), float(said or 1.0)):.2f}"
+        _measured.at_s = time.monotonic()
+        os.environ[VARIABLE] = said
+    return float(said)
 
 
 def calibrated() -> float:

@@ -10,15 +10,23 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.processes import alive
+from harness.hosts.base import Command
+from harness.hosts.ssh.host import SshHost
 from harness.project import find_root
 from harness.session.progress import ProgressState, in_words
 from harness.tests.support.available import not_run, only_when_long
 from harness.tests.support.command import run_here
+from harness.tests.support.patience import patient
+from harness.tests.support.sshd import Sshd
+from harness.verify.faults.agents import agents, end_agents
 from harness.verify.faults.lacking import Lacking
-from harness.verify.soak.campaign import CONTROL_TRIALS, soak
+from harness.verify.faults.scenes import SCENES
+from harness.verify.faults.sessions import CommandLine
+from harness.verify.soak.campaign import CONTROL_TRIALS, SESSIONS, STUCK_S, soak
 from harness.verify.soak.growth import LIMITS, growth
 from harness.verify.soak.page import KEPT, SoakCampaign, table
-from harness.verify.soak.watch import bytes_below, held, in_seconds, last_said
+from harness.verify.soak.watch import bytes_below, held, in_seconds, last_said, own_memory
 
 ROOT = find_root(Path(__file__).parent)
 LEAKED = ("memory", "descriptors", "threads", "files left on disk")
@@ -64,6 +72,32 @@ def test_what_builds_up_once_is_no_leak() -> None:
     assert found is not None and found.judged == "flat" and found.per_1000_trials == found.high == 0
 
 
+@pytest.mark.parametrize("at", [0.25, 0.4, 0.6, 0.8])
+def test_a_mebibyte_that_the_allocator_adds_once_in_2000_trials_is_no_leak(at: float) -> None:
+    n = 2000
+    found = growth("agent", "memory", [(i / 4, 2.0**20 * (i > 4 * at * n)) for i in range(4 * n)])
+    assert found is not None and found.judged == "flat"
+
+
+@pytest.mark.parametrize(("leak", "judged"), [(0.0, "flat"), (0.01, "grows")])
+def test_other_work_that_begins_halfway_is_no_growth_and_hides_none(leak: float, judged: str) -> None:
+    """A process has seven descriptors between trials and up to twenty in one; on a busy machine a trial has other
+    shares of them."""
+    rng, found = random.Random(6), []
+    for i in range(8000):
+        within = rng.random() < (0.3 if i < 4000 else 0.9)
+        found.append((i / 4, 7 + within * rng.randint(9, 13) + int(leak * i / 4)))
+    judgement = growth("agent", "descriptors", [(x, float(y)) for x, y in found])
+    assert judgement is not None and judgement.judged == judged
+
+
+def test_trials_that_take_ten_times_as_long_count_as_much_as_the_others() -> None:
+    """One step of the allocator, among trials that other work slows down."""
+    slow = [(1400 + i / 40, 2.0**20 * (i > 12000)) for i in range(24000)]
+    found = growth("agent", "memory", [*((i / 4, 0.0) for i in range(5600)), *slow])
+    assert found is not None and found.judged == "flat"
+
+
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_too_few_readings_tell_nothing(n: int) -> None:
     assert growth("session", "memory", series(1, n=n)) is None
@@ -73,6 +107,14 @@ def test_a_process_is_read_and_one_that_is_gone_is_not() -> None:
     own = held(os.getpid())
     assert own is not None and own.keys() < LIMITS.keys() and min(own.values()) >= 1
     assert held(2**22 + 1) is None
+
+
+def test_memory_is_what_a_process_has_written_to_and_no_pages_of_files() -> None:
+    status = (
+        "Name:\tx\nVmRSS:\t 112 kB\nRssAnon:\t 10 kB\nRssFile:\t 100 kB\nRssShmem:\t 2 kB\nVmSwap:\t 3 kB\n"
+    )
+    assert own_memory(status) == 15 * 1024
+    assert own_memory("Name:\tx\nState:\tZ (zombie)\n") is None
 
 
 def test_the_bytes_of_folders_are_added_and_links_are_not_followed(tmp_path: Path) -> None:
@@ -126,6 +168,61 @@ def test_what_is_too_short_is_one_line() -> None:
     assert code == 2 and out == ""
     (line,) = err.splitlines()
     assert "--sims" in line
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (("soak", "--host", "mars"), "--host"),
+        (("soak", "--host", "ssh", "--write"), "--host"),
+        (("faults", "--host", "ssh"), "--host"),
+        (("coverage", "--host", "ssh"), "--host"),
+    ],
+)
+def test_one_session_alone_is_named_and_not_written(words: tuple[str, ...], place: str) -> None:
+    code, out, err = run_here(ROOT, "verify", *words)
+    assert code == 2 and out == ""
+    (line,) = err.splitlines()
+    assert place in line
+
+
+def test_a_session_over_ssh_is_not_ended_by_a_busy_machine() -> None:
+    """An agent that hears nothing for its time of grace ends its session, which beside other work takes seconds."""
+    assert min(told.grace_s for scene, told in SCENES.items() if scene in SESSIONS.values()) >= STUCK_S
+
+
+def test_who_was_interrupted_gets_the_answer_to_his_next_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal stops a campaign while it waits for its session, whose end it then waits for."""
+    with CommandLine(ROOT, tmp_path) as line:
+        running = line.start(("list", "--help"), {})
+        read = line._read
+
+        def interrupted() -> dict[str, object]:
+            monkeypatch.setattr(line, "_read", read)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(line, "_read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            line.wait(os.getpid(), 0.0)  # whose answer, that it is no fork, would be taken for the session's
+        assert running.ended(patient(60)) and running.result().code == 0
+
+
+def test_an_agent_that_a_killed_session_left_does_not_outlive_its_scene(tmp_path: Path) -> None:
+    sshd = Sshd(tmp_path / "sshd")
+    sshd.start()
+    base = tmp_path / "base"
+    host = SshHost("far", sshd.settings(base, grace_s=300.0))
+    try:
+        process = host.spawn(Command(argv=("sleep", "300"), folder=tmp_path))
+        (agent,) = agents(base)
+        end_agents(base)
+        assert agents(base) == [] and not agent.runs
+        assert not alive(process.pid, process.start_ticks), "what it started is ended with it"
+    finally:
+        host.close()
+        sshd.stop()
 
 
 def test_the_page_states_each_limit() -> None:

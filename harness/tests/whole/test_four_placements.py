@@ -44,6 +44,7 @@ from harness.tests.support.instances import OBEYS_WITHIN_S as GRACE_S
 from harness.tests.support.instances import Project, eventually, make_project, read_implementation
 from harness.tests.support.ledger_sessions import make_ledger_project
 from harness.tests.support.namespace import Namespace, tidy_namespace
+from harness.tests.support.patience import patient
 from harness.tests.support.postgres import postgres_tool, reachable_folder
 from harness.tests.support.remote_sessions import (
     RemoteProject,
@@ -93,7 +94,7 @@ def sshd(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture(scope="module")
 def far(sshd: Sshd, remote_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
     there = tmp_path_factory.mktemp("there")
-    host = SshHost("bighost", sshd.settings(there, docker=remote_daemon.address, grace_s=20.0))
+    host = SshHost("bighost", sshd.settings(there, docker=remote_daemon.address, grace_s=patient(20)))
     yield host
     host.close()
 
@@ -202,7 +203,7 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
     root = calm_alone(make_ledger_project(tmp_path / "project", loops=10))
     with reachable_folder() as open_folder:
         programs = find_home(postgres_tool(), open_folder).programs
-        settings = sshd.settings(tmp_path / "base", postgres=str(programs), grace_s=20.0)
+        settings = sshd.settings(tmp_path / "base", postgres=str(programs), grace_s=patient(20))
         host = SshHost("bighost", settings)
         try:
             assembly = remote_ledger_assembly(root, host)
@@ -326,7 +327,7 @@ def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
 def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
     sshd: Sshd, remote_daemon: Daemon, remote_base: str, tmp_path: Path
 ) -> None:
-    settings = sshd.settings(tmp_path, docker=remote_daemon.address, grace_s=6.0)
+    settings = sshd.settings(tmp_path, docker=remote_daemon.address, grace_s=patient(6))
     code = (
         "import json, sys, time; from harness.agent.docker_api import DockerRequest\n"
         "from harness.hosts.ssh.host import SshHost\n"
@@ -357,7 +358,7 @@ def test_a_link_cut_for_good_leaves_no_container_there_and_no_generator_here(
     apart: Namespace, sshd: Sshd, remote_daemon: Daemon, remote_base: str, tmp_path: Path
 ) -> None:
     root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
-    settings = sshd.settings(tmp_path / "base", docker=remote_daemon.address, grace_s=4.0)
+    settings = sshd.settings(tmp_path / "base", docker=remote_daemon.address, grace_s=patient(4))
     host = SshHost("bighost", settings, listen_address=apart.far)
     launcher = container_launcher(root, remote_daemon, remote_base, host)
     assembly = dataclasses.replace(remote_assembly(root, host, LocalHost()), launcher=launcher)

@@ -19,6 +19,7 @@ from harness.store import SessionFolder, Store
 from harness.tests.support.available import not_asked_for, only_when_long, program_or_not_run
 from harness.tests.support.dockerd import Daemon, tidy_daemon
 from harness.tests.support.namespace import Namespace, tidy_namespace
+from harness.tests.support.patience import patient
 from harness.tests.support.real_root import cut_down, make_real_root
 from harness.tests.support.remote_sessions import plain_part, shape
 from harness.tests.support.sshd import Sshd
@@ -52,9 +53,9 @@ def test_one_file_of_an_experiment_gives_the_same_records_in_all_four_places(
         not_asked_for("strings-rounds uncut in four places (minutes; REMATCH_UNCUT_TESTS=1)")
     if not uncut:
         program_or_not_run("wrk")
-    java = f"SetEnv JAVA_HOME={reference_jdk().home}"
-    sshd = Sshd(tmp_path / "sshd", address=apart.far, prefix=apart.prefix, more=java)
-    settings = sshd.settings(tmp_path / "base", docker=remote_daemon.address, grace_s=20.0)
+    java = {"JAVA_HOME": str(reference_jdk().home)}
+    sshd = Sshd(tmp_path / "sshd", address=apart.far, prefix=apart.prefix, environment=java)
+    settings = sshd.settings(tmp_path / "base", docker=remote_daemon.address, grace_s=patient(20))
     root = make_real_root(
         tmp_path / "root", ("strings", "echo") if uncut else ("strings",), {"bighost": settings}
     )

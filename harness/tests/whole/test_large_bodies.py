@@ -116,7 +116,9 @@ def called(value: object) -> str:
 
 @pytest.fixture(scope="module")
 def launcher() -> ProcessLauncher:
-    return ProcessLauncher(LocalHost(), REPOSITORY, find_tools(Surroundings(project=REPOSITORY)), grace_s=15)
+    return ProcessLauncher(
+        LocalHost(), REPOSITORY, find_tools(Surroundings(project=REPOSITORY)), grace_s=patient(15)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import find_tools
 from harness.model import Outcome
 from harness.tests.support.instances import eventually
+from harness.tests.support.patience import patient
 from harness.tests.support.real_projects import load, measured, project_of
 from harness.tests.support.request_logs import PipeReader, ask, logging_service
 from harness.tests.support.sessions import REPOSITORY
@@ -44,7 +45,9 @@ MANY = 1_500
 
 @pytest.fixture(scope="module")
 def launcher() -> ProcessLauncher:
-    return ProcessLauncher(LocalHost(), REPOSITORY, find_tools(Surroundings(project=REPOSITORY)), grace_s=15)
+    return ProcessLauncher(
+        LocalHost(), REPOSITORY, find_tools(Surroundings(project=REPOSITORY)), grace_s=patient(15)
+    )
 
 
 def fields_of(line: str) -> dict[str, str]:

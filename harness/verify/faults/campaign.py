@@ -29,14 +29,21 @@ from harness.verify.faults.lacking import Lacking
 from harness.verify.faults.plan import Fault, Scene
 from harness.verify.faults.scenes import LONGEST_S, Stage, stage
 
+#: Of what a session said where a promise was broken: a traceback, with what stands above it.
+HEARD_CHARACTERS = 8000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """What came of one fault: whether it met something, what was broken, and what the session said last."""
+    """What came of one fault: whether it met something, what was broken, and what the session said.
+
+    ``said``: its last line; ``heard``: the end of all that it said, where something was broken.
+    """
 
     struck: bool
     broken: tuple[str, ...]
     said: str
+    heard: str = ""
 
 
 def run(
@@ -72,7 +79,8 @@ def run(
                 reason = str(problem)
             line = FaultLine(
                 number=one.number, kind=one.kind.name, came=_came(tried, reason), broken=tried.broken,
-                reason=reason, said=tried.said, took_s=round(time.monotonic() - began_s, 1), place=place,
+                reason=reason, said=tried.said, heard=tried.heard, took_s=round(time.monotonic() - began_s, 1),
+                place=place,
             )  # fmt: skip
             lines.append(line)
             if done is not None:
@@ -150,6 +158,9 @@ def try_one(fault: Fault, here: Stage) -> Tried:
             broken += taken_for_measured(folder, fault.kind, struck_epoch_s)
         broken += running_on(here)
         broken += left_in_cluster(here)
-    words = (said.stderr.strip().splitlines() or [""])[-1].replace(str(here.root), "{root}")
+    words = said.stderr.strip().replace(str(here.root), "{root}")
     broken = [what.replace(str(here.root), "{root}") for what in broken]
-    return Tried(struck=struck, broken=tuple(dict.fromkeys(broken)), said=words)
+    return Tried(
+        struck=struck, broken=tuple(dict.fromkeys(broken)), said=(words.splitlines() or [""])[-1],
+        heard=words[-HEARD_CHARACTERS:] if broken else "",
+    )  # fmt: skip

@@ -20,6 +20,7 @@ from harness.launchers.kubernetes_cluster import kubeconfig
 from harness.store import SessionFolder, Store
 from harness.toolchains import Surroundings, find_tool
 from harness.verify.faults import link, sshd
+from harness.verify.faults.agents import end_agents
 from harness.verify.faults.lacking import Lacking
 from harness.verify.faults.link import Namespace
 from harness.verify.faults.plan import Scene
@@ -29,6 +30,8 @@ from harness.verify.faults.sessions import CommandLine, Running, belonging_to
 NAME = "faults"
 #: Beside what a session usually takes: a machine may be busy, and this limit is for one that hangs.
 LONGEST_S = 180.0
+#: The first session of a scene also builds.
+LONGEST_CALM_S = 600.0
 EXPERIMENT = """
 name = "faults"
 title = "Faults"
@@ -67,10 +70,11 @@ class _Told:
     backing: str = ""
     needs: tuple[str, ...] = ("go", "wrk")
     duration_s: float = 1
+    grace_s: float = 5.0
 
 
 _STRINGS = _Told(workload="strings", variant="go-nethttp", mix="hello")
-#: Of wrk a second is the shortest load.
+#: Of wrk a second is the shortest load. No fault ends these sessions, and neither may a machine that is busy.
 _TINY = _Told(
     workload="echo",
     variant="go-raw",
@@ -79,6 +83,7 @@ _TINY = _Told(
     settings="",
     needs=("go", "oha"),
     duration_s=0.1,
+    grace_s=300.0,
 )
 _FAR: tuple[Scene, ...] = ("remote", "remote soak")
 SCENES: Mapping[Scene, _Told] = MappingProxyType(
@@ -124,6 +129,7 @@ class Far:
     namespace: Namespace | None
     no_link: str | None
     relay: Relay
+    grace_s: float
 
 
 @dataclass
@@ -187,7 +193,7 @@ def stage(scene: Scene, clone: Path) -> Iterator[Stage]:
         root = base / "project"
         lay_out(root, clone, told)
         generator = tools[told.generator].path
-        far = stack.enter_context(_far(base, root, generator)) if scene in _FAR else None
+        far = stack.enter_context(_far(base, root, generator, told.grace_s)) if scene in _FAR else None
         line = stack.enter_context(CommandLine(root, base))
         ready = Stage(scene, root, line, far, host="local" if far is None else "far")
         ready.ours = frozenset(one.pid for one, _ in belonging_to(root))
@@ -201,9 +207,9 @@ def stage(scene: Scene, clone: Path) -> Iterator[Stage]:
 def _calm(ready: Stage, number: int) -> float:
     """Measure a session without a fault; return how long it took."""
     running = ready.start(number)
-    if not running.ended(LONGEST_S):
+    if not running.ended(LONGEST_CALM_S):
         running.kill()
-        raise Lacking(f"a session without a fault takes longer than {LONGEST_S:.0f} s")
+        raise Lacking(f"a session without a fault takes longer than {LONGEST_CALM_S:.0f} s")
     took_s, said = time.monotonic() - running.began_s, running.result()
     if said.code != 0 or not ready.folder(number).complete:
         raise Lacking(f"a session without a fault ends with {said.code}: {said.stderr.strip()[-300:]}")
@@ -238,7 +244,7 @@ def lay_out(root: Path, clone: Path, told: _Told) -> None:
 
 
 @contextlib.contextmanager
-def _far(base: Path, root: Path, generator: Path | None) -> Iterator[Far]:
+def _far(base: Path, root: Path, generator: Path | None, grace_s: float) -> Iterator[Far]:
     """An sshd that finds the load tool, a relay before it, and ``hosts.toml``: ``far`` is reached directly, ``slow``
     by the relay."""
     no_link = link.why_not()
@@ -249,16 +255,30 @@ def _far(base: Path, root: Path, generator: Path | None) -> Iterator[Far]:
             stack.callback(namespace.remove)
             namespace.make()
         address = "127.0.0.1" if namespace is None else namespace.far
-        more = f'SetEnv PATH="{generator.parent}:{os.environ["PATH"]}"' if generator else ""
+        home = base / "home"
+        home.mkdir()
+        # none of the user's own start-up files: they take time, and can be left locked when a fault kills them
+        environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
+        if generator is not None:
+            environment["PATH"] = f"{generator.parent}:{environment['PATH']}"
         server = sshd.Sshd(
-            base / "sshd", address=address, prefix=namespace.prefix if namespace else (), more=more
-        )
+            base / "sshd", address=address, prefix=namespace.prefix if namespace else (),
+            environment=environment,
+        )  # fmt: skip
         relay = stack.enter_context(Relay((address, server.port)))
         server.also = (("127.0.0.1", relay.port),)
         server.start()
         stack.callback(server.stop)
-        far = Far(sshd=server, base=root / "far", namespace=namespace, no_link=no_link, relay=relay)
+        far = Far(
+            sshd=server,
+            base=root / "far",
+            namespace=namespace,
+            no_link=no_link,
+            relay=relay,
+            grace_s=grace_s,
+        )
         write_hosts(root, far)
+        stack.callback(end_agents, far.base)  # of a session that was killed: they wait for it
         yield far
 
 
@@ -268,7 +288,7 @@ def write_hosts(root: Path, far: Far, *, skew_s: float = 0.0) -> None:
     text = "".join(
         f'[hosts.{name}]\naddress = "{address}"\nport = {port}\nuser = "{getpass.getuser()}"\n'
         f'key = "{far.sshd.folder}/client_key"\nknown_hosts = "{far.sshd.folder}/known_hosts"\n'
-        f'folder = "{far.base}"\ngrace_s = 5.0\nskew_s = {skew_s!r}\n\n'
+        f'folder = "{far.base}"\ngrace_s = {far.grace_s!r}\nskew_s = {skew_s!r}\n\n'
         for name, address, port in rows
     )
     fresh = root / ".hosts.toml.new"

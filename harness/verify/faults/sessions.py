@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -92,6 +93,7 @@ class CommandLine:
     def __init__(self, root: Path, scratch: Path) -> None:
         """``scratch``: a folder for what it says, which every user may write into."""
         self._root, self._scratch = root, scratch
+        self._numbers = itertools.count(1)
         environment = {
             **os.environ,
             "REMATCH_ROOT": str(root),
@@ -143,9 +145,13 @@ class CommandLine:
 
     def _ask(self, order: Mapping[str, Any]) -> dict[str, Any]:
         assert self._server.stdin is not None
-        self._server.stdin.write(json.dumps(order) + "\n")
+        number = next(self._numbers)
+        self._server.stdin.write(json.dumps({**order, "number": number}) + "\n")
         self._server.stdin.flush()
-        return self._read()
+        while True:
+            said = self._read()
+            if said["number"] == number:  # else it is of an order whose sender was interrupted
+                return said
 
     def _read(self) -> dict[str, Any]:
         assert self._server.stdout is not None

@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +34,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 Subsystem sftp internal-sftp
 MaxSessions 50
+{environment}
 {more}
 """
 
@@ -47,12 +49,14 @@ def why_not() -> str | None:
 @dataclass
 class Sshd:
     """One sshd. ``prefix``: the words before it, such as ``ip netns exec NAME``; ``more``: for its configuration;
-    ``also``: other addresses and ports under which it is known."""
+    ``environment``: of who logs in, beside that of the system; ``also``: other addresses and ports under which it is
+    known."""
 
     folder: Path
     address: str = "127.0.0.1"
     prefix: tuple[str, ...] = ()
     more: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
     also: tuple[tuple[str, int], ...] = ()
@@ -74,7 +78,13 @@ class Sshd:
         self.know(self.folder / "host_key.pub")
         config = self.folder / "sshd_config"
         config.write_text(
-            _CONFIG.format(address=self.address, port=self.port, folder=self.folder, more=self.more)
+            _CONFIG.format(
+                address=self.address,
+                port=self.port,
+                folder=self.folder,
+                more=self.more,
+                environment=self._set_env(),
+            )
         )
         if os.geteuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd locks itself in there
@@ -94,6 +104,10 @@ class Sshd:
                         f"sshd did not start: {(self.folder / 'sshd.log').read_text()}"
                     ) from None
                 time.sleep(0.02)
+
+    def _set_env(self) -> str:
+        words = " ".join(f'"{name}={value}"' for name, value in self.environment.items())
+        return f"SetEnv {words}" if words else ""
 
     def stop(self) -> None:
         """End it; its connections stay until they are ended by ``end_connections``."""

@@ -29,6 +29,8 @@ CONTROL_TRIALS = 100
 #: What a session ends with that SIGTERM stopped.
 STOPPED = 143
 SESSIONS: dict[str, Scene] = {"on this machine": "soak", "over SSH": "remote soak"}
+#: How a session is asked for by itself.
+HOSTS = dict(zip(("local", "ssh"), SESSIONS, strict=True))
 #: Where the estimate of the time that is left is looked at, as shares of the trials.
 ASKED_AT = (0.25, 0.5, 0.75)
 
@@ -182,4 +184,4 @@ def _ratios(progress: Progress, took_s: float) -> dict[str, float]:
     return found
 
 
-__all__ = ["CONTROL_TRIALS", "SESSIONS", "Soaked", "soak"]
+__all__ = ["CONTROL_TRIALS", "HOSTS", "SESSIONS", "Soaked", "soak"]

@@ -15,8 +15,11 @@ from harness.model import Frozen
 
 #: What builds up once, such as pools and caches, is no leak: this share of the trials is left out.
 WARM_UP_SHARE = 0.2
-#: Readings that follow each other are alike: the slope and its interval are of the medians of so many windows.
+#: Readings that follow each other are alike: the slope and its interval are of one value in each of so many windows.
 WINDOWS = 16
+#: Of these the least value of a window counts: what is left when a trial has ended. A median would change with the
+#: share of its time that a trial has a service and a sampler, and so with the load of the machine.
+LEFT_BEHIND = frozenset({"memory", "descriptors", "threads", "files left on disk"})
 CONFIDENCE = 0.95
 #: The most that 1,000 trials may add, by what is read. An eight-hour session has fewer trials.
 LIMITS: Mapping[str, float] = MappingProxyType(
@@ -37,12 +40,12 @@ class Growth(Frozen):
 
     who: str
     what: str
-    first: float = Field(description="median of the first window after the warm-up")
-    last: float = Field(description="median of the last window")
+    first: float = Field(description="value of the first window after the warm-up")
+    last: float = Field(description="value of the last window")
     per_1000_trials: float = Field(description="slope by Theil and Sen")
     low: float = Field(description="lower end of the 95 % interval of the slope")
     high: float = Field(description="upper end of the 95 % interval of the slope")
-    windows: tuple[float, ...] = Field(default=(), description="the median of each window")
+    windows: tuple[float, ...] = Field(default=(), description="least value or median of each window")
 
     @property
     def judged(self) -> Judged:
@@ -54,32 +57,33 @@ class Growth(Frozen):
 def growth(who: str, what: str, series: Sequence[tuple[float, float]]) -> Growth | None:
     """Return how a series of (trials done, value) grows; ``None``: it is too short to tell.
 
-    The slope is Theil and Sen's, of the medians of ``WINDOWS`` windows with as many readings each. Its interval is
-    Sen's (Journal of the American Statistical Association 63, 1968), as ``scipy.stats.theilslopes`` has it.
+    The slope is Theil and Sen's, of ``WINDOWS`` windows with as many trials each, however long these took: of the
+    least value of what is ``LEFT_BEHIND``, of the median of the others. Its interval is Sen's (Journal of the American
+    Statistical Association 63, 1968), as ``scipy.stats.theilslopes`` has it.
     """
     if not series:
         return None
-    begin = series[0][0] + (series[-1][0] - series[0][0]) * WARM_UP_SHARE
-    kept = [one for one in series if one[0] >= begin]
-    size = len(kept) // WINDOWS
-    if size < 1:
+    first, last = series[0][0], series[-1][0]
+    begin = first + (last - first) * WARM_UP_SHARE
+    windows: list[list[tuple[float, float]]] = [[] for _ in range(WINDOWS)]
+    for x, y in series:
+        if begin <= x < last:
+            windows[int((x - begin) / (last - begin) * WINDOWS)].append((x, y))
+    if not all(windows):
         return None
-    windows = [kept[i * size : (i + 1) * size] for i in range(WINDOWS)]
     trials = [median(x for x, _ in one) for one in windows]
-    if trials[-1] <= trials[0]:
-        return None
-    medians = tuple(median(y for _, y in one) for one in windows)
-    slope, _, low, high = (float(1000 * one) for one in stats.theilslopes(medians, trials, CONFIDENCE))
+    values = tuple((min if what in LEFT_BEHIND else median)([y for _, y in one]) for one in windows)
+    slope, _, low, high = (float(1000 * one) for one in stats.theilslopes(values, trials, CONFIDENCE))
     return Growth(
         who=who,
         what=what,
-        first=medians[0],
-        last=medians[-1],
+        first=values[0],
+        last=values[-1],
         per_1000_trials=slope,
         low=low,
         high=high,
-        windows=medians,
+        windows=values,
     )
 
 
-__all__ = ["CONFIDENCE", "LIMITS", "WARM_UP_SHARE", "WINDOWS", "Growth", "growth"]
+__all__ = ["CONFIDENCE", "LEFT_BEHIND", "LIMITS", "WARM_UP_SHARE", "WINDOWS", "Growth", "growth"]

@@ -13,6 +13,9 @@ from pathlib import Path
 from harness.agent.processes import read_stat
 
 _SAID = re.compile(r": (\d+)/(\d+) trials(?:, \d+ not ok)?(?:, about ([^:]+) left)?: ")
+#: What of a process only the process can give back. Pages of files, such as those of programs and libraries, are left
+#: out: the kernel takes them when memory is short, and maps them when they are used.
+_OWN_MEMORY = ("RssAnon", "RssShmem", "VmSwap")
 _UNITS = {"h": 3600, "min": 60, "s": 1}
 
 
@@ -26,20 +29,31 @@ class Said:
 
 
 def held(pid: int) -> dict[str, float] | None:
-    """Return memory in bytes, descriptors and threads of a process; ``None``: it has ended."""
+    """Return memory in bytes, descriptors and threads of a process; ``None``: it has ended.
+
+    Memory is what the process has written to, in RAM or swapped out, without the pages of files.
+    """
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        memory = own_memory(Path(f"/proc/{pid}/status").read_text("utf-8", errors="replace"))
         n_descriptors = len(os.listdir(f"/proc/{pid}/fd"))
-    except (OSError, IndexError):
+    except OSError:
         return None
     stat = read_stat(pid)
-    if stat is None or stat.ended:
+    if stat is None or stat.ended or memory is None:
         return None
     return {
-        "memory": float(pages * os.sysconf("SC_PAGE_SIZE")),
+        "memory": memory,
         "descriptors": float(n_descriptors),
         "threads": float(stat.n_threads),
     }
+
+
+def own_memory(status: str) -> float | None:
+    """Return the bytes of ``_OWN_MEMORY`` in the text of ``/proc/PID/status``; ``None``: it has no memory any more."""
+    found = dict(line.partition(":")[::2] for line in status.splitlines())
+    if not found.keys() >= set(_OWN_MEMORY):
+        return None
+    return float(sum(int(found[name].split()[0]) << 10 for name in _OWN_MEMORY))
 
 
 def bytes_below(folders: Iterable[Path]) -> float:
@@ -72,4 +86,4 @@ def in_seconds(words: str) -> float:
     return float(sum(int(n) * _UNITS[unit] for n, unit in zip(parts[::2], parts[1::2], strict=True)))
 
 
-__all__ = ["Said", "bytes_below", "held", "in_seconds", "last_said"]
+__all__ = ["Said", "bytes_below", "held", "in_seconds", "last_said", "own_memory"]

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package rematch.strings;
 
+import io.helidon.http.HeaderValues;
 import io.helidon.http.Status;
+import io.helidon.json.JsonGenerator;
 import io.helidon.json.JsonObject;
 import io.helidon.json.JsonString;
 import io.helidon.json.JsonValue;
 import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
+import java.io.ByteArrayOutputStream;
 import java.io.FileDescriptor;
 import java.io.IOException;
 import java.util.logging.Level;
@@ -16,7 +19,8 @@ import java.util.logging.Logger;
 /**
  * The article's service in today's Helidon, flaws included: UTF-16 units counted, a number sent as a string, status 200
  * for texts that are not there, and a message that is concatenated whether it is logged or not.
- * JSON goes through the framework's own media support, as it did there.
+ * JSON is the framework's own, as it was there. An answer is sent with its length, in one go, as the article's version of
+ * Helidon does by itself; what this one's media support writes leaves in chunks, by three system calls.
  */
 final class Published {
 
@@ -56,7 +60,7 @@ final class Published {
     }
 
     private void greet(ServerRequest request, ServerResponse response) {
-        response.send(GREETING);
+        send(response, GREETING);
     }
 
     /** What is made of the request's text, null where there is none. */
@@ -73,7 +77,7 @@ final class Published {
             return;
         }
         try {
-            response.send(JsonObject.builder().set("v", work.of(text(asked))).build());
+            send(response, JsonObject.builder().set("v", work.of(text(asked))).build());
         } catch (RuntimeException defect) {
             refuse(response, Status.INTERNAL_SERVER_ERROR_500, "Internal error");
         }
@@ -99,6 +103,14 @@ final class Published {
     }
 
     private static void refuse(ServerResponse response, Status status, String error) {
-        response.status(status).send(JsonObject.builder().set("error", error).build());
+        send(response.status(status), JsonObject.builder().set("error", error).build());
+    }
+
+    private static void send(ServerResponse response, JsonObject answer) {
+        ByteArrayOutputStream body = new ByteArrayOutputStream();
+        try (JsonGenerator generator = JsonGenerator.create(body)) {
+            generator.write(answer);
+        }
+        response.header(HeaderValues.CONTENT_TYPE_JSON).send(body.toByteArray());
     }
 }

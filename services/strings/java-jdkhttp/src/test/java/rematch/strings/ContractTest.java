@@ -69,7 +69,16 @@ final class ContractTest {
 
     @Test
     void an_answer_says_its_date_type_and_length() throws Exception {
-        serve("--face=matched");
+        assertAnswersAreWhole("--face=matched");
+    }
+
+    @Test
+    void an_answer_of_the_published_face_does_so_too() throws Exception {
+        assertAnswersAreWhole("--face=published");
+    }
+
+    private void assertAnswersAreWhole(String flag) throws Exception {
+        serve(flag);
         for (String body : List.of("{\"s\":\"hello\"}", "{}")) {
             Map<String, List<String>> headers = send("POST", "/uppercase", body).headers().map();
             for (String name : List.of("date", "content-type", "content-length")) {
