@@ -34,7 +34,7 @@ def bind_outside(opened: socket.socket) -> None:
             return
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def outside(chosen: Path) -> range:
     """Return the ports below the range that the file names, or those above it where there are more."""
     try:

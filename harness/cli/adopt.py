@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.lines import wrapped
+from harness.cli.lines import counted, wrapped
 from harness.errors import InputError
-from harness.model.phrases import counted
 from harness.project import experiment_paths, find_root
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.fail_if import end_with, limits_as_plain
-from harness.cli.lines import wrapped
+from harness.cli.lines import counted, wrapped
 from harness.errors import InputError
-from harness.model.phrases import counted
 from harness.project import find_root
 
 if TYPE_CHECKING:

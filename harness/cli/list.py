@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import table, wrapped
+from harness.cli.lines import counted, table, wrapped
 from harness.cli.options import Launcher
 from harness.errors import RematchError
-from harness.model.phrases import counted
 from harness.project import find_root
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ import typer
 
 from harness.cli import completion
 from harness.cli.known_cell import known_cells, refuse_elsewhere
-from harness.cli.lines import width, wrapped
+from harness.cli.lines import counted, width, wrapped
 from harness.cli.options import Launcher
 from harness.errors import InputError, RematchError
-from harness.model.phrases import counted
 from harness.project import find_root
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from harness.model.phrases import counted
+from harness.cli.lines import counted
 from harness.project import find_root
 
 #: Where the page is written, below the project.

@@ -13,9 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import wrapped
+from harness.cli.lines import counted, wrapped
 from harness.errors import InputError, UnknownKey
-from harness.model.phrases import counted
 from harness.project import find_root
 
 VALUES = Path("paper") / "generated" / "values.json"

@@ -14,10 +14,9 @@ import typer
 from harness.cli import completion
 from harness.cli.faults import FAULTS, run_faults
 from harness.cli.fuzz import FUZZ, run_fuzz
-from harness.cli.lines import wrapped
+from harness.cli.lines import counted, wrapped
 from harness.cli.soak import SOAK, run_soak
 from harness.errors import InputError, RematchError
-from harness.model.phrases import counted
 from harness.project import find_root
 
 if TYPE_CHECKING:

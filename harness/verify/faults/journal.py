@@ -30,7 +30,7 @@ class FaultLine(Frozen):
     broken: tuple[str, ...] = ()
     reason: str = Field(default="", description="why it was unavailable")
     said: str = Field(default="", description="the line that the session said last")
-    heard: str = Field(default="", description="the end of all that it said, where a promise was broken")
+    heard: str = Field(default="", description="the end of its words, where a promise was broken")
     took_s: float = Field(ge=0)
     place: str = Field(description="as harness.provenance.describe_place says it")
 
