@@ -16,14 +16,14 @@ from harness.agent.sampler import Watched
 from harness.errors import HostError, RematchError, TrialFailure
 from harness.hosts.base import Command, now
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.arguments import ONLY_PODS, expand, native_start, runtime_arguments, setting_flags
+from harness.launchers.arguments import expand, native_start, runtime_arguments, setting_flags
 from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.cgroup import bytes_of
-from harness.launchers.chosen import with_toolchain
 from harness.launchers.images import Image
-from harness.launchers.kubernetes_access import Access, Controller, controller_of, no_ingress, reached_at
-from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S, no_autoscaler
+from harness.launchers.kubernetes_access import Access, Controller, controller_of, reached_at
+from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
+from harness.launchers.kubernetes_fit import kind_of, plain, unfit
 from harness.launchers.kubernetes_host import Group, Groups, JobHost, KubernetesHost
 from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, Importer, importer_for
 from harness.launchers.kubernetes_instance import KubernetesInstance
@@ -40,7 +40,7 @@ from harness.launchers.kubernetes_objects import (
 )
 from harness.launchers.kubernetes_pods import processes_of
 from harness.launchers.kubernetes_prober import Prober
-from harness.launchers.kubernetes_start import StartBoost, no_boost, wait_started
+from harness.launchers.kubernetes_start import StartBoost, wait_started
 from harness.launchers.process import GRACE_S, ProcessLauncher
 from harness.launchers.rootfs import is_elf
 from harness.model import (
@@ -93,10 +93,7 @@ class KubernetesLauncher:
         cluster, runtime = self._connected(), variant.runtime
         if cluster is None:
             return self._silent
-        lacking = (
-            no_boost(cluster, runtime) or no_ingress(cluster, runtime) or no_autoscaler(cluster, runtime)
-        )
-        lacking = lacking or _not_in_pods(implementation, runtime)
+        lacking = unfit(cluster, implementation, runtime)
         if lacking is not None:
             return lacking
         if implementation.runtime == "other" and "other" not in self._bases:
@@ -177,7 +174,10 @@ class KubernetesLauncher:
                 again = {"scaled_after_s": scaled_s - launched.monotonic_s}
                 around = record.kubernetes.model_copy(update=again)
                 record = record.model_copy(update={"kubernetes": around})
-            instance = KubernetesInstance(cluster, pods, record, endpoint, prober, StartBoost(cluster, pods))
+            instance = KubernetesInstance(
+                cluster, pods, record, endpoint, prober, StartBoost(cluster, pods),
+                kind=kind_of(spec.implementation, runtime),
+            )  # fmt: skip
             members = tuple(Watched(pid=one.pid, start_ticks=one.start_ticks) for one in seen)
             for member in members[:1]:
                 self._groups.known[(member.pid, member.start_ticks)] = Group(
@@ -253,7 +253,7 @@ class KubernetesLauncher:
 
     def _argv(self, spec: LaunchSpec) -> tuple[tuple[str, ...], dict[str, str]]:
         """The start of ``service.toml``, with the program and artifact where they are in the image."""
-        implementation, variant = spec.implementation, _plain(spec.variant)
+        implementation, variant = spec.implementation, plain(spec.variant)
         file = self._process.builder.service_toml(implementation)
         told = runtime_arguments(
             implementation,
@@ -304,7 +304,7 @@ class KubernetesLauncher:
 
     def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
         """The variant as it is built: a Java program brings a trimmed runtime."""
-        variant = _plain(variant)
+        variant = plain(variant)
         if implementation.runtime == "jvm" and variant.runtime.form in (None, "jvm"):
             changed = variant.runtime.model_copy(update={"form": "jlink"})
             return variant.model_copy(update={"runtime": changed})
@@ -370,27 +370,6 @@ class KubernetesLauncher:
         importer = self._importer or importer_for(self._process.builds_on, cluster.context, file)
         self._images = ClusterImages(self._process, importer, self._bases)
         return cluster
-
-
-def _not_in_pods(implementation: Implementation, runtime: RuntimeSettings) -> str | None:
-    """Return what no pod of this launcher has, whatever the cluster."""
-    if implementation.needs:
-        return f"pods do not reach backing services of this machine: {', '.join(implementation.needs)}"
-    if runtime.scale_from is not None and runtime.scale_from >= (runtime.replicas or 1):
-        return f"scale_from = {runtime.scale_from} needs more replicas; found {runtime.replicas or 1}"
-    if runtime.scale_from is not None and runtime.autoscale_cpu is not None:
-        return "either scale_from or autoscale_cpu adds pods, not both"
-    if runtime.aot_cache:
-        return "an AOT cache belongs to the JDK that made it, and the pod has another one"
-    if with_toolchain(implementation, runtime).toolchain is not None:
-        return "a toolchain that a variant names is that of plain processes; the pod has another one"
-    return None
-
-
-def _plain(variant: Variant) -> Variant:
-    """The variant without what concerns pods and not the program."""
-    without: dict[str, object] = dict.fromkeys(ONLY_PODS) | {"memory_limit": None}
-    return variant.model_copy(update={"runtime": variant.runtime.model_copy(update=without)})
 
 
 __all__ = ["KubernetesLauncher"]

@@ -43,6 +43,17 @@ class LimitsRecord(Frozen):
     out_of_memory: bool | None = Field(default=None, description="whether the kernel killed for memory in it")
 
 
+class RuntimeCpus(Frozen):
+    """How many CPUs a runtime goes by, as it says itself: of its own finding, or as it was told."""
+
+    cpus: int | None = Field(
+        default=None, description="GOMAXPROCS, or the processors that a JVM takes as available; None: `why_not`"
+    )
+    collector: str | None = Field(default=None, description="of a JVM: the one that it uses, in its own word")
+    said_in: str | None = Field(default=None, description="where it says so")
+    why_not: str | None = Field(default=None, description="why it is not known")
+
+
 class PodRecord(Frozen):
     """One pod of an instance, with three clocks of its start side by side.
 
@@ -83,6 +94,9 @@ class PodRecord(Frozen):
     )
     restarts: int | None = None
     at_stop: GroupReading | None = None
+    runtime_cpus: RuntimeCpus | None = Field(
+        default=None, description="as its service says when it is about to be stopped; None: not recorded"
+    )
 
 
 class KubernetesRecord(Frozen):
