@@ -25,7 +25,7 @@ from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
 from harness.launchers.kubernetes_fit import kind_of, plain, unfit
 from harness.launchers.kubernetes_host import Group, Groups, JobHost, KubernetesHost
-from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, Importer, importer_for
+from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, ImageStore, importer_for
 from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_job import JobProcess, new_name, pods_of, remove_objects, start_job
 from harness.launchers.kubernetes_namespaces import labels_here, sweep
@@ -40,6 +40,7 @@ from harness.launchers.kubernetes_objects import (
 )
 from harness.launchers.kubernetes_pods import processes_of
 from harness.launchers.kubernetes_prober import Prober
+from harness.launchers.kubernetes_registry import registry_of
 from harness.launchers.kubernetes_start import StartBoost, wait_started
 from harness.launchers.process import GRACE_S, ProcessLauncher
 from harness.launchers.rootfs import is_elf
@@ -62,8 +63,8 @@ class KubernetesLauncher:
     """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds.
 
     ``file``: the kubeconfig; ``None``: the one of KUBECONFIG or the usual one. ``bases``: runtime -> folder with
-    what programs of it run on; a Java program without one brings a trimmed runtime. ``importer``: how images come
-    to the node; ``None``: it is found out.
+    what programs of it run on; a Java program without one brings a trimmed runtime. ``store``: where nodes
+    have images from; ``None``: the registry that is asked for, else it is found out.
     """
 
     name = "kubernetes"
@@ -75,11 +76,11 @@ class KubernetesLauncher:
         *,
         file: Path | None = None,
         bases: Mapping[str, Path] | None = None,
-        importer: Importer | None = None,
+        store: ImageStore | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
         self._process, self._root, self._grace_s = process, root, grace_s
-        self._file, self._bases, self._importer = file, dict(bases or {}), importer
+        self._file, self._bases, self._store = file, dict(bases or {}), store
         self._groups = Groups()
         self._cluster: Cluster | None = None
         self._silent: str | None = None
@@ -229,6 +230,7 @@ class KubernetesLauncher:
             autoscale_cpu=runtime.autoscale_cpu,
             scale_from=runtime.scale_from,
             memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
+            pull_policy="Never" if self._images is None else self._images.policy,
         )
 
     def _start_load(self, command: Command) -> JobProcess:
@@ -293,6 +295,8 @@ class KubernetesLauncher:
             memory_limit_bytes=pods.memory_limit_bytes,
             image_bytes=image.image_bytes,
             image_import_s=image.import_s,
+            image_from=None if self._images is None else self._images.words,
+            image_push_s=image.push_s,
             samples=FROM_CGROUP,
         )
 
@@ -367,8 +371,8 @@ class KubernetesLauncher:
             "node": f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}",
             "proxy_mode": cluster.proxy_mode(),
         }
-        importer = self._importer or importer_for(self._process.builds_on, cluster.context, file)
-        self._images = ClusterImages(self._process, importer, self._bases)
+        store = self._store or registry_of() or importer_for(self._process.builds_on, cluster.context, file)
+        self._images = ClusterImages(self._process, store, self._bases)
         return cluster
 
 

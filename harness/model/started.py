@@ -136,6 +136,13 @@ class KubernetesRecord(Frozen):
         default=None,
         description="until the node had the image; None: it had it before the session",
     )
+    image_from: str | None = Field(
+        default=None, description="whether it was imported or pushed, and by or to what; None: not recorded"
+    )
+    image_push_s: float | None = Field(
+        default=None,
+        description="until the registry had the image; None: it had it before the session, or none was used",
+    )
     samples: str = Field(description="where samples come from, or why there are none")
     watched_s: float | None = Field(
         default=None, description="how long the prober asked: a pod without an answer is censored there"

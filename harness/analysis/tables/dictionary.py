@@ -126,6 +126,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "process_cpu_s": "CPU time of the process at the same moment",
         "image_bytes": "size of the image of the container or pod",
         "image_import_s": "until the node of a pod had its image; empty where it had it before",
+        "image_push_s": "until a registry had the image of a pod; empty where it had it before, or none was used",
         "container_create_s": "time of the Docker daemon to create the container",
         "container_start_s": "time of the Docker daemon to start the container",
         "n_pods": "pods that were asked for",

@@ -28,6 +28,7 @@ def pod_columns(record: TrialRecord) -> dict[str, object]:
         "n_pods": around.replicas,
         "image_bytes": around.image_bytes,
         "image_import_s": around.image_import_s,
+        "image_push_s": around.image_push_s,
         "last_pod_process_s": _after(around, (pod.process_after_s for pod in around.pods)),
         "last_pod_event_s": _since(around, asked, (pod.events_epoch_s.get("Started") for pod in around.pods)),
         "last_pod_condition_s": _since(
