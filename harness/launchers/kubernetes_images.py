@@ -285,4 +285,6 @@ def _timeless(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
-__all__ = ["JAVA", "SERVICE", "SOCKET", "ClusterImages", "ImageStore", "Importer", "importer_for", "write_archive"]
+__all__ = [
+    "JAVA", "SERVICE", "SOCKET", "ClusterImages", "ImageStore", "Importer", "importer_for", "write_archive",
+]  # fmt: skip

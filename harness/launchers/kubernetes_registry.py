@@ -80,7 +80,9 @@ class Registry:
         self._address = f"{'http' if plain else 'https'}://{host}"
         self._credentials = credentials_for(host, environment)
         self._http = httpx.Client(
-            timeout=httpx.Timeout(ANSWER_WITHIN_S, connect=CONNECT_WITHIN_S), trust_env=False, transport=transport
+            timeout=httpx.Timeout(ANSWER_WITHIN_S, connect=CONNECT_WITHIN_S),
+            trust_env=False,
+            transport=transport,
         )
 
     @property
@@ -100,7 +102,9 @@ class Registry:
         """
         answer = self._ask("GET", "/v2/", "answer")
         if answer.status_code != _OK:
-            raise HostError(f"what answers at {self._address} is no registry (GET /v2/: {answer.status_code})")
+            raise HostError(
+                f"what answers at {self._address} is no registry (GET /v2/: {answer.status_code})"
+            )
 
     def has(self, image: str) -> bool:
         """Whether the registry has an image of this name.
@@ -109,7 +113,9 @@ class Registry:
             RematchError: it does not say.
         """
         repository, tag = self._repository(image)
-        asked = self._ask("HEAD", f"/v2/{repository}/manifests/{tag}", f"say whether it has {image}", _MANIFEST)
+        asked = self._ask(
+            "HEAD", f"/v2/{repository}/manifests/{tag}", f"say whether it has {image}", _MANIFEST
+        )
         if asked.status_code not in (_OK, _NOT_FOUND):
             raise self._refused(asked, f"say whether it has {image}")
         return asked.status_code == _OK
@@ -130,7 +136,12 @@ class Registry:
                 size = tar.getmember(inner).size
                 described.append({"mediaType": kind, "digest": f"sha256:{digest}", "size": size})
                 self._push_blob(repository, f"sha256:{digest}", size, _content(tar, inner))
-        manifest = {"schemaVersion": 2, "mediaType": _MANIFEST, "config": described[0], "layers": described[1:]}
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": _MANIFEST,
+            "config": described[0],
+            "layers": described[1:],
+        }
         what = f"take the manifest of {repository}:{tag}"
         target = f"/v2/{repository}/manifests/{tag}"
         answer = self._ask("PUT", target, what, kind=_MANIFEST, body=json.dumps(manifest).encode())
@@ -195,7 +206,9 @@ class Registry:
 
     def _refused(self, answer: httpx.Response, what: str) -> RematchError:
         said = _words(answer)
-        return RematchError(f"the registry at {self._address} refused to {what}: {answer.status_code}: {said}")
+        return RematchError(
+            f"the registry at {self._address} refused to {what}: {answer.status_code}: {said}"
+        )
 
     def _repository(self, image: str) -> tuple[str, str]:
         """Return repository and tag of an image's whole name."""

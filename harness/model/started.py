@@ -47,7 +47,8 @@ class RuntimeCpus(Frozen):
     """How many CPUs a runtime goes by, as it says itself: of its own finding, or as it was told."""
 
     cpus: int | None = Field(
-        default=None, description="GOMAXPROCS, or the processors that a JVM takes as available; None: `why_not`"
+        default=None,
+        description="GOMAXPROCS, or the processors that a JVM takes as available; None: `why_not`",
     )
     collector: str | None = Field(default=None, description="of a JVM: the one that it uses, in its own word")
     said_in: str | None = Field(default=None, description="where it says so")

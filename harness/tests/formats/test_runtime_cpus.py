@@ -38,7 +38,9 @@ def test_a_log_that_names_the_collector_alone_says_no_number() -> None:
     assert found.why_not == "the GC log does not say how many"
 
 
-@pytest.mark.parametrize("text", ["", "CPUs: 2 total, 1 available", "[0.1s][info][other] CPUs: 2 total, 1 available"])
+@pytest.mark.parametrize(
+    "text", ["", "CPUs: 2 total, 1 available", "[0.1s][info][other] CPUs: 2 total, 1 available"]
+)
 def test_a_text_without_that_line_of_a_jvm_says_nothing(text: str) -> None:
     assert jvm_cpus(text) == RuntimeCpus(why_not="the GC log does not say")
 
@@ -49,7 +51,9 @@ def test_gomaxprocs_of_every_release_is_read_from_its_metrics(name: str) -> None
     assert go_cpus(metrics) == RuntimeCpus(cpus=2, said_in=f"/metrics: {GOMAXPROCS}")
 
 
-@pytest.mark.parametrize("metrics", ["", "http_requests_total 3\n", f"{GOMAXPROCS} NaN\n", f"{GOMAXPROCS} 0\n"])
+@pytest.mark.parametrize(
+    "metrics", ["", "http_requests_total 3\n", f"{GOMAXPROCS} NaN\n", f"{GOMAXPROCS} 0\n"]
+)
 def test_metrics_without_it_are_no_zero(metrics: str) -> None:
     found = go_cpus(metrics)
     assert found.cpus is None and found.why_not == f"/metrics has no {GOMAXPROCS}"

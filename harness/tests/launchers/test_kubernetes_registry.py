@@ -199,7 +199,10 @@ def test_credentials_do_not_follow_an_upload_to_another_host(tmp_path: Path, con
 @pytest.mark.parametrize(
     ("transport", "words"),
     [
-        (answering(403, code="DENIED"), "no permission at the registry .* to say whether .*: DENIED: in its words"),
+        (
+            answering(403, code="DENIED"),
+            "no permission at the registry .* to say whether .*: DENIED: in its words",
+        ),
         (answering(500, code="UNKNOWN"), "refused to say whether it has .*: 500: UNKNOWN: in its words"),
         (
             answering(401, headers={"WWW-Authenticate": 'Bearer realm="https://auth.invalid/token"'}),
