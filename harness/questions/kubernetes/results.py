@@ -11,6 +11,7 @@ import pandas as pd
 
 from harness.analysis.stats.pairing import counting, inputs_of
 from harness.evidence.load_response import effect_between
+from harness.evidence.runtime_cpus import goes_by
 from harness.model.digits import plain
 from harness.publish.bounds import bounded, bounds
 from harness.publish.comparisons import comparison_notes
@@ -129,7 +130,7 @@ def _experiment(word: str, one: Clustered | None, variants: Mapping[str, str]) -
     def mean(column: str) -> Callable[[Mapping[str, str]], Mapping[str, Leaf]]:
         return lambda levels: means(_cell(one, levels), variants, column)
 
-    def goes_by(levels: Mapping[str, str]) -> Mapping[str, Leaf]:
+    def found_by(levels: Mapping[str, str]) -> Mapping[str, Leaf]:
         return each(_cell(one, levels), variants, _goes_by, NO_TEXT)
 
     return {
@@ -138,7 +139,7 @@ def _experiment(word: str, one: Clustered | None, variants: Mapping[str, str]) -
             part: _by_levels(word, lead(column))
             for part, column in {"lead": _LEADS[word], **_ALSO.get(word, {})}.items()
         },
-        **({"goes_by": _by_levels(word, goes_by)} if word == "limits" else {}),
+        **({"goes_by": _by_levels(word, found_by)} if word == "limits" else {}),
         "bound": _by_levels(word, lambda levels: bounds(_cell(one, levels), variants)),
         "bounded": bounded(None if one is None else one.trials),
         **_sentences(one, variants),
@@ -146,13 +147,8 @@ def _experiment(word: str, one: Clustered | None, variants: Mapping[str, str]) -
 
 
 def _goes_by(trials: pd.DataFrame) -> Leaf:
-    """How many CPUs the runtime says that it goes by, and a JVM's collector: ``2``, ``1, Serial``."""
-    told = trials[trials["runtime_cpus"].notna()]
-    if told.empty:
-        return NO_TEXT
-    found = told["gc_found"]
-    said = told["runtime_cpus"].map(lambda cpus: plain(int(cpus))) + (", " + found).where(found.notna(), "")
-    return Words(" or ".join(sorted(said.unique())), inputs_of(told))
+    said = goes_by(trials)
+    return Words(said, inputs_of(trials)) if said else NO_TEXT
 
 
 def _cell(one: Clustered | None, levels: Mapping[str, str]) -> pd.DataFrame | None:

@@ -10,9 +10,11 @@ import pytest
 
 from harness.analysis.tables.load import load_trials
 from harness.analysis.tables.pod_columns import answered_by_pod, pod_columns
+from harness.cli.results_text import print_results
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
+from harness.evidence.results import results_of
 from harness.model import Estimate, TrialRecord, Unavailable
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
@@ -113,6 +115,16 @@ def test_what_the_runtimes_go_by_is_the_fewest_cpus_of_all_pods_and_their_collec
     values = read_values(root)
     assert values["kubernetes.limits.goes_by.half.go_nethttp"]["text"] == "2"
     assert values["kubernetes.limits.goes_by.half.java_helidon"]["text"] == "1, Serial"
+
+
+def test_results_say_what_each_runtime_goes_by_within_a_terminals_width(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_results(results_of(opened(root, "k8s-limits")))
+    lines = capsys.readouterr().out.splitlines()
+    assert "CPUs that the runtime of go-nethttp goes by: 2." in lines
+    assert "CPUs that the runtime of java-helidon goes by: 1, Serial." in lines
+    assert max(map(len, lines)) <= 80
 
 
 def test_a_pod_whose_runtime_does_not_say_is_not_answered_for_by_the_others(root: Path) -> None:
