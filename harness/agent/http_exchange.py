@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from harness.agent.outside_ports import bind_outside
+
 CHUNK = 65536
 MAX_HEAD = 65536
 #: No service here answers with a hundredth of that; one that answers without end is not kept in memory.
@@ -69,11 +71,12 @@ def request_bytes(
 class Connection:
     """A keep-alive connection that is opened when needed and opened anew after it was closed.
 
-    ``timeout_s`` holds for each wait for bytes, from the next opening on.
+    ``timeout_s`` holds for each wait for bytes, from the next opening on. ``from_outside``: it comes from a port that
+    no load comes from (``outside_ports``).
     """
 
-    def __init__(self, endpoint: Endpoint, timeout_s: float = 10.0) -> None:
-        self._endpoint, self.timeout_s = endpoint, timeout_s
+    def __init__(self, endpoint: Endpoint, timeout_s: float = 10.0, *, from_outside: bool = False) -> None:
+        self._endpoint, self.timeout_s, self._from_outside = endpoint, timeout_s, from_outside
         self._socket: socket.socket | None = None
         self._address: tuple[int, tuple[object, ...]] | None = None
         self._rest = b""
@@ -101,6 +104,8 @@ class Connection:
         opened = socket.socket(self._address[0], socket.SOCK_STREAM)
         try:
             opened.settimeout(self.timeout_s)
+            if self._from_outside:
+                bind_outside(opened)
             opened.connect(self._address[1])
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except BaseException:

@@ -42,9 +42,13 @@ def poll_first_answer(
     launched_monotonic_s: float,
     deadline_s: float,
     gone: Callable[[], bool],
+    from_outside: bool = False,
 ) -> FirstAnswer:
-    """Poll until the first answer that is no "not yet". ``waited_s`` and ``deadline_s`` count from launch."""
-    connection = Connection(endpoint)
+    """Poll until the first answer that is no "not yet". ``waited_s`` and ``deadline_s`` count from launch.
+
+    ``from_outside``: a refusal is remembered between here and the service, and must not meet who connects later.
+    """
+    connection = Connection(endpoint, from_outside=from_outside)
     polls = 0
     while True:
         waited_s = time.monotonic() - launched_monotonic_s

@@ -15,20 +15,16 @@ from harness.compare.result import Comparison, Row
 from harness.compare.run import METRICS
 from harness.errors import InputError
 from harness.model.digits import spoken
-from harness.report.limits import PLACE, parts_of_limit
+from harness.report.limits import PLACE, LimitParts, parts_of_limit
 
 FORMS = "METRIC > RATIO, METRIC < RATIO or METRIC of LABEL > RATIO; metrics: "
 Outcome = Literal["exceeded", "kept", "not shown", "cannot be told"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limit:
-    """One limit as it was written."""
+class Limit(LimitParts):
+    """One limit on a ratio."""
 
-    text: str
-    metric: str
-    label: str | None
-    sign: Literal["<", ">"]
     ratio: float
 
 

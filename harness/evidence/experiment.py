@@ -92,7 +92,7 @@ class Evidence:
     @property
     def variants(self) -> dict[str, str]:
         """Every variant of the definition with its label, measured or not."""
-        return {name: v.label or name for name, v in self.header.experiment.variants.items()}
+        return self.header.experiment.labels
 
     def require_cluster(self) -> None:
         """Refuse trials whose services were not in pods of a cluster.

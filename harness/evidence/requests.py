@@ -56,8 +56,7 @@ def pauses_of_first_trials(evidence: Evidence, trials: pd.DataFrame) -> dict[str
 
 def defined_variants(experiment: str, *, root: Path | None = None) -> dict[str, str]:
     """Return every variant of an experiment's definition with its label, measured or not."""
-    variants = load_study(root or find_root(), experiment).experiment.variants
-    return {name: variant.label or name for name, variant in variants.items()}
+    return load_study(root or find_root(), experiment).experiment.labels
 
 
 def settling(evidence: Evidence | None) -> str:

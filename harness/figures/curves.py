@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 
 from harness.analysis.stats.inputs import Floats
@@ -24,6 +23,8 @@ def median_and_range(
     Args:
         at: where the curves have their values, shape (n,). curves: one a trial, each of shape (n,).
     """
+    import seaborn as sns  # loads pyplot and scipy.stats: a second for who draws nothing
+
     stacked = np.array(curves)
     sns.lineplot(
         x=np.tile(at, len(stacked)),
@@ -45,6 +46,8 @@ def line_of_medians(
     axes: Axes, frame: pd.DataFrame, x: str, y: str, look: VariantStyle, **options: Any
 ) -> pd.Series:
     """Join the medians of ``y`` at each ``x`` with a line in a variant's style; return them by ``x``."""
+    import seaborn as sns  # loads pyplot and scipy.stats: a second for who draws nothing
+
     sns.lineplot(
         data=frame,
         x=x,
@@ -62,6 +65,8 @@ def line_of_medians(
 
 def line_of_each_trial(axes: Axes, frame: pd.DataFrame, x: str, y: str, colour: str) -> None:
     """Draw one thin line a trial."""
+    import seaborn as sns  # loads pyplot and scipy.stats: a second for who draws nothing
+
     sns.lineplot(
         data=frame.assign(trial=frame["session_id"].astype(str) + "/" + frame["trial_id"].astype(str)),
         x=x,

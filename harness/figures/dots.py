@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 
 from harness.analysis.tables.success_shares import counted_in, failed_share
@@ -40,6 +39,8 @@ def rows_of_dots(
         rows: the levels of ``by``, from top to bottom (``orient`` "v": from left to right).
         hollow: without filling. crossed: a cross in place of each variant's marker.
     """
+    import seaborn as sns  # loads pyplot and scipy.stats: a second for who draws nothing
+
     data = pd.DataFrame(
         {
             "value": values,

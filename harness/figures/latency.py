@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -80,6 +79,8 @@ def percentiles(
 @styled
 def ecdf(latencies: Mapping[str, Sequence[Floats]], trials: pd.DataFrame) -> Figure:
     """Return the cumulative distribution of latency, one thin line a trial, one look a variant."""
+    import seaborn as sns  # loads pyplot and scipy.stats: a second for who draws nothing
+
     _some(latencies)
     styles = variant_styles(trials)
     figure, panels = canvas(height=2.8)

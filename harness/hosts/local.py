@@ -34,6 +34,8 @@ class LocalHost:
 
     name = "local"
     here = True
+    #: Whether a service's address is translated on its way, so that early refusals are remembered there.
+    translates = False
 
     def __init__(self, listen_address: str = "127.0.0.1") -> None:
         self.listen_address = listen_address
@@ -98,6 +100,7 @@ class LocalHost:
             launched_monotonic_s=launched.monotonic_s,
             deadline_s=deadline_s,
             gone=gone_check(watched.pid, watched.start_ticks),
+            from_outside=self.translates,
         )
         resources = read_tree(
             watched.pid,

@@ -50,6 +50,8 @@ class Groups:
 class KubernetesHost(LocalHost):
     """A ``MeasuringHost``: this machine, which is the node of the cluster."""
 
+    translates = True
+
     def __init__(self, groups: Groups) -> None:
         super().__init__()
         self._groups = groups

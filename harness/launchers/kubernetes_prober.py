@@ -15,10 +15,9 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from harness.agent.http_exchange import request_bytes
+from harness.agent.http_exchange import Connection, request_bytes
 from harness.errors import HostError
 from harness.launchers.kubernetes_pods import Found, established
-from harness.launchers.outside_ports import connect_from_outside
 from harness.model.endpoint import Endpoint
 
 PROBES_PER_S = 100.0
@@ -148,9 +147,9 @@ def connected_through(endpoint: Endpoint, pods: Mapping[str, Found], port: int) 
     A pod's own table of connections tells, so that nobody else who answers at that address is taken for a pod: until
     kube-proxy knows a service, its address leads anywhere. Nobody else may connect to the pods meanwhile.
     """
-    # what is refused now must not have others refused later
     try:
-        with connect_from_outside(endpoint.host, endpoint.port, ROUTED_WITHIN_S):
+        with Connection(endpoint, ROUTED_WITHIN_S, from_outside=True) as connection:
+            connection.open()
             for uid, found in pods.items():
                 if established(found.pid, port):
                     return uid

@@ -218,6 +218,11 @@ class Experiment(Frozen):
         """Tell whether it is measured when all is asked for under this profile."""
         return self.in_paper if isinstance(self.in_paper, bool) else profile in self.in_paper
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """Variant -> what it is called."""
+        return {name: variant.label or name for name, variant in self.variants.items()}
+
     def design_of(self, profile: ProfileName) -> Design:
         """Return how trials of a block are arranged under this profile."""
         return self.profiles[profile].design or self.design

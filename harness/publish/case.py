@@ -39,7 +39,7 @@ class Case:
     @property
     def variants(self) -> dict[str, str]:
         """Every variant of the definition with its label, measured or not."""
-        return {name: variant.label or name for name, variant in self.definition.variants.items()}
+        return self.definition.labels
 
     @property
     def others(self) -> list[str]:

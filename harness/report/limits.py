@@ -34,24 +34,26 @@ Outcome = Literal["exceeded", "kept", "cannot be told"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class WrittenLimit:
-    """A limit in its parts. ``value``: as it was written, of whatever unit; ``label``: a name of request."""
+class LimitParts:
+    """What every limit has, and its text; ``label``: a name of request."""
 
     text: str
     metric: str
     label: str | None
     sign: Literal["<", ">"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenLimit(LimitParts):
+    """A limit whose ``value`` is as it was written, of whatever unit."""
+
     value: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileLimit:
+class FileLimit(LimitParts):
     """A limit on the numbers of one file, in ms, correct answers per second, or as a share."""
 
-    text: str
-    metric: str
-    label: str | None
-    sign: Literal["<", ">"]
     value: float
 
 

@@ -46,14 +46,20 @@ def read_jdk(home: Path) -> Jdk | None:
         text = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
         text = ""
+    found = jdk_of_release(home, text)
+    if found is None:
+        answer = ask([str(home / "bin/java"), "-version"])
+        match = re.search(r'version "([^"]+)"', answer or "")
+        found = None if match is None else jdk_of_release(home, f'{text}\nJAVA_VERSION="{match[1]}"')
+    return found
+
+
+def jdk_of_release(home: Path, text: str) -> Jdk | None:
+    """The JDK whose `release` file has this text; None when it says no version."""
     said = dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, flags=re.MULTILINE))
     version = said.get("JAVA_RUNTIME_VERSION") or said.get("JAVA_VERSION")
     if version is None:
-        answer = ask([str(home / "bin/java"), "-version"])
-        match = re.search(r'version "([^"]+)"', answer or "")
-        if match is None:
-            return None
-        version = match.group(1)
+        return None
     return Jdk(home=home, version=version.removesuffix("-LTS"), vendor=said.get("IMPLEMENTOR"))
 
 

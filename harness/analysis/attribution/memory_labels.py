@@ -26,7 +26,7 @@ def memory_words(header: SessionHeader, variant: str) -> str | None:
         return f"{multiple}{_spaced(runtime.heap_max)}"
     if runtime.gomemlimit is not None:
         other = next((one.memory_of for one in fit.limits if one.variant == variant), None) if fit else None
-        label = None if other is None else header.experiment.variants[other].label or other
+        label = None if other is None else header.experiment.labels[other]
         if asked is not None and other is None:
             return f"{asked.removeprefix('gomemlimit = ')}: {_spaced(runtime.gomemlimit)}"
         return f"{'limit' if label is None else f'as {label}'}: {_spaced(runtime.gomemlimit)}"

@@ -69,8 +69,11 @@ def summarise(
 
 def summarised(trials: pd.DataFrame, metric: str, *, unit: str | None = None) -> Estimate:
     """Return the estimate that ``summarise`` makes of the first variant: of trials that all are of one, theirs."""
-    found: Estimate = summarise(trials, metric, unit=unit).iloc[0]["estimate"]
-    return found
+    require(trials, metric, ())
+    narrow = narrowed(trials, metric, *SUMMED)
+    first = (narrow["variant"] == narrow["variant"].iloc[0]) & ~narrow["duplicate"].astype(bool)
+    kept, n_excluded = split_excluded(narrow[first])
+    return _summary(kept, metric, unit=unit or unit_of(metric), level=0.95, n_excluded=n_excluded)
 
 
 def _summary(kept: pd.DataFrame, metric: str, *, unit: str, level: float, n_excluded: int) -> Estimate:

@@ -264,14 +264,16 @@ def _machine_rates(
             rows = pd.read_csv(stream)
         except (pd.errors.EmptyDataError, pd.errors.ParserError):
             return None
-    span = window[1] - window[0]
+    if "monotonic_s" not in rows:
+        return None
+    span, at = window[1] - window[0], rows["monotonic_s"]
     found: dict[str, float | None] = {}
     for name in _RATES:
-        known = rows[["monotonic_s", name]].dropna() if name in rows else rows.head(0)
-        if len(known) < 2:
+        known = (at.notna() & rows[name].notna()).to_numpy(dtype=bool) if name in rows else np.array([False])
+        if known.sum() < 2:
             found[name] = None
             continue
-        begin, end = np.interp(window, known["monotonic_s"], known[name])
+        begin, end = np.interp(window, at.to_numpy()[known], rows[name].to_numpy()[known])
         found[name] = float(max(0.0, end - begin)) / span
     return found if found["total_cpu_s"] is not None else None
 

@@ -132,8 +132,8 @@ def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float])
     ``None``: fewer than two readings, or none near either end (a tenth of the window is the most
     that may be guessed).
     """
-    rows = samples[(samples["role"] == role) & samples["cpu_s"].notna()]
-    at, cpu = rows["monotonic_s"].to_numpy(dtype=np.float64), rows["cpu_s"].to_numpy(dtype=np.float64)
+    rows = ((samples["role"] == role) & samples["cpu_s"].notna()).to_numpy(dtype=bool)
+    at, cpu = (samples[name].to_numpy()[rows].astype(np.float64) for name in ("monotonic_s", "cpu_s"))
     slack = 0.1 * (window[1] - window[0])
     if at.size < 2 or at[0] > window[0] + slack or at[-1] < window[1] - slack:
         return None
@@ -148,9 +148,8 @@ def memory_columns(
     before, after = reading_at(record, "before-load"), reading_at(record, "after-load")
     window, highest = load_window(record, settle_s), None
     if window is not None and samples is not None:
-        inside = samples[
-            (samples["role"] == "service") & samples["monotonic_s"].between(window[0], window[1])
-        ]["rss_bytes"].dropna()
+        rows = (samples["role"] == "service") & samples["monotonic_s"].between(window[0], window[1])
+        inside = samples["rss_bytes"][rows].dropna()
         highest = float(inside.max()) if len(inside) else None
     return {
         "rss_before_bytes": before.rss_bytes if before else None,

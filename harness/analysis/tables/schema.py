@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
-import pandera.pandas as pa
 
 from harness.errors import InputError
+
+if TYPE_CHECKING:
+    import pandera.pandas as pa
 
 TEXT = (
     "experiment",
@@ -73,6 +76,8 @@ def as_trials(rows: Sequence[dict[str, object]], factors: Sequence[str]) -> pd.D
     Raises:
         InputError: a row breaks the schema: which column, which value, and how many.
     """
+    import pandera.pandas as pa  # a fifth of a second for who only reads tables
+
     frame = pd.DataFrame(list(rows), columns=[*COLUMNS, *factors])
     text = dict.fromkeys((*TEXT, *OPTIONAL_TEXT, *factors), "str")
     kinds = (
@@ -95,6 +100,8 @@ def as_trials(rows: Sequence[dict[str, object]], factors: Sequence[str]) -> pd.D
 
 def trials_schema(factors: Sequence[str]) -> pa.DataFrameSchema:
     """Return the schema: exactly these columns, excluded only with a reason, one row per trial."""
+    import pandera.pandas as pa
+
     columns = {name: pa.Column("str") for name in TEXT}
     columns |= {name: pa.Column("str", nullable=True) for name in (*OPTIONAL_TEXT, *factors)}
     columns |= {name: pa.Column("int64", pa.Check.ge(1)) for name in COUNTS}

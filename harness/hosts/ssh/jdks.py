@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from harness.errors import HostError
 from harness.hosts.base import Command
 from harness.hosts.ssh.host import SshHost
 from harness.toolchains import JAVA_REFERENCE, Jdk, parse_version
+from harness.toolchains.jdks import jdk_of_release
 
 FOLDER_OF_JDKS = "/usr/lib/jvm"
 
@@ -48,8 +48,4 @@ def _read(host: SshHost, home: Path) -> Jdk | None:
         text = host.read(real / "release").decode(errors="replace")
     except HostError:
         return None
-    said = dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, flags=re.MULTILINE))
-    version = said.get("JAVA_RUNTIME_VERSION") or said.get("JAVA_VERSION")
-    if version is None:
-        return None
-    return Jdk(home=real, version=version.removesuffix("-LTS"), vendor=said.get("IMPLEMENTOR"))
+    return jdk_of_release(real, text)

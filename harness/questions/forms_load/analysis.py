@@ -167,4 +167,4 @@ def _mean(caught_up: list[Race]) -> Estimate | None:
 
 def defined_forms(experiment: Experiment) -> Mapping[str, str]:
     """Return form -> how figures name it, of those that have a whole JDK beside them."""
-    return {name: experiment.variants[name].label or name for name in plain_of(experiment)}
+    return {name: experiment.labels[name] for name in plain_of(experiment)}

@@ -18,6 +18,7 @@ from harness.cli.results_text import values_heads
 from harness.evidence.results import METRICS as METRICS_KNOWN
 from harness.evidence.results import CellResult, MetricResult
 from harness.tests.support.command import run_here
+from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.patience import patient
 from harness.tests.support.sessions import (
     REPOSITORY,
@@ -95,6 +96,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "harness/model").mkdir(parents=True)
     for name in ("strings-rounds", "gc-peaks"):
         shutil.copytree(REPOSITORY / "data/raw/bundled" / name, root / "data/raw/bundled" / name)
+        lay_tables(root, name)
     return root
 
 
@@ -189,6 +191,7 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     shutil.copy(REPOSITORY / "pyproject.toml", root)
     (root / "harness/model").mkdir(parents=True)
     shutil.copytree(REPOSITORY / "data/raw/bundled/strings-warm", root / "data/raw/bundled/strings-warm")
+    lay_tables(root, "strings-warm")
     words = ("results", "strings-warm", "--session", "quick-local-5", "--against", "quick-local-2")
     code, out, err = rematch(root, *words)
     assert (code, err) == (0, "")

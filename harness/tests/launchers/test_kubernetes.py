@@ -88,9 +88,8 @@ def test_an_injected_delay_is_measured_from_the_process_to_the_first_request_ser
 
 def test_once_a_services_address_leads_to_its_pods_no_new_connection_is_refused(project: Clustered) -> None:
     """Who asked that address before it led anywhere must not have left anything behind."""
-    instance = project.launch_late(late(cpu_request=0.01))
-    until = instance.record.launched.monotonic_s + patient(30)
-    assert instance.lacking(until) is None and instance.unrouted(until) is None
+    instance = project.launch_variant(Variant(implementation="misbehaving"))
+    wait_first_response(instance, HELLO, patient(30), host=project.host)
     refused = [one for one in range(N_CONNECTIONS) if not can_connect(instance.endpoint)]
     instance.stop()
     assert refused == []

@@ -18,6 +18,7 @@ from harness.publish.agreement import checked_ratios, contradictions
 from harness.publish.build import build_paper
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.in_process import execute_in_process
+from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.synthetic import ROOT, make_project
 
 #: A factor for each block; together they are one.
@@ -96,6 +97,7 @@ def test_every_ratio_of_the_sessions_that_come_with_the_project_agrees_with_its_
     bundled.symlink_to(ROOT / "data" / "raw" / "bundled")
     # a figure has no ratio, and drawing takes half of the time; test_build.py and whole/test_notebooks.py draw them
     monkeypatch.setattr(Publisher, "figure", lambda *_, **__: Published("not drawn"))
+    lay_tables(root, *SAMPLE[notebook])
     tidy(root, experiments=SAMPLE[notebook], sources=("bundled",))
     path = root / "notebooks" / f"{notebook}.ipynb"
     named = path.read_text("utf-8").replace('profile = \\"quick\\"', 'profile = \\"sample\\"')

@@ -20,6 +20,7 @@ from harness.publish import Publisher, read_values
 from harness.questions.startup.other_session import compared_in_words
 from harness.questions.strings.headline import cell_in_words, headline
 from harness.store import Store
+from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.synthetic import ROOT, make_project, make_session
 
 MAIN = {"logging": "off", "warm_up": "calls-1000"}
@@ -30,6 +31,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """The session of the headline that comes with the project."""
     root = make_project(tmp_path_factory.mktemp("headline"), profile="smoke", experiments=())
     shutil.copytree(ROOT / "data/raw/bundled/strings-rounds", root / "data/raw/bundled/strings-rounds")
+    lay_tables(root, "strings-rounds")
     settings = StageParameters(profile="sample", experiments="strings-rounds")
     tidy_all(settings, root=root)
     return open_evidence(settings, "strings-rounds", root=root)

@@ -25,6 +25,7 @@ from harness.publish.warm_words import THROUGHPUT, answer, until_warm, where
 from harness.questions.strings_warm import cold_windows, duet_results, quantities, results, warm_services
 from harness.questions.strings_warm.short_answer import answers
 from harness.questions.validity.session_power import split_rows, splits
+from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.synthetic import make_project, make_session
 
@@ -291,6 +292,7 @@ def test_what_stands_side_by_side_has_the_same_keys_measured_or_not(tmp_path: Pa
     (tmp_path / "harness/model").mkdir(parents=True)
     bundled = Path("data/raw/bundled/strings-warm-duet")
     shutil.copytree(find_root() / bundled, tmp_path / bundled)
+    lay_tables(tmp_path, "strings-warm-duet")
     settings = StageParameters(experiments="strings-warm-duet", profile="sample")
     tidy_all(settings, root=tmp_path)
     measured = open_evidence(settings, "strings-warm-duet", root=tmp_path)

@@ -25,6 +25,7 @@ from harness.questions.workshop.source import FOLDER, SOURCES, Unit, read_unit, 
 from harness.questions.workshop.warming import WarmingUnit
 from harness.tests.support.available import only_when_long, some_in_every_run
 from harness.tests.support.in_process import execute_in_process
+from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.synthetic import ROOT
 
 UNITS = {unit.stem: unit for unit in read_units(ROOT)}
@@ -37,7 +38,9 @@ KINDS = ("open", "right")
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project with its bundled sessions, and tables of its own."""
-    return own_tables(tmp_path_factory.mktemp("workshop"))
+    root = own_tables(tmp_path_factory.mktemp("workshop"))
+    lay_tables(root, "gc-peaks")
+    return root
 
 
 def own_tables(root: Path) -> Path:

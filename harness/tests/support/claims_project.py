@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.sessions import REPOSITORY
 
 
@@ -19,4 +20,5 @@ def make_claims_project(root: Path, *sessions: str) -> Path:
     shutil.copy(REPOSITORY / "paper/references.bib", root / "paper")
     for name in sessions:
         shutil.copytree(REPOSITORY / "data/raw/bundled" / name, root / "data/raw/bundled" / name)
+    lay_tables(root, *sessions)
     return root

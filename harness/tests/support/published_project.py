@@ -14,6 +14,7 @@ from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
 from harness.publish.publisher import Publisher
 from harness.store import Store
+from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.sessions import REPOSITORY
 
 EXPERIMENT, NOTEBOOK = "strings-startup", "31-startup"
@@ -36,6 +37,7 @@ def make_published_project(root: Path) -> Path:
         (root / name).symlink_to(REPOSITORY / name)
     bundled = Path("data/raw/bundled") / EXPERIMENT
     shutil.copytree(REPOSITORY / bundled, root / bundled)
+    lay_tables(root, EXPERIMENT)
     tidy(root, [EXPERIMENT], sources=["bundled"])
     evidence = Evidence(
         root=root, experiment=EXPERIMENT, sessions=Store(root).sessions(EXPERIMENT, bundled=True)

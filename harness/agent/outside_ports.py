@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections from ports that the system does not choose by itself, for addresses that may not lead anywhere yet.
+"""Ports that the system does not choose by itself, to ask an address that may not lead anywhere yet.
 
 Linux remembers each connection by its addresses and ports, with or without a translation of addresses (conntrack).
 One that was refused because kube-proxy did not know the service yet is remembered untranslated, for ten seconds
@@ -10,6 +10,7 @@ service is there by now. Loads connect from ports of the system's choice, so who
 from __future__ import annotations
 
 import errno
+import functools
 import random
 import socket
 from pathlib import Path
@@ -20,22 +21,20 @@ LEAST = 10_240
 _TRIES = 20
 
 
-def connect_from_outside(host: str, port: int, timeout_s: float) -> socket.socket:
-    """Connect from a port outside of the system's range, or from one of its choice where there is no other.
-
-    Raises:
-        OSError: nobody answers there.
-    """
+def bind_outside(opened: socket.socket) -> None:
+    """Give a socket a port outside of the system's range, or leave it without one where there is no other."""
     ports = outside(CHOSEN_BY_SYSTEM)
     for source in random.sample(ports, min(_TRIES, len(ports))):
         try:
-            return socket.create_connection((host, port), timeout_s, source_address=("", source))
+            opened.bind(("", source))
         except OSError as problem:
-            if problem.errno not in (errno.EADDRINUSE, errno.EADDRNOTAVAIL):
+            if problem.errno not in (errno.EADDRINUSE, errno.EACCES):
                 raise
-    return socket.create_connection((host, port), timeout_s)
+        else:
+            return
 
 
+@functools.cache
 def outside(chosen: Path) -> range:
     """Return the ports below the range that the file names, or those above it where there are more."""
     try:

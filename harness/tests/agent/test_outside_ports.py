@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whoever asks an address before it leads anywhere connects from ports that no load connects from."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from harness.agent import outside_ports
+from harness.agent.http_exchange import Connection, request_bytes
+from harness.agent.outside_ports import CHOSEN_BY_SYSTEM, outside
+from harness.agent.ports import free_port
+from harness.agent.readiness_probe import poll_first_answer
+from harness.tests.support.patience import patient
+
+
+@dataclass(frozen=True)
+class At:
+    host: str
+    port: int
+
+
+@pytest.mark.parametrize(
+    ("text", "ports"),
+    [
+        ("32768\t60999\n", range(10_240, 32_768)), ("1024 60999", range(61_000, 65_536)),
+        ("1024 65535", range(65_536, 65_536)), ("", range(0)),
+    ],
+)  # fmt: skip
+def test_ports_are_those_that_the_system_does_not_choose(tmp_path: Path, text: str, ports: range) -> None:
+    file = tmp_path / "range"
+    file.write_text(text, encoding="ascii")
+    assert outside(file) == ports
+    assert outside(tmp_path / "absent") == range(0)
+
+
+def test_a_connection_comes_from_outside_of_the_systems_range_and_not_twice_from_one_port() -> None:
+    low, high = map(int, CHOSEN_BY_SYSTEM.read_text("ascii").split())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        here = At("127.0.0.1", server.getsockname()[1])
+        with contextlib.ExitStack() as stack:
+            for _ in range(8):
+                stack.enter_context(Connection(here, patient(5), from_outside=True)).open()
+            sources = {server.accept()[1][1] for _ in range(8)}
+    assert len(sources) == 8 and not any(low <= source <= high for source in sources)
+
+
+def test_a_port_that_is_taken_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        monkeypatch.setattr(
+            outside_ports, "outside", lambda _: range(port, port + 1)
+        )  # the server has it itself
+        with Connection(At("127.0.0.1", port), patient(5), from_outside=True) as connection:
+            connection.open()
+            assert server.accept()[1][1] != port
+
+
+def test_a_service_in_a_cluster_is_waited_for_from_ports_that_no_load_uses() -> None:
+    """Each refusal of the wait would be remembered; the first answer comes when somebody listens."""
+    low, high = map(int, CHOSEN_BY_SYSTEM.read_text("ascii").split())
+    came_from: list[int] = []
+    port = free_port()
+
+    def serve() -> None:
+        time.sleep(0.05)
+        with socket.create_server(("127.0.0.1", port)) as server:
+            accepted, address = server.accept()
+            came_from.append(address[1])
+            with accepted:
+                accepted.recv(1000)
+                accepted.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    here = At("127.0.0.1", port)
+    first = poll_first_answer(
+        here, request_bytes("GET", "/", {}, None, here), launched_monotonic_s=time.monotonic(),
+        deadline_s=patient(20), gone=lambda: False, from_outside=True,
+    )  # fmt: skip
+    serving.join()
+    assert first.answer is not None and first.polls > 1
+    assert not low <= came_from[0] <= high
