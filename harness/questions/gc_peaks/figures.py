@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator
 
 from harness.analysis.attribution.rows import AttributionRow
+from harness.analysis.attribution.spans import Span, joined
 from harness.errors import InputError
 from harness.figures.style import FAINT, INK, PAGE_INCHES, cannot_be_said, canvas, log_scale, styled
 from harness.model import Estimate
@@ -96,6 +97,8 @@ def explained(rows: Sequence[AttributionRow]) -> Figure:
 
 
 _UNTOLD = "#DDDDDD"
+#: So many bands beside each other can be told apart across the page.
+_SEEN_APART = 600
 _STACKED = {
     "gc_pause": "service's pauses",
     "generator_stall": "generator's pauses",
@@ -125,9 +128,16 @@ def _has_untold(row: AttributionRow) -> bool:
     return any(tail is not None for tail in tails) and (tails[0] is None or tails[3] is None)
 
 
+def _bands(spans: Sequence[Span], wide_s: float) -> list[Span]:
+    """Return spans with those in one that are too near to each other to be seen apart."""
+    near_s = wide_s / _SEEN_APART
+    return [(low, high - near_s) for low, high in joined((low, high + near_s) for low, high in spans)]
+
+
 def _one_timeline(axes: Axes, one: Timeline) -> None:
+    wide_s = float(np.ptp(one.start_s))
     for name, spans in one.events.items():
-        for low, high in spans:
+        for low, high in _bands(spans, wide_s):
             axes.axvspan(low, high, **_band_of(name), linewidth=0 if name in EDGES else 0.4)
             # one by one from the bottom: around a band of a pixel the dashes of its sides would fill each other's gaps
             for at in (low, high) if name in EDGES else ():
