@@ -201,6 +201,7 @@ def as_plain(found: Results) -> dict[str, Any]:
         "outcomes": found.outcomes,
         "exclusion_reasons": found.exclusion_reasons,
         "flags": found.flags,
+        "runtime_cpus": {variant: dict(cells) for variant, cells in found.runtime_cpus.items()},
         "metrics": [
             {
                 "metric": one.metric.name,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.cli.lines import table, tally, wrapped
@@ -290,8 +290,17 @@ def _print_notes(found: Results) -> None:
     )
     if found.draft:
         print(wrapped(f"{capital(found.draft)}."))
+    for variant, cells in found.runtime_cpus.items():
+        print(wrapped(f"CPUs that the runtime of {variant} goes by: {_in_cells(cells)}.", hang="  "))
     for line in _notes(found):
         print(wrapped(f"- {line}", hang="  "))
+
+
+def _in_cells(cells: Mapping[str, str]) -> str:
+    """What is the same in every cell is said once."""
+    if len(set(cells.values())) == 1:
+        return next(iter(cells.values()))
+    return "; ".join(f"{said} ({cell})" for cell, said in cells.items())
 
 
 def _notes(found: Results) -> list[str]:

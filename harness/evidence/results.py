@@ -7,7 +7,7 @@ The same comparisons as in the notebooks (:func:`harness.analysis.stats.comparis
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +17,7 @@ from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.experiment import Evidence
+from harness.evidence.runtime_cpus import goes_by_in_cells
 from harness.model import Estimate, Verdict
 
 Better = Literal["higher", "lower"]
@@ -77,7 +78,8 @@ class MetricResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """``outcomes``: outcome -> trials made; ``flags``: flag -> trials that carry it, excluded ones too."""
+    """``outcomes``: outcome -> trials made; ``flags``: flag -> trials that carry it, excluded ones too;
+    ``runtime_cpus``: variant -> cell in words -> how many CPUs its runtime in a pod says that it goes by."""
 
     session: str
     profile: str
@@ -90,6 +92,7 @@ class Results:
     outcomes: dict[str, int]
     exclusion_reasons: dict[str, int]
     flags: dict[str, int]
+    runtime_cpus: Mapping[str, Mapping[str, str]]
     metrics: tuple[MetricResult, ...]
 
     @property
@@ -139,6 +142,7 @@ def results_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> Resul
         outcomes=_counts(trials["outcome"]),
         exclusion_reasons=_counts(trials["exclusion_reason"].dropna()),
         flags=_counts(trials["flags"].fillna("").str.split().explode().dropna()),
+        runtime_cpus=goes_by_in_cells(evidence),
         metrics=tuple(MetricResult(metric=metric, cells=_cells(evidence, metric)) for metric in shown),
     )
 

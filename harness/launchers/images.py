@@ -31,6 +31,7 @@ class Image(Frozen):
     import_s: float | None = (
         None  # into the store of a cluster's node; None: it was there, or is no cluster's
     )
+    push_s: float | None = None  # to a registry; None: it was there, or is not pushed
 
 
 def tag_of(name: str, *identity: str) -> str:

@@ -16,16 +16,16 @@ from harness.agent.sampler import Watched
 from harness.errors import HostError, RematchError, TrialFailure
 from harness.hosts.base import Command, now
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.arguments import ONLY_PODS, expand, native_start, runtime_arguments, setting_flags
+from harness.launchers.arguments import expand, native_start, runtime_arguments, setting_flags
 from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.cgroup import bytes_of
-from harness.launchers.chosen import with_toolchain
 from harness.launchers.images import Image
-from harness.launchers.kubernetes_access import Access, Controller, controller_of, no_ingress, reached_at
-from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S, no_autoscaler
+from harness.launchers.kubernetes_access import Access, Controller, controller_of, reached_at
+from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
+from harness.launchers.kubernetes_fit import kind_of, plain, unfit
 from harness.launchers.kubernetes_host import Group, Groups, JobHost, KubernetesHost
-from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, Importer, importer_for
+from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, ImageStore, importer_for
 from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_job import JobProcess, new_name, pods_of, remove_objects, start_job
 from harness.launchers.kubernetes_namespaces import labels_here, sweep
@@ -40,7 +40,8 @@ from harness.launchers.kubernetes_objects import (
 )
 from harness.launchers.kubernetes_pods import processes_of
 from harness.launchers.kubernetes_prober import Prober
-from harness.launchers.kubernetes_start import StartBoost, no_boost, wait_started
+from harness.launchers.kubernetes_registry import registry_of
+from harness.launchers.kubernetes_start import StartBoost, wait_started
 from harness.launchers.process import GRACE_S, ProcessLauncher
 from harness.launchers.rootfs import is_elf
 from harness.model import (
@@ -62,8 +63,8 @@ class KubernetesLauncher:
     """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds.
 
     ``file``: the kubeconfig; ``None``: the one of KUBECONFIG or the usual one. ``bases``: runtime -> folder with
-    what programs of it run on; a Java program without one brings a trimmed runtime. ``importer``: how images come
-    to the node; ``None``: it is found out.
+    what programs of it run on; a Java program without one brings a trimmed runtime. ``store``: where nodes
+    have images from; ``None``: the registry that is asked for, else it is found out.
     """
 
     name = "kubernetes"
@@ -75,11 +76,11 @@ class KubernetesLauncher:
         *,
         file: Path | None = None,
         bases: Mapping[str, Path] | None = None,
-        importer: Importer | None = None,
+        store: ImageStore | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
         self._process, self._root, self._grace_s = process, root, grace_s
-        self._file, self._bases, self._importer = file, dict(bases or {}), importer
+        self._file, self._bases, self._store = file, dict(bases or {}), store
         self._groups = Groups()
         self._cluster: Cluster | None = None
         self._silent: str | None = None
@@ -93,10 +94,7 @@ class KubernetesLauncher:
         cluster, runtime = self._connected(), variant.runtime
         if cluster is None:
             return self._silent
-        lacking = (
-            no_boost(cluster, runtime) or no_ingress(cluster, runtime) or no_autoscaler(cluster, runtime)
-        )
-        lacking = lacking or _not_in_pods(implementation, runtime)
+        lacking = unfit(cluster, implementation, runtime)
         if lacking is not None:
             return lacking
         if implementation.runtime == "other" and "other" not in self._bases:
@@ -177,7 +175,10 @@ class KubernetesLauncher:
                 again = {"scaled_after_s": scaled_s - launched.monotonic_s}
                 around = record.kubernetes.model_copy(update=again)
                 record = record.model_copy(update={"kubernetes": around})
-            instance = KubernetesInstance(cluster, pods, record, endpoint, prober, StartBoost(cluster, pods))
+            instance = KubernetesInstance(
+                cluster, pods, record, endpoint, prober, StartBoost(cluster, pods),
+                kind=kind_of(spec.implementation, runtime),
+            )  # fmt: skip
             members = tuple(Watched(pid=one.pid, start_ticks=one.start_ticks) for one in seen)
             for member in members[:1]:
                 self._groups.known[(member.pid, member.start_ticks)] = Group(
@@ -229,6 +230,7 @@ class KubernetesLauncher:
             autoscale_cpu=runtime.autoscale_cpu,
             scale_from=runtime.scale_from,
             memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
+            pull_policy="Never" if self._images is None else self._images.policy,
         )
 
     def _start_load(self, command: Command) -> JobProcess:
@@ -253,7 +255,7 @@ class KubernetesLauncher:
 
     def _argv(self, spec: LaunchSpec) -> tuple[tuple[str, ...], dict[str, str]]:
         """The start of ``service.toml``, with the program and artifact where they are in the image."""
-        implementation, variant = spec.implementation, _plain(spec.variant)
+        implementation, variant = spec.implementation, plain(spec.variant)
         file = self._process.builder.service_toml(implementation)
         told = runtime_arguments(
             implementation,
@@ -293,6 +295,8 @@ class KubernetesLauncher:
             memory_limit_bytes=pods.memory_limit_bytes,
             image_bytes=image.image_bytes,
             image_import_s=image.import_s,
+            image_from=None if self._images is None else self._images.words,
+            image_push_s=image.push_s,
             samples=FROM_CGROUP,
         )
 
@@ -304,7 +308,7 @@ class KubernetesLauncher:
 
     def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
         """The variant as it is built: a Java program brings a trimmed runtime."""
-        variant = _plain(variant)
+        variant = plain(variant)
         if implementation.runtime == "jvm" and variant.runtime.form in (None, "jvm"):
             changed = variant.runtime.model_copy(update={"form": "jlink"})
             return variant.model_copy(update={"runtime": changed})
@@ -367,30 +371,9 @@ class KubernetesLauncher:
             "node": f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}",
             "proxy_mode": cluster.proxy_mode(),
         }
-        importer = self._importer or importer_for(self._process.builds_on, cluster.context, file)
-        self._images = ClusterImages(self._process, importer, self._bases)
+        store = self._store or registry_of() or importer_for(self._process.builds_on, cluster.context, file)
+        self._images = ClusterImages(self._process, store, self._bases)
         return cluster
-
-
-def _not_in_pods(implementation: Implementation, runtime: RuntimeSettings) -> str | None:
-    """Return what no pod of this launcher has, whatever the cluster."""
-    if implementation.needs:
-        return f"pods do not reach backing services of this machine: {', '.join(implementation.needs)}"
-    if runtime.scale_from is not None and runtime.scale_from >= (runtime.replicas or 1):
-        return f"scale_from = {runtime.scale_from} needs more replicas; found {runtime.replicas or 1}"
-    if runtime.scale_from is not None and runtime.autoscale_cpu is not None:
-        return "either scale_from or autoscale_cpu adds pods, not both"
-    if runtime.aot_cache:
-        return "an AOT cache belongs to the JDK that made it, and the pod has another one"
-    if with_toolchain(implementation, runtime).toolchain is not None:
-        return "a toolchain that a variant names is that of plain processes; the pod has another one"
-    return None
-
-
-def _plain(variant: Variant) -> Variant:
-    """The variant without what concerns pods and not the program."""
-    without: dict[str, object] = dict.fromkeys(ONLY_PODS) | {"memory_limit": None}
-    return variant.model_copy(update={"runtime": variant.runtime.model_copy(update=without)})
 
 
 __all__ = ["KubernetesLauncher"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images for a cluster's nodes, made of a folder without a container engine, and imported into their store.
+"""Images for a cluster's nodes, made of a folder without a container engine, and imported into their store or pushed.
 
 An image has one layer: what a program needs, at the paths where it stands here. The same folder gives the same bytes.
 """
@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, Protocol
 
 from harness.errors import HostError, InputError, RematchError
 from harness.hosts.base import Command, Completed, Host
@@ -35,6 +36,40 @@ _IMPORT_WITHIN_S = 300.0
 SOCKET = "REMATCH_CONTAINERD"
 
 
+class ImageStore(Protocol):
+    """Where a cluster's nodes have images from: their own store, or a registry.
+
+    ``policy``: when a node pulls one; ``timed``: the field of ``Image`` for how long it took to get there.
+    """
+
+    @property
+    def policy(self) -> Literal["Never", "IfNotPresent"]: ...
+
+    @property
+    def timed(self) -> Literal["import_s", "push_s"]: ...
+
+    @property
+    def words(self) -> str:
+        """Where images come from, for the record."""
+        ...
+
+    def named(self, tag: str) -> str:
+        """Return the whole name of an image ``rematch/NAME:TAG``."""
+        ...
+
+    def has(self, image: str) -> bool:
+        """Whether it is there by its whole name."""
+        ...
+
+    def add(self, archive: Path) -> None:
+        """Bring an archive there.
+
+        Raises:
+            RematchError: it is refused.
+        """
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Importer:
     """How images come into the store of a node. ``bring``: words before the archive's path; ``after``: behind it."""
@@ -43,6 +78,17 @@ class Importer:
     bring: tuple[str, ...]
     after: tuple[str, ...] = ()
     names: tuple[str, ...] | None = None
+    policy: Literal["Never"] = "Never"
+    timed: Literal["import_s"] = "import_s"
+
+    @property
+    def words(self) -> str:
+        """Where images come from, for the record."""
+        return f"imported by {Path(self.bring[0]).name}"
+
+    def named(self, tag: str) -> str:
+        """Return the whole name of an image in the store of a node."""
+        return f"docker.io/{tag}"
 
     def has(self, image: str) -> bool:
         """Whether the store has it; where nobody can be asked, it has not."""
@@ -105,19 +151,20 @@ def importer_for(
 class ClusterImages:
     """Images of builds and of load generators. ``bases``: runtime -> folder with what such a program runs on."""
 
-    def __init__(self, process: ProcessLauncher, importer: Importer, bases: Mapping[str, Path]) -> None:
-        self._process, self._importer, self._bases = process, importer, dict(bases)
+    def __init__(self, process: ProcessLauncher, store: ImageStore, bases: Mapping[str, Path]) -> None:
+        self._process, self._store, self._bases = process, store, dict(bases)
         self._known: dict[str, Image] = {}
 
     def of_build(self, implementation: Implementation, record: BuildRecord) -> tuple[str, Image]:
-        """Return the image of exactly this build, imported unless the node has it.
+        """Return the image of exactly this build, imported or pushed unless it is there.
 
         Raises:
-            RematchError: the build is gone, or the image cannot be made or imported.
+            RematchError: the build is gone, or the image cannot be made, imported or pushed.
         """
         form = "" if record.form is None else record.form.model_dump_json()
         base = str(self._bases.get(implementation.runtime, ""))
-        name = f"docker.io/{tag_of(implementation.name, record.source_sha256, record.artifact_sha256, base, form)}"
+        tag = tag_of(implementation.name, record.source_sha256, record.artifact_sha256, base, form)
+        name = self._store.named(tag)
         built = self._process.builder.find(implementation, record.source_sha256)
         if built is None:
             raise RematchError(f"{implementation.name}: its build is gone from the cache; build it again")
@@ -157,10 +204,10 @@ class ClusterImages:
         """Return the image of one program of this machine with the libraries that it loads, at their own paths.
 
         Raises:
-            RematchError: it cannot be made or imported.
+            RematchError: it cannot be made, imported or pushed.
         """
         digest = hashlib.sha256(program.read_bytes()).hexdigest()
-        name = f"docker.io/{tag_of(program.name, str(program), digest)}"
+        name = self._store.named(tag_of(program.name, str(program), digest))
 
         def fill(root: Path) -> None:
             lay_out(root, [program, *libraries(self._process.builds_on, [program])])
@@ -168,9 +215,23 @@ class ClusterImages:
         self._image(name, fill)
         return name
 
+    @property
+    def policy(self) -> Literal["Never", "IfNotPresent"]:
+        """When a node pulls an image."""
+        return self._store.policy
+
+    @property
+    def words(self) -> str:
+        """Where the images come from."""
+        return self._store.words
+
     def import_s(self, name: str) -> float | None:
         """Return how long the node took to import an image that was asked for; ``None``: it had it."""
         return self._known[name].import_s
+
+    def push_s(self, name: str) -> float | None:
+        """Return how long the push of an image took that was asked for; ``None``: none was needed."""
+        return self._known[name].push_s
 
     def _image(self, name: str, fill: Callable[[Path], None]) -> Image:
         if name not in self._known:
@@ -179,10 +240,10 @@ class ClusterImages:
                 root.mkdir()
                 fill(root)
                 image = write_archive(root, name, archive)
-                if not self._importer.has(name):
+                if not self._store.has(name):
                     begin = time.monotonic()
-                    self._importer.add(archive)
-                    image = image.model_copy(update={"import_s": time.monotonic() - begin})
+                    self._store.add(archive)
+                    image = image.model_copy(update={self._store.timed: time.monotonic() - begin})
                 self._known[name] = image
         return self._known[name]
 
@@ -224,4 +285,6 @@ def _timeless(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
-__all__ = ["JAVA", "SERVICE", "SOCKET", "ClusterImages", "Importer", "importer_for", "write_archive"]
+__all__ = [
+    "JAVA", "SERVICE", "SOCKET", "ClusterImages", "ImageStore", "Importer", "importer_for", "write_archive",
+]  # fmt: skip

@@ -16,6 +16,7 @@ from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.exit_reason import STDERR, TAIL_BYTES, memory_complaint, port_complaint
 from harness.launchers.kubernetes_cluster import Cluster
+from harness.launchers.kubernetes_cpus import with_runtime_cpus
 from harness.launchers.kubernetes_job import kinds_of_an_instance, kinds_that_make_pods
 from harness.launchers.kubernetes_objects import INSTANCE, PORT, PodsSpec
 from harness.launchers.kubernetes_pods import (
@@ -45,7 +46,10 @@ _TERMINATED, _KILLED = 143, 137
 
 
 class KubernetesInstance:
-    """A running variant in its pods; see ``Instance``. ``record`` is of the first pod's process."""
+    """A running variant in its pods; see ``Instance``. ``record`` is of the first pod's process.
+
+    ``kind``: of its runtime, ``go``, ``jvm``, ``native`` or ``other``.
+    """
 
     #: What made the container used before the program ran is on its process's account and cannot be told apart.
     cpu_at_launch_s = 0.0
@@ -59,8 +63,10 @@ class KubernetesInstance:
         prober: Prober,
         boost: StartBoost | None = None,
         host: MeasuringHost | None = None,
+        kind: str = "other",
     ) -> None:
         self._cluster, self._spec, self._record, self._prober = cluster, spec, record, prober
+        self._kind = kind
         self._boost = boost or StartBoost(cluster, spec)
         self.host = host or LocalHost()
         self.endpoint = endpoint
@@ -161,6 +167,9 @@ class KubernetesInstance:
         begin = time.monotonic()
         ended_before = self.exited() is not None
         around = self._around()
+        asked_s = time.monotonic()
+        around = with_runtime_cpus(around, self._kind, self._spec.folder)
+        begin += time.monotonic() - asked_s  # that question is no part of its end
         try:
             how, stop_s = self._end(ended_before, begin)
         finally:

@@ -30,7 +30,8 @@ class PodsSpec:
 
     ``cpu_boost``: the CPU limit at the start, from which pods are resized to ``cpu_limit``. ``autoscale_cpu``: share of
     ``cpu_request`` above which an autoscaler adds pods, up to ``replicas``; ``None``: nobody adds any. ``scale_from``:
-    how many are asked for at first; ``None``: all, or one for an autoscaler to add to.
+    how many are asked for at first; ``None``: all, or one for an autoscaler to add to. ``pull_policy``: when a
+    node pulls the image; by default it must have it.
     """
 
     name: str
@@ -50,6 +51,7 @@ class PodsSpec:
     autoscale_cpu: float | None = None
     scale_from: int | None = None
     memory_limit_bytes: int | None = None
+    pull_policy: str = "Never"
 
     @property
     def at_first(self) -> int:
@@ -206,7 +208,7 @@ def _container(spec: PodsSpec, seen_at: str) -> Container:
     return Container(
         name=CONTAINER,
         image=spec.image,
-        imagePullPolicy="Never",
+        imagePullPolicy=spec.pull_policy,
         command=[_literal(word) for word in spec.argv[:1]],
         args=[_literal(word) for word in spec.argv[1:]],
         env=environment,

@@ -46,6 +46,7 @@ from harness.model.started import (
     KubernetesRecord,
     LimitsRecord,
     PodRecord,
+    RuntimeCpus,
 )
 from harness.model.study import (
     Experiment,
@@ -143,6 +144,7 @@ __all__ = [
     "Request",
     "RequestLogRecord",
     "ResourceReading",
+    "RuntimeCpus",
     "RuntimeSettings",
     "ScaledLoad",
     "SearchTrial",

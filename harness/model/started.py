@@ -43,6 +43,18 @@ class LimitsRecord(Frozen):
     out_of_memory: bool | None = Field(default=None, description="whether the kernel killed for memory in it")
 
 
+class RuntimeCpus(Frozen):
+    """How many CPUs a runtime goes by, as it says itself: of its own finding, or as it was told."""
+
+    cpus: int | None = Field(
+        default=None,
+        description="GOMAXPROCS, or the processors that a JVM takes as available; None: `why_not`",
+    )
+    collector: str | None = Field(default=None, description="of a JVM: the one that it uses, in its own word")
+    said_in: str | None = Field(default=None, description="where it says so")
+    why_not: str | None = Field(default=None, description="why it is not known")
+
+
 class PodRecord(Frozen):
     """One pod of an instance, with three clocks of its start side by side.
 
@@ -83,6 +95,9 @@ class PodRecord(Frozen):
     )
     restarts: int | None = None
     at_stop: GroupReading | None = None
+    runtime_cpus: RuntimeCpus | None = Field(
+        default=None, description="as its service says when it is about to be stopped; None: not recorded"
+    )
 
 
 class KubernetesRecord(Frozen):
@@ -121,6 +136,13 @@ class KubernetesRecord(Frozen):
     image_import_s: float | None = Field(
         default=None,
         description="until the node had the image; None: it had it before the session",
+    )
+    image_from: str | None = Field(
+        default=None, description="whether it was imported or pushed, and by or to what; None: not recorded"
+    )
+    image_push_s: float | None = Field(
+        default=None,
+        description="until the registry had the image; None: it had it before the session, or none was used",
     )
     samples: str = Field(description="where samples come from, or why there are none")
     watched_s: float | None = Field(

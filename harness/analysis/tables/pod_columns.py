@@ -28,6 +28,7 @@ def pod_columns(record: TrialRecord) -> dict[str, object]:
         "n_pods": around.replicas,
         "image_bytes": around.image_bytes,
         "image_import_s": around.image_import_s,
+        "image_push_s": around.image_push_s,
         "last_pod_process_s": _after(around, (pod.process_after_s for pod in around.pods)),
         "last_pod_event_s": _since(around, asked, (pod.events_epoch_s.get("Started") for pod in around.pods)),
         "last_pod_condition_s": _since(
@@ -46,6 +47,8 @@ def pod_columns(record: TrialRecord) -> dict[str, object]:
         "group_cpu_s": _sum(groups, "cpu_s"),
         "process_rss_bytes": _sum(groups, "rss_bytes"),
         "process_cpu_s": _sum(groups, "process_cpu_s"),
+        "runtime_cpus": _least_cpus(around),
+        "gc_found": _collector(around),
         **_answered(record, around.replicas),
     }
 
@@ -72,6 +75,19 @@ def _answered(record: TrialRecord, replicas: int) -> dict[str, object]:
         "pods_answered": total,
         "least_pod_share": min(found.values()) * replicas / total if total else None,
     }
+
+
+def _least_cpus(around: KubernetesRecord) -> int | None:
+    """Return the fewest CPUs that a pod's runtime goes by; ``None``: one of them does not say."""
+    said = [None if pod.runtime_cpus is None else pod.runtime_cpus.cpus for pod in around.pods]
+    known = [one for one in said if one is not None]
+    return min(known) if known and len(known) == around.replicas else None
+
+
+def _collector(around: KubernetesRecord) -> str | None:
+    """Return the collector that the pods' JVMs say, or each that they say; ``None``: none does."""
+    said = {pod.runtime_cpus.collector for pod in around.pods if pod.runtime_cpus is not None}
+    return ", ".join(sorted(one for one in said if one is not None)) or None
 
 
 def _last(around: KubernetesRecord, moments: Iterable[float | None]) -> float | None:

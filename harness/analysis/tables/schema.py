@@ -34,7 +34,7 @@ TEXT = (
 )
 OPTIONAL_TEXT = (
     "gc", "load_name", "generator", "load_model", "latency_method", "reason", "exclusion_reason", "limits",
-    "bound_by", "bound_why", "warm_class", "duet_partner",
+    "gc_found", "bound_by", "bound_why", "warm_class", "duet_partner",
 )  # fmt: skip
 COUNTS = ("block", "position")
 SWITCHES = ("duplicate", "is_reference", "excluded")
@@ -56,10 +56,10 @@ NUMBERS = (
     "service_share", "generator_share", "backing_share", "machine_share",
     "psi_cpu_some_s", "steal_s", "other_cpu_s", "throttled_s",
     "service_throttled_s", "group_memory_bytes", "group_memory_max_bytes", "group_cpu_s",
-    "process_rss_bytes", "process_cpu_s", "image_bytes", "image_import_s", "container_create_s",
-    "container_start_s",
+    "process_rss_bytes", "process_cpu_s", "image_bytes", "image_import_s", "image_push_s",
+    "container_create_s", "container_start_s",
     "n_pods", "last_pod_process_s", "last_pod_event_s", "last_pod_condition_s", "first_pod_served_s",
-    "last_pod_served_s", "last_pod_routed_s", "pod_events_lost", "pods_answered", "least_pod_share",
+    "last_pod_served_s", "last_pod_routed_s", "pod_events_lost", "pods_answered", "least_pod_share", "runtime_cpus",
     "go_collections", "go_paused_s", "go_heap_bytes", "go_memory_bytes",
 )  # fmt: skip  # grouped as in docs/data.md
 COLUMNS = (*TEXT, *OPTIONAL_TEXT, *COUNTS, *SWITCHES, *NUMBERS)

@@ -11,11 +11,12 @@ import pandas as pd
 
 from harness.analysis.stats.pairing import counting, inputs_of
 from harness.evidence.load_response import effect_between
+from harness.evidence.runtime_cpus import goes_by
 from harness.model.digits import plain
 from harness.publish.bounds import bounded, bounds
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, finding
-from harness.publish.leaves import means
+from harness.publish.leaves import each, means
 from harness.publish.load_sentence import load_sentence
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, for_each
 from harness.questions.kubernetes.analysis import (
@@ -74,7 +75,8 @@ def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) 
 
     ``found``: ``rounds``, ``scale`` and ``limits`` -> what was measured of each. For each of them
     ``<part>.<levels>.<variant>``, the means; ``lead.<levels>.<variant>``, over the reference, of throughput or the
-    time until the last pod served; of ``limits`` also ``cpu_lead`` and ``latency_lead``; ``bound.<levels>.<variant>``,
+    time until the last pod served; of ``limits`` also ``cpu_lead`` and ``latency_lead``;
+    ``goes_by.<levels>.<variant>``, CPUs and collector as the runtime says them, ``bound.<levels>.<variant>``,
     ``counted``, ``bounded``, ``load``, ``unavailable`` and ``cluster`` in words. ``image.<part>.<variant>``: see
     ``images.py``; ``whole_image``: the published one that has no counterpart. ``boost.<variant>``: the time until the
     last of ten pods served, with a boost over without. ``finding``: title, take-away and how sure, of all cells of
@@ -128,16 +130,25 @@ def _experiment(word: str, one: Clustered | None, variants: Mapping[str, str]) -
     def mean(column: str) -> Callable[[Mapping[str, str]], Mapping[str, Leaf]]:
         return lambda levels: means(_cell(one, levels), variants, column)
 
+    def found_by(levels: Mapping[str, str]) -> Mapping[str, Leaf]:
+        return each(_cell(one, levels), variants, _goes_by, NO_TEXT)
+
     return {
         **{part: _by_levels(word, mean(column)) for part, column in _MEANS[word].items()},
         **{
             part: _by_levels(word, lead(column))
             for part, column in {"lead": _LEADS[word], **_ALSO.get(word, {})}.items()
         },
+        **({"goes_by": _by_levels(word, found_by)} if word == "limits" else {}),
         "bound": _by_levels(word, lambda levels: bounds(_cell(one, levels), variants)),
         "bounded": bounded(None if one is None else one.trials),
         **_sentences(one, variants),
     }
+
+
+def _goes_by(trials: pd.DataFrame) -> Leaf:
+    said = goes_by(trials)
+    return Words(said, inputs_of(trials)) if said else NO_TEXT
 
 
 def _cell(one: Clustered | None, levels: Mapping[str, str]) -> pd.DataFrame | None:

@@ -168,7 +168,7 @@ def test_the_table_and_the_json_of_a_session_agree(bundled: Path) -> None:
     assert code == 0
     assert set(found) == {
         "session", "profile", "conclusive", "reference", "draft", "trials", "blocks", "outcomes",
-        "exclusion_reasons", "flags", "metrics",
+        "exclusion_reasons", "flags", "runtime_cpus", "metrics",
     }  # fmt: skip
     code, text, _ = rematch(bundled, "results", "gc-peaks")
     assert code == 0

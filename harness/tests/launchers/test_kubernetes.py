@@ -22,7 +22,7 @@ from harness.launchers.kubernetes_autoscaler import NO_METRICS
 from harness.launchers.kubernetes_cluster import kubeconfig
 from harness.launchers.kubernetes_images import ClusterImages
 from harness.launchers.kubernetes_prober import PROBES_PER_S
-from harness.model import Outcome, RuntimeSettings, Variant
+from harness.model import Outcome, RuntimeSettings, TrialRecord, Variant
 from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
 from harness.store import SessionFolder
@@ -301,10 +301,11 @@ def test_a_namespace_deleted_under_us_ends_the_instance_and_leaves_nothing(proje
     assert instance.stop().stop_signal == "exited"
 
 
-def test_a_smoke_session_of_the_cluster_is_measured_and_leaves_nothing() -> None:
+def smoke(experiment: str) -> tuple[TrialRecord, ...]:
+    """Measure an experiment in the cluster, and return the records of its trials, which have all succeeded."""
     seed = str(1000 + int.from_bytes(os.urandom(3), "big"))
     done = subprocess.run(
-        [sys.executable, "-m", "harness", "measure", "k8s-rounds", "--profile", "smoke", "--seed", seed, "--json"],
+        [sys.executable, "-m", "harness", "measure", experiment, "--profile", "smoke", "--seed", seed, "--json"],
         cwd=PROJECT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -315,9 +316,25 @@ def test_a_smoke_session_of_the_cluster_is_measured_and_leaves_nothing() -> None
     finally:
         shutil.rmtree(folder)
     assert said["complete"] and set(said["outcomes"]) == {"ok"}
-    for record in records:
+    return records
+
+
+def test_a_smoke_session_of_the_cluster_is_measured_and_leaves_nothing() -> None:
+    for record in smoke("k8s-rounds"):
         assert record.load is not None and record.instance is not None
         assert record.instance.kubernetes is not None
         counted = answered_by_pod(record)
         assert counted is not None and len(counted) == record.instance.kubernetes.replicas
         assert sum(counted.values()) == record.load.n_requests, "the generator's number"
+
+
+def test_with_half_a_cpu_go_goes_by_two_and_a_jvm_by_one_unless_the_node_has_no_two() -> None:
+    """As both document it: Go 1.25 and newer take no less than two of several, a JVM takes the limit rounded up."""
+    found = {}
+    for record in smoke("k8s-limits"):
+        assert record.instance is not None and record.instance.kubernetes is not None
+        (pod,) = record.instance.kubernetes.pods
+        found[record.planned.configuration.variant_name] = pod.runtime_cpus
+    go, java = found["go-nethttp"], found["java-jdkhttp"]
+    assert go is not None and (go.cpus, go.collector) == (min(2, os.cpu_count() or 1), None)
+    assert java is not None and (java.cpus, java.collector) == (1, "Serial")

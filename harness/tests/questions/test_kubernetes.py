@@ -10,9 +10,11 @@ import pytest
 
 from harness.analysis.tables.load import load_trials
 from harness.analysis.tables.pod_columns import answered_by_pod, pod_columns
+from harness.cli.results_text import print_results
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
+from harness.evidence.results import results_of
 from harness.model import Estimate, TrialRecord, Unavailable
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
@@ -103,6 +105,38 @@ def test_control_groups_are_summed_over_pods(root: Path) -> None:
     assert (two["group_memory_bytes"] == 2 * POD_GROUP_BYTES).all()
     assert two["group_memory_max_bytes"].isna().all(), "what one group lacks the sum lacks"
     assert (two["image_bytes"] == POD_IMAGE_BYTES).all() and (two["limits"] == "pod").all()
+
+
+def test_what_the_runtimes_go_by_is_the_fewest_cpus_of_all_pods_and_their_collector(root: Path) -> None:
+    trials = load_trials(root, "k8s-limits")
+    go, java = trials.query("variant == 'go-nethttp'"), trials.query("variant == 'java-helidon'")
+    assert (go["runtime_cpus"] == 2).all() and go["gc_found"].isna().all()
+    assert (java["runtime_cpus"] == 1).all() and (java["gc_found"] == "Serial").all()
+    values = read_values(root)
+    assert values["kubernetes.limits.goes_by.half.go_nethttp"]["text"] == "2"
+    assert values["kubernetes.limits.goes_by.half.java_helidon"]["text"] == "1, Serial"
+
+
+def test_results_say_what_each_runtime_goes_by_within_a_terminals_width(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_results(results_of(opened(root, "k8s-limits")))
+    lines = capsys.readouterr().out.splitlines()
+    assert "CPUs that the runtime of go-nethttp goes by: 2." in lines
+    assert "CPUs that the runtime of java-helidon goes by: 1, Serial." in lines
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_pod_whose_runtime_does_not_say_is_not_answered_for_by_the_others(root: Path) -> None:
+    record = first_record(opened(root, "k8s-rounds"), pods="two", access="inside")
+    assert record.instance is not None and record.instance.kubernetes is not None
+    around = record.instance.kubernetes
+    silent = around.pods[0].model_copy(update={"runtime_cpus": None})
+    instance = record.instance.model_copy(
+        update={"kubernetes": around.model_copy(update={"pods": (silent, *around.pods[1:])})}
+    )
+    columns = pod_columns(record.model_copy(update={"instance": instance}))
+    assert columns["runtime_cpus"] is None
 
 
 def test_the_pods_requests_are_summed_and_the_pod_with_the_fewest_is_known(root: Path) -> None:

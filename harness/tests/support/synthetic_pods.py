@@ -3,7 +3,14 @@
 
 from __future__ import annotations
 
-from harness.model import CapacitySearch, GroupReading, KubernetesRecord, PodRecord, TrialRecord
+from harness.model import (
+    CapacitySearch,
+    GroupReading,
+    KubernetesRecord,
+    PodRecord,
+    RuntimeCpus,
+    TrialRecord,
+)
 from harness.tests.support.a_search import a_search
 
 #: The first pod serves after that long, each further one so much later, and the cluster's clocks are this far behind.
@@ -32,7 +39,7 @@ def in_pods(record: TrialRecord) -> TrialRecord:
         image_bytes=POD_IMAGE_BYTES,
         image_import_s=POD_IMPORT_S,
         samples="made up",
-        pods=tuple(_pod(number, launched) for number in range(n_pods)),
+        pods=tuple(_pod(number, launched, _goes_by(record)) for number in range(n_pods)),
     )
     n_requests = None if record.load is None else record.load.n_requests
     boundaries = [
@@ -54,7 +61,14 @@ def _searched(record: TrialRecord, n_pods: int) -> CapacitySearch:
     return a_search().model_copy(update={"lower_per_s": capacity, "upper_per_s": 1.02 * capacity})
 
 
-def _pod(number: int, launched: float) -> PodRecord:
+def _goes_by(record: TrialRecord) -> RuntimeCpus:
+    """A Go program goes by two CPUs, another one by one."""
+    if record.planned.configuration.variant_name.startswith("go-"):
+        return RuntimeCpus(cpus=2, said_in="made up")
+    return RuntimeCpus(cpus=1, collector="Serial", said_in="made up")
+
+
+def _pod(number: int, launched: float, goes_by: RuntimeCpus) -> PodRecord:
     served = FIRST_SERVED_S + number * LATER_S
     return PodRecord(
         name=f"pod-{number + 1}",
@@ -68,6 +82,7 @@ def _pod(number: int, launched: float) -> PodRecord:
         events_lost=("Pulled",),
         first_served_after_s=served,
         routed_after_s=served + LATER_S,
+        runtime_cpus=goes_by,
         at_stop=GroupReading(
             version="v1",
             memory_bytes=POD_GROUP_BYTES,

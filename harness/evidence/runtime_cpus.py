@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many CPUs the runtimes in pods say that they go by, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from harness.evidence.experiment import Evidence
+from harness.model.digits import plain
+from harness.model.level_words import cell_words
+
+
+def goes_by(trials: pd.DataFrame) -> str:
+    """Return CPUs and a JVM's collector, ``2`` or ``1, Serial``; empty: no trial says so."""
+    told = trials[trials["runtime_cpus"].notna()]
+    found = told["gc_found"]
+    said = told["runtime_cpus"].map(lambda cpus: plain(int(cpus))) + (", " + found).where(found.notna(), "")
+    return " or ".join(sorted(said.unique()))
+
+
+def goes_by_in_cells(evidence: Evidence) -> Mapping[str, Mapping[str, str]]:
+    """Return variant -> cell in words -> what its runtime goes by there; without those that do not say so."""
+    found: dict[str, dict[str, str]] = {}
+    if evidence.trials["runtime_cpus"].notna().any():
+        for levels in evidence.cells():
+            for variant, mine in evidence.cell(**levels).groupby("variant"):
+                if said := goes_by(mine):
+                    found.setdefault(str(variant), {})[cell_words(levels)] = said
+    return found
+
+
+__all__ = ["goes_by", "goes_by_in_cells"]
