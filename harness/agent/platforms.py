@@ -43,9 +43,9 @@ def die_with_parent() -> None:
 def return_large_blocks() -> None:
     """glibc: give blocks of ``LARGE_BYTES`` or more back to the kernel when they are freed; elsewhere nothing is done.
 
-    By itself it stops doing so at the first one, and keeps them in a heap for each thread that works at the same time:
-    the interpreter's table of interned strings, a mebibyte that is made anew now and then by any thread, is kept in
-    each of them.
+    By itself it stops doing so at the first one, and keeps them in a heap for each thread that works at the same time.
+    The interpreter's table of interned strings, one or two mebibytes that any thread makes anew now and then, would be
+    kept in each of them.
     """
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE_BYTES)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from harness.agent.platforms import return_large_blocks
 from harness.analysis.stats.registration import register
 from harness.errors import RematchError, StoreError
 from harness.launchers.base import SweepsLeft
@@ -74,6 +75,7 @@ def measure(
         ledger.refuse_orphans()
         sweep_groups()
         raise_limit()
+        return_large_blocks()
         writer = SessionWriter(folder)
         try:
             work = _Session(

@@ -25,6 +25,7 @@ from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.provenance import name_places, without_paths
 from harness.sampling import tick_source_here
+from harness.session import measuring
 
 ROOT = find_root(Path(__file__).parent)
 TRIALS = 8
@@ -138,7 +139,7 @@ print(int(held(os.getpid())["memory"] - before))
 """
 
 
-def test_the_agent_keeps_no_heap_of_large_blocks_for_each_thread() -> None:
+def test_no_heap_of_large_blocks_is_kept_for_each_thread_of_a_session_or_an_agent() -> None:
     def grown(how: str) -> int:
         done = subprocess.run(
             [sys.executable, "-c", HEAPS, how], cwd=ROOT, capture_output=True, text=True, check=True
@@ -148,7 +149,8 @@ def test_the_agent_keeps_no_heap_of_large_blocks_for_each_thread() -> None:
     if platform.libc_ver()[0] == "glibc":
         assert grown("keeps") > 6 << 20, "the control: a mebibyte for each thread"
     assert grown("returns") < 2 << 20
-    assert "return_large_blocks()" in inspect.getsource(agent._become_daemon)
+    for begins in (agent._become_daemon, measuring.measure):
+        assert "return_large_blocks()" in inspect.getsource(begins)
 
 
 def patterns(tree: ast.AST) -> Iterator[ast.expr]:
