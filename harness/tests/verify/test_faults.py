@@ -26,7 +26,7 @@ from harness.store import SessionFolder
 from harness.tests.support.available import not_run, only_when_long
 from harness.tests.support.command import run_here
 from harness.tests.support.toy_sessions import make_session, trial_ids
-from harness.verify.faults.campaign import run
+from harness.verify.faults.campaign import nameless, run
 from harness.verify.faults.holds import Kept, finished, incomplete, lost, said_badly, unbalanced
 from harness.verify.faults.journal import Came, FaultLine
 from harness.verify.faults.page import KEPT, kept, table
@@ -270,3 +270,14 @@ def test_what_cannot_be_done_is_one_line(words: tuple[str, ...], place: str) -> 
 def test_nothing_is_promised_of_a_session_that_had_not_begun(tmp_path: Path) -> None:
     assert finished(SessionFolder(tmp_path / "x" / "y"), promised=True) == Kept()
     assert finished(SessionFolder(tmp_path / "x" / "y")) == Kept()
+
+
+def test_what_a_session_said_names_no_place_of_the_machine_also_where_a_path_was_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    root = Path("/var/tmp/rematch-faults-29yu_nc2/project")
+    assert nameless(f"{root}/data: no space left", root) == "{root}/data: no space left"
+    assert nameless(
+        "no answer to '/home/somebody/python3 -I /var/tmp/rematch-faults-29yu_n': ended", root
+    ) == ("no answer to '{home}/python3 -I {scene}': ended")

@@ -8,11 +8,13 @@ without the fault. It must complete the same plan: see ``holds.py`` for all that
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.provenance import without_paths
 from harness.verify.faults.cluster_hands import CLUSTER_HANDS, left_in_cluster
 from harness.verify.faults.hands import HANDS
 from harness.verify.faults.holds import (
@@ -27,7 +29,7 @@ from harness.verify.faults.holds import (
 from harness.verify.faults.journal import Came, FaultLine
 from harness.verify.faults.lacking import Lacking
 from harness.verify.faults.plan import Fault, Scene
-from harness.verify.faults.scenes import LONGEST_S, Stage, stage
+from harness.verify.faults.scenes import FOLDER, LONGEST_S, Stage, stage
 
 #: Of what a session said where a promise was broken: a traceback, with what stands above it.
 HEARD_CHARACTERS = 8000
@@ -113,6 +115,12 @@ def _stage(scene: Scene, clone: Path, stages: dict[Scene, Stage | str], stack: c
     return known
 
 
+def nameless(words: str, root: Path) -> str:
+    """Return words without places of this machine, also where a message cut the path of a scene short."""
+    (words,) = without_paths([words], places={"root": root})
+    return re.sub(rf"{re.escape(str(root.parent.parent))}/{FOLDER}\w*", "{scene}", words)
+
+
 def try_one(fault: Fault, here: Stage) -> Tried:
     """Inject one fault, and give the same command again without it.
 
@@ -158,8 +166,8 @@ def try_one(fault: Fault, here: Stage) -> Tried:
             broken += taken_for_measured(folder, fault.kind, struck_epoch_s)
         broken += running_on(here)
         broken += left_in_cluster(here)
-    words = said.stderr.strip().replace(str(here.root), "{root}")
-    broken = [what.replace(str(here.root), "{root}") for what in broken]
+    words = nameless(said.stderr.strip(), here.root)
+    broken = [nameless(what, here.root) for what in broken]
     return Tried(
         struck=struck, broken=tuple(dict.fromkeys(broken)), said=(words.splitlines() or [""])[-1],
         heard=words[-HEARD_CHARACTERS:] if broken else "",

@@ -28,6 +28,8 @@ from harness.verify.faults.relay import Relay
 from harness.verify.faults.sessions import CommandLine, Running, belonging_to
 
 NAME = "faults"
+#: How the name of a scene's folder begins.
+FOLDER = "rematch-faults-"
 #: Beside what a session usually takes: a machine may be busy, and this limit is for one that hangs.
 LONGEST_S = 180.0
 #: The first session of a scene also builds.
@@ -186,9 +188,7 @@ def stage(scene: Scene, clone: Path) -> Iterator[Stage]:
         if not tool.usable:
             raise Lacking(f"{name} is missing; install it with: {tool.how_to_get}")
     with contextlib.ExitStack() as stack:
-        base = Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="rematch-faults-", dir="/var/tmp"))
-        )
+        base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=FOLDER, dir="/var/tmp")))
         base.chmod(0o755)  # the database's own user has to reach what lies in it
         root = base / "project"
         lay_out(root, clone, told)
