@@ -33,6 +33,8 @@ _MOMENT = re.compile(r"\.([0-9a-f]{15,16})$")
 _LAST_LINES, _LONGEST = 3, 300
 #: Programs that set up a container and then become its own program, by the beginning of their names.
 _RUNTIMES = ("runc", "crun", "youki")
+#: What keeps a pod's namespaces while its containers come and go.
+_HOLDER = "pause"
 #: As the kernel writes it in /proc/net/tcp.
 _ESTABLISHED = "01"
 
@@ -183,13 +185,16 @@ def has_entered(pid: int) -> bool:
     """Whether a container's first process runs the container's own program by now.
 
     Raises:
-        OSError: it has ended.
+        OSError: it has ended, or it is the pod's own holder, of which nobody can tell before it says so.
     """
-    return not Path(f"/proc/{pid}/comm").read_text().startswith(_RUNTIMES)
+    name = Path(f"/proc/{pid}/comm").read_text().strip()
+    if name == _HOLDER:
+        raise ProcessLookupError
+    return not name.startswith(_RUNTIMES)
 
 
 def _is_first(entry: Path) -> bool:
-    if (entry / "comm").read_text().strip() == "pause":
+    if (entry / "comm").read_text().strip() == _HOLDER:
         return False
     ids = re.search(r"^NSpid:\s*(.+)$", (entry / "status").read_text(), flags=re.MULTILINE)
     return ids is not None and ids.group(1).split()[-1] == "1"

@@ -106,10 +106,11 @@ class Prober:
             if not self.all_reached:
                 self._find()
             for uid, one in self.pods.items():
-                if uid in threads and (one.found is not None or threads[uid].is_alive()):
+                if one.served_s is not None or (uid in threads and threads[uid].is_alive()):
                     continue
                 seen = one.found or self._entering.get(uid)
                 if seen is not None and seen.address is not None:
+                    self._entering.pop(uid, None)
                     threads[uid] = threading.Thread(
                         target=self._follow, args=(one, seen, seen.address), daemon=True
                     )
@@ -129,7 +130,7 @@ class Prober:
                     if self._stop.wait(1.0 / ASKED_PER_S):
                         return
                     asked = time.monotonic()
-            except OSError:  # it has ended; the pod may get another one
+            except OSError:  # it is not the service's, or has ended; the pod may get another one
                 return
             one.program_s = time.monotonic()
             one.program_gap_s = one.program_s - last

@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,8 +20,12 @@ RUNTIME = """
 import ctypes, os, sys, time
 ctypes.CDLL(None).prctl(15, b"runc:[2:INIT]", 0, 0, 0)
 print("named", flush=True)
-if sys.stdin.readline() == "end\\n":
+told = sys.stdin.readline().strip()
+if told == "end":
     sys.exit()
+if told == "hold":
+    ctypes.CDLL(None).prctl(15, b"pause", 0, 0, 0)
+    time.sleep(60)
 print(time.monotonic(), flush=True)
 os.execvp("sleep", ["sleep", "60"])
 """
@@ -43,9 +48,18 @@ def prober(process: subprocess.Popen[str]) -> Prober:
         stat = read_stat(process.pid)
         if not uids or stat is None or stat.ended:
             return {}
-        return {"a": Found(process.pid, stat.start_ticks, "127.0.0.1", entered=has_entered(process.pid))}
+        try:
+            entered = has_entered(process.pid)
+        except OSError:  # it holds the pod
+            return {}
+        return {"a": Found(process.pid, stat.start_ticks, "127.0.0.1", entered=entered)}
 
     return Prober(wanted=lambda: ["a"], look=look, expected=1, port=1, path="/")
+
+
+def is_the_runtime(pid: int) -> bool:
+    stat = read_stat(pid)
+    return stat is not None and not stat.ended and Path(f"/proc/{pid}/comm").read_text().startswith("runc")
 
 
 def tell(process: subprocess.Popen[str], line: str) -> None:
@@ -72,13 +86,14 @@ def test_a_process_of_the_container_runtime_is_followed_until_it_runs_the_servic
     assert 0 < one.program_gap_s <= one.program_s
 
 
-def test_a_process_that_ends_before_it_runs_that_program_is_no_pods_process(
-    runtime: subprocess.Popen[str],
+@pytest.mark.parametrize("told", ["end", "hold"])
+def test_a_process_that_ends_before_it_runs_that_program_or_holds_the_pod_is_not_the_services(
+    runtime: subprocess.Popen[str], told: str
 ) -> None:
     made = prober(runtime)
     made.start()
     assert eventually(lambda: "a" in made.pods)
-    tell(runtime, "end")
-    runtime.wait()
+    tell(runtime, told)
+    assert eventually(lambda: not is_the_runtime(runtime.pid))
     made.stop()
     assert made.pods["a"].found is None and made.pods["a"].program_s is None
