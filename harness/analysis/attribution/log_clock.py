@@ -14,13 +14,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.analysis.tables.runtime_columns import process_metrics
 from harness.analysis.attribution.spans import CauseName, Paused, Span, joined
+from harness.analysis.tables.runtime_columns import process_metrics
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog
 from harness.formats.gctrace import read_gctrace
 from harness.formats.jvm_log import read_jvm_log
-from harness.formats.runtime_metrics import LastCollection, parse_runtime_metrics
+from harness.formats.runtime_metrics import LastCollection
 from harness.model import ClockReading, Frozen, TrialRecord
 from harness.store import SessionFolder
 

@@ -77,7 +77,9 @@ def in_two_pods(session: SessionFolder, record: TrialRecord, **files: tuple[str,
     """The trial as one of two pods, which said this at its boundaries; the service's address led to either."""
     boundaries = []
     for boundary in record.boundaries:
-        for pod, text in zip(("pod-1", "pod-2"), files.get(boundary.name.replace("-", "_"), ()), strict=False):
+        for pod, text in zip(
+            ("pod-1", "pod-2"), files.get(boundary.name.replace("-", "_"), ()), strict=False
+        ):
             file = session.folder / record.planned.trial_id / pod_metrics_file(boundary.name, pod)
             file.write_text(text, "utf-8")
         boundaries.append(boundary.model_copy(update={"answered_by_pod": {"pod-1": 1, "pod-2": 1}}))
