@@ -18,7 +18,7 @@ _COMPILED = "jvm_compilation_time_seconds_total"
 
 
 def compiling_s(session: SessionFolder, record: TrialRecord) -> float | None:
-    """Return for how many seconds the compilers of a JVM worked during the load, all their threads and all pods together.
+    """Return for how many seconds the compilers of a JVM worked during the load, those of all its pods together.
 
     ``None``: the runtime has no compiler, or did not tell at both ends of the load.
 
