@@ -176,6 +176,7 @@ Flag = Literal[
     "sampling_gap",
     "few_requests",
     "clock_skew",
+    "still_compiling",
 ]
 
 

@@ -8,13 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from harness.analysis.tables.runtime_columns import gauge_growth
+from harness.analysis.tables.runtime_columns import COMPILED, gauge_growth
 from harness.errors import InputError
 from harness.model import TrialRecord
 from harness.store import SessionFolder
 
 N_QUARTERS = 4
-_COMPILED = "jvm_compilation_time_seconds_total"
 
 
 def compiling_s(session: SessionFolder, record: TrialRecord) -> float | None:
@@ -24,7 +23,7 @@ def compiling_s(session: SessionFolder, record: TrialRecord) -> float | None:
 
     Source: ``jvm_compilation_time_seconds_total``, which is the JVM's own ``CompilationMXBean``.
     """
-    grown_s = gauge_growth(session, record, _COMPILED)
+    grown_s = gauge_growth(session, record, COMPILED)
     return None if grown_s is None else max(grown_s, 0.0)
 
 

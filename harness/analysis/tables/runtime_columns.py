@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
+from harness.analysis.stats.about_services import COMPILED_SHARE
 from harness.errors import InputError
 from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_metrics import RuntimeMetrics, parse_runtime_metrics
@@ -18,6 +19,8 @@ from harness.store import SessionFolder
 #: Columns of the table of native memory; ``category`` "Total" is the JVM's own sum.
 NATIVE_COLUMNS = ("boundary", "category", "reserved_bytes", "committed_bytes")
 TOTAL = "Total"
+#: What the compilers of a JVM took so far: its own ``CompilationMXBean``, as its ``/metrics`` has it.
+COMPILED = "jvm_compilation_time_seconds_total"
 
 
 def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
@@ -39,6 +42,28 @@ def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, ob
         columns["go_collections"] = _sum(_less(now.n_collections, then.n_collections) for then, now in pairs)
         columns["go_paused_s"] = _sum(_paused_s(then, now) for then, now in pairs)
     return {name: value for name, value in columns.items() if value is not None}
+
+
+def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
+    """Return for how long JIT compilers worked between the edges of the load by ``GET /metrics``, of pods on average.
+
+    In a pod a JVM's own counters, which ``compile_s`` is from elsewhere, cannot be read.
+    """
+    n_processes = len(process_metrics(session, record, "after-load"))
+    grown_s = gauge_growth(session, record, COMPILED)
+    return None if grown_s is None else max(grown_s, 0.0) / n_processes
+
+
+def with_compiling(row: Mapping[str, object], told_s: float | None) -> dict[str, object]:
+    """Return a trial's row with ``told_s`` where its ``compile_s`` is not known, and its flag ``still_compiling``.
+
+    The flag is set where JVMs compiled for a larger share of the measurement than warm ones do.
+    """
+    compile_s = told_s if row["compile_s"] is None else row["compile_s"]
+    lasted_s, flags = row.get("measurement_s"), str(row["flags"]).split()
+    if isinstance(compile_s, float) and isinstance(lasted_s, float) and compile_s > COMPILED_SHARE * lasted_s:
+        flags.append("still_compiling")
+    return dict(row) | {"compile_s": compile_s, "flags": " ".join(flags)}
 
 
 def gauge_growth(
