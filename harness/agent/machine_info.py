@@ -18,6 +18,15 @@ from harness.agent.platforms import usable_cpus
 #: Below this, service, generator and the harness itself cannot each have cores of their own.
 CORES_FOR_ALL = 4
 
+#: Name -> file, below the root.
+SETTINGS = {
+    "sched_autogroup": "proc/sys/kernel/sched_autogroup_enabled",
+    "transparent_hugepage": "sys/kernel/mm/transparent_hugepage/enabled",
+    "numa_balancing": "proc/sys/kernel/numa_balancing",
+    "scaling_governor": "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    "smt": "sys/devices/system/cpu/smt/active",
+}
+
 
 def machine_facts() -> dict[str, Any]:
     """Return this machine as ``model.Machine`` has it, as plain data."""
@@ -33,7 +42,24 @@ def machine_facts() -> dict[str, Any]:
         "virtualisation": _virtualisation(),
         "descriptor_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "small": n_cpus < CORES_FOR_ALL,
+        "settings": kernel_settings(),
     }
+
+
+def kernel_settings(root: Path = Path("/")) -> dict[str, str]:
+    """Return the settings of the kernel that change what a request costs, by name.
+
+    ``sched_autogroup``: whether CPU time is shared between sessions of processes, or between threads: with 0 a program
+    of many threads gets more of a CPU that it shares with its load generator.
+    """
+    said = {name: text_of(root / file) for name, file in SETTINGS.items()}
+    return {name: _chosen(text) for name, text in said.items() if text is not None}
+
+
+def _chosen(text: str) -> str:
+    """The word in brackets, where all that may be chosen is listed."""
+    found = re.search(r"\[(\S+)\]", text)
+    return found.group(1) if found else text
 
 
 def physical_cores(cpus: Iterable[int], system: Path = Path("/sys/devices/system/cpu")) -> list[list[int]]:

@@ -47,11 +47,20 @@ def other_machine(evidence: Evidence, other: Evidence) -> str | None:
     """Return the processor and kernel of another session and of this one, in words; ``None``: they are the same.
 
     A virtual machine may get another processor, or another host, each time it is started: absolute times of the two
-    sessions are then not comparable, and agreement of their verdicts says more.
+    sessions are then not comparable, and agreement of their verdicts says more. Settings of the kernel are told where
+    both sessions have them and they differ.
     """
+    mine, theirs = evidence.header.provenance.machine, other.header.provenance.machine
+    differ = sorted(
+        name
+        for name in mine.settings.keys() & theirs.settings
+        if mine.settings[name] != theirs.settings[name]
+    )
     here, there = (
-        f"{one.cpu_model}, Linux {one.kernel}"
-        for one in (evidence.header.provenance.machine, other.header.provenance.machine)
+        ", ".join(
+            (f"{one.cpu_model}, Linux {one.kernel}", *(f"{name} {one.settings[name]}" for name in differ))
+        )
+        for one in (mine, theirs)
     )
     return None if here == there else f"{there}; this one: {here}"
 

@@ -27,6 +27,11 @@ class Machine(Frozen):
     virtualisation: str | None
     descriptor_limit: int
     small: bool = Field(description="fewer cores than service and generator need for themselves")
+    settings: dict[str, str] = Field(
+        default_factory=dict,
+        description="of the kernel, that change what a request costs: who shares a CPU with whom, large pages, clock "
+        "rates; one that the kernel does not have is left out",
+    )
 
     @property
     def identity(self) -> str:

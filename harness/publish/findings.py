@@ -118,7 +118,7 @@ def span_of(numbers: Sequence[int]) -> str:
 
 
 #: Verbs of which one is not told by an s.
-_SINGULAR = {"are": "is", "have": "has", "cannot": "cannot"}
+_SINGULAR = {"are": "is", "have": "has", "cannot": "cannot", "carry": "carries"}
 _Groups = Mapping[str, Sequence[Comparison]]
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pandas as pd
@@ -90,6 +91,13 @@ def test_a_ratio_that_is_not_about_the_services_counts_for_no_direction() -> Non
     assert text(said["takeaway"]).startswith("None of the 2 services can be judged, because something else")
     mixed = finding([found[0], *compared({"java-b": 60.0})], PHRASE)
     assert text(mixed["title"]) == "1 of 2 services answers fewer than the reference"
+
+
+@pytest.mark.parametrize(("of_several", "of_one"), [("carry", "carries"), ("show", "shows"), ("have", "has")])
+def test_the_verb_agrees_with_one_of_several(of_several: str, of_one: str) -> None:
+    phrase = dataclasses.replace(PHRASE, less=f"{of_several} fewer than the reference")
+    said = finding(compared({"java-a": 101.0, "java-b": 60.0}), phrase)
+    assert text(said["title"]) == f"1 of 2 services {of_one} fewer than the reference"
 
 
 def test_of_a_single_thing_the_words_are_those_of_one() -> None:
