@@ -26,7 +26,7 @@ final class BankController {
 
     @PostMapping("/transaction")
     Answers.Transaction transfer(Body body) {
-        TransferOrder order = TransferOrder.of(body);
+        TransferOrder order = TransferBinding.of(body);
         int id = bank.transfer(order).orElseThrow(() -> new Refused(Refusal.UNKNOWN_CLIENT));
         return new Answers.Transaction(id, order.amount(), order.fromClientId(), order.toClientId());
     }
