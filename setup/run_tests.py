@@ -43,7 +43,7 @@ TELLING = re.compile(r"error|fail|panic|expected|not ok|assert|exception", re.IG
 SHARED_BUILDS = ("strings/java-helidon",)
 #: Folders of harness/tests/ whose tests start no service and no load: those of `make test-fast`.
 FAST = ("analysis", "definitions", "evidence", "formats", "model", "report", "store")
-#: Short runs of Maven, and tests that start much and repeat little: what C2 would compile is not used long enough.
+#: Tests that start much and repeat little: what C2 would compile is not used long enough.
 QUICK_JVM = "-XX:TieredStopAtLevel=1"
 #: Go compiles for these checks what services are built of, once; `go vet` is a check of its own.
 QUICK_GO = "-trimpath -tags=netgo,osusergo -vet=off"
@@ -205,8 +205,8 @@ def run_lane(
 
 
 def for_maven(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment of Maven's lane alone: what is built elsewhere is built as users build it."""
-    options = f"{env.get('MAVEN_OPTS', '')} {QUICK_JVM} -DargLine={QUICK_JVM}".strip()
+    """The environment of Maven's lane alone: the tests of services compile as little as their builds do."""
+    options = f"{env.get('MAVEN_OPTS', '')} -DargLine={QUICK_JVM}".strip()
     return {**env, "MAVEN_OPTS": options}
 
 

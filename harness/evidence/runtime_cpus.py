@@ -15,9 +15,11 @@ from harness.model.level_words import cell_words
 def goes_by(trials: pd.DataFrame) -> str:
     """Return CPUs and a JVM's collector, ``2`` or ``1, Serial``; empty: no trial says so."""
     told = trials[trials["runtime_cpus"].notna()]
-    found = told["gc_found"]
-    said = told["runtime_cpus"].map(lambda cpus: plain(int(cpus))) + (", " + found).where(found.notna(), "")
-    return " or ".join(sorted(said.unique()))
+    said = {
+        f"{plain(int(cpus))}, {collector}" if isinstance(collector, str) else plain(int(cpus))
+        for cpus, collector in zip(told["runtime_cpus"], told["gc_found"], strict=True)
+    }
+    return " or ".join(sorted(said))
 
 
 def goes_by_in_cells(evidence: Evidence) -> Mapping[str, Mapping[str, str]]:

@@ -296,6 +296,10 @@ class KubernetesInstance:
             events_epoch_s=moments,
             events_lost=lost(moments),
             process_after_s=None if found is None else _since_boot_s(found.start_ticks) - launched,
+            program_after_s=None
+            if probed is None or probed.program_s is None
+            else probed.program_s - launched,
+            program_gap_s=None if probed is None or probed.program_s is None else probed.program_gap_s,
             first_served_after_s=served,
             probes=None if probed is None else probed.probes,
             longest_probe_gap_s=None if probed is None else probed.longest_gap_s,

@@ -31,6 +31,10 @@ _OWN_ADDRESS = re.compile(r"\|-- (\d+\.\d+\.\d+\.\d+)\s*\n\s*/32 host LOCAL")
 #: The name of an event ends in the moment of its making, in nanoseconds; its fields have whole seconds.
 _MOMENT = re.compile(r"\.([0-9a-f]{15,16})$")
 _LAST_LINES, _LONGEST = 3, 300
+#: Programs that set up a container and then become its own program, by the beginning of their names.
+_RUNTIMES = ("runc", "crun", "youki")
+#: What keeps a pod's namespaces while its containers come and go.
+_HOLDER = "pause"
 #: As the kernel writes it in /proc/net/tcp.
 _ESTABLISHED = "01"
 
@@ -46,11 +50,16 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Found:
-    """The first process of a pod's container on this machine, and its address in the cluster."""
+    """The first process of a pod's container on this machine, and its address in the cluster.
+
+    ``entered``: it runs the container's own program. Before that, for some hundredths of a second, the same process
+    is the container runtime's, which sets up its surroundings.
+    """
 
     pid: int
     start_ticks: int
     address: str | None
+    entered: bool = True
 
 
 def trouble(pod: Pod) -> Trouble | None:
@@ -163,15 +172,29 @@ def processes_of(uids: Collection[str], root: Path = Path("/")) -> dict[str, Fou
             stat = read_stat(int(entry.name)) if root == Path("/") else None
             if stat is None or stat.ended:
                 continue
-            found[uid] = Found(int(entry.name), stat.start_ticks, _address_of(entry))
+            address = _address_of(entry)
+            found[uid] = Found(
+                int(entry.name), stat.start_ticks, address, entered=has_entered(int(entry.name))
+            )
         except OSError:  # it has just ended
             continue
     return found
 
 
+def has_entered(pid: int) -> bool:
+    """Whether a container's first process runs the container's own program by now.
+
+    Raises:
+        OSError: it has ended, or it is the pod's own holder, of which nobody can tell before it says so.
+    """
+    name = Path(f"/proc/{pid}/comm").read_text().strip()
+    if name == _HOLDER:
+        raise ProcessLookupError
+    return not name.startswith(_RUNTIMES)
+
+
 def _is_first(entry: Path) -> bool:
-    name = (entry / "comm").read_text().strip()
-    if name == "pause" or name.startswith("runc"):
+    if (entry / "comm").read_text().strip() == _HOLDER:
         return False
     ids = re.search(r"^NSpid:\s*(.+)$", (entry / "status").read_text(), flags=re.MULTILINE)
     return ids is not None and ids.group(1).split()[-1] == "1"

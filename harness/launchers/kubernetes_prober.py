@@ -13,11 +13,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.errors import HostError
-from harness.launchers.kubernetes_pods import Found, established
+from harness.launchers.kubernetes_pods import Found, established, has_entered
 from harness.model.endpoint import Endpoint
 
 PROBES_PER_S = 100.0
@@ -27,13 +27,21 @@ ANSWER_WITHIN_S = 2.0
 ROUTED_WITHIN_S = 0.2
 #: How often the kernel is asked for new processes.
 LOOKS_PER_S = 25.0
+#: How often a process that was seen is asked whether it runs the container's own program by now.
+ASKED_PER_S = 250.0
 
 
 @dataclass
 class Probed:
-    """What is known of one pod so far. Moments are on the monotonic clock."""
+    """What is known of one pod so far. Moments are on the monotonic clock.
+
+    ``found``: its process, from when it runs the service's program on. ``program_s``: that moment, known to within
+    ``program_gap_s`` before it; ``None``: the process ran the program already when it was first seen.
+    """
 
     found: Found | None = None
+    program_s: float | None = None
+    program_gap_s: float = 0.0
     served_s: float | None = None
     probes: int = 0
     longest_gap_s: float = 0.0
@@ -58,6 +66,7 @@ class Prober:
 
     def __post_init__(self) -> None:
         self._stop = threading.Event()
+        self._entering: dict[str, Found] = {}
         self._thread = threading.Thread(target=self._work, name="prober", daemon=True)
 
     def start(self) -> None:
@@ -76,6 +85,12 @@ class Prober:
         return sum(one.found is not None for one in tuple(self.pods.values())) >= self.expected
 
     @property
+    def all_reached(self) -> bool:
+        """Whether each pod has a process, and an address to ask it at."""
+        found = [one.found for one in tuple(self.pods.values())]
+        return sum(one is not None and one.address is not None for one in found) >= self.expected
+
+    @property
     def n_served(self) -> int:
         """How many pods have answered."""
         return sum(one.served_s is not None for one in tuple(self.pods.values()))
@@ -88,18 +103,39 @@ class Prober:
     def _work(self) -> None:
         threads: dict[str, threading.Thread] = {}
         while not self._stop.is_set() and not self.all_served:
-            if len(threads) < self.expected:
+            if not self.all_reached:
                 self._find()
             for uid, one in self.pods.items():
-                if uid not in threads and one.found is not None and one.found.address is not None:
+                if one.served_s is not None or (uid in threads and threads[uid].is_alive()):
+                    continue
+                seen = one.found or self._entering.get(uid)
+                if seen is not None and seen.address is not None:
+                    self._entering.pop(uid, None)
                     threads[uid] = threading.Thread(
-                        target=self._probe, args=(one, one.found.address), daemon=True
+                        target=self._follow, args=(one, seen, seen.address), daemon=True
                     )
                     threads[uid].start()
             self._stop.wait(1.0 / LOOKS_PER_S)
         for thread in threads.values():
             thread.join()
         self.ended_s = time.monotonic()
+
+    def _follow(self, one: Probed, seen: Found, address: str) -> None:
+        """Wait until a process runs the service's program, then probe it."""
+        if not seen.entered:
+            try:
+                asked = last = time.monotonic()
+                while not has_entered(seen.pid):
+                    last = asked
+                    if self._stop.wait(1.0 / ASKED_PER_S):
+                        return
+                    asked = time.monotonic()
+            except OSError:  # it is not the service's, or has ended; the pod may get another one
+                return
+            one.program_s = time.monotonic()
+            one.program_gap_s = one.program_s - last
+            one.found = replace(seen, entered=True)
+        self._probe(one, address)
 
     def _probe(self, one: Probed, address: str) -> None:
         """Ask one pod until it answers; each has a thread, so that a slow one does not delay the others."""
@@ -124,7 +160,10 @@ class Prober:
                     self.pods.setdefault(uid, Probed())
         left = [uid for uid, one in self.pods.items() if one.found is None or one.found.address is None]
         for uid, found in self.look(left).items():
-            self.pods[uid].found = found
+            if found.entered:
+                self.pods[uid].found = found
+            else:
+                self._entering[uid] = found
 
 
 def answers(address: str, port: int, path: str) -> bool:

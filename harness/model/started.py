@@ -79,6 +79,14 @@ class PodRecord(Frozen):
         default=None,
         description="when its process was made, in hundredths of a second; None: it was never seen",
     )
+    program_after_s: float | None = Field(
+        default=None,
+        description="when that process was first seen to run the service's program, and no longer the container "
+        "runtime's; None: not seen, or it ran the program when it was first seen",
+    )
+    program_gap_s: float | None = Field(
+        default=None, description="at most so much earlier it ran it: since it was last seen not to"
+    )
     first_served_after_s: float | None = Field(
         default=None, description="the prober's first right answer from it; None: none came (censored)"
     )

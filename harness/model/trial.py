@@ -42,6 +42,11 @@ class Phase(Frozen):
     end: ClockReading
 
 
+def pod_metrics_file(boundary: str, pod: str) -> str:
+    """Return the name of the file that has what one of several pods said on ``GET /metrics`` at a boundary, raw."""
+    return f"boundary-{boundary}.{pod}.prom"
+
+
 class Boundary(Frozen):
     """The instance at the edge of a phase. ``before-load`` and ``after-load`` frame the measurement."""
 
@@ -171,6 +176,7 @@ Flag = Literal[
     "sampling_gap",
     "few_requests",
     "clock_skew",
+    "still_compiling",
 ]
 
 

@@ -26,6 +26,7 @@ FLAG_WORDS: dict[Flag, str] = {
     "few_requests": "under 1,000 requests",
     "clock_skew": "clocks apart",
     "counts_differ": "counts differ",
+    "still_compiling": "JVM still compiling",
 }
 
 

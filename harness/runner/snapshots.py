@@ -18,6 +18,7 @@ from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import RECORDING
 from harness.model import Boundary
 from harness.model.endpoint import Endpoint
+from harness.model.trial import pod_metrics_file
 
 BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
 METRICS_PATH = "/metrics"
@@ -64,7 +65,7 @@ def _answered(pods: Mapping[str, Endpoint] | None, folder: Path, name: BoundaryN
     """What each pod says that it answered; ``None``: there are none, or one of them does not say."""
     counts: dict[str, int] = {}
     for pod, endpoint in (pods or {}).items():
-        file = folder / f"boundary-{name}.{pod}.prom"
+        file = folder / pod_metrics_file(name, pod)
         n_answered = answered(file.read_text(errors="replace")) if save_metrics(endpoint, file) else None
         if n_answered is None:
             return None

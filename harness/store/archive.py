@@ -288,7 +288,7 @@ class Archive:
         except blocks.OtherVersion as error:
             raise InputError(
                 "packed by another version of this program", file=self.path, place=blocks.CONTENTS,
-                found=error.version, allowed=str(blocks.VERSION),
+                found=error.version, allowed=f"1 to {blocks.VERSION}",
             ) from None  # fmt: skip
         except _BROKEN as error:
             raise InputError(f"damaged: {error}", file=self.path, place=blocks.CONTENTS) from None

@@ -7,6 +7,9 @@ the contents of such files, concatenated and compressed as one xz stream; it is 
 Of a file whose name ends in ``.gz`` the block has the decompressed content, and the list has size and SHA-256 of the
 compressed file: packing made sure that ``write_gzip`` gives these very bytes.
 
+A block of tables (``.csv``, ``.jtl``) is turned into columns before it is compressed where that makes it smaller
+(``harness/store/columns.py``), as it does for samples.
+
 The size of blocks was chosen by measurement on a bundled session of a hundred trials: contents that are compressed
 each by itself take nearly twice the bytes, blocks of a quarter of the size somewhat more, larger blocks hardly less,
 and the time to decompress one block, which is what reading a single file costs, is not noticed.
@@ -18,17 +21,19 @@ import hashlib
 import lzma
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import IO, Annotated
+from typing import IO, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.model.base import Frozen
+from harness.store.columns import MOST_TIMES, BadColumns, from_columns, to_columns
 from harness.store.gzipping import PIECE_BYTES, pieces_of
 
 #: Where blocks and their list lie in an archive; no file of a session has a name below it.
 FOLDER = ".packed/"
 CONTENTS = FOLDER + "contents.json.xz"
-VERSION = 1
+#: 2: a block may be written as columns.
+VERSION = 2
 #: Files are added to a block up to this size of their contents; a larger file has a block of its own.
 BLOCK_BYTES = 4 << 20
 #: No block of several files is larger, so that it can be held in memory.
@@ -36,6 +41,8 @@ MAX_SHARED_BYTES = 16 << 20
 #: A list of so many files is smaller than the bytes that it is given.
 MAX_FILES = 100_000
 MAX_CONTENTS_BYTES = 32 << 20
+#: Endings of files that are rows of cells.
+_TABLES = (".csv", ".jtl")
 _DICTIONARY_BYTES = 8 << 20
 #: What decompressing may take: the dictionary, and something for the decoder itself.
 _DECODER_BYTES = _DICTIONARY_BYTES + (4 << 20)
@@ -76,11 +83,15 @@ class PackedFile(Frozen):
 
 
 class Block(Frozen):
-    """One block: the name of its entry, size and SHA-256 of its contents, and the files in their order."""
+    """One block: the name of its entry, size and SHA-256 of its contents, and the files in their order.
+
+    ``columns``: its contents are compressed in their form in columns.
+    """
 
     entry: str
     bytes: _Size
     sha256: _Sha256
+    columns: Literal[True] | None = None
     files: tuple[PackedFile, ...]
 
 
@@ -108,7 +119,7 @@ def read_contents(data: bytes) -> Contents:
     """
     text = b"".join(decompressed([data], MAX_CONTENTS_BYTES))
     try:
-        if (version := _Version.model_validate_json(text).version) != VERSION:
+        if (version := _Version.model_validate_json(text).version) not in range(1, VERSION + 1):
             raise OtherVersion(version)
         contents = Contents.model_validate_json(text)
     except ValidationError as error:
@@ -128,6 +139,8 @@ def read_contents(data: bytes) -> Contents:
             raise Damaged(
                 f"list of packed contents: {block.entry}: more than {MAX_SHARED_BYTES} bytes for several files"
             )
+        if block.columns and block.bytes > BLOCK_BYTES:
+            raise Damaged(f"list of packed contents: {block.entry}: more than {BLOCK_BYTES} bytes as columns")
     return contents
 
 
@@ -149,6 +162,20 @@ def compressed(pieces: Iterable[bytes], size_bytes: int) -> Iterator[bytes]:
     for piece in pieces:
         yield coder.compress(piece)
     yield coder.flush()
+
+
+def compressed_block(pieces: Iterable[bytes], size_bytes: int, ending: str) -> tuple[Iterable[bytes], bool]:
+    """Return the xz stream of a block of files with that ending, and whether it holds their form in columns."""
+    if ending not in _TABLES or size_bytes > BLOCK_BYTES:
+        return compressed(pieces, size_bytes), False
+    text = b"".join(pieces)
+    plain = b"".join(compressed([text], size_bytes))
+    columns = to_columns(text)
+    if columns is not None:
+        smaller = b"".join(compressed([columns], len(columns)))
+        if len(smaller) < len(plain):
+            return [smaller], True
+    return [plain], False
 
 
 def decompressed(pieces: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
@@ -186,7 +213,13 @@ def pieces_of_block(block: Block, source: IO[bytes]) -> Iterator[bytes]:
     """
     digest = hashlib.sha256()
     size, waiting = 0, b""
-    for piece in decompressed(pieces_of(source), block.bytes):
+    pieces = decompressed(pieces_of(source), block.bytes * (MOST_TIMES if block.columns else 1))
+    if block.columns:
+        try:
+            pieces = iter([from_columns(b"".join(pieces), block.bytes)])
+        except BadColumns as error:
+            raise Damaged(str(error)) from None
+    for piece in pieces:
         digest.update(piece)
         size += len(piece)
         if waiting:

@@ -200,16 +200,20 @@ def _content(path: Path) -> Iterator[bytes]:
 
 def _add_block(archive: zipfile.ZipFile, folder: Path, number: int, files: list[PackedFile]) -> Block:
     size = sum(file.bytes for file in files)
-    entry = f"{blocks.FOLDER}{number:04d}{blocks.kind_of(files[0].name)[0]}.xz"
+    ending, *_ = blocks.kind_of(files[0].name)
+    entry = f"{blocks.FOLDER}{number:04d}{ending}.xz"
     read = _Counted()
     pieces = (
         read.passed(piece) for piece in chain.from_iterable(_content(folder / file.name) for file in files)
     )
+    made, columns = blocks.compressed_block(pieces, size, ending)
     with archive.open(_entry(entry, zipfile.ZIP_STORED), "w") as stream:
-        stream.writelines(blocks.compressed(pieces, size))
+        stream.writelines(made)
     if read.size != size:
         raise StoreError(f"{folder}: files changed while they were packed")
-    return Block(entry=entry, bytes=size, sha256=read.digest.hexdigest(), files=tuple(files))
+    return Block(
+        entry=entry, bytes=size, sha256=read.digest.hexdigest(), columns=columns or None, files=tuple(files)
+    )
 
 
 def _entry(name: str, method: int) -> zipfile.ZipInfo:

@@ -12,6 +12,9 @@ from .find import find_go, find_maven
 from .jdks import find_jdk
 from .tool import Surroundings
 
+#: Whoever sets MAVEN_OPTS has reasons of their own.
+_QUICK = "-XX:TieredStopAtLevel=1"
+
 
 def build_environment(around: Surroundings) -> dict[str, str]:
     """The variables of ``around`` with JAVA_HOME and PATH set so that `go`, `mvn`, `java` and `javac` are the
@@ -34,17 +37,22 @@ def build_environment(around: Surroundings) -> dict[str, str]:
 
 
 def maven_options(environ: Mapping[str, str], home_of_user: Path | None) -> str | None:
-    """MAVEN_OPTS that name a home folder, or None when Maven needs no help.
+    """MAVEN_OPTS for a quick build, with a home folder where Maven would find none; None: those that are there do.
 
-    Java takes the home folder from the list of users and not from HOME; in a container
-    the user may not be listed, or be listed with a folder that is not there.
+    A build has ended before code of the JVM's second compiler has paid for itself. Java takes the home folder from
+    the list of users and not from HOME; in a container the user may not be listed, or be listed with a folder that
+    is not there.
     """
+    theirs = environ.get("MAVEN_OPTS", "")
+    made = [theirs or _QUICK]
     home = environ.get("HOME", "")
-    if home_of_user is not None and os.access(home_of_user, os.W_OK):
-        return None
-    if not home or not os.access(home, os.W_OK):
-        return None
-    return f"{environ.get('MAVEN_OPTS', '')} -Duser.home={home}".strip()
+    if (
+        not (home_of_user is not None and os.access(home_of_user, os.W_OK))
+        and home
+        and os.access(home, os.W_OK)
+    ):
+        made.append(f"-Duser.home={home}")
+    return None if made == [theirs] else " ".join(made)
 
 
 def _home_of_user() -> Path | None:

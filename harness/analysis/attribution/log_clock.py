@@ -15,11 +15,12 @@ from typing import Literal
 from pydantic import Field
 
 from harness.analysis.attribution.spans import CauseName, Paused, Span, joined
+from harness.analysis.tables.runtime_columns import process_metrics
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog
 from harness.formats.gctrace import read_gctrace
 from harness.formats.jvm_log import read_jvm_log
-from harness.formats.runtime_metrics import LastCollection, parse_runtime_metrics
+from harness.formats.runtime_metrics import LastCollection
 from harness.model import ClockReading, Frozen, TrialRecord
 from harness.store import SessionFolder
 
@@ -84,16 +85,12 @@ def generator_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
 
 
 def last_collections(session: SessionFolder, record: TrialRecord) -> tuple[LastCollection, ...]:
-    """Return what the service said of its last collection at each edge of a phase where it said anything."""
-    trial = record.planned.trial_id
-    found = []
-    for boundary in record.boundaries:
-        name = boundary.runtime_metrics_file
-        if name is not None and session.has(trial, name):
-            with session.open(trial, name) as stream:
-                last = parse_runtime_metrics(stream.read().decode("utf-8", "replace")).last_collection
-            found += [last] if last is not None else []
-    return tuple(found)
+    """Return what the service said of its last collection at each edge of a phase where it said anything.
+
+    Of several pods it is the first one, whose log is read.
+    """
+    told = (process_metrics(session, record, boundary.name)[:1] for boundary in record.boundaries)
+    return tuple(one.last_collection for ones in told for one in ones if one.last_collection is not None)
 
 
 class ClockShift(Frozen):

@@ -8,26 +8,23 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from harness.analysis.tables.runtime_columns import boundary_metrics
+from harness.analysis.tables.runtime_columns import COMPILED, gauge_growth
 from harness.errors import InputError
 from harness.model import TrialRecord
 from harness.store import SessionFolder
 
 N_QUARTERS = 4
-_COMPILED = "jvm_compilation_time_seconds_total"
 
 
 def compiling_s(session: SessionFolder, record: TrialRecord) -> float | None:
-    """Return for how many seconds the compilers of a JVM worked during the load, all their threads together.
+    """Return for how many seconds the compilers of a JVM worked during the load, those of all its pods together.
 
     ``None``: the runtime has no compiler, or did not tell at both ends of the load.
 
     Source: ``jvm_compilation_time_seconds_total``, which is the JVM's own ``CompilationMXBean``.
     """
-    before, after = (boundary_metrics(session, record, name) for name in ("before-load", "after-load"))
-    if before is None or after is None or not {_COMPILED} <= before.gauges.keys() & after.gauges.keys():
-        return None
-    return max(after.gauges[_COMPILED] - before.gauges[_COMPILED], 0.0)
+    grown_s = gauge_growth(session, record, COMPILED)
+    return None if grown_s is None else max(grown_s, 0.0)
 
 
 def quarter_rates(requests: pd.DataFrame) -> tuple[float, ...]:

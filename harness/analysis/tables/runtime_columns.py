@@ -4,46 +4,90 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
+from harness.analysis.stats.about_services import COMPILED_SHARE
 from harness.errors import InputError
 from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_metrics import RuntimeMetrics, parse_runtime_metrics
 from harness.model import TrialRecord
+from harness.model.trial import Boundary, pod_metrics_file
 from harness.store import SessionFolder
 
 #: Columns of the table of native memory; ``category`` "Total" is the JVM's own sum.
 NATIVE_COLUMNS = ("boundary", "category", "reserved_bytes", "committed_bytes")
 TOTAL = "Total"
+#: What the compilers of a JVM took so far: its own ``CompilationMXBean``, as its ``/metrics`` has it.
+COMPILED = "jvm_compilation_time_seconds_total"
 
 
 def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
     """Return the ``go_*`` columns of one trial; none where its runtime is another one, or nothing was asked.
 
-    Collections and pauses are those between the edges of the load, memory is that at its end.
+    Collections and pauses are those between the edges of the load, memory is that at its end; of pods the sum.
     """
     variant = record.planned.configuration.variant
     implementation = session.header.implementations.get(variant.implementation)
     if implementation is None or implementation.runtime != "go":
         return {}
-    before, after = (
-        boundary_metrics(session, record, "before-load"),
-        boundary_metrics(session, record, "after-load"),
-    )
-    if after is None:
-        return {}
-    columns: dict[str, object] = {
-        "go_heap_bytes": after.memory_classes_bytes.get("heap_objects"),
-        "go_memory_bytes": after.memory_classes_bytes.get("total"),
+    before, after = (process_metrics(session, record, name) for name in ("before-load", "after-load"))
+    columns = {
+        "go_heap_bytes": _sum(one.memory_classes_bytes.get("heap_objects") for one in after),
+        "go_memory_bytes": _sum(one.memory_classes_bytes.get("total") for one in after),
     }
-    if before is None:
-        return columns
-    if before.n_collections is not None and after.n_collections is not None:
-        columns["go_collections"] = after.n_collections - before.n_collections
-    if before.pauses is not None and after.pauses is not None:
-        columns["go_paused_s"] = after.pauses.since(before.pauses).sum_s
-    return columns
+    if len(before) == len(after):
+        pairs = list(zip(before, after, strict=True))
+        columns["go_collections"] = _sum(_less(now.n_collections, then.n_collections) for then, now in pairs)
+        columns["go_paused_s"] = _sum(_paused_s(then, now) for then, now in pairs)
+    return {name: value for name, value in columns.items() if value is not None}
+
+
+def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
+    """Return for how long JIT compilers worked between the edges of the load by ``GET /metrics``, of pods on average.
+
+    In a pod a JVM's own counters, which ``compile_s`` is from elsewhere, cannot be read.
+    """
+    n_processes = len(process_metrics(session, record, "after-load"))
+    grown_s = gauge_growth(session, record, COMPILED)
+    return None if grown_s is None else max(grown_s, 0.0) / n_processes
+
+
+def with_compiling(row: Mapping[str, object], told_s: float | None) -> dict[str, object]:
+    """Return a trial's row with ``told_s`` where its ``compile_s`` is not known, and its flag ``still_compiling``.
+
+    The flag is set where JVMs compiled for a larger share of the measurement than warm ones do.
+    """
+    compile_s = told_s if row["compile_s"] is None else row["compile_s"]
+    lasted_s, flags = row.get("measurement_s"), str(row["flags"]).split()
+    if isinstance(compile_s, float) and isinstance(lasted_s, float) and compile_s > COMPILED_SHARE * lasted_s:
+        flags.append("still_compiling")
+    return dict(row) | {"compile_s": compile_s, "flags": " ".join(flags)}
+
+
+def gauge_growth(
+    session: SessionFolder, record: TrialRecord, gauge: str, *, at_first: float | None = None
+) -> float | None:
+    """Return how much a service's own gauge or counter grew during the load, all its processes together.
+
+    ``at_first``: its value where it is not exported before the load. ``None``: it was not told at both edges.
+    """
+    before, after = (process_metrics(session, record, name) for name in ("before-load", "after-load"))
+    if len(before) != len(after):
+        return None
+    return _sum(
+        _less(now.gauges.get(gauge), then.gauges.get(gauge, at_first))
+        for then, now in zip(before, after, strict=True)
+    )
+
+
+def _less(now: float | None, then: float | None) -> float | None:
+    return None if now is None or then is None else now - then
+
+
+def _paused_s(then: RuntimeMetrics, now: RuntimeMetrics) -> float | None:
+    return None if now.pauses is None or then.pauses is None else now.pauses.since(then.pauses).sum_s
 
 
 def native_memory(session: SessionFolder, record: TrialRecord) -> pd.DataFrame | None:
@@ -69,13 +113,36 @@ def native_memory(session: SessionFolder, record: TrialRecord) -> pd.DataFrame |
     return pd.DataFrame(rows, columns=list(NATIVE_COLUMNS)) if rows else None
 
 
-def boundary_metrics(session: SessionFolder, record: TrialRecord, name: str) -> RuntimeMetrics | None:
-    """Return what a service's ``GET /metrics`` said at a boundary; ``None``: it was not asked, or did not answer."""
+def process_metrics(session: SessionFolder, record: TrialRecord, name: str) -> tuple[RuntimeMetrics, ...]:
+    """Return what each process of a service said on ``GET /metrics`` at a boundary; of pods one each.
+
+    Empty: it was not asked, or one of them did not answer.
+    """
+    files = next((metrics_files(record, one) for one in record.boundaries if one.name == name), ())
     trial = record.planned.trial_id
-    file = next((b.runtime_metrics_file for b in record.boundaries if b.name == name), None)
-    if file is None or not session.has(trial, file):
-        return None
-    return parse_runtime_metrics(_text(session, trial, file))
+    if not all(session.has(trial, file) for file in files):
+        return ()
+    return tuple(parse_runtime_metrics(_text(session, trial, file)) for file in files)
+
+
+def metrics_files(record: TrialRecord, boundary: Boundary) -> tuple[str, ...]:
+    """Return the name of each process's answer to ``GET /metrics`` at a boundary, the first pod's first.
+
+    The address of a service leads to any of its pods, so of several only those count that were asked one by one.
+    """
+    if boundary.answered_by_pod:
+        return tuple(pod_metrics_file(boundary.name, pod) for pod in boundary.answered_by_pod)
+    around = None if record.instance is None else record.instance.kubernetes
+    if boundary.runtime_metrics_file is None or (around is not None and around.replicas > 1):
+        return ()
+    return (boundary.runtime_metrics_file,)
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """The sum; ``None``: there is no value, or one is not known."""
+    found = list(values)
+    known = [one for one in found if one is not None]
+    return sum(known) if known and len(known) == len(found) else None
 
 
 def _text(session: SessionFolder, trial: str, name: str) -> str:

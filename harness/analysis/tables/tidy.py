@@ -19,7 +19,7 @@ from pydantic import Field
 from harness.analysis.tables import schema, trial_row
 from harness.analysis.tables.bound_columns import bound_columns
 from harness.analysis.tables.layout import Processed, Source
-from harness.analysis.tables.runtime_columns import native_memory, runtime_columns
+from harness.analysis.tables.runtime_columns import compiled_s, native_memory, runtime_columns, with_compiling
 from harness.analysis.tables.trial_files import damage_of, read_requests, read_samples
 from harness.analysis.tables.warm_up_columns import window_table
 from harness.errors import InputError
@@ -193,12 +193,14 @@ class _Tidying:
         self.n_fresh += 1
         requests = samples = native = None
         runtime: dict[str, object] = {}
+        told_s: float | None = None
         if damage is None:
             try:
                 requests = read_requests(session, record)
                 samples = read_samples(session, record)
                 native = native_memory(session, record)
                 runtime = runtime_columns(session, record) | bound_columns(session, record, samples)
+                told_s = compiled_s(session, record)
             except (InputError, ValueError, OSError) as error:  # a file that no reader can make sense of
                 damage = f"damaged: {error}".replace("\n", " ")
         row = trial_row.trial_row(
@@ -209,7 +211,7 @@ class _Tidying:
             samples=samples,
             damage=damage,
         )
-        row |= runtime
+        row = with_compiling(row | runtime, told_s)
         tables = {
             "requests": None if requests is None else requests.to_frame(),
             "samples": samples,

@@ -16,7 +16,7 @@ from harness.analysis.load.load_segments import last_part
 from harness.analysis.stats.inputs import Floats, finite
 from harness.analysis.stats.quantiles import quantile_refused, rank
 from harness.analysis.tables.resource_columns import load_window
-from harness.analysis.tables.runtime_columns import boundary_metrics
+from harness.analysis.tables.runtime_columns import gauge_growth
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.load_response import database_columns
@@ -142,9 +142,7 @@ def _cores(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
 
 def _opened(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
     try:
-        before, after = (boundary_metrics(session, record, name) for name in ("before-load", "after-load"))
+        opened = gauge_growth(session, record, OPENED, at_first=0.0)
     except InputError:  # a damaged file tells nothing
         return {}
-    if before is None or after is None or OPENED not in after.gauges:
-        return {}
-    return {"upstream_opened": after.gauges[OPENED] - before.gauges.get(OPENED, 0.0)}
+    return {} if opened is None else {"upstream_opened": opened}

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from harness.analysis.tables.load import load_trials
@@ -15,6 +17,7 @@ from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
 from harness.evidence.results import results_of
+from harness.evidence.runtime_cpus import goes_by
 from harness.model import Estimate, TrialRecord, Unavailable
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
@@ -115,6 +118,13 @@ def test_what_the_runtimes_go_by_is_the_fewest_cpus_of_all_pods_and_their_collec
     values = read_values(root)
     assert values["kubernetes.limits.goes_by.half.go_nethttp"]["text"] == "2"
     assert values["kubernetes.limits.goes_by.half.java_helidon"]["text"] == "1, Serial"
+
+
+def test_where_no_runtime_has_told_its_collector_the_cpus_stand_alone() -> None:
+    """A column without any text is one of numbers."""
+    told = pd.DataFrame({"runtime_cpus": [2.0, 1.0, math.nan], "gc_found": [math.nan] * 3})
+    assert goes_by(told) == "1 or 2"
+    assert goes_by(told.assign(gc_found=[None, "Serial", None])) == "1, Serial or 2"
 
 
 def test_results_say_what_each_runtime_goes_by_within_a_terminals_width(

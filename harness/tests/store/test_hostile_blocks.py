@@ -16,7 +16,7 @@ from harness.verify.fuzz.hostile_blocks import HOSTILE_BLOCKS, listed, with_bloc
 
 #: What is wrong with an archive -> what its refusal says. These are refused before a file is written.
 LISTS = {
-    "another version": "packed by another version of this program; found 2; allowed: 1",
+    "another version": "packed by another version of this program; found 3; allowed: 1 to 2",
     "no version": "list of packed contents",
     "deep": "list of packed contents",
     "an unknown key": "list of packed contents: blocks.0.method: Extra inputs are not permitted",
@@ -43,6 +43,7 @@ LISTS = {
     "a hash without gzip": "without the hash of its compressed bytes",
     "sizes that do not add up": "sizes of files do not add up to the block's",
     "a large block of several files": "more than 16777216 bytes for several files",
+    "columns of a large block": "more than 4194304 bytes as columns",
     "a large file": "too large when unpacked",
     "a large compressed file": "too large when unpacked",
 }
@@ -55,6 +56,9 @@ STREAMS = {
     "two streams": "something follows the xz stream",
     "too few bytes": "its contents are not those of the list",
     "other contents": "its contents are not those of the list",
+    "no columns": "columns: they are cut",
+    "columns of other contents": "its contents are not those of the list",
+    "columns of too much": "columns: of more than 6000 bytes",
 }
 
 

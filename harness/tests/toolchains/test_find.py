@@ -197,7 +197,13 @@ def test_maven_gets_a_home_where_the_user_has_none(tmp_path: Path) -> None:
     assert toolchains.maven_options(environ, tmp_path / "absent") == f"-Xmx1g -Duser.home={tmp_path}"
     assert toolchains.maven_options(environ, None) == f"-Xmx1g -Duser.home={tmp_path}"
     assert toolchains.maven_options(environ, tmp_path) is None
-    assert toolchains.maven_options({}, None) is None
+
+
+def test_a_build_is_compiled_quickly_unless_maven_has_options_of_its_own(tmp_path: Path) -> None:
+    quick = "-XX:TieredStopAtLevel=1"
+    assert toolchains.maven_options({}, None) == quick
+    assert toolchains.maven_options({"HOME": str(tmp_path)}, None) == f"{quick} -Duser.home={tmp_path}"
+    assert toolchains.maven_options({"MAVEN_OPTS": "-Xmx1g"}, tmp_path) is None
 
 
 # --- load generators

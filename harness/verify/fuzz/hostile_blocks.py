@@ -15,11 +15,14 @@ from functools import cache
 from typing import Any
 
 from harness.store import blocks
+from harness.store.columns import to_columns
 
 #: What the bombs here unpack to; a list and a block may not be so large.
 BOMB_BYTES = 96 << 20
 _ENTRY = f"{blocks.FOLDER}0001.txt.xz"
 _TEXT = b"1,2,3\n" * 1000
+#: Twice as long, and a sixth of that in columns.
+_NUMBERS = b"0.000000000\n" * 1000
 _PACKED = zipfile.ZIP_DEFLATED
 _SHA256 = hashlib.sha256(_TEXT).hexdigest()
 #: In an xz stream with one filter: where its block's header begins, and in that, the size of the dictionary.
@@ -120,4 +123,8 @@ HOSTILE_BLOCKS: dict[str, Callable[[bytes], bytes]] = {
     "two streams": _sound(listed(), xz(_TEXT) * 2),
     "too few bytes": _sound(listed(), xz(_TEXT[:-1])),
     "other contents": _sound(listed(), xz(_TEXT[::-1])),
+    "no columns": _sound(listed(columns=True), xz(_TEXT)),
+    "columns of other contents": _sound(listed(columns=True), xz(to_columns(_NUMBERS[:6000]) or b"")),
+    "columns of too much": _sound(listed(columns=True), xz(to_columns(_NUMBERS) or b"")),
+    "columns of a large block": _sound(listed({"name": "a/b", "bytes": 9 << 20}, columns=True)),
 }  # fmt: skip

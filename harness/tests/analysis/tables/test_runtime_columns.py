@@ -9,14 +9,25 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.tables.load import load_native_memory, load_trials
-from harness.analysis.tables.runtime_columns import TOTAL, native_memory, runtime_columns
+from harness.analysis.tables.runtime_columns import (
+    COMPILED,
+    TOTAL,
+    compiled_s,
+    native_memory,
+    runtime_columns,
+    with_compiling,
+)
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
 from harness.model import TrialRecord
+from harness.model.trial import pod_metrics_file
 from harness.store import SessionFolder
 from harness.tests.support.synthetic import make_session
+from harness.tests.support.synthetic_pods import in_pods
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
+#: Seconds of compiling that each of two pods has told at an edge of the load.
+EDGES = (("before_load", 2.0, 5.0), ("after_load", 5.0, 6.0))
 METRICS = (GOLDEN / "runtime_metrics" / "go1.26-nethttp.txt").read_text()
 
 
@@ -69,6 +80,68 @@ def test_what_was_not_asked_is_absent(session: SessionFolder) -> None:
     assert set(only_after) == {"go_heap_bytes", "go_memory_bytes"}
     assert runtime_columns(session, record_of(session, "serial-3x")) == {}
     assert native_memory(session, record_of(session, "serial-3x")) is None
+
+
+def in_two_pods(session: SessionFolder, record: TrialRecord, **files: tuple[str, str]) -> TrialRecord:
+    """The trial as one of two pods, which said this at its boundaries; the service's address led to either."""
+    boundaries = []
+    for boundary in record.boundaries:
+        for pod, text in zip(
+            ("pod-1", "pod-2"), files.get(boundary.name.replace("-", "_"), ()), strict=False
+        ):
+            file = session.folder / record.planned.trial_id / pod_metrics_file(boundary.name, pod)
+            file.write_text(text, "utf-8")
+        boundaries.append(boundary.model_copy(update={"answered_by_pod": {"pod-1": 1, "pod-2": 1}}))
+    return record.model_copy(update={"boundaries": tuple(boundaries)})
+
+
+def test_of_pods_each_is_compared_with_itself_and_the_load_has_their_sum(session: SessionFolder) -> None:
+    """The answer at the service's address is another pod's after the load, whose collections are fewer."""
+    record = record_of(session, "go-gogc-100", before_load=later(METRICS, 9), after_load=METRICS)
+    with pytest.raises(InputError, match="pauses became fewer"):
+        runtime_columns(session, record)
+    pods = in_two_pods(
+        session,
+        record,
+        before_load=(later(METRICS, 9), METRICS),
+        after_load=(later(METRICS, 12), later(METRICS, 4)),
+    )
+    columns, alone = runtime_columns(session, pods), record_of(session, "go-gogc-100", after_load=METRICS)
+    assert columns["go_collections"] == 3 + 4
+    assert columns["go_heap_bytes"] == 2 * runtime_columns(session, alone)["go_heap_bytes"]  # type: ignore[operator]  # both are counts
+
+
+def test_of_several_pods_that_were_not_asked_one_by_one_nothing_is_known(session: SessionFolder) -> None:
+    record = record_of(session, "go-gogc-100", before_load=METRICS, after_load=METRICS)
+    around = in_pods(record).instance
+    assert around is not None and around.kubernetes is not None
+    three = around.model_copy(update={"kubernetes": around.kubernetes.model_copy(update={"replicas": 3})})
+    assert runtime_columns(session, record.model_copy(update={"instance": three})) == {}
+
+
+@pytest.mark.parametrize(
+    ("compile_s", "told_s", "found", "flags"),
+    [
+        (0.1, None, 0.1, "noisy_machine"),
+        (0.4, None, 0.4, "noisy_machine still_compiling"),
+        (None, 0.4, 0.4, "noisy_machine still_compiling"),
+        (0.1, 0.4, 0.1, "noisy_machine"),
+        (None, None, None, "noisy_machine"),
+    ],
+)
+def test_a_trial_whose_jvm_compiles_longer_than_a_warm_one_is_flagged(
+    compile_s: float | None, told_s: float | None, found: float | None, flags: str
+) -> None:
+    row = {"compile_s": compile_s, "measurement_s": 4.0, "flags": "noisy_machine"}
+    assert with_compiling(row, told_s) == {"compile_s": found, "measurement_s": 4.0, "flags": flags}
+    assert with_compiling(row | {"measurement_s": None}, told_s)["flags"] == "noisy_machine"
+
+
+def test_in_pods_compiling_is_what_their_jvms_say_on_average(session: SessionFolder) -> None:
+    record = record_of(session, "go-gogc-100", before_load="", after_load="")
+    said = {name: (f"{COMPILED} {a}\n", f"{COMPILED} {b}\n") for name, a, b in EDGES}
+    assert compiled_s(session, in_two_pods(session, record, **said)) == pytest.approx((3.0 + 1.0) / 2)
+    assert compiled_s(session, record) is None
 
 
 def test_native_memory_has_a_row_for_each_category_at_each_boundary(session: SessionFolder) -> None:

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of text as columns: a form in which rows of samples and requests take half the bytes when compressed.
+
+A row of samples is mostly a moment and a few counters, and what is new in them is how much they grew. As text the
+digits of every total come again in each row; here each column holds the differences between its numbers, by planes
+of their bytes, so that the compression that follows sees what is alike beside each other. The form is exact: a
+number is taken apart only where the same digits come out again, and any other cell is kept as it is written.
+
+Layout, integers being little-endian::
+
+    uint32      size of the head
+    head        JSON: the tables (rows of equally many cells), and of each column how it is written
+    rows        one byte a row: the number of its table
+    columns     of each table, of each column: one byte a cell, its kind; the planes of its numbers; its other cells
+
+Kinds 0 to 9 are numbers with that many decimals; ``_OTHER`` is a cell of the list of other cells. A number is the
+integer without its point, minus the prediction from the cells ``lag`` and ``2 * lag`` before (``order`` 1 and 2):
+rows of several processes in turn are predicted by those of the same one.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, ValidationError
+
+from harness.model.base import Frozen
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+
+_OTHER = 255
+#: Written the one way in which ``_written`` writes it; at most 18 digits, so that sums of three fit 64 bits.
+_NUMBER = re.compile(rb"(-?)(0|[1-9][0-9]{0,8})(?:\.([0-9]{1,9}))?")
+_LAGS = (1, 2, 3, 4, 6)
+_ORDERS = (0, 1, 2)
+_MOST_TABLES = 250
+#: Of the bytes of the text, so that a reader knows how much it may decompress.
+MOST_TIMES = 2
+_HEAD = struct.Struct("<I")
+_Count = Annotated[int, Field(ge=0)]
+
+
+class BadColumns(ValueError):
+    """Bytes that are not columns of text."""
+
+
+class _Column(Frozen):
+    lag: Annotated[int, Field(ge=1, le=max(_LAGS))]
+    order: Annotated[int, Field(ge=0, le=max(_ORDERS))]
+    planes: Annotated[int, Field(ge=0, le=8)]
+    numbers: _Count
+    other_bytes: _Count
+
+
+class _Table(Frozen):
+    rows: _Count
+    columns: tuple[_Column, ...] = Field(min_length=1)
+
+
+class _Head(Frozen):
+    tables: tuple[_Table, ...] = Field(max_length=_MOST_TABLES)
+
+
+def to_columns(text: bytes) -> bytes | None:
+    """Return the form in columns of lines of cells.
+
+    ``None``: it is no such text, or would take more than ``MOST_TIMES`` its bytes before it is compressed.
+    """
+    lines = text.split(b"\n")
+    if lines.pop() != b"" or not lines:
+        return None
+    tables: dict[int, list[list[bytes]]] = {}
+    numbers: dict[int, int] = {}
+    rows = bytearray()
+    for line in lines:
+        cells = line.split(b",")
+        if len(cells) not in tables:
+            numbers[len(cells)] = len(tables)
+            tables[len(cells)] = []
+        tables[len(cells)].append(cells)
+        if len(tables) > _MOST_TABLES:
+            return None
+        rows.append(numbers[len(cells)])
+    heads: list[_Table] = []
+    body: list[bytes] = [bytes(rows)]
+    for table in tables.values():
+        columns = [_column(cells) for cells in zip(*table, strict=True)]
+        heads.append(_Table(rows=len(table), columns=tuple(column for column, _ in columns)))
+        body += [data for _, data in columns]
+    head = _Head(tables=tuple(heads)).model_dump_json().encode()
+    made = b"".join((_HEAD.pack(len(head)), head, *body))
+    return made if len(made) <= MOST_TIMES * len(text) else None
+
+
+def from_columns(data: bytes, most_bytes: int) -> bytes:
+    """Return the text whose form in columns ``data`` is.
+
+    Raises:
+        BadColumns: it is none, or of more than ``most_bytes``.
+    """
+    source = _Source(data)
+    try:
+        head = _Head.model_validate_json(source.take(_HEAD.unpack(source.take(_HEAD.size))[0]))
+    except ValidationError as error:
+        raise BadColumns(f"columns: {error.errors(include_url=False)[0]['msg']}") from None
+    if sum(table.rows * len(table.columns) for table in head.tables) > most_bytes:
+        raise BadColumns(f"columns: more cells than {most_bytes} bytes have")
+    rows = source.take(sum(table.rows for table in head.tables))
+    for number, table in enumerate(head.tables):
+        if rows.count(number) != table.rows:
+            raise BadColumns("columns: rows are not those of their tables")
+    tables = [_lines(table, source) for table in head.tables]
+    if source.left:
+        raise BadColumns("columns: something follows the last one")
+    if sum(len(line) + 1 for lines in tables for line in lines) > most_bytes:
+        raise BadColumns(f"columns: of more than {most_bytes} bytes")
+    following = [iter(lines) for lines in tables]
+    return b"".join(next(following[number]) + b"\n" for number in rows)
+
+
+def _lines(table: _Table, source: _Source) -> list[bytes]:
+    columns = [_cells(table.rows, column, source) for column in table.columns]
+    return [b",".join(cells) for cells in zip(*columns, strict=True)]
+
+
+class _Source:
+    """Bytes that are taken piece by piece."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def left(self) -> int:
+        return len(self._data) - self._at
+
+    def take(self, size: int) -> bytes:
+        if size > self.left:
+            raise BadColumns("columns: they are cut")
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+
+def _column(cells: Sequence[bytes]) -> tuple[_Column, bytes]:
+    import numpy as np
+
+    kinds = bytearray()
+    values: list[int] = []
+    others: list[bytes] = []
+    for cell in cells:
+        match = _NUMBER.fullmatch(cell)
+        if match is None or (match[1] and not int(match[2] + (match[3] or b""))):
+            kinds.append(_OTHER)
+            others.append(cell)
+        else:
+            kinds.append(len(match[3] or b""))
+            values.append(int(match[1] + match[2] + (match[3] or b"")))
+    other = b"\n".join(others) + b"\n" if others else b""
+    lag, order, left = _best(np.array(values, np.int64))
+    written = (left.view(np.uint64) << np.uint64(1)) ^ (left >> 63).view(np.uint64)
+    planes = (int(written.max()).bit_length() + 7) // 8 if values else 0
+    column = _Column(lag=lag, order=order, planes=planes, numbers=len(values), other_bytes=len(other))
+    by_byte = written.astype("<u8").view(np.uint8).reshape(-1, 8).T[:planes]
+    return column, bytes(kinds) + by_byte.tobytes() + other
+
+
+def _best(values: Integers) -> tuple[int, int, Integers]:
+    """Return the prediction that leaves the fewest bits, and what it leaves."""
+    import numpy as np
+
+    candidates = [(lag, order) for order in _ORDERS for lag in (_LAGS if order else _LAGS[:1])]
+
+    def bits(candidate: tuple[int, int]) -> float:
+        return float(np.log2(np.abs(_unpredicted(values, *candidate).astype(np.float64)) * 2 + 1).sum())
+
+    lag, order = min(candidates, key=bits)
+    return lag, order, _unpredicted(values, lag, order)
+
+
+def _unpredicted(values: Integers, lag: int, order: int) -> Integers:
+    import numpy as np
+
+    for _ in range(order):
+        before = np.zeros_like(values)
+        before[lag:] = values[:-lag]
+        values = values - before
+    return values
+
+
+def _cells(rows: int, column: _Column, source: _Source) -> list[bytes]:
+    import numpy as np
+
+    kinds = source.take(rows)
+    if rows - kinds.count(_OTHER) != column.numbers:
+        raise BadColumns("columns: numbers are not those of their kinds")
+    planes = np.zeros((column.numbers, 8), np.uint8)
+    for plane in range(column.planes):
+        planes[:, plane] = np.frombuffer(source.take(column.numbers), np.uint8)
+    written = planes.view("<u8").reshape(-1).astype(np.uint64)
+    values = (written >> np.uint64(1)).view(np.int64) ^ -(written & np.uint64(1)).view(np.int64)
+    for _ in range(column.order):
+        for start in range(column.lag):
+            values[start :: column.lag] = np.cumsum(values[start :: column.lag])
+    others = source.take(column.other_bytes).split(b"\n")
+    if others.pop() != b"" or len(others) != rows - column.numbers:
+        raise BadColumns("columns: other cells are not those of their kinds")
+    if any(kind > 9 for kind in set(kinds) - {_OTHER}):
+        raise BadColumns("columns: cells of an unknown kind")
+    present = set(kinds)
+    if len(present) == 1 and column.numbers:  # nearly always, and most of the time that reading takes
+        return _same_kind(values, kinds[0])
+    numbers, texts = iter(values.tolist()), iter(others)
+    return [next(texts) if kind == _OTHER else _written(next(numbers), kind) for kind in kinds]
+
+
+def _same_kind(values: Integers, decimals: int) -> list[bytes]:
+    import numpy as np
+
+    if not decimals:
+        return [b"%d" % value for value in values.tolist()]
+    if values.min() < 0:
+        return [_written(value, decimals) for value in values.tolist()]
+    form = b"%%d.%%0%dd" % decimals
+    whole, part = np.divmod(values, 10**decimals)
+    return [form % pair for pair in zip(whole.tolist(), part.tolist(), strict=True)]
+
+
+def _written(value: int, decimals: int) -> bytes:
+    if not decimals:
+        return b"%d" % value
+    whole, part = divmod(abs(value), 10**decimals)
+    return b"%s%d.%0*d" % (b"-" if value < 0 else b"", whole, decimals, part)
