@@ -13,6 +13,7 @@ from harness.questions.bank.published_rematch import (
 )
 from harness.questions.bank.results import (
     admission_results,
+    craft_results,
     open_cases,
     original_results,
     pooled_levels,
@@ -25,8 +26,8 @@ from harness.questions.bank.results import (
 
 __all__ = [
     "admission_results", "at_one_load", "completed_passes", "connection_results", "connection_rows",
-    "first_with_several", "knees", "open_cases", "original_results", "passes_words", "pooled_levels",
-    "published_2019", "published_bank", "published_rematch", "published_rematch_results", "published_results",
-    "published_rows", "rematch_results", "rematch_rows", "response_rows", "results", "saturations",
-    "table_results", "throughput_latency", "under_load",
+    "craft_results", "first_with_several", "knees", "open_cases", "original_results", "passes_words",
+    "pooled_levels", "published_2019", "published_bank", "published_rematch", "published_rematch_results",
+    "published_results", "published_rows", "rematch_results", "rematch_rows", "response_rows", "results",
+    "saturations", "table_results", "throughput_latency", "under_load",
 ]  # fmt: skip

@@ -36,6 +36,8 @@ _RATIOS = {
     "mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request", "memory": "rss_after_bytes",
 }  # fmt: skip
 _TABLE = {"serve": "serve_s", "mean": "latency_mean_s", "cpu": "cpu_s_per_request"}
+#: Levels of the factor ``craft``: as that community writes it, and by hand.
+IDIOMATIC, TUNED = "idiomatic", "tuned"
 _PHRASE = Phrase(
     who="Java banks",
     more="have a higher mean latency than the Go bank",
@@ -183,6 +185,27 @@ def table_results(case: Case) -> Tree:
         "indexed": level_effects(full, case.variants, metrics=_TABLE, **indexed),
         "bound": bounds(no_index, case.variants),
         "database": means(no_index, case.variants, "backing_share"),
+    }
+
+
+def craft_results(case: Case) -> Tree:
+    """Return under ``by_hand`` each bank written by hand over itself as its community writes it, and under each craft
+    the banks of that craft against the reference; no comparison mixes crafts of two banks."""
+    mine = at_one_load(case.response)
+    crafts = {"factor": "craft", "base": IDIOMATIC, "other": TUNED}
+    return {
+        "name": case.variants,
+        "warm_up": case.warm_up,
+        "by_hand": level_effects(mine, case.variants, metrics=_RATIOS, **crafts),
+        **{
+            craft: {
+                word: ratios(case.ratios(metric, craft=craft), case.others, case.last_cell(craft=craft))
+                for word, metric in _RATIOS.items()
+            }
+            for craft in (IDIOMATIC, TUNED)
+        },
+        "bound": bounds(mine, case.variants),
+        "database": means(mine, case.variants, "backing_share"),
     }
 
 

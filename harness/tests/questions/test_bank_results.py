@@ -30,6 +30,7 @@ from harness.publish.case import Case
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, leaves
 from harness.questions.bank.analysis import knees
 from harness.questions.bank.results import (
+    craft_results,
     kept,
     pooled_levels,
     rematch_results,
@@ -111,6 +112,28 @@ def test_the_programs_of_the_rematch_are_compared_with_each_other_alone(rematch:
         assert (one.variant, one.reference, one.n_blocks) == ("java-spring", "go-gorilla", 5)
     shown = {(row["face"], row["connections"]) for row in rematch_rows(rematch) if row}
     assert shown == {("matched", "pool-20"), ("matched", "per-statement"), ("repaired", "pool-95")}
+
+
+def test_banks_are_compared_within_a_craft_and_each_by_hand_with_itself(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    settings = StageParameters(profile="quick", experiments="bank-craft")
+    root = make_project(tmp_path_factory.mktemp("craft"), profile="quick", experiments=("bank-craft",))
+    tidy_all(settings, root=root)
+    case = Case("bank-craft", open_evidence(settings, "bank-craft", root=root))
+    found = {".".join(path): leaf for path, leaf in leaves(craft_results(case))}
+    for craft in ("idiomatic", "tuned"):
+        for variant in case.others:
+            one = found[f"{craft}.cpu.{variant}"]
+            assert isinstance(one, Comparison)
+            assert one.levels["craft"] == craft
+            assert (one.variant, one.reference, one.n_blocks) == (variant, "go-gorilla", 5)
+    for variant in case.variants:
+        one = found[f"by_hand.cpu.{variant}"]
+        assert isinstance(one, Comparison)
+        assert (one.variant, one.reference, one.n_blocks) == ("tuned", "idiomatic", 5)
+    unmeasured = {".".join(path) for path, _ in leaves(craft_results(Case("bank-craft", None)))}
+    assert unmeasured == set(found)
 
 
 def test_an_older_session_without_faces_is_all_matched_and_has_no_programs_of_the_rematch(

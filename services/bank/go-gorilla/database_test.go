@@ -20,7 +20,22 @@ import (
 
 const unavailableBody = `{"error":"database_unavailable"}`
 
-var bothWays = []string{"--connections=pool", "--connections=per-statement"}
+// everyWay is each craft with each way to connect.
+var everyWay = []string{
+	"--craft=idiomatic --connections=pool", "--craft=idiomatic --connections=per-statement",
+	"--craft=tuned --connections=pool", "--craft=tuned --connections=per-statement",
+}
+
+// with returns the flags of a way and some more.
+func with(way string, more ...string) []string { return append(strings.Fields(way), more...) }
+
+// kept returns how many connections of a full pool stay open after the load: none where there is no pool.
+func kept(way string, poolSize int) int {
+	if strings.Contains(way, "per-statement") {
+		return 0
+	}
+	return poolSize
+}
 
 func transferBody(from, to string, amount int) string {
 	return fmt.Sprintf(`{"from_client_id":%s,"to_client_id":%s,"amount":%d}`, from, to, amount)
@@ -46,13 +61,13 @@ func quiet(t *testing.T) *lockedBuffer {
 }
 
 func TestTheServiceStartsWithoutTheDatabaseAndServesOnceItIsThere(t *testing.T) {
-	for _, connections := range bothWays {
-		t.Run(connections, func(t *testing.T) {
+	for _, way := range everyWay {
+		t.Run(way, func(t *testing.T) {
 			quiet(t)
 			c := postgresql(t)
 			c.emptied(t)
 			c.stop(syscall.SIGINT)
-			server := newService(t, connections)
+			server := newService(t, with(way)...)
 			if status, body := ask(t, server, "GET", "/health", ""); status != 200 {
 				t.Errorf("health: %d %s", status, body)
 			}
@@ -65,12 +80,12 @@ func TestTheServiceStartsWithoutTheDatabaseAndServesOnceItIsThere(t *testing.T) 
 }
 
 func TestADatabaseThatCrashesUnderLoadCostsNoMoneyAndIsUsedAgain(t *testing.T) {
-	for _, connections := range bothWays {
-		t.Run(connections, func(t *testing.T) {
+	for _, way := range everyWay {
+		t.Run(way, func(t *testing.T) {
 			quiet(t)
 			c := postgresql(t)
 			c.emptied(t)
-			server := newService(t, connections, "--pool-size=4")
+			server := newService(t, with(way, "--pool-size=4")...)
 			a, b := account(t, server, 1_000), account(t, server, 1_000)
 
 			var ok, unavailable atomic.Int64
@@ -120,13 +135,13 @@ func TestADatabaseThatCrashesUnderLoadCostsNoMoneyAndIsUsedAgain(t *testing.T) {
 }
 
 func TestOutOfConnectionsIsA503UntilOneIsFree(t *testing.T) {
-	for _, connections := range bothWays {
-		t.Run(connections, func(t *testing.T) {
+	for _, way := range everyWay {
+		t.Run(way, func(t *testing.T) {
 			quiet(t)
 			c := postgresql(t)
 			c.restartedWith(t, "max_connections=7", "superuser_reserved_connections=3")
 			c.emptied(t)
-			server := newService(t, connections)
+			server := newService(t, with(way)...)
 			var others []io.Closer
 			for range 3 { // as many as there are beside the administrator's
 				others = append(others, c.asClient(t))
@@ -175,8 +190,8 @@ func TestWhoWaitsTooLongForThePoolGetsA503(t *testing.T) {
 }
 
 func TestADatabaseThatAcceptsAndSaysNothingIsA503(t *testing.T) {
-	for _, connections := range bothWays {
-		t.Run(connections, func(t *testing.T) {
+	for _, way := range everyWay {
+		t.Run(way, func(t *testing.T) {
 			quiet(t)
 			silent, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
@@ -184,17 +199,17 @@ func TestADatabaseThatAcceptsAndSaysNothingIsA503(t *testing.T) {
 			}
 			defer silent.Close()
 			(&cluster{port: silent.Addr().(*net.TCPAddr).Port}).environment(t)
-			wantUnavailable(t, newService(t, connections, "--pool-wait-ms=200")) // or it never returns
+			wantUnavailable(t, newService(t, with(way, "--pool-wait-ms=200")...)) // or it never returns
 		})
 	}
 }
 
 func TestConcurrentTransfersKeepTheSum(t *testing.T) {
-	for connections, left := range map[string]int{"--connections=pool": 4, "--connections=per-statement": 0} {
-		t.Run(connections, func(t *testing.T) {
+	for _, way := range everyWay {
+		t.Run(way, func(t *testing.T) {
 			c := postgresql(t)
 			c.emptied(t)
-			server := newService(t, connections, "--pool-size=4")
+			server := newService(t, with(way, "--pool-size=4")...)
 			var clients []string
 			for range 4 {
 				clients = append(clients, account(t, server, 100))
@@ -212,18 +227,18 @@ func TestConcurrentTransfersKeepTheSum(t *testing.T) {
 			}
 			users.Wait()
 			c.checkInvariants(t)
-			c.soonAtMost(t, left)
+			c.soonAtMost(t, kept(way, 4))
 		})
 	}
 }
 
 func TestNoErrorLeaksAConnectionNorTellsWhatTheDatabaseSaid(t *testing.T) {
-	for connections, left := range map[string]int{"--connections=pool": 1, "--connections=per-statement": 0} {
-		t.Run(connections, func(t *testing.T) {
+	for _, way := range everyWay {
+		t.Run(way, func(t *testing.T) {
 			errors := quiet(t)
 			c := postgresql(t)
 			c.emptied(t)
-			server := newService(t, connections, "--pool-size=1")
+			server := newService(t, with(way, "--pool-size=1")...)
 			a := account(t, server, 5)
 			for range 5 {
 				if status, body := ask(t, server, "POST", "/transaction", transferBody(a, "99", 1)); status != 404 {
@@ -244,8 +259,8 @@ func TestNoErrorLeaksAConnectionNorTellsWhatTheDatabaseSaid(t *testing.T) {
 				t.Fatal(err)
 			}
 			account(t, server, 1)
-			c.checkInvariants(t) // a client without its opening transaction would have stayed
-			c.soon(t, left+1)    // the owner's
+			c.checkInvariants(t)      // a client without its opening transaction would have stayed
+			c.soon(t, kept(way, 1)+1) // the owner's
 		})
 	}
 }

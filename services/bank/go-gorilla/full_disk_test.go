@@ -61,12 +61,12 @@ func (c *cluster) largestFile(t *testing.T, size string) {
 }
 
 func TestAFullDiskIsA503UntilThereIsRoomAndCostsNoMoney(t *testing.T) {
-	for connections, left := range map[string]int{"--connections=pool": 4, "--connections=per-statement": 0} {
-		t.Run(connections, func(t *testing.T) {
+	for _, way := range everyWay {
+		t.Run(way, func(t *testing.T) {
 			errors := quiet(t)
 			c := postgresql(t)
 			c.emptied(t)
-			server := newService(t, connections, "--pool-size=4")
+			server := newService(t, with(way, "--pool-size=4")...)
 			a, b := account(t, server, 1_000), account(t, server, 1_000)
 			c.full(t, a, b)
 			t.Cleanup(func() { c.largestFile(t, "unlimited") })
@@ -94,7 +94,7 @@ func TestAFullDiskIsA503UntilThereIsRoomAndCostsNoMoney(t *testing.T) {
 			c.largestFile(t, "unlimited")
 			account(t, server, 1)
 			c.checkInvariants(t) // the refused client would be one without an opening transaction
-			c.soonAtMost(t, left)
+			c.soonAtMost(t, kept(way, 4))
 		})
 	}
 }

@@ -16,8 +16,8 @@ const (
 	balancePath  = "/client/{id}/balance"
 )
 
-// matchedRoutes is all that the matched face answers.
-func matchedRoutes(b bank, o *observer, metrics http.Handler) http.Handler {
+// matchedRoutes is all that the matched face answers, in the tuned or the idiomatic craft.
+func matchedRoutes(made handlers, o *observer, metrics http.Handler) http.Handler {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	unknown := observed(o.of("other", 404), func(http.ResponseWriter, *http.Request) (any, error) { return nil, errNotFound })
 	router.NotFoundHandler = unknown
@@ -26,9 +26,9 @@ func matchedRoutes(b bank, o *observer, metrics http.Handler) http.Handler {
 	for path, name := range map[string]string{createPath: "/client/new", transferPath: "/transaction", balancePath: "/client/balance"} {
 		seen[path] = o.of(name, 200, 400, 404, 405, 413, 503)
 	}
-	router.Handle(createPath, observed(seen[createPath], b.answerCreate)).Methods(http.MethodPost)
-	router.Handle(transferPath, observed(seen[transferPath], b.answerTransfer)).Methods(http.MethodPost)
-	router.Handle(balancePath, observed(seen[balancePath], b.answerBalance)).Methods(http.MethodGet, http.MethodHead)
+	router.Handle(createPath, made.create(seen[createPath])).Methods(http.MethodPost)
+	router.Handle(transferPath, made.transfer(seen[transferPath])).Methods(http.MethodPost)
+	router.Handle(balancePath, made.balance(seen[balancePath])).Methods(http.MethodGet, http.MethodHead)
 	router.HandleFunc("/health", health).Methods(http.MethodGet, http.MethodHead)
 	router.Handle("/metrics", metrics).Methods(http.MethodGet, http.MethodHead)
 

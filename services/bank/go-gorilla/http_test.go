@@ -78,9 +78,13 @@ func (b *lockedBuffer) lines(t *testing.T, n int) []string {
 }
 
 func TestEachWorkloadRequestIsOneLineAndOneWrite(t *testing.T) {
+	inEachCraft(t, eachRequestIsOneLine)
+}
+
+func eachRequestIsOneLine(t *testing.T, craft string) {
 	nowhere(t)
 	var sink lockedBuffer
-	server := newLoggingService(t, &sink)
+	server := newLoggingService(t, &sink, craft)
 	const stamp = `^ts=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z `
 	ask(t, server, "GET", "/health", "")
 	for i, c := range []struct{ method, path, body, line string }{
@@ -113,9 +117,13 @@ func metric(t *testing.T, server *httptest.Server, name string) string {
 }
 
 func TestMetricsCountRequestsByRouteAndStatus(t *testing.T) {
+	inEachCraft(t, metricsCountRequests)
+}
+
+func metricsCountRequests(t *testing.T, craft string) {
 	nowhere(t)
 	var sink lockedBuffer
-	server := newLoggingService(t, &sink)
+	server := newLoggingService(t, &sink, craft)
 	ask(t, server, "GET", "/client/x/balance", "")
 	ask(t, server, "GET", "/client/y/balance", "")
 	ask(t, server, "POST", "/transaction", "{")
@@ -220,8 +228,12 @@ func TestPathsAreComparedAsTheyWereSent(t *testing.T) {
 }
 
 func TestHeadIsAnsweredLikeGetWithoutABody(t *testing.T) {
+	inEachCraft(t, headIsAnsweredLikeGet)
+}
+
+func headIsAnsweredLikeGet(t *testing.T, craft string) {
 	nowhere(t)
-	server := newService(t)
+	server := newService(t, craft)
 	for path, want := range map[string]int{"/health": 200, "/metrics": 200, "/client/0/balance": 400, "/client/1/balance": 503, "/transaction": 405} {
 		if status, body := ask(t, server, "HEAD", path, ""); status != want || body != "" {
 			t.Errorf("%s: %d %q", path, status, body)
@@ -230,9 +242,13 @@ func TestHeadIsAnsweredLikeGetWithoutABody(t *testing.T) {
 }
 
 func TestChunkedBodiesAreReadAndCounted(t *testing.T) {
+	inEachCraft(t, chunkedBodiesAreCounted)
+}
+
+func chunkedBodiesAreCounted(t *testing.T, craft string) {
 	nowhere(t)
 	var sink lockedBuffer
-	server := newLoggingService(t, &sink)
+	server := newLoggingService(t, &sink, craft)
 	_, body := raw(t, server, "POST /transaction HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n{\"amou\r\n6\r\nnt\":1}\r\n0\r\n\r\n")
 	if body != `{"error":"missing_field"}` {
 		t.Errorf("body %q", body)

@@ -33,6 +33,7 @@ type options struct {
 	host        string
 	port        int
 	face        string
+	craft       string
 	logging     string
 	logSink     string
 	logFile     string
@@ -72,7 +73,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return fine
 }
 
-const usage = "allowed: --host ADDRESS --port 0..65535 --face published|repaired|matched --logging off|on --log-sink null|file|pipe --log-file PATH " +
+const usage = "allowed: --host ADDRESS --port 0..65535 --face published|repaired|matched --craft idiomatic|tuned --logging off|on --log-sink null|file|pipe --log-file PATH " +
 	"--connections per-statement|pool --pool-size 1..10000 --pool-wait-ms 1..600000 --statement-db published|defaults --lean"
 
 // parseFlags reads --flag value and --flag=value.
@@ -84,6 +85,7 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&opts.host, "host", "127.0.0.1", "")
 	flags.StringVar(&port, "port", "", "")
 	flags.StringVar(&opts.face, "face", "matched", "")
+	flags.StringVar(&opts.craft, "craft", "idiomatic", "")
 	flags.StringVar(&opts.logging, "logging", "off", "")
 	flags.StringVar(&opts.logSink, "log-sink", "null", "")
 	flags.StringVar(&opts.logFile, "log-file", "", "")
@@ -133,6 +135,7 @@ func parseFlags(args []string) (options, error) {
 		allowed     []string
 	}{
 		{"--face", opts.face, []string{"published", "repaired", "matched"}},
+		{"--craft", opts.craft, []string{"idiomatic", "tuned"}},
 		{"--logging", opts.logging, []string{"off", "on"}},
 		{"--log-sink", opts.logSink, []string{"null", "file", "pipe"}},
 		{"--connections", opts.connections, []string{"per-statement", "pool"}},
@@ -203,7 +206,7 @@ func routes(opts options, db *database, sink io.Writer) http.Handler {
 	case "repaired":
 		return repairedRoutes(published{database: db, sink: sink}, metricsHandler(registry))
 	}
-	return matchedRoutes(bank{db}, newObserver(registry, sink), metricsHandler(registry))
+	return matchedRoutes(bank{db}.handlers(opts.craft), newObserver(registry, sink), metricsHandler(registry))
 }
 
 // openSink returns where log lines go, nil when logging is off, and how to close it.

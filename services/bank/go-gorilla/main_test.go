@@ -17,10 +17,10 @@ import (
 )
 
 func TestFlagsAreReadInBothForms(t *testing.T) {
-	want := options{host: "::1", port: 8080, face: "published", logging: "on", logSink: "file", logFile: "/tmp/x", connections: "pool", poolSize: 7, poolWaitMs: 250, statementDB: "defaults", lean: true}
+	want := options{host: "::1", port: 8080, face: "published", craft: "tuned", logging: "on", logSink: "file", logFile: "/tmp/x", connections: "pool", poolSize: 7, poolWaitMs: 250, statementDB: "defaults", lean: true}
 	for _, line := range []string{
-		"--host ::1 --port 8080 --face published --logging on --log-sink file --log-file /tmp/x --connections pool --pool-size 7 --pool-wait-ms 250 --statement-db defaults --lean",
-		"--host=::1 --port=8080 --face=published --logging=on --log-sink=file --log-file=/tmp/x --connections=pool --pool-size=7 --pool-wait-ms=250 --statement-db=defaults --lean",
+		"--host ::1 --port 8080 --face published --craft tuned --logging on --log-sink file --log-file /tmp/x --connections pool --pool-size 7 --pool-wait-ms 250 --statement-db defaults --lean",
+		"--host=::1 --port=8080 --face=published --craft=tuned --logging=on --log-sink=file --log-file=/tmp/x --connections=pool --pool-size=7 --pool-wait-ms=250 --statement-db=defaults --lean",
 	} {
 		if got, err := parseFlags(strings.Fields(line)); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", line, got, err)
@@ -30,7 +30,7 @@ func TestFlagsAreReadInBothForms(t *testing.T) {
 
 func TestDefaultsAreLoopbackAndMatchedWithAPoolAndWithoutLogging(t *testing.T) {
 	got, err := parseFlags([]string{"--port=0"})
-	want := options{host: "127.0.0.1", face: "matched", logging: "off", logSink: "null", connections: "pool", poolSize: 20, poolWaitMs: 10_000, statementDB: "published"}
+	want := options{host: "127.0.0.1", face: "matched", craft: "idiomatic", logging: "off", logSink: "null", connections: "pool", poolSize: 20, poolWaitMs: 10_000, statementDB: "published"}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -63,6 +63,7 @@ func TestBadFlagsAreNamedInOneLineWithStatus2(t *testing.T) {
 		"--port 65536":                `"65536"`,
 		"--port=-1":                   `"-1"`,
 		"--port 0 --face other":       `--face "other"; allowed: published, repaired, matched`,
+		"--port 0 --craft best":       `--craft "best"; allowed: idiomatic, tuned`,
 		"--port 0 --logging yes":      `--logging "yes"; allowed: off, on`,
 		"--port 0 --log-sink stderr":  `--log-sink "stderr"; allowed: null, file, pipe`,
 		"--port 0 --log-sink file":    "--log-file",

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -69,6 +70,13 @@ type observer struct {
 	durations *prometheus.HistogramVec
 	sink      io.Writer // nil: logging is off
 	lost      sync.Once
+	second    atomic.Pointer[second]
+}
+
+// second is the part of a timestamp that changes once a second, kept so that it is formatted once a second.
+type second struct {
+	unix int64
+	text string
 }
 
 func newObserver(registry prometheus.Registerer, sink io.Writer) *observer {
@@ -103,25 +111,30 @@ func (o *observer) of(path string, statuses ...int) *pathObserver {
 }
 
 // observe counts a request and, when logging is on, writes its line with a single Write.
-func (p *pathObserver) observe(seen observation) {
+// The line is made in the given bytes, if there are any, and they are returned to be used again.
+func (p *pathObserver) observe(seen observation, line []byte) []byte {
 	p.byStatus[seen.status].Inc()
 	p.duration.Observe(seen.took.Seconds())
 	if p.sink == nil {
-		return
+		return line
 	}
-	line := appendLogLine(make([]byte, 0, 192), p.path, seen)
+	if line == nil {
+		line = make([]byte, 0, 192)
+	}
+	line = p.appendLogLine(line[:0], seen)
 	if _, err := p.sink.Write(line); err != nil {
 		p.lost.Do(func() { log.Printf("log lines are being lost: %v", err) })
 	}
+	return line
 }
 
-func appendLogLine(line []byte, path string, seen observation) []byte {
+func (p *pathObserver) appendLogLine(line []byte, seen observation) []byte {
 	line = append(line, "ts="...)
-	line = seen.begin.UTC().AppendFormat(line, "2006-01-02T15:04:05.000000Z")
+	line = p.appendTimestamp(line, seen.begin)
 	line = append(line, " method="...)
 	line = append(line, seen.method...)
 	line = append(line, " path="...)
-	line = append(line, path...)
+	line = append(line, p.path...)
 	line = append(line, " status="...)
 	line = strconv.AppendInt(line, int64(seen.status), 10)
 	line = append(line, " bytes_in="...)
@@ -131,4 +144,20 @@ func appendLogLine(line []byte, path string, seen observation) []byte {
 	line = append(line, " took_us="...)
 	line = strconv.AppendInt(line, seen.took.Microseconds(), 10)
 	return append(line, '\n')
+}
+
+func (o *observer) appendTimestamp(line []byte, when time.Time) []byte {
+	current := o.second.Load()
+	if current == nil || current.unix != when.Unix() {
+		current = &second{when.Unix(), when.UTC().Format("2006-01-02T15:04:05.")}
+		o.second.Store(current)
+	}
+	line = append(line, current.text...)
+	line = append(line, "000000Z"...)
+	micros := when.Nanosecond() / 1_000
+	for digit := len(line) - 2; micros > 0; digit-- {
+		line[digit] += byte(micros % 10)
+		micros /= 10
+	}
+	return line
 }

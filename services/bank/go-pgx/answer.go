@@ -74,16 +74,20 @@ func observed(o *pathObserver, answer answer) http.Handler {
 		r.Body = in
 		status, body := encode(answer(w, r))
 		write(w, status, body) // into the server's buffer, which is sent when this function has returned
-
-		seen := observation{
-			method: r.Method, status: status, begin: begin, took: time.Since(begin),
-			bytesIn: r.ContentLength, bytesOut: int64(len(body)),
-		}
-		if seen.bytesIn < 0 { // chunked: the length was not declared
-			seen.bytesIn = in.read
-		}
-		o.observe(seen)
+		o.observe(observationOf(r, in, begin, status, len(body)), nil)
 	})
+}
+
+// observationOf is what is known of a request whose answer is in the server's buffer.
+func observationOf(r *http.Request, in *countingBody, begin time.Time, status, bytesOut int) observation {
+	seen := observation{
+		method: r.Method, status: status, begin: begin, took: time.Since(begin),
+		bytesIn: r.ContentLength, bytesOut: int64(bytesOut),
+	}
+	if seen.bytesIn < 0 { // chunked: the length was not declared
+		seen.bytesIn = in.read
+	}
+	return seen
 }
 
 // countingBody knows how much was read of it.
@@ -101,14 +105,19 @@ func (b *countingBody) Read(into []byte) (int, error) {
 // readBody reads to the end of the body, and no further than the limit.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	return body, bodyError(err)
+}
+
+// bodyError names what went wrong with the reading of a body.
+func bodyError(err error) error {
+	if err == nil {
+		return nil
+	}
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return nil, errBodyTooLarge
+		return errBodyTooLarge
 	}
-	if err != nil { // the client went away or broke its chunked encoding: there is no whole body
-		return nil, errInvalidJSON
-	}
-	return body, nil
+	return errInvalidJSON // the client went away or broke its chunked encoding: there is no whole body
 }
 
 // encode returns the status and the body of an answer. What the database said is not for the caller.
@@ -137,15 +146,36 @@ func write(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // a client that went away is no concern of the server
 }
 
+// askedBalance returns the balance of a path, if a client may be opened with it.
+func askedBalance(r *http.Request) (int32, error) {
+	balance, ok := digits(pathValue(r, "balance"))
+	if !ok || balance > maxAmount {
+		return 0, errBadBalance
+	}
+	return int32(balance), nil
+}
+
+// askedClient returns the id of a path, if it may be a client's.
+func askedClient(r *http.Request) (int32, error) {
+	id, ok := digits(pathValue(r, "id"))
+	switch {
+	case !ok || id == 0:
+		return 0, errBadID
+	case id > maxID:
+		return 0, errUnknownClient
+	}
+	return int32(id), nil
+}
+
 func (b bank) answerCreate(w http.ResponseWriter, r *http.Request) (any, error) {
 	if _, err := readBody(w, r); err != nil { // what it says does not matter
 		return nil, err
 	}
-	balance, ok := digits(pathValue(r, "balance"))
-	if !ok || balance > maxAmount {
-		return nil, errBadBalance
+	balance, err := askedBalance(r)
+	if err != nil {
+		return nil, err
 	}
-	id, err := b.create(r.Context(), int32(balance))
+	id, err := b.create(r.Context(), balance)
 	return clientAnswer{ID: id}, err
 }
 
@@ -163,13 +193,10 @@ func (b bank) answerTransfer(w http.ResponseWriter, r *http.Request) (any, error
 }
 
 func (b bank) answerBalance(_ http.ResponseWriter, r *http.Request) (any, error) {
-	id, ok := digits(pathValue(r, "id"))
-	switch {
-	case !ok || id == 0:
-		return nil, errBadID
-	case id > maxID:
-		return nil, errUnknownClient
+	id, err := askedClient(r)
+	if err != nil {
+		return nil, err
 	}
-	balance, err := b.balance(r.Context(), int32(id))
+	balance, err := b.balance(r.Context(), id)
 	return balanceAnswer{balance}, err
 }

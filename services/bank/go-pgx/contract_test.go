@@ -155,14 +155,13 @@ func (c contractCase) check(t *testing.T, server *httptest.Server, known capture
 }
 
 func TestEachFaceKeepsTheContractWithEachWayToConnect(t *testing.T) {
-	for face, ways := range map[string][]string{
-		"matched": {"pool", "per-statement"}, "published": {"pool", "per-statement"}, "repaired": {"pool"},
-	} {
-		for _, connections := range ways {
-			t.Run(face+" "+connections, func(t *testing.T) {
+	old := []string{"--connections=pool", "--connections=per-statement"}
+	for face, ways := range map[string][]string{"matched": everyWay, "published": old, "repaired": {"--connections=pool"}} {
+		for _, way := range ways {
+			t.Run(face+" "+way, func(t *testing.T) {
 				c := postgresql(t)
 				c.emptied(t)
-				server := newService(t, "--face="+face, "--connections="+connections)
+				server := newService(t, with(way, "--face="+face)...)
 				known := captured{}
 				for _, one := range contractCases(t, face) {
 					t.Run(one.Name, func(t *testing.T) { one.check(t, server, known) })
@@ -174,6 +173,10 @@ func TestEachFaceKeepsTheContractWithEachWayToConnect(t *testing.T) {
 }
 
 func TestEachFlowOfTheContractRunsThrough(t *testing.T) {
+	inEachCraft(t, eachFlowRunsThrough)
+}
+
+func eachFlowRunsThrough(t *testing.T, craft string) {
 	c := postgresql(t)
 	c.emptied(t)
 	seed, err := os.ReadFile("../contract/seed-two-clients.sql")
@@ -183,7 +186,7 @@ func TestEachFlowOfTheContractRunsThrough(t *testing.T) {
 	if _, err := c.asClient(t).ExecContext(t.Context(), string(seed)); err != nil {
 		t.Fatal(err)
 	}
-	server := newService(t)
+	server := newService(t, craft)
 	data, err := os.ReadFile("../contract/requests.jsonl")
 	if err != nil {
 		t.Fatal(err)

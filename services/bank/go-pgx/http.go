@@ -15,20 +15,20 @@ const (
 	balanceRoute  = "GET /client/{id}/balance"
 )
 
-// matchedRoutes is all that the matched face answers.
-func matchedRoutes(b bank, o *observer, metrics http.Handler) http.Handler {
+// matchedRoutes is all that the matched face answers, in the tuned or the idiomatic craft.
+func matchedRoutes(made handlers, o *observer, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	seen := map[string]*pathObserver{}
 	for _, one := range []struct {
 		route, name string
-		answer      answer
+		handler     func(*pathObserver) http.Handler
 	}{
-		{createRoute, "/client/new", b.answerCreate},
-		{transferRoute, "/transaction", b.answerTransfer},
-		{balanceRoute, "/client/balance", b.answerBalance},
+		{createRoute, "/client/new", made.create},
+		{transferRoute, "/transaction", made.transfer},
+		{balanceRoute, "/client/balance", made.balance},
 	} {
 		seen[one.route] = o.of(one.name, 200, 400, 404, 405, 413, 503)
-		mux.Handle(one.route, observed(seen[one.route], one.answer))
+		mux.Handle(one.route, one.handler(seen[one.route]))
 	}
 	mux.HandleFunc("GET /health", health)
 	mux.Handle("GET /metrics", metrics)

@@ -42,33 +42,44 @@ func readTransfer(body []byte) (transfer, error) {
 	if err := json.Unmarshal(body, &fields); err != nil || jsontext.Value(body).Kind() != '{' { // `null` is no error to Unmarshal
 		return transfer{}, errWrongType
 	}
-	numbers, missing := [3]int64{}, false
-	for i, field := range []jsontext.Value{fields.From, fields.To, fields.Amount} {
-		if len(field) == 0 {
-			missing = true
-			continue
-		}
-		if field.Kind() != '0' || bytes.ContainsAny(field, ".eE") { // the kind of every number
+	for _, field := range []jsontext.Value{fields.From, fields.To, fields.Amount} {
+		if len(field) > 0 && !isInteger(field) {
 			return transfer{}, errWrongType
 		}
-		numbers[i], _ = strconv.ParseInt(string(field), 10, 64) // beyond 64 bits: the end of their range
 	}
-	from, to, amount := numbers[0], numbers[1], numbers[2]
+	return judged(len(fields.Unknown) > 0, fields.From, fields.To, fields.Amount)
+}
+
+// isInteger tells whether a JSON value is a number without fraction and exponent.
+func isInteger(value jsontext.Value) bool {
+	return value.Kind() == '0' && !bytes.ContainsAny(value, ".eE") // the kind of every number
+}
+
+// judged looks for each kind of mistake among the integers of a transfer before it looks for the next. They come as
+// they were written; an empty one is a field that is not there.
+func judged(unknownField bool, fromText, toText, amountText []byte) (transfer, error) {
+	from, to, amount := number(fromText), number(toText), number(amountText)
 	switch {
-	case len(fields.Unknown) > 0:
+	case unknownField:
 		return transfer{}, errUnknownField
-	case missing:
+	case len(fromText) == 0 || len(toText) == 0 || len(amountText) == 0:
 		return transfer{}, errMissingField
 	case from <= 0 || to <= 0:
 		return transfer{}, errBadID
 	case amount <= 0 || amount > maxAmount:
 		return transfer{}, errBadAmount
-	case bytes.Equal(fields.From, fields.To): // the same text is the same number, beyond 64 bits too
+	case bytes.Equal(fromText, toText): // the same text is the same number, beyond 64 bits too
 		return transfer{}, errSameClient
 	case from > maxID || to > maxID:
 		return transfer{}, errUnknownClient
 	}
 	return transfer{int32(from), int32(to), int32(amount)}, nil
+}
+
+// number returns what an integer says; beyond 64 bits it is the end of their range.
+func number(text []byte) int64 {
+	value, _ := strconv.ParseInt(string(text), 10, 64)
+	return value
 }
 
 // oneText tells whether body is one JSON text of bearable depth and nothing else. jsontext is strict by

@@ -84,10 +84,14 @@ func relayed(t *testing.T, database int) *relay {
 }
 
 func TestEachRequestIsOneRoundTripToTheDatabase(t *testing.T) {
+	inEachCraft(t, eachRequestIsOneRoundTrip)
+}
+
+func eachRequestIsOneRoundTrip(t *testing.T, craft string) {
 	c := postgresql(t)
 	c.emptied(t)
 	counted := relayed(t, c.port)
-	server := newService(t, "--connections=pool", "--pool-size=1")
+	server := newService(t, craft, "--connections=pool", "--pool-size=1")
 	a, b := account(t, server, 100), account(t, server, 100)
 	for _, one := range []struct{ method, path, body string }{
 		{"POST", "/client/new/5", ""},

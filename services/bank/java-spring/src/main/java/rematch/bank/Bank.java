@@ -8,20 +8,20 @@ import org.springframework.stereotype.Component;
 
 /** The ledger in the database, in the statements that the contract asks of every implementation. */
 @Component
-@Profile("matched")
+@Profile("idiomatic")
 final class Bank {
 
-    private static final String INSERT_ACCOUNT = """
+    static final String INSERT_ACCOUNT = """
             WITH created AS (
               INSERT INTO client (name, email, phone) VALUES ('', '', '') RETURNING id
             ), opening AS (
               INSERT INTO transaction (from_client_id, to_client_id, amount) SELECT 0, id, ? FROM created
             )
             SELECT id FROM created""";
-    private static final String INSERT_TRANSFER = """
+    static final String INSERT_TRANSFER = """
             INSERT INTO transaction (from_client_id, to_client_id, amount)
             SELECT ?, ?, ? WHERE (SELECT count(*) FROM client WHERE id IN (?, ?)) = 2 RETURNING id""";
-    private static final String SELECT_BALANCE = """
+    static final String SELECT_BALANCE = """
             SELECT (SELECT coalesce(sum(amount), 0) FROM transaction WHERE to_client_id = client.id)
                  - (SELECT coalesce(sum(amount), 0) FROM transaction WHERE from_client_id = client.id)
             FROM client WHERE id = ?""";

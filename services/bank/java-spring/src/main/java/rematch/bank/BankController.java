@@ -7,12 +7,10 @@ import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** The matched face. */
+/** The matched face in the idiomatic craft. */
 @RestController
-@Profile("matched")
+@Profile("idiomatic")
 final class BankController {
-
-    private static final int LARGEST_BALANCE = 1_000_000_000;
 
     private final Bank bank;
 
@@ -23,28 +21,19 @@ final class BankController {
     /** The body is read, within its limit, and ignored. */
     @PostMapping("/client/new/{balance}")
     Answers.Client open(@PathVariable String balance, Body body) {
-        if (!Digits.areCanonical(balance) || !Digits.fit(balance, LARGEST_BALANCE)) {
-            throw new Refused(Refusal.BAD_BALANCE);
-        }
-        return new Answers.Client(bank.open(Integer.parseInt(balance)), "", "", "");
+        return new Answers.Client(bank.open(Asked.balance(balance)), "", "", "");
     }
 
     @PostMapping("/transaction")
     Answers.Transaction transfer(Body body) {
-        TransferOrder order = TransferOrder.of(body);
+        TransferOrder order = TransferBinding.of(body);
         int id = bank.transfer(order).orElseThrow(() -> new Refused(Refusal.UNKNOWN_CLIENT));
         return new Answers.Transaction(id, order.amount(), order.fromClientId(), order.toClientId());
     }
 
     @GetMapping("/client/{id}/balance")
     Answers.Balance balance(@PathVariable String id) {
-        if (!Digits.areCanonical(id) || !Digits.isPositive(id)) {
-            throw new Refused(Refusal.BAD_ID);
-        }
-        if (!Digits.fit(id, Integer.MAX_VALUE)) {
-            throw new Refused(Refusal.UNKNOWN_CLIENT);
-        }
-        return bank.balance(Integer.parseInt(id))
+        return bank.balance(Asked.client(id))
                 .map(Answers.Balance::new)
                 .orElseThrow(() -> new Refused(Refusal.UNKNOWN_CLIENT));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package rematch.bank;
 
+import java.sql.SQLException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.core.NestedExceptionUtils;
@@ -33,8 +34,8 @@ final class Failures {
     }
 
     /** What the database said goes to stderr, in one line: in a storm of errors a stack trace each would be another. */
-    @ExceptionHandler({DataAccessException.class, TransactionException.class})
-    ResponseEntity<byte[]> database(RuntimeException failed) {
+    @ExceptionHandler({DataAccessException.class, TransactionException.class, SQLException.class})
+    ResponseEntity<byte[]> database(Exception failed) {
         LOG.warn("database: {}", NestedExceptionUtils.getMostSpecificCause(failed).getMessage());
         return Refusal.DATABASE_UNAVAILABLE.answer();
     }

@@ -80,8 +80,9 @@ public final class Main {
 
     /** What the flags say in Spring's words; it goes before every other source of properties. */
     private static String[] properties(Settings settings) {
-        String profile = settings.lean() ? "lean" : settings.face().name().toLowerCase(Locale.ROOT);
         boolean old = settings.face().isOld();
+        String face = settings.face().name() + (old ? "" : "," + settings.craft().name());
+        String profile = settings.lean() ? "lean" : face.toLowerCase(Locale.ROOT);
         return List.of(
                 "--server.tomcat.max-connections=" + (old ? CONNECTIONS_2018 : CONNECTIONS),
                 "--server.tomcat.accept-count=" + (old ? BACKLOG_2018 : BACKLOG),

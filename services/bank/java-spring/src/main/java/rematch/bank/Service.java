@@ -24,8 +24,8 @@ import org.springframework.web.servlet.config.annotation.ContentNegotiationConfi
 import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
 
 /**
- * The application. Its profile is the face, or {@code lean}; left out is what would read bodies or answer errors in
- * another way than the contract's.
+ * The application. Its profiles are the face and, of the matched one, the craft, or {@code lean} alone; left out is what
+ * would read bodies or answer errors in another way than the contract's.
  */
 @SpringBootApplication(proxyBeanMethods = false, exclude = {
     DataSourceAutoConfiguration.class,

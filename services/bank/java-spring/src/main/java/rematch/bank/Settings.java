@@ -10,6 +10,7 @@ import java.util.Locale;
  * What the flags say.
  *
  * @param port 0 lets the system choose
+ * @param craft how the matched face is written; without effect in the others
  * @param logFile null unless the sink is {@code FILE}
  * @param lean answer with constants and do nothing else: the framework's own cost
  * @param poolSize the most connections of the pool
@@ -17,7 +18,7 @@ import java.util.Locale;
  *         each statement; the repaired face has a time of its own
  * @param maxThreads how many requests Tomcat works on at once on platform threads
  */
-record Settings(String host, int port, Face face, boolean logging, Sink logSink, String logFile, boolean lean,
+record Settings(String host, int port, Face face, Craft craft, boolean logging, Sink logSink, String logFile, boolean lean,
                 Connections connections, int poolSize, int poolWaitMs, Threads threads, int maxThreads) {
 
     enum Face {
@@ -28,6 +29,8 @@ record Settings(String host, int port, Face face, boolean logging, Sink logSink,
             return this != MATCHED;
         }
     }
+
+    enum Craft { IDIOMATIC, TUNED }
 
     enum Sink { NULL, FILE, PIPE }
 
@@ -44,8 +47,8 @@ record Settings(String host, int port, Face face, boolean logging, Sink logSink,
         }
     }
 
-    private static final String KNOWN = "--host, --port, --face, --logging, --log-sink, --log-file, --lean, "
-            + "--connections, --pool-size, --pool-wait-ms, --threads or --max-threads";
+    private static final String KNOWN = "--host, --port, --face, --craft, --logging, --log-sink, --log-file, "
+            + "--lean, --connections, --pool-size, --pool-wait-ms, --threads or --max-threads";
 
     private static final int POOL_SIZE = 20;
     private static final int POOL_SIZE_OF_THE_REMATCH = 95;
@@ -62,6 +65,7 @@ record Settings(String host, int port, Face face, boolean logging, Sink logSink,
         private String host = "127.0.0.1";
         private int port = -1;
         private Face face = Face.MATCHED;
+        private Craft craft = Craft.IDIOMATIC;
         private boolean logging;
         private Sink sink = Sink.NULL;
         private String logFile;
@@ -91,6 +95,7 @@ record Settings(String host, int port, Face face, boolean logging, Sink logSink,
                 case "--host" -> host = value(flag, inline);
                 case "--port" -> port = number(flag, value(flag, inline), 0, 65_535);
                 case "--face" -> face = choice(Face.class, flag, value(flag, inline));
+                case "--craft" -> craft = choice(Craft.class, flag, value(flag, inline));
                 case "--logging" -> logging = onOff(flag, value(flag, inline));
                 case "--log-sink" -> sink = choice(Sink.class, flag, value(flag, inline));
                 case "--log-file" -> logFile = value(flag, inline);
@@ -118,7 +123,7 @@ record Settings(String host, int port, Face face, boolean logging, Sink logSink,
                 throw new BadFlag("--connections=per-statement is not allowed with --face=repaired; allowed: pool");
             }
             Connections usual = face == Face.PUBLISHED ? Connections.PER_STATEMENT : Connections.POOL;
-            return new Settings(host, port, face, logging, sink, logFile, lean,
+            return new Settings(host, port, face, craft, logging, sink, logFile, lean,
                     connections == null ? usual : connections, poolSize > 0 ? poolSize : usualPoolSize(), poolWaitMs, threads,
                     maxThreads > 0 ? maxThreads : 200);
         }

@@ -22,14 +22,14 @@ import tools.jackson.core.util.JsonRecyclerPools;
  */
 record TransferOrder(int fromClientId, int toClientId, int amount) {
 
-    private static final int LARGEST_AMOUNT = 1_000_000_000;
+    static final int LARGEST_AMOUNT = 1_000_000_000;
     private static final int LARGEST_DEPTH = 64;
 
     /**
      * Jackson's own limits on lengths are lifted because the body is bounded; its symbol table may meet hostile keys,
      * which is harmless for the same reason. Buffers come from a shared pool: virtual threads are too many for one each.
      */
-    private static final JsonFactory FACTORY = JsonFactory.builder()
+    static final JsonFactory FACTORY = JsonFactory.builder()
             .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
             .disable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION)
             .disable(TokenStreamFactory.Feature.INTERN_PROPERTY_NAMES)
@@ -58,7 +58,7 @@ record TransferOrder(int fromClientId, int toClientId, int amount) {
      *
      * @return whether there are escapes, the only way left to write a lone surrogate
      */
-    private static boolean checkBytes(byte[] body) {
+    static boolean checkBytes(byte[] body) {
         boolean ascii = true;
         boolean escapes = false;
         for (byte b : body) {

@@ -47,6 +47,22 @@ final class ContractTest {
     }
 
     @TestFactory
+    Stream<DynamicTest> the_tuned_craft_answers_byte_for_byte() throws Exception {
+        return cases("matched", false, "--craft=tuned");
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_tuned_craft_changes_no_answer_on_virtual_threads_with_a_connection_per_statement()
+            throws Exception {
+        return cases("matched", false, "--craft=tuned", "--threads=virtual", "--connections=per-statement");
+    }
+
+    @TestFactory
+    Stream<DynamicTest> a_chunked_body_is_answered_alike_in_the_tuned_craft() throws Exception {
+        return cases("matched", true, "--craft=tuned");
+    }
+
+    @TestFactory
     Stream<DynamicTest> virtual_threads_and_a_connection_per_statement_change_no_answer() throws Exception {
         return cases("matched", false, "--threads=virtual", "--connections=per-statement");
     }
@@ -66,9 +82,10 @@ final class ContractTest {
         return cases("repaired", false, "--face=repaired", "--pool-size=4");
     }
 
-    @Test
-    void requests_and_connections_are_counted() throws Exception {
-        serve("--pool-size=3");
+    @ParameterizedTest
+    @ValueSource(strings = {"idiomatic", "tuned"})
+    void requests_and_connections_are_counted(String craft) throws Exception {
+        serve("--craft=" + craft, "--pool-size=3");
         int a = asker.open(7);
         asker.get("/client/" + a + "/balance");
         asker.get("/client/x/balance");
@@ -102,10 +119,11 @@ final class ContractTest {
         assertTrue(metrics.contains("db_connections_opened_total 2.0"), metrics);
     }
 
-    @Test
-    void refused_requests_are_logged_with_the_length_they_declared(@TempDir Path folder) throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"idiomatic", "tuned"})
+    void refused_requests_are_logged_with_the_length_they_declared(String craft, @TempDir Path folder) throws Exception {
         Path file = folder.resolve("log");
-        serve("--logging=on", "--log-sink=file", "--log-file=" + file);
+        serve("--craft=" + craft, "--logging=on", "--log-sink=file", "--log-file=" + file);
         asker.open(1);
         asker.post("/transaction", "x".repeat(65_537));
         asker.send("POST", "/transaction", chunked("{}"), Map.of());

@@ -28,6 +28,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
@@ -57,10 +58,10 @@ final class FaultsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"per-statement", "pool"})
-    void a_database_that_is_down_at_the_start_keeps_no_service_from_starting(String connections) throws Exception {
+    @CsvSource({"idiomatic,per-statement", "idiomatic,pool", "tuned,per-statement", "tuned,pool"})
+    void a_database_that_is_down_at_the_start_keeps_no_service_from_starting(String craft, String connections) throws Exception {
         postgres.kill();
-        serve("--connections=" + connections, "--pool-wait-ms=200");
+        serve("--craft=" + craft, "--connections=" + connections, "--pool-wait-ms=200");
         assertEquals(200, asker.get("/health").statusCode());
         assertUnavailable(asker.get("/client/1/balance"));
         assertUnavailable(asker.post("/client/new/1", ""));
@@ -70,9 +71,9 @@ final class FaultsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"per-statement", "pool"})
-    void a_database_that_is_killed_under_load_loses_no_money(String connections) throws Exception {
-        serve("--connections=" + connections, "--pool-wait-ms=300");
+    @CsvSource({"idiomatic,per-statement", "idiomatic,pool", "tuned,per-statement", "tuned,pool"})
+    void a_database_that_is_killed_under_load_loses_no_money(String craft, String connections) throws Exception {
+        serve("--craft=" + craft, "--connections=" + connections, "--pool-wait-ms=300");
         int a = asker.open(1_000);
         int b = asker.open(1_000);
         Set<Integer> statuses = new ConcurrentSkipListSet<>();
@@ -104,9 +105,9 @@ final class FaultsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"per-statement", "pool"})
-    void a_database_without_free_connections_is_unavailable_until_there_is_one(String connections) throws Exception {
-        serve("--connections=" + connections, "--pool-wait-ms=300");
+    @CsvSource({"idiomatic,per-statement", "idiomatic,pool", "tuned,per-statement", "tuned,pool"})
+    void a_database_without_free_connections_is_unavailable_until_there_is_one(String craft, String connections) throws Exception {
+        serve("--craft=" + craft, "--connections=" + connections, "--pool-wait-ms=300");
         List<Connection> taken = new ArrayList<>();
         try {
             takeAll(taken);
@@ -122,9 +123,9 @@ final class FaultsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"per-statement", "pool"})
-    void a_full_disk_is_unavailable_until_there_is_room_and_costs_no_money(String connections) throws Exception {
-        serve("--connections=" + connections);
+    @CsvSource({"idiomatic,per-statement", "idiomatic,pool", "tuned,per-statement", "tuned,pool"})
+    void a_full_disk_is_unavailable_until_there_is_room_and_costs_no_money(String craft, String connections) throws Exception {
+        serve("--craft=" + craft, "--connections=" + connections);
         int a = asker.open(1_000);
         int b = asker.open(1_000);
         postgres.full(database, a, b);
@@ -231,9 +232,10 @@ final class FaultsTest {
         return socket;
     }
 
-    @Test
-    void who_waits_too_long_for_a_statement_or_for_the_pool_is_told_so() throws Exception {
-        serve("--connections=pool", "--pool-size=1", "--pool-wait-ms=300");
+    @ParameterizedTest
+    @ValueSource(strings = {"idiomatic", "tuned"})
+    void who_waits_too_long_for_a_statement_or_for_the_pool_is_told_so(String craft) throws Exception {
+        serve("--craft=" + craft, "--connections=pool", "--pool-size=1", "--pool-wait-ms=300");
         int a = asker.open(10);
         try (Connection locking = Postgres.connect(database); Statement lock = locking.createStatement();
                 ExecutorService users = Executors.newFixedThreadPool(3)) {
@@ -252,9 +254,10 @@ final class FaultsTest {
         assertTrue(Postgres.backends(database) <= 1);
     }
 
-    @Test
-    void a_create_whose_second_statement_fails_leaves_nothing() throws Exception {
-        serve("--connections=pool");
+    @ParameterizedTest
+    @ValueSource(strings = {"idiomatic", "tuned"})
+    void a_create_whose_second_statement_fails_leaves_nothing(String craft) throws Exception {
+        serve("--craft=" + craft, "--connections=pool");
         Postgres.execute(database, "ALTER TABLE transaction ADD CONSTRAINT small CHECK (amount < 10)");
         assertUnavailable(asker.post("/client/new/10", ""));
         assertEquals(0, Postgres.number(database, "SELECT count(*) FROM client"));

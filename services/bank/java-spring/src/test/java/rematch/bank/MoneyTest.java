@@ -21,10 +21,13 @@ final class MoneyTest {
     private static final int POOL_SIZE = 5;
 
     @ParameterizedTest
-    @CsvSource({"platform,pool", "virtual,pool", "platform,per-statement", "virtual,per-statement"})
-    void transfers_at_once_keep_the_sum_and_leave_no_connection(String threads, String connections) throws Exception {
+    @CsvSource({
+        "idiomatic,platform,pool", "idiomatic,virtual,pool", "idiomatic,platform,per-statement", "idiomatic,virtual,per-statement",
+        "tuned,platform,pool", "tuned,virtual,pool", "tuned,platform,per-statement", "tuned,virtual,per-statement"})
+    void transfers_at_once_keep_the_sum_and_leave_no_connection(String craft, String threads, String connections)
+            throws Exception {
         DatabaseAddress database = Postgres.shared().database();
-        Settings settings = Settings.parse("--port=0", "--threads=" + threads, "--connections=" + connections,
+        Settings settings = Settings.parse("--port=0", "--craft=" + craft, "--threads=" + threads, "--connections=" + connections,
                 "--pool-size=" + POOL_SIZE, "--pool-wait-ms=20000");
         try (Main.Running running = Main.serve(settings, database, AccessLog.off());
                 Asker asker = new Asker(running.port());

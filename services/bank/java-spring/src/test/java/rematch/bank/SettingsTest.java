@@ -21,7 +21,7 @@ final class SettingsTest {
     void the_defaults_are_those_of_the_contract() throws Exception {
         Settings settings = Settings.parse("--port", "8080");
         assertEquals(
-                new Settings("127.0.0.1", 8080, Settings.Face.MATCHED, false, Settings.Sink.NULL, null, false,
+                new Settings("127.0.0.1", 8080, Settings.Face.MATCHED, Settings.Craft.IDIOMATIC, false, Settings.Sink.NULL, null, false,
                         Settings.Connections.POOL, 20, 10_000, Settings.Threads.PLATFORM, 200),
                 settings);
     }
@@ -44,10 +44,10 @@ final class SettingsTest {
 
     @Test
     void a_flag_takes_its_value_with_and_without_an_equals_sign() throws Exception {
-        Settings spaced = Settings.parse("--port", "1", "--face", "published", "--logging", "on",
+        Settings spaced = Settings.parse("--port", "1", "--face", "published", "--craft", "tuned", "--logging", "on",
                 "--log-sink", "file", "--log-file", "a=b", "--host", "::1", "--connections", "pool",
                 "--pool-size", "7", "--pool-wait-ms", "1", "--max-threads", "9", "--threads", "platform");
-        Settings equal = Settings.parse("--port=1", "--face=published", "--logging=on",
+        Settings equal = Settings.parse("--port=1", "--face=published", "--craft=tuned", "--logging=on",
                 "--log-sink=file", "--log-file=a=b", "--host=::1", "--connections=pool",
                 "--pool-size=7", "--pool-wait-ms=1", "--max-threads=9", "--threads=platform");
         assertEquals(spaced, equal);
@@ -58,7 +58,7 @@ final class SettingsTest {
     @ParameterizedTest
     @ValueSource(strings = {
         "--port=x", "--port=65536", "--port=-1", "--port=", "--port", "--nope=1", "port=1", "--face=Matched --port=1",
-        "--logging=yes --port=1", "--log-sink=stdout --port=1", "--port=1 --logging=on --log-sink=file", "--face",
+        "--craft=best --port=1", "--logging=yes --port=1", "--log-sink=stdout --port=1", "--port=1 --logging=on --log-sink=file", "--face",
         "--port=1 --connections=per_statement", "--port=1 --pool-size=0", "--port=1 --pool-size=10001",
         "--port=1 --pool-wait-ms=0", "--port=1 --pool-wait-ms=600001", "--port=1 --threads=green",
         "--port=1 --max-threads=0", "--port=1 --face=repaired --connections=per-statement",
