@@ -13,6 +13,7 @@ from harness.questions.clients.results import (
     branch_results,
     calls_results,
     cold_results,
+    craft_results,
     face_results,
     face_rows,
     open_cases,
@@ -25,7 +26,7 @@ from harness.questions.clients.results import (
 )
 
 __all__ = [
-    "branch_results", "by_part", "calls_results", "cold_results", "face_results", "face_rows", "histogram_rows",
-    "open_cases", "parts_results", "parts_rows", "percentiles_beside", "published_clients", "published_histograms",
-    "published_rows", "results", "tool_results", "tool_rows", "use_rows",
+    "branch_results", "by_part", "calls_results", "cold_results", "craft_results", "face_results", "face_rows",
+    "histogram_rows", "open_cases", "parts_results", "parts_rows", "percentiles_beside", "published_clients",
+    "published_histograms", "published_rows", "results", "tool_results", "tool_rows", "use_rows",
 ]  # fmt: skip

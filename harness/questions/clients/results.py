@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the paper says of the clients: the parts of a load, what each used, a cold start, a branch, and two faces."""
+"""What the paper says of the clients: the parts of a load, what each used, a cold start, a branch, faces and crafts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from harness.questions.clients.usage import PERCENTILES, SECOND_HALF, use_table
 
 EXPERIMENTS = (
     "clients-hello", "clients-db", "clients-cold-start", "clients-branch", "clients-faces", "clients-calls",
-    "clients-hello-tools",
+    "clients-hello-tools", "clients-craft",
 )  # fmt: skip
 #: word in the key -> column: of a whole load against the reference, and of each variant alone
 _RATIOS = {"memory": "rss_after_bytes", "start": "time_to_first_response_s", "cpu": "cpu_s_per_request"}
@@ -37,6 +37,7 @@ _COLD = {"mean": "latency_mean_s", "p99": "latency_p99_s", "longest": "latency_m
 _BRANCH = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 _FACE = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
 _CALLS = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
+_CRAFT = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
 _MOST = {"connections": "most_connections", "cores": "most_cores"}
 _PHRASE = Phrase(
     who="client services",
@@ -60,6 +61,8 @@ _WINDOWS = {
 }
 #: Factors of the loads that one process is offered by one tool or the other.
 TOOL, RUN = "tool", "run"
+#: The factor of how the matched face is written.
+CRAFT = "craft"
 
 
 class ClientCase(Case):
@@ -211,6 +214,26 @@ def calls_results(case: ClientCase) -> Tree:
     return level_effects(
         case.trials, case.variants, factor="calls", base="sequential", other="parallel", metrics=_CALLS
     )
+
+
+def craft_results(case: ClientCase) -> Tree:
+    """Return of each variant the tuned craft over the idiomatic one, and under each craft what the other variants are
+    to the reference in the same craft."""
+    trials = case.trials
+    return {
+        "tuned_over_idiomatic": level_effects(
+            trials, case.variants, factor=CRAFT, base="idiomatic", other="tuned", metrics=_CRAFT
+        ),
+        **{
+            craft: {
+                word: _against_reference(
+                    case, None if trials is None else trials[trials[CRAFT] == craft], metric
+                )
+                for word, metric in _CRAFT.items()
+            }
+            for craft in case.definition.factors[CRAFT]
+        },
+    }
 
 
 def _percentile_rows(case: ClientCase, by: Sequence[str]) -> list[Mapping[str, Cell]]:

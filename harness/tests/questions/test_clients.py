@@ -31,6 +31,7 @@ from harness.questions.clients.published import (
 from harness.questions.clients.results import (
     ClientCase,
     calls_results,
+    craft_results,
     face_results,
     face_rows,
     parts_results,
@@ -50,7 +51,7 @@ from harness.questions.clients.usage import (
 from harness.tests.support.synthetic import ROOT, make_project
 from harness.tests.support.synthetic_files import OPENED_PUBLISHED
 
-CHOSEN = ("clients-hello", "clients-faces", "clients-hello-tools", "clients-calls")
+CHOSEN = ("clients-hello", "clients-faces", "clients-hello-tools", "clients-calls", "clients-craft")
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +149,22 @@ def test_both_calls_at_once_are_set_against_one_after_the_other(project: Path) -
     found = flat(calls_results(opened(project, "clients-calls")))
     ratio = found["mean.go-nethttp"]
     assert isinstance(ratio, Comparison) and (ratio.variant, ratio.reference) == ("parallel", "sequential")
+
+
+def test_a_craft_is_set_against_the_other_of_the_same_variant_and_variants_within_a_craft(
+    project: Path,
+) -> None:
+    found = flat(craft_results(opened(project, "clients-craft")))
+    gain = found["tuned_over_idiomatic.cpu.go-nethttp"]
+    assert isinstance(gain, Comparison) and (gain.variant, gain.reference) == ("tuned", "idiomatic")
+    for craft in ("idiomatic", "tuned"):
+        other = found[f"{craft}.cpu.java-vertx"]
+        assert isinstance(other, Comparison) and (other.variant, other.reference) == (
+            "java-vertx",
+            "go-nethttp",
+        )
+    nothing = flat(craft_results(ClientCase("clients-craft", None)))
+    assert set(nothing) == set(found) and {type(leaf) for leaf in nothing.values()} == {Absent}
 
 
 def test_each_trial_has_a_row_of_what_its_service_used(project: Path) -> None:

@@ -13,12 +13,16 @@ type Cents int64
 
 // MarshalJSONTo writes the amount as a number.
 func (c Cents) MarshalJSONTo(encoder *jsontext.Encoder) error {
-	text, cents := make([]byte, 0, 24), int64(c)
+	return encoder.WriteValue(c.appendTo(make([]byte, 0, 24)))
+}
+
+func (c Cents) appendTo(text []byte) []byte {
+	cents := int64(c)
 	if cents < 0 {
 		text, cents = append(text, '-'), -cents
 	}
 	text = strconv.AppendInt(text, cents/100, 10)
-	return encoder.WriteValue(append(text, '.', byte('0'+cents/10%10), byte('0'+cents%10)))
+	return append(text, '.', byte('0'+cents/10%10), byte('0'+cents%10))
 }
 
 // clientAnswer is what both answers begin with.

@@ -67,12 +67,15 @@ var clients = [...]Client{
 func (c *Client) LoanOptions() []LoanOption {
 	options := make([]LoanOption, longestLoan)
 	for i := range options {
-		years := i + 1
-		installment := c.Salary * 3 / 100
-		maximum := installment * 12 * Cents(years)
-		options[i] = LoanOption{years, installment, maximum, maximum - maximum*7/100}
+		options[i] = c.loanOption(i + 1)
 	}
 	return options
+}
+
+func (c *Client) loanOption(years int) LoanOption {
+	installment := c.Salary * 3 / 100
+	maximum := installment * 12 * Cents(years)
+	return LoanOption{years, installment, maximum, maximum - maximum*7/100}
 }
 
 // turn is whom a request is answered for, and whether as a minor (which only /hello looks at).

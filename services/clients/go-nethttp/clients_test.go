@@ -62,17 +62,21 @@ func TestNumericBecomesWholeCentsOrAnError(t *testing.T) {
 		want   Cents
 	}{
 		{number(447, 0), 44_700}, {number(44_700, -2), 44_700}, {number(3_788, -1), 37_880}, {number(4, 2), 40_000},
-		{number(3_788_000, -4), 37_880}, {number(0, 0), 0}, {number(-5, -1), -50}, {number(999_999_999, -2), 999_999_999},
+		{number(3_788_000, -4), 37_880}, {number(1_000_000_001, 6), 100_000_000_100_000_000}, {number(0, 0), 0}, {number(-5, -1), -50}, {number(999_999_999, -2), 999_999_999},
 	} {
-		if got, err := centsOf(c.number); err != nil || got != c.want {
-			t.Errorf("%+v: %d, %v, not %d", c.number, got, err, c.want)
+		for _, of := range []func(pgtype.Numeric) (Cents, error){centsOf, wholeCents} {
+			if got, err := of(c.number); err != nil || got != c.want {
+				t.Errorf("%+v: %d, %v, not %d", c.number, got, err, c.want)
+			}
 		}
 	}
 	for _, bad := range []pgtype.Numeric{
 		number(1, -3), number(1, 1_000_000), {NaN: true, Valid: true}, {InfinityModifier: pgtype.Infinity, Valid: true},
 	} {
-		if got, err := centsOf(bad); err == nil {
-			t.Errorf("%+v: %d", bad, got)
+		for _, of := range []func(pgtype.Numeric) (Cents, error){centsOf, wholeCents} {
+			if got, err := of(bad); err == nil {
+				t.Errorf("%+v: %d", bad, got)
+			}
 		}
 	}
 }

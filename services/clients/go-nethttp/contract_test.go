@@ -118,17 +118,21 @@ func exchangeWith(t *testing.T, request *http.Request) (*http.Response, string) 
 }
 
 func TestMatchedFaceKeepsTheContract(t *testing.T) {
-	s := started(t, newUpstreamServer(t))
-	for _, c := range contractCases(t, "matched") {
-		t.Run(c.Name, func(t *testing.T) { c.check(t, s) })
-	}
+	inEachCraft(t, func(t *testing.T, craft string) {
+		s := started(t, newUpstreamServer(t), craft)
+		for _, c := range contractCases(t, "matched") {
+			t.Run(c.Name, func(t *testing.T) { c.check(t, s) })
+		}
+	})
 }
 
 func TestCallsAtOnceKeepTheContract(t *testing.T) {
-	s := started(t, newUpstreamServer(t), "--calls=parallel")
-	for _, c := range contractCases(t, "matched") {
-		t.Run(c.Name, func(t *testing.T) { c.check(t, s) })
-	}
+	inEachCraft(t, func(t *testing.T, craft string) {
+		s := started(t, newUpstreamServer(t), craft, "--calls=parallel")
+		for _, c := range contractCases(t, "matched") {
+			t.Run(c.Name, func(t *testing.T) { c.check(t, s) })
+		}
+	})
 }
 
 func TestPublishedFaceIsSpelledAsPublished(t *testing.T) {
@@ -178,18 +182,20 @@ func TestPublishedFaceAsksForClientZeroOnly(t *testing.T) {
 }
 
 func TestCallsAtOnceAreUnderWayTogether(t *testing.T) {
-	upstream := newUpstreamServer(t)
-	s := started(t, upstream, "--calls=parallel")
-	both := make(chan struct{}, 2)
-	all := make(chan struct{})
-	go func() { <-both; <-both; close(all) }()
-	upstream.behave(func(w http.ResponseWriter, r *http.Request) {
-		both <- struct{}{}
-		<-all // nobody is answered before both calls are there
-		fmt.Fprint(w, upstream.pages[r.RequestURI])
+	inEachCraft(t, func(t *testing.T, craft string) {
+		upstream := newUpstreamServer(t)
+		s := started(t, upstream, craft, "--calls=parallel")
+		both := make(chan struct{}, 2)
+		all := make(chan struct{})
+		go func() { <-both; <-both; close(all) }()
+		upstream.behave(func(w http.ResponseWriter, r *http.Request) {
+			both <- struct{}{}
+			<-all // nobody is answered before both calls are there
+			fmt.Fprint(w, upstream.pages[r.RequestURI])
+		})
+		s.expect(t, "/hello?client=1", 200, string(leanBody()))
+		s.allGivenBack(t, upstream)
 	})
-	s.expect(t, "/hello?client=1", 200, string(leanBody()))
-	s.allGivenBack(t, upstream)
 }
 
 func TestPublishedFaceKeepsTheContract(t *testing.T) {
@@ -232,6 +238,9 @@ func TestEachMixIsAnsweredWithItsRightBodiesInTurn(t *testing.T) {
 		{"hello", nil, 10},
 		{"hello-minors", []string{"--minor-percent=33"}, 20},
 		{"db", nil, 10},
+		{"hello", []string{"--craft=tuned"}, 10},
+		{"hello-minors", []string{"--craft=tuned", "--minor-percent=33"}, 20},
+		{"db", []string{"--craft=tuned"}, 10},
 		{"hello-published", []string{"--face=published"}, 10},
 		{"db-published", []string{"--face=published"}, 10},
 	} {
@@ -252,39 +261,43 @@ func TestEachMixIsAnsweredWithItsRightBodiesInTurn(t *testing.T) {
 }
 
 func TestTurnsGoRoundTheTenClientsAndAskedOnesTakeNone(t *testing.T) {
-	s := started(t, newUpstreamServer(t))
-	for i := range 23 {
-		path := []string{"/hello", "/db"}[i%2]
-		s.get(t, path+"?client=7")
-		s.get(t, path+"?client=0")
-		if _, body := s.get(t, path); !strings.HasPrefix(body, fmt.Sprintf(`{"id":%d,`, i%10+1)) {
-			t.Errorf("turn %d: %.20s", i, body)
+	inEachCraft(t, func(t *testing.T, craft string) {
+		s := started(t, newUpstreamServer(t), craft)
+		for i := range 23 {
+			path := []string{"/hello", "/db"}[i%2]
+			s.get(t, path+"?client=7")
+			s.get(t, path+"?client=0")
+			if _, body := s.get(t, path); !strings.HasPrefix(body, fmt.Sprintf(`{"id":%d,`, i%10+1)) {
+				t.Errorf("turn %d: %.20s", i, body)
+			}
 		}
-	}
+	})
 }
 
 func TestAMinorAsksForTheGuardiansAddressInsteadOfItsOwn(t *testing.T) {
-	upstream := newUpstreamServer(t)
-	s := started(t, upstream, "--minor-percent=33") // turns 3, 6, 9, ...
-	calls := make(chan string, 8)
-	upstream.behave(func(w http.ResponseWriter, r *http.Request) {
-		calls <- r.RequestURI
-		fmt.Fprint(w, upstream.pages[r.RequestURI])
+	inEachCraft(t, func(t *testing.T, craft string) {
+		upstream := newUpstreamServer(t)
+		s := started(t, upstream, craft, "--minor-percent=33") // turns 3, 6, 9, ...
+		calls := make(chan string, 8)
+		upstream.behave(func(w http.ResponseWriter, r *http.Request) {
+			calls <- r.RequestURI
+			fmt.Fprint(w, upstream.pages[r.RequestURI])
+		})
+		var answers []string
+		for range 4 {
+			_, body := s.get(t, "/hello")
+			answers = append(answers, body)
+		}
+		var asked []string
+		for range len(calls) {
+			asked = append(asked, <-calls)
+		}
+		want := []string{"/phones/1", "/address/1", "/phones/2", "/address/2", "/phones/3", "/address/3", "/phones/4", "/address/1"}
+		if !slices.Equal(asked, want) {
+			t.Errorf("asked %v, not %v", asked, want)
+		}
+		if minor := answers[3]; !strings.Contains(minor, `"age":17,`) || !strings.HasSuffix(minor, `,"loan_options":[]}`) {
+			t.Errorf("a minor: %s", minor)
+		}
 	})
-	var answers []string
-	for range 4 {
-		_, body := s.get(t, "/hello")
-		answers = append(answers, body)
-	}
-	var asked []string
-	for range len(calls) {
-		asked = append(asked, <-calls)
-	}
-	want := []string{"/phones/1", "/address/1", "/phones/2", "/address/2", "/phones/3", "/address/3", "/phones/4", "/address/1"}
-	if !slices.Equal(asked, want) {
-		t.Errorf("asked %v, not %v", asked, want)
-	}
-	if minor := answers[3]; !strings.Contains(minor, `"age":17,`) || !strings.HasSuffix(minor, `,"loan_options":[]}`) {
-		t.Errorf("a minor: %s", minor)
-	}
 }

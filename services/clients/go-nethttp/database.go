@@ -42,9 +42,11 @@ func newPool(ctx context.Context, access databaseAccess, settings poolSettings) 
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// films asks for all films and returns them by director. wait bounds the whole of it: a database
-// that hangs must not hold a connection for ever.
-func films(ctx context.Context, pool *pgxpool.Pool, wait time.Duration) (map[string][]Film, error) {
+// films asks for all films and returns them by director, as group reads them. wait bounds the whole of it: a
+// database that hangs must not hold a connection for ever.
+func films[film any](
+	ctx context.Context, pool *pgxpool.Pool, wait time.Duration, group func(pgx.Rows) (map[string][]film, error),
+) (map[string][]film, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	rows, err := pool.Query(ctx, selectMovies)
@@ -52,7 +54,7 @@ func films(ctx context.Context, pool *pgxpool.Pool, wait time.Duration) (map[str
 		return nil, fmt.Errorf("%w: %w", errDatabaseUnavailable, err)
 	}
 	defer rows.Close()
-	byDirector, err := groupFilms(rows)
+	byDirector, err := group(rows)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDatabaseUnavailable, err)
 	}

@@ -56,85 +56,91 @@ func TestDatabaseThatIsDownAtStartIsA503UntilItIsThere(t *testing.T) {
 }
 
 func TestDatabaseKilledUnderLoadIsA503AndThenAsBefore(t *testing.T) {
-	upstream := newUpstreamServer(t)
-	s := started(t, upstream, "--pool-size=8")
-	var stop atomic.Bool
-	var good, bad atomic.Int64
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		s.atOnce(12, func(int) {
-			for !stop.Load() {
-				switch response, body := s.get(t, "/db"); {
-				case response.StatusCode == 200:
-					good.Add(1)
-				case response.StatusCode == 503 && body == databaseBody:
-					bad.Add(1)
-				default:
-					t.Errorf("%d %.100s", response.StatusCode, body)
+	inEachCraft(t, func(t *testing.T, craft string) {
+		upstream := newUpstreamServer(t)
+		s := started(t, upstream, craft, "--pool-size=8")
+		var stop atomic.Bool
+		var good, bad atomic.Int64
+		finished := make(chan struct{})
+		go func() {
+			defer close(finished)
+			s.atOnce(12, func(int) {
+				for !stop.Load() {
+					switch response, body := s.get(t, "/db"); {
+					case response.StatusCode == 200:
+						good.Add(1)
+					case response.StatusCode == 503 && body == databaseBody:
+						bad.Add(1)
+					default:
+						t.Errorf("%d %.100s", response.StatusCode, body)
+					}
 				}
-			}
-		})
-	}()
-	defer func() { stop.Store(true); <-finished }()
-	eventually(t, "requests are answered", func() bool { return good.Load() > 100 })
-	database.kill()
-	failed := bad.Load()
-	eventually(t, "requests fail", func() bool { return bad.Load() > failed+20 })
-	if err := database.start(); err != nil {
-		t.Fatal(err)
-	}
-	before := good.Load()
-	eventually(t, "requests are answered again", func() bool { return good.Load() > before+200 })
-	stop.Store(true)
-	<-finished
-	s.atOnce(40, func(int) { s.expect(t, "/db", 200, "") })
-	s.allGivenBack(t, upstream)
-	if n := database.connections(t); n > 8 {
-		t.Errorf("%d connections", n)
-	}
+			})
+		}()
+		defer func() { stop.Store(true); <-finished }()
+		eventually(t, "requests are answered", func() bool { return good.Load() > 100 })
+		database.kill()
+		failed := bad.Load()
+		eventually(t, "requests fail", func() bool { return bad.Load() > failed+20 })
+		if err := database.start(); err != nil {
+			t.Fatal(err)
+		}
+		before := good.Load()
+		eventually(t, "requests are answered again", func() bool { return good.Load() > before+200 })
+		stop.Store(true)
+		<-finished
+		s.atOnce(40, func(int) { s.expect(t, "/db", 200, "") })
+		s.allGivenBack(t, upstream)
+		if n := database.connections(t); n > 8 {
+			t.Errorf("%d connections", n)
+		}
+	})
 }
 
 func TestDatabaseThatHangsIsA503AndGivesBackItsConnections(t *testing.T) {
-	upstream := newUpstreamServer(t)
-	s := started(t, upstream, "--pool-size=2", "--pool-min=0", "--pool-wait-ms=2000")
-	s.expect(t, "/db", 200, "")
-	conn, err := database.connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "begin; lock table movie in access exclusive mode"); err != nil {
-		t.Fatal(err)
-	}
-	s.atOnce(10, func(int) { s.expect(t, "/db", 503, databaseBody) }) // two wait for the lock, eight for a connection
-	if _, err := conn.Exec(t.Context(), "rollback"); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the database answers", func() bool { response, _ := s.get(t, "/db"); return response.StatusCode == 200 })
-	s.allGivenBack(t, upstream)
+	inEachCraft(t, func(t *testing.T, craft string) {
+		upstream := newUpstreamServer(t)
+		s := started(t, upstream, craft, "--pool-size=2", "--pool-min=0", "--pool-wait-ms=2000")
+		s.expect(t, "/db", 200, "")
+		conn, err := database.connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(context.Background())
+		if _, err := conn.Exec(t.Context(), "begin; lock table movie in access exclusive mode"); err != nil {
+			t.Fatal(err)
+		}
+		s.atOnce(10, func(int) { s.expect(t, "/db", 503, databaseBody) }) // two wait for the lock, eight for a connection
+		if _, err := conn.Exec(t.Context(), "rollback"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the database answers", func() bool { response, _ := s.get(t, "/db"); return response.StatusCode == 200 })
+		s.allGivenBack(t, upstream)
+	})
 }
 
 func TestTableThatIsMissingOrHoldsNullsIsNoReasonToFall(t *testing.T) {
-	upstream := newUpstreamServer(t)
-	s := started(t, upstream)
-	change := func(statements string) {
-		if err := database.exec(statements); err != nil {
-			t.Fatal(err)
+	inEachCraft(t, func(t *testing.T, craft string) {
+		upstream := newUpstreamServer(t)
+		s := started(t, upstream, craft)
+		change := func(statements string) {
+			if err := database.exec(statements); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	s.expect(t, "/db?client=1", 200, "")
-	change("alter table movie rename to elsewhere")
-	s.expect(t, "/db?client=1", 503, databaseBody)
-	change("alter table elsewhere rename to movie")
-	_, before := s.get(t, "/db?client=1")
-	change("insert into movie values ('nobody''s', null, null, null), ('\"no\" year', null, null, 'J J Abrams'), ('cheap', -5, -0.5, 'J J Abrams')")
-	defer change("delete from movie where title in ('nobody''s', '\"no\" year', 'cheap')")
-	want := strings.TrimSuffix(before, "]}") + `,{"title":"\"no\" year","year":null,"cost":null},{"title":"cheap","year":-5,"cost":-0.50}]}`
-	s.expect(t, "/db?client=1", 200, want)
-	change("insert into movie values ('cheap', 1, 'NaN', 'someone')")
-	s.expect(t, "/db?client=1", 503, databaseBody)
-	s.allGivenBack(t, upstream)
+		s.expect(t, "/db?client=1", 200, "")
+		change("alter table movie rename to elsewhere")
+		s.expect(t, "/db?client=1", 503, databaseBody)
+		change("alter table elsewhere rename to movie")
+		_, before := s.get(t, "/db?client=1")
+		change("insert into movie values ('nobody''s', null, null, null), ('\"no\" year', null, null, 'J J Abrams'), ('cheap', -5, -0.5, 'J J Abrams')")
+		defer change("delete from movie where title in ('nobody''s', '\"no\" year', 'cheap')")
+		want := strings.TrimSuffix(before, "]}") + `,{"title":"\"no\" year","year":null,"cost":null},{"title":"cheap","year":-5,"cost":-0.50}]}`
+		s.expect(t, "/db?client=1", 200, want)
+		change("insert into movie values ('cheap', 1, 'NaN', 'someone')")
+		s.expect(t, "/db?client=1", 503, databaseBody)
+		s.allGivenBack(t, upstream)
+	})
 }
 
 func TestClientsThatHangUpTakeNoConnectionWithThem(t *testing.T) {

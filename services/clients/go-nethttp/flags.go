@@ -17,6 +17,7 @@ type options struct {
 	host    string
 	port    int
 	face    string
+	craft   string // of the matched face: idiomatic or tuned
 	logging string
 	logSink string
 	logFile string
@@ -29,7 +30,7 @@ type options struct {
 	pool                poolSettings
 }
 
-const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --logging off|on --log-sink null|file|pipe --log-file PATH --lean --calls sequential|parallel" +
+const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --craft idiomatic|tuned --logging off|on --log-sink null|file|pipe --log-file PATH --lean --calls sequential|parallel" +
 	" --minor-percent 0..100 --upstream-connections 1..1000 --upstream-timeout-ms 1..600000 --pool-size 1..1000 --pool-min 0..1000 --pool-wait-ms 1..600000"
 
 // numberFlag is a flag whose value is a whole number within bounds.
@@ -54,6 +55,7 @@ func parseFlags(args []string) (options, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&opts.host, "host", "127.0.0.1", "")
 	flags.StringVar(&opts.face, "face", "matched", "")
+	flags.StringVar(&opts.craft, "craft", "idiomatic", "")
 	flags.StringVar(&opts.logging, "logging", "off", "")
 	flags.StringVar(&opts.logSink, "log-sink", "null", "")
 	flags.StringVar(&opts.logFile, "log-file", "", "")
@@ -118,6 +120,7 @@ func (o *options) checkWords() error {
 		allowed     []string
 	}{
 		{"--face", o.face, []string{"published", "matched"}},
+		{"--craft", o.craft, []string{"idiomatic", "tuned"}},
 		{"--logging", o.logging, []string{"off", "on"}},
 		{"--log-sink", o.logSink, []string{"null", "file", "pipe"}},
 		{"--calls", o.calls, []string{"sequential", "parallel"}},

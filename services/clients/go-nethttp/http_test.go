@@ -42,6 +42,13 @@ func (b *lockedBuffer) read() (text string, calls int) {
 	return b.data.String(), b.calls
 }
 
+// inEachCraft runs a test with the flag of either craft.
+func inEachCraft(t *testing.T, test func(t *testing.T, craft string)) {
+	for _, craft := range []string{"idiomatic", "tuned"} {
+		t.Run(craft, func(t *testing.T) { test(t, "--craft="+craft) })
+	}
+}
+
 // eventually waits until holds, and fails with what when it never does.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
@@ -149,94 +156,102 @@ func (s *instance) raw(t *testing.T, text string) (*http.Response, string) {
 }
 
 func TestEachWorkloadRequestIsOneLineAndOneWrite(t *testing.T) {
-	s := started(t, newUpstreamServer(t), "--logging=on", "--log-sink=pipe")
-	const stamp = `^ts=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z `
-	s.get(t, "/health")
-	for i, c := range []struct{ path, line string }{
-		{"/hello?client=1", fmt.Sprintf(`method=GET path=/hello status=200 bytes_in=0 bytes_out=%d took_us=\d+$`, len(leanBody()))},
-		{"/db?client=0", `method=GET path=/db status=400 bytes_in=0 bytes_out=22 took_us=\d+$`},
-		{"/no%09such%0Apath", `method=GET path=other status=404 bytes_in=0 bytes_out=21 took_us=\d+$`},
-	} {
-		s.get(t, c.path)
-		eventually(t, "a line is written", func() bool {
-			text, calls := s.stdout.read()
-			return strings.Count(text, "\n") == i+1 && calls == i+1
-		})
-		text, _ := s.stdout.read()
-		lines := strings.Split(text, "\n")
-		if !regexp.MustCompile(stamp + c.line).MatchString(lines[i]) {
-			t.Errorf("%s: %q does not match %s", c.path, lines[i], c.line)
+	inEachCraft(t, func(t *testing.T, craft string) {
+		s := started(t, newUpstreamServer(t), craft, "--logging=on", "--log-sink=pipe")
+		const stamp = `^ts=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z `
+		s.get(t, "/health")
+		for i, c := range []struct{ path, line string }{
+			{"/hello?client=1", fmt.Sprintf(`method=GET path=/hello status=200 bytes_in=0 bytes_out=%d took_us=\d+$`, len(leanBody()))},
+			{"/db?client=0", `method=GET path=/db status=400 bytes_in=0 bytes_out=22 took_us=\d+$`},
+			{"/no%09such%0Apath", `method=GET path=other status=404 bytes_in=0 bytes_out=21 took_us=\d+$`},
+		} {
+			s.get(t, c.path)
+			eventually(t, "a line is written", func() bool {
+				text, calls := s.stdout.read()
+				return strings.Count(text, "\n") == i+1 && calls == i+1
+			})
+			text, _ := s.stdout.read()
+			lines := strings.Split(text, "\n")
+			if !regexp.MustCompile(stamp + c.line).MatchString(lines[i]) {
+				t.Errorf("%s: %q does not match %s", c.path, lines[i], c.line)
+			}
 		}
-	}
+	})
 }
 
 func TestMetricsCountRequestsAndConnections(t *testing.T) {
-	s := started(t, newUpstreamServer(t), "--logging=on", "--log-sink=pipe")
-	for _, path := range []string{"/hello", "/hello", "/db", "/db?client=x", "/nothing"} {
-		s.get(t, path)
-	}
-	eventually(t, "all lines are written, and so are the metrics", func() bool { _, calls := s.stdout.read(); return calls == 5 })
-	for name, want := range map[string]string{
-		`http_requests_total{path="/hello",status="200"}`:               "2",
-		`http_requests_total{path="/db",status="200"}`:                  "1",
-		`http_requests_total{path="/db",status="400"}`:                  "1",
-		`http_requests_total{path="other",status="404"}`:                "1",
-		`http_request_duration_seconds_bucket{path="/hello",le="2.5"}`:  "2",
-		`http_request_duration_seconds_bucket{path="/hello",le="+Inf"}`: "2",
-		`db_connections{state="in_use"}`:                                "0",
-		`upstream_connections{state="in_use"}`:                          "0",
-		`upstream_connections{state="idle"}`:                            "1",
-		`upstream_connections_opened_total`:                             "1",
-	} {
-		if got := s.metric(t, name); got != want {
-			t.Errorf("%s is %s, not %s", name, got, want)
+	inEachCraft(t, func(t *testing.T, craft string) {
+		s := started(t, newUpstreamServer(t), craft, "--logging=on", "--log-sink=pipe")
+		for _, path := range []string{"/hello", "/hello", "/db", "/db?client=x", "/nothing"} {
+			s.get(t, path)
 		}
-	}
-	eventually(t, "the pool opened its minimum", func() bool {
-		idle, err := strconv.Atoi(s.metric(t, `db_connections{state="idle"}`))
-		return err == nil && idle >= 5 // six when a request wanted one before the five were there
+		eventually(t, "all lines are written, and so are the metrics", func() bool { _, calls := s.stdout.read(); return calls == 5 })
+		for name, want := range map[string]string{
+			`http_requests_total{path="/hello",status="200"}`:               "2",
+			`http_requests_total{path="/db",status="200"}`:                  "1",
+			`http_requests_total{path="/db",status="400"}`:                  "1",
+			`http_requests_total{path="other",status="404"}`:                "1",
+			`http_request_duration_seconds_bucket{path="/hello",le="2.5"}`:  "2",
+			`http_request_duration_seconds_bucket{path="/hello",le="+Inf"}`: "2",
+			`db_connections{state="in_use"}`:                                "0",
+			`upstream_connections{state="in_use"}`:                          "0",
+			`upstream_connections{state="idle"}`:                            "1",
+			`upstream_connections_opened_total`:                             "1",
+		} {
+			if got := s.metric(t, name); got != want {
+				t.Errorf("%s is %s, not %s", name, got, want)
+			}
+		}
+		eventually(t, "the pool opened its minimum", func() bool {
+			idle, err := strconv.Atoi(s.metric(t, `db_connections{state="idle"}`))
+			return err == nil && idle >= 5 // six when a request wanted one before the five were there
+		})
+		response, text := s.get(t, "/metrics")
+		if kind := response.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/plain; version=0.0.4") {
+			t.Errorf("content type %q", kind)
+		}
+		for _, name := range []string{
+			"go_goroutines", "go_memory_classes_heap_objects_bytes", "go_gc_cycles_total_gc_cycles_total",
+			"go_sched_latencies_seconds_bucket", "process_cpu_seconds_total", "process_resident_memory_bytes",
+		} {
+			if !strings.Contains(text, "\n"+name) {
+				t.Errorf("no metric %s", name)
+			}
+		}
 	})
-	response, text := s.get(t, "/metrics")
-	if kind := response.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/plain; version=0.0.4") {
-		t.Errorf("content type %q", kind)
-	}
-	for _, name := range []string{
-		"go_goroutines", "go_memory_classes_heap_objects_bytes", "go_gc_cycles_total_gc_cycles_total",
-		"go_sched_latencies_seconds_bucket", "process_cpu_seconds_total", "process_resident_memory_bytes",
-	} {
-		if !strings.Contains(text, "\n"+name) {
-			t.Errorf("no metric %s", name)
-		}
-	}
 }
 
 func TestPathsAndQueriesAreComparedAsTheyWereSent(t *testing.T) {
-	s := started(t, newUpstreamServer(t))
-	for path, want := range map[string]string{
-		"//hello": string(notFound), "/./hello": string(notFound), "/h%65llo": string(notFound),
-		"/hello%2F": string(notFound), "/db/../hello": string(notFound),
-		"/hello?client=%31": string(badClient), "/hello?%63lient=0&client=1": string(leanBody()),
-		"/hello?client=1;client=2": string(badClient), "/hello?client=1&%zz": string(leanBody()),
-	} {
-		if _, body := s.raw(t, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); body != want {
-			t.Errorf("%s: %.100s, not %.100s", path, body, want)
+	inEachCraft(t, func(t *testing.T, craft string) {
+		s := started(t, newUpstreamServer(t), craft)
+		for path, want := range map[string]string{
+			"//hello": string(notFound), "/./hello": string(notFound), "/h%65llo": string(notFound),
+			"/hello%2F": string(notFound), "/db/../hello": string(notFound),
+			"/hello?client=%31": string(badClient), "/hello?%63lient=0&client=1": string(leanBody()),
+			"/hello?client=1;client=2": string(badClient), "/hello?client=1&%zz": string(leanBody()),
+		} {
+			if _, body := s.raw(t, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); body != want {
+				t.Errorf("%s: %.100s, not %.100s", path, body, want)
+			}
 		}
-	}
+	})
 }
 
 func TestChunkedBodiesAreBoundedAndCounted(t *testing.T) {
-	s := started(t, newUpstreamServer(t), "--logging=on", "--log-sink=pipe")
-	const head = "GET /db?client=0 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-	for i, c := range []struct{ chunks, line string }{
-		{"4\r\nabcd\r\n5\r\nefghi\r\n0\r\n\r\n", "status=400 bytes_in=9 "},
-		{fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", 70_000, strings.Repeat("x", 70_000)), "status=413 bytes_in=65537 "},
-	} {
-		s.raw(t, head+c.chunks)
-		eventually(t, "a line is written", func() bool { _, calls := s.stdout.read(); return calls == i+1 })
-		if text, _ := s.stdout.read(); !strings.Contains(text, c.line) {
-			t.Errorf("no %s in %q", c.line, text)
+	inEachCraft(t, func(t *testing.T, craft string) {
+		s := started(t, newUpstreamServer(t), craft, "--logging=on", "--log-sink=pipe")
+		const head = "GET /db?client=0 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+		for i, c := range []struct{ chunks, line string }{
+			{"4\r\nabcd\r\n5\r\nefghi\r\n0\r\n\r\n", "status=400 bytes_in=9 "},
+			{fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", 70_000, strings.Repeat("x", 70_000)), "status=413 bytes_in=65537 "},
+		} {
+			s.raw(t, head+c.chunks)
+			eventually(t, "a line is written", func() bool { _, calls := s.stdout.read(); return calls == i+1 })
+			if text, _ := s.stdout.read(); !strings.Contains(text, c.line) {
+				t.Errorf("no %s in %q", c.line, text)
+			}
 		}
-	}
+	})
 }
 
 func TestPublishedFaceBoundsBodies(t *testing.T) {
@@ -300,25 +315,27 @@ func TestConnectionsSendSmallPacketsAtOnce(t *testing.T) {
 }
 
 func TestAnswersAreWholeWhenManyAskAtOnce(t *testing.T) {
-	s := started(t, newUpstreamServer(t))
-	right := map[string]string{}
-	for _, c := range contractCases(t, "matched") {
-		if c.Expect.Status == 200 && strings.Contains(c.Name, "-client-") {
-			right[c.Request.Path] = *c.Expect.Body
-		}
-	}
-	var group sync.WaitGroup
-	for worker := range 8 {
-		group.Go(func() {
-			for i := range 40 {
-				path := fmt.Sprintf("%s?client=%d", []string{"/hello", "/db"}[(i+worker)%2], i%10+1)
-				if _, body := s.get(t, path); body != right[path] {
-					t.Errorf("%s: %.100s instead of %.100s", path, body, right[path])
-				}
+	inEachCraft(t, func(t *testing.T, craft string) {
+		s := started(t, newUpstreamServer(t), craft)
+		right := map[string]string{}
+		for _, c := range contractCases(t, "matched") {
+			if c.Expect.Status == 200 && strings.Contains(c.Name, "-client-") {
+				right[c.Request.Path] = *c.Expect.Body
 			}
-		})
-	}
-	group.Wait()
+		}
+		var group sync.WaitGroup
+		for worker := range 8 {
+			group.Go(func() {
+				for i := range 40 {
+					path := fmt.Sprintf("%s?client=%d", []string{"/hello", "/db"}[(i+worker)%2], i%10+1)
+					if _, body := s.get(t, path); body != right[path] {
+						t.Errorf("%s: %.100s instead of %.100s", path, body, right[path])
+					}
+				}
+			})
+		}
+		group.Wait()
+	})
 }
 
 // TestDrippingClientsAreCutOff sends a byte now and then, so that silence is not what ends it.

@@ -111,6 +111,7 @@ func routes(opts options, behind backing, sink, stderr io.Writer) (http.Handler,
 	}
 	s := &service{
 		ctx: ctx, pool: pool, poolWait: opts.pool.wait, parallel: opts.calls == "parallel",
+		tuned:      opts.craft == "tuned",
 		turns:      turns{minorPercent: opts.minorPercent},
 		complaints: &complaints{logger: log.New(stderr, "", log.LstdFlags|log.LUTC)},
 	}

@@ -18,14 +18,14 @@ import (
 
 func TestFlagsAreReadInBothForms(t *testing.T) {
 	want := options{
-		host: "::1", port: 8080, face: "published", logging: "on", logSink: "file", logFile: "/tmp/x", lean: true, calls: "parallel",
+		host: "::1", port: 8080, face: "published", craft: "tuned", logging: "on", logSink: "file", logFile: "/tmp/x", lean: true, calls: "parallel",
 		minorPercent: 50, upstreamConnections: 7, upstreamTimeout: 8 * time.Millisecond,
 		pool: poolSettings{size: 9, least: 2, wait: 11 * time.Millisecond},
 	}
 	for _, line := range []string{
-		"--host ::1 --port 8080 --face published --logging on --log-sink file --log-file /tmp/x --lean --calls parallel --minor-percent 50" +
+		"--host ::1 --port 8080 --face published --craft tuned --logging on --log-sink file --log-file /tmp/x --lean --calls parallel --minor-percent 50" +
 			" --upstream-connections 7 --upstream-timeout-ms 8 --pool-size 9 --pool-min 2 --pool-wait-ms 11",
-		"--host=::1 --port=8080 --face=published --logging=on --log-sink=file --log-file=/tmp/x --lean --calls=parallel --minor-percent=50" +
+		"--host=::1 --port=8080 --face=published --craft=tuned --logging=on --log-sink=file --log-file=/tmp/x --lean --calls=parallel --minor-percent=50" +
 			" --upstream-connections=7 --upstream-timeout-ms=8 --pool-size=9 --pool-min=2 --pool-wait-ms=11",
 	} {
 		if got, err := parseFlags(strings.Fields(line)); err != nil || got != want {
@@ -37,7 +37,7 @@ func TestFlagsAreReadInBothForms(t *testing.T) {
 func TestDefaultsAreThoseOfTheContract(t *testing.T) {
 	got, err := parseFlags([]string{"--port=0"})
 	want := options{
-		host: "127.0.0.1", face: "matched", logging: "off", logSink: "null", calls: "sequential", upstreamConnections: 30,
+		host: "127.0.0.1", face: "matched", craft: "idiomatic", logging: "off", logSink: "null", calls: "sequential", upstreamConnections: 30,
 		upstreamTimeout: 5 * time.Second, pool: poolSettings{size: 30, least: 5, wait: 10 * time.Second},
 	}
 	if err != nil || got != want {
@@ -67,6 +67,7 @@ func TestBadFlagsAndVariablesAreNamedInOneLineWithStatus2(t *testing.T) {
 		{"--port 65536", `"65536"`, nil},
 		{"--port=-1", `"-1"`, nil},
 		{"--port 0 --face other", `--face "other"; allowed: published, matched`, nil},
+		{"--port 0 --craft best", `--craft "best"; allowed: idiomatic, tuned`, nil},
 		{"--port 0 --logging yes", `--logging "yes"; allowed: off, on`, nil},
 		{"--port 0 --log-sink stderr", `--log-sink "stderr"; allowed: null, file, pipe`, nil},
 		{"--port 0 --log-sink file", "--log-file", nil},

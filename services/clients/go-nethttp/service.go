@@ -19,6 +19,7 @@ type service struct {
 	pool       *pgxpool.Pool
 	poolWait   time.Duration
 	parallel   bool // both calls of a /hello are under way at the same time
+	tuned      bool // the craft of the matched face; else idiomatic
 	complaints *complaints
 }
 
@@ -73,6 +74,6 @@ func (s *service) ask(first, second func() error) error {
 
 // films asks the database for everything and answers what is one director's.
 func (s *service) films(who turn) (any, error) {
-	byDirector, err := films(s.ctx, s.pool, s.poolWait)
+	byDirector, err := films(s.ctx, s.pool, s.poolWait, groupFilms)
 	return filmsAnswer{answerOf(who.client, who.client.Age), byDirector[who.client.FavouriteDirector]}, err
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func (u *upstream) address(ctx context.Context, id int) (*Address, error) {
 // getStrictly binds one whole answer to into. The decoder refuses invalid UTF-8, lone surrogates,
 // keys that come twice and anything after the JSON text.
 func (u *upstream) getStrictly(ctx context.Context, path string, id int, into any) error {
-	body, err := u.get(ctx, path, id)
+	body, err := u.get(ctx, path, id, nil)
 	if err != nil {
 		return err
 	}
@@ -92,8 +93,8 @@ func (u *upstream) getStrictly(ctx context.Context, path string, id int, into an
 	return nil
 }
 
-// get returns the body of one whole answer, within the time limit for a call.
-func (u *upstream) get(ctx context.Context, path string, id int) ([]byte, error) {
+// get returns the body of one whole answer, within the time limit for a call. It is in reused, unless that is nil.
+func (u *upstream) get(ctx context.Context, path string, id int, reused *bytes.Buffer) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.base+path+strconv.Itoa(id), nil)
@@ -107,7 +108,7 @@ func (u *upstream) get(ctx context.Context, path string, id int) ([]byte, error)
 		return nil, noAnswer(ctx, err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxUpstreamBytes+1))
+	body, err := readAll(io.LimitReader(response.Body, maxUpstreamBytes+1), reused)
 	if err != nil {
 		return nil, noAnswer(ctx, err)
 	}
@@ -118,6 +119,15 @@ func (u *upstream) get(ctx context.Context, path string, id int) ([]byte, error)
 		return nil, fmt.Errorf("%w: %s: more than %d bytes", errUpstreamBadAnswer, path, maxUpstreamBytes)
 	}
 	return body, nil
+}
+
+func readAll(from io.Reader, reused *bytes.Buffer) ([]byte, error) {
+	if reused == nil {
+		return io.ReadAll(from)
+	}
+	reused.Reset()
+	_, err := reused.ReadFrom(from)
+	return reused.Bytes(), err
 }
 
 func noAnswer(ctx context.Context, cause error) error {

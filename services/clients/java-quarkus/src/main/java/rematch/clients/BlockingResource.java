@@ -49,7 +49,7 @@ public class BlockingResource {
     public Answers.Db db(@Context HttpServerRequest request) {
         Client client = turns.db(request.query());
         try {
-            return Answers.db(client, movies.byDirector().get(client.favouriteDirector()));
+            return Answers.db(client, movies.byDirector(Answers::film).get(client.favouriteDirector()));
         } catch (SQLException failed) {
             throw faults.database(failed);
         }

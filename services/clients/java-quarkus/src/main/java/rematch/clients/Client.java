@@ -53,9 +53,21 @@ record Client(int id, String name, int age, long salaryCents, String favouriteDi
     }
 
     private Answers.LoanOption loanOption(int years) {
-        long installment = salaryCents * 3 / 100;
-        long maximum = installment * MONTHS * years;
-        return new Answers.LoanOption(years, amount(installment), amount(maximum), amount(maximum - maximum * 7 / 100));
+        return new Answers.LoanOption(years, amount(installmentCents()), amount(maximumCents(years)),
+                amount(loanCents(years)));
+    }
+
+    long installmentCents() {
+        return salaryCents * 3 / 100;
+    }
+
+    long maximumCents(int years) {
+        return installmentCents() * MONTHS * years;
+    }
+
+    long loanCents(int years) {
+        long maximum = maximumCents(years);
+        return maximum - maximum * 7 / 100;
     }
 
     private static BigDecimal amount(long cents) {

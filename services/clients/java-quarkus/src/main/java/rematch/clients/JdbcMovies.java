@@ -26,14 +26,14 @@ final class JdbcMovies implements Movies {
     }
 
     /** All films by director, in the order of the rows. */
-    Map<String, List<Answers.Film>> byDirector() throws SQLException {
+    <F> Map<String, List<F>> byDirector(FilmOf<F> of) throws SQLException {
         try (Connection connection = database.get().getConnection();
                 PreparedStatement statement = connection.prepareStatement(STATEMENT);
                 ResultSet rows = statement.executeQuery()) {
-            Map<String, List<Answers.Film>> byDirector = new HashMap<>();
+            Map<String, List<F>> byDirector = new HashMap<>();
             while (rows.next()) {
                 byDirector.computeIfAbsent(rows.getString(4), director -> new ArrayList<>())
-                        .add(Answers.film(rows.getString(1), year(rows), rows.getBigDecimal(3)));
+                        .add(of.film(rows.getString(1), year(rows), rows.getBigDecimal(3)));
             }
             return byDirector;
         }

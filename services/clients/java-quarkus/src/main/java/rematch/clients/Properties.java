@@ -25,8 +25,9 @@ final class Properties {
         properties.put("quarkus.http.host", settings.host());
         properties.put("quarkus.http.port", Integer.toString(settings.port()));
         properties.put("rematch.lean", Boolean.toString(settings.lean()));
-        String enabled = (settings.face() == Settings.Face.PUBLISHED ? "published-" : "") + (blocking ? "blocking" : "reactive");
-        for (String resource : List.of("blocking", "reactive", "published-blocking", "published-reactive")) {
+        String enabled = kind(settings) + (blocking ? "blocking" : "reactive");
+        for (String resource : List.of("blocking", "reactive", "tuned-blocking", "tuned-reactive", "published-blocking",
+                "published-reactive")) {
             properties.put("rematch." + resource, Boolean.toString(!settings.lean() && resource.equals(enabled)));
         }
         if (!settings.lean()) {
@@ -35,6 +36,13 @@ final class Properties {
         }
         properties.replaceAll((name, value) -> literal(value));
         return properties;
+    }
+
+    private static String kind(Settings settings) {
+        if (settings.face() == Settings.Face.PUBLISHED) {
+            return "published-";
+        }
+        return settings.craft() == Settings.Craft.TUNED ? "tuned-" : "";
     }
 
     private static void upstream(Map<String, String> properties, Settings settings) {

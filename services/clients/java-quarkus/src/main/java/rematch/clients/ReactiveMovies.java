@@ -35,8 +35,8 @@ final class ReactiveMovies implements Movies {
     }
 
     /** All films by director, in the order of the rows; it fails when there is no answer within the pool's wait. */
-    Uni<Map<String, List<Answers.Film>>> byDirector() {
-        return rows().map(ReactiveMovies::grouped);
+    <F> Uni<Map<String, List<F>>> byDirector(FilmOf<F> of) {
+        return rows().map(rows -> grouped(rows, of));
     }
 
     /** All films in the order of the rows; what is null is 0. */
@@ -60,11 +60,11 @@ final class ReactiveMovies implements Movies {
         return films;
     }
 
-    private static Map<String, List<Answers.Film>> grouped(RowSet<Row> rows) {
-        Map<String, List<Answers.Film>> byDirector = new HashMap<>();
+    private static <F> Map<String, List<F>> grouped(RowSet<Row> rows, FilmOf<F> of) {
+        Map<String, List<F>> byDirector = new HashMap<>();
         for (Row row : rows) {
             byDirector.computeIfAbsent(row.getString(3), director -> new ArrayList<>())
-                    .add(Answers.film(row.getString(0), row.getShort(1), row.getBigDecimal(2)));
+                    .add(of.film(row.getString(0), row.getShort(1), row.getBigDecimal(2)));
         }
         return byDirector;
     }

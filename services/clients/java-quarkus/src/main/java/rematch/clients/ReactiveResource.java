@@ -44,7 +44,7 @@ public class ReactiveResource {
     @Path("db")
     public Uni<Answers.Db> db(@Context HttpServerRequest request) {
         Client client = turns.db(request.query());
-        return movies.byDirector()
+        return movies.byDirector(Answers::film)
                 .map(byDirector -> Answers.db(client, byDirector.get(client.favouriteDirector())))
                 .onFailure().transform(faults::database);
     }

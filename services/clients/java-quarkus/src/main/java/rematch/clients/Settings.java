@@ -18,11 +18,14 @@ import java.util.stream.Collectors;
  * @param lean answer {@code GET /hello} with a constant and do nothing else: the framework's own cost
  * @param surroundings null when lean, which needs none
  */
-record Settings(String host, int port, Face face, Mode mode, boolean logging, Sink logSink, String logFile,
-        boolean lean, int upstreamConnections, int upstreamTimeoutMs, int poolSize, int poolMin, int poolWaitMs,
-        int minorPercent, Calls calls, Surroundings surroundings) {
+record Settings(String host, int port, Face face, Craft craft, Mode mode, boolean logging, Sink logSink,
+        String logFile, boolean lean, int upstreamConnections, int upstreamTimeoutMs, int poolSize, int poolMin,
+        int poolWaitMs, int minorPercent, Calls calls, Surroundings surroundings) {
 
     enum Face { PUBLISHED, MATCHED }
+
+    /** How the matched face is written. */
+    enum Craft { IDIOMATIC, TUNED }
 
     enum Mode { BLOCKING, REACTIVE }
 
@@ -45,7 +48,7 @@ record Settings(String host, int port, Face face, Mode mode, boolean logging, Si
         }
     }
 
-    private static final String KNOWN = "--host, --port, --face, --mode, --logging, --log-sink, --log-file, --lean, "
+    private static final String KNOWN = "--host, --port, --face, --craft, --mode, --logging, --log-sink, --log-file, --lean, "
             + "--upstream-connections, --upstream-timeout-ms, --pool-size, --pool-min, --pool-wait-ms, "
             + "--minor-percent or --calls";
     private static final List<String> NEEDED =
@@ -58,6 +61,7 @@ record Settings(String host, int port, Face face, Mode mode, boolean logging, Si
         String host = "127.0.0.1";
         int port = -1;
         Face face = Face.MATCHED;
+        Craft craft = Craft.IDIOMATIC;
         Mode mode = Mode.BLOCKING;
         boolean logging = false;
         Sink sink = Sink.NULL;
@@ -81,6 +85,7 @@ record Settings(String host, int port, Face face, Mode mode, boolean logging, Si
                 case "--host" -> host = value(flag, inline, left);
                 case "--port" -> port = number(flag, value(flag, inline, left), 0, 65_535);
                 case "--face" -> face = choice(Face.class, flag, value(flag, inline, left));
+                case "--craft" -> craft = choice(Craft.class, flag, value(flag, inline, left));
                 case "--mode" -> mode = choice(Mode.class, flag, value(flag, inline, left));
                 case "--logging" -> logging = onOff(flag, value(flag, inline, left));
                 case "--log-sink" -> sink = choice(Sink.class, flag, value(flag, inline, left));
@@ -113,7 +118,7 @@ record Settings(String host, int port, Face face, Mode mode, boolean logging, Si
         if (calls == null) {
             calls = face == Face.PUBLISHED && mode == Mode.REACTIVE ? Calls.PARALLEL : Calls.SEQUENTIAL;
         }
-        return new Settings(host, port, face, mode, logging, sink, logFile, lean, upstreamConnections,
+        return new Settings(host, port, face, craft, mode, logging, sink, logFile, lean, upstreamConnections,
                 upstreamTimeoutMs, poolSize, poolMin, poolWaitMs, minorPercent, calls,
                 lean ? null : surroundings(environment));
     }
@@ -128,6 +133,9 @@ record Settings(String host, int port, Face face, Mode mode, boolean logging, Si
         }
         if (face != Face.MATCHED) {
             throw bad("--face", face.name().toLowerCase(Locale.ROOT), "matched (in a native image)");
+        }
+        if (craft != Craft.IDIOMATIC) {
+            throw bad("--craft", craft.name().toLowerCase(Locale.ROOT), "idiomatic (in a native image)");
         }
     }
 

@@ -42,6 +42,15 @@ public interface Upstream {
     @Path("address/{id}")
     Uni<Address> address(@PathParam("id") int id);
 
+    /** The same for the tuned craft, which reads the bytes by {@link Tokens}. */
+    @GET
+    @Path("phones/{id}")
+    Uni<byte[]> bytesOfPhones(@PathParam("id") int id);
+
+    @GET
+    @Path("address/{id}")
+    Uni<byte[]> bytesOfAddress(@PathParam("id") int id);
+
     /** Jackson forgives by default what the contract calls another shape. */
     @ClientObjectMapper
     static ObjectMapper strict(ObjectMapper forgiving) {

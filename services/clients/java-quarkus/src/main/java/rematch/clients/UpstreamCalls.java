@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package rematch.clients;
 
+import com.fasterxml.jackson.core.JsonFactory;
 import io.netty.channel.EventLoopGroup;
 import io.quarkus.netty.MainEventLoopGroup;
 import io.smallrye.mutiny.Uni;
+import io.smallrye.mutiny.unchecked.Unchecked;
 import jakarta.inject.Singleton;
 import java.time.Duration;
 import java.util.List;
@@ -19,6 +21,8 @@ import org.eclipse.microprofile.rest.client.inject.RestClient;
  */
 @Singleton
 final class UpstreamCalls {
+
+    private static final JsonFactory JSON = new JsonFactory();
 
     private final Upstream upstream;
     private final Duration within;
@@ -37,10 +41,20 @@ final class UpstreamCalls {
 
     /** Asks for the phones of one client and the address of one, one after the other or at once. */
     <T> Uni<T> both(int phonesOf, int addressOf, BiFunction<List<Upstream.Phone>, Upstream.Address, T> answer) {
+        return both(() -> phones(phonesOf), () -> address(addressOf), answer);
+    }
+
+    /** The same in the tuned craft. */
+    <T> Uni<T> tuned(int phonesOf, int addressOf, BiFunction<Tokens.Phones, Upstream.Address, T> answer) {
+        return both(() -> read(() -> upstream.bytesOfPhones(phonesOf), Tokens::phones),
+                () -> read(() -> upstream.bytesOfAddress(addressOf), Tokens::address), answer);
+    }
+
+    private <P, A, T> Uni<T> both(Supplier<Uni<P>> phones, Supplier<Uni<A>> address, BiFunction<P, A, T> answer) {
         if (parallel) {
-            return Uni.combine().all().unis(phones(phonesOf), address(addressOf)).with(answer);
+            return Uni.combine().all().unis(phones.get(), address.get()).with(answer);
         }
-        return phones(phonesOf).flatMap(phones -> address(addressOf).map(address -> answer.apply(phones, address)));
+        return phones.get().flatMap(first -> address.get().map(second -> answer.apply(first, second)));
     }
 
     private Uni<List<Upstream.Phone>> phones(int id) {
@@ -49,6 +63,13 @@ final class UpstreamCalls {
 
     private Uni<Upstream.Address> address(int id) {
         return inTime(() -> upstream.address(id)).invoke(address -> refuse(address == null));
+    }
+
+    private <T> Uni<T> read(Supplier<Uni<byte[]>> call, Tokens.Shape<T> shape) {
+        return inTime(call).map(Unchecked.function(body -> {
+            refuse(body == null);
+            return shape.read(JSON.createParser(body));
+        }));
     }
 
     private <T> Uni<T> inTime(Supplier<Uni<T>> call) {

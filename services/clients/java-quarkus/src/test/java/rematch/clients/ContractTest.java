@@ -69,6 +69,18 @@ final class ContractTest {
     }
 
     @TestFactory
+    Stream<DynamicTest> the_tuned_craft_answers_the_same_bytes_when_threads_wait() throws Exception {
+        serve("--mode=blocking", "--craft=tuned", "--pool-size=2");
+        return Stream.concat(cases("matched", false), cases("matched", true));
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_tuned_craft_answers_the_same_bytes_when_no_thread_waits() throws Exception {
+        serve("--mode=reactive", "--craft=tuned", "--pool-size=2");
+        return Stream.concat(cases("matched", false), cases("matched", true));
+    }
+
+    @TestFactory
     Stream<DynamicTest> the_published_face_answers_as_the_article_did() throws Exception {
         serve("--face=published", "--mode=reactive");
         return cases("published", false);
@@ -88,6 +100,8 @@ final class ContractTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"--mode=blocking --calls=parallel", "--mode=reactive --calls=parallel",
+        "--mode=blocking --craft=tuned --calls=parallel --pool-size=1",
+        "--mode=reactive --craft=tuned --calls=parallel --pool-size=1",
         "--mode=reactive --face=published --pool-size=3"})
     void calls_at_once_are_under_way_together(String flags) throws Exception {
         serve(flags.split(" "));
@@ -173,9 +187,10 @@ final class ContractTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"blocking", "reactive"})
-    void a_minor_has_the_address_of_the_guardian_and_costs_as_many_calls(String mode) throws Exception {
-        serve("--mode=" + mode, "--minor-percent=50");
+    @ValueSource(strings = {"--mode=blocking", "--mode=reactive", "--mode=blocking --craft=tuned",
+        "--mode=reactive --craft=tuned"})
+    void a_minor_has_the_address_of_the_guardian_and_costs_as_many_calls(String flags) throws Exception {
+        serve((flags + " --minor-percent=50 --pool-size=1").split(" "));
         upstream.asked();
         String adult = asking.get("/hello").body();
         String minor = asking.get("/hello").body();
@@ -186,13 +201,16 @@ final class ContractTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"blocking", "reactive"})
-    void films_without_a_year_or_a_cost_have_null_there(String mode) throws Exception {
-        serve("--mode=" + mode);
-        postgres.ask("clients", "insert into movie values ('Unknown', null, null, 'J J Abrams'), ('\"é\"', 7, 0, null)");
+    @ValueSource(strings = {"--mode=blocking", "--mode=reactive", "--mode=blocking --craft=tuned --pool-size=2",
+        "--mode=reactive --craft=tuned --pool-size=2"})
+    void films_without_a_year_or_a_cost_have_null_there(String flags) throws Exception {
+        serve(flags.split(" "));
+        postgres.ask("clients", "insert into movie values ('Unknown', null, null, 'J J Abrams'), ('\"é\"', 7, 0, null), "
+                + "('\"no\" year', -7, -0.5, 'J J Abrams')");
         try {
             String body = asking.get("/db?client=1").body();
-            assertTrue(body.endsWith("{\"title\":\"Unknown\",\"year\":null,\"cost\":null}]}"), body);
+            assertTrue(body.endsWith(",{\"title\":\"Unknown\",\"year\":null,\"cost\":null},"
+                    + "{\"title\":\"\\\"no\\\" year\",\"year\":-7,\"cost\":-0.50}]}"), body);
             postgres.ask("clients", "delete from movie");
             assertTrue(asking.get("/db?client=1").body().endsWith(",\"films\":[]}"));
         } finally {
@@ -213,9 +231,10 @@ final class ContractTest {
         }
     }
 
-    @Test
-    void requests_are_counted_and_timed_by_path_and_status() throws Exception {
-        serve("--upstream-connections=2"); // a service of its own
+    @ParameterizedTest
+    @ValueSource(strings = {"idiomatic", "tuned"})
+    void requests_are_counted_and_timed_by_path_and_status(String craft) throws Exception {
+        serve("--upstream-connections=2", "--craft=" + craft, "--pool-size=1"); // a service of its own
         asking.get("/hello");
         asking.get("/hello?client=3");
         asking.get("/db?client=0");
@@ -234,10 +253,11 @@ final class ContractTest {
         assertTrue(!metrics.contains("path=\"/metrics\""), metrics);
     }
 
-    @Test
-    void requests_are_logged_with_the_lengths_of_their_bodies(@TempDir Path folder) throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"idiomatic", "tuned"})
+    void requests_are_logged_with_the_lengths_of_their_bodies(String craft, @TempDir Path folder) throws Exception {
         Path file = folder.resolve("log");
-        serve("--logging=on", "--log-sink=file", "--log-file=" + file);
+        serve("--craft=" + craft, "--pool-size=1", "--logging=on", "--log-sink=file", "--log-file=" + file);
         int hello = asking.get("/hello?client=1").body().length();
         assertEquals(1, lines(file).size(), "a line is written before its answer is sent");
         asking.send("GET", "/db?client=x", BodyPublishers.ofString("abc"), Map.of());

@@ -37,7 +37,7 @@ final class CrowdTest {
     private static final String ENDLESS = "--upstream-timeout-ms=600000";
 
     @ParameterizedTest
-    @ValueSource(strings = {"--mode=blocking", "--mode=reactive"})
+    @ValueSource(strings = {"--mode=blocking", "--mode=reactive", "--craft=tuned"})
     void each_of_a_crowd_is_answered_when_the_upstream_is_slow(String mode) throws Exception {
         try (UpstreamStub upstream = UpstreamStub.start()) {
             upstream.behave((path, out) -> {
@@ -54,7 +54,7 @@ final class CrowdTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"--mode=blocking", "--mode=reactive"})
+    @ValueSource(strings = {"--mode=blocking", "--mode=reactive", "--craft=tuned"})
     void each_of_a_crowd_is_a_timeout_when_the_upstream_never_stops_talking_and_the_next_is_served(String mode)
             throws Exception {
         try (UpstreamStub upstream = UpstreamStub.start()) {

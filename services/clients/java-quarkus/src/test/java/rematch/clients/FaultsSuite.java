@@ -46,15 +46,15 @@ abstract class FaultsSuite {
     private static final int POOL_SIZE = 4;
     private static final String CLOSE_WAIT = "08";
 
-    private final String variant;
+    private final String[] variant;
     private Postgres postgres;
     private UpstreamStub upstream;
     private Service service;
     private Asking asking;
     private int port;
 
-    /** @param variant the flag that makes the difference between the subclasses */
-    FaultsSuite(String variant) {
+    /** @param variant the flags that make the difference between the subclasses */
+    FaultsSuite(String... variant) {
         this.variant = variant;
     }
 
@@ -65,9 +65,11 @@ abstract class FaultsSuite {
         postgres.kill();
         upstream = UpstreamStub.start();
         upstream.down();
-        service = Service.start(postgres.environment(upstream.url()), "--port=0", variant,
-                "--upstream-timeout-ms=3000", "--upstream-connections=" + UPSTREAM_CONNECTIONS,
-                "--pool-size=" + POOL_SIZE, "--pool-min=2", "--pool-wait-ms=2000");
+        Stream<String> flags = Stream.of("--port=0", "--upstream-timeout-ms=3000",
+                "--upstream-connections=" + UPSTREAM_CONNECTIONS, "--pool-size=" + POOL_SIZE, "--pool-min=2",
+                "--pool-wait-ms=2000");
+        service = Service.start(postgres.environment(upstream.url()),
+                Stream.concat(flags, Stream.of(variant)).toArray(String[]::new));
         port = service.port();
         asking = new Asking(port);
         assertEquals("{\"status\":\"up\"}", asking.get("/health").body());
@@ -252,6 +254,15 @@ abstract class FaultsSuite {
         assertEquals(200, said.status());
         assertTrue(said.body().contains("[" + "{\"ddd\":-1,\"number\":2147483647},".repeat(1_200)), said.body());
         assertEquals(said.body().length(), said.whole().headers().firstValueAsLong("Content-Length").orElse(-1));
+    }
+
+    @Test
+    void texts_are_sent_as_they_came_with_the_escapes_that_json_demands() throws Exception {
+        upstream.behave(UpstreamStub.with("address", "{\"country\":\"\\u00e9\\\"<&>\\u2028\\n\",\"state\":\"\","
+                + "\"more\":null,\"street\":\"\\/\\\\\",\"number\":-2147483648}"));
+        String body = asking.get("/hello?client=1").body();
+        assertTrue(body.contains("\"address\":{\"street\":\"/\\\\\",\"number\":-2147483648,\"state\":\"\","
+                + "\"country\":\"\u00e9\\\"<&>\u2028\\n\"},"), body);
     }
 
     @Test

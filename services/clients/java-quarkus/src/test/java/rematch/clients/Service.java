@@ -22,7 +22,7 @@ final class Service implements AutoCloseable {
     private static final Path JAR = Path.of("target", "service-runner.jar");
     private static final String IMAGE = System.getProperty("rematch.image");
     private static final Predicate<String> REFUSED =
-            Pattern.compile("--(mode|lean|face).*native image.*").asMatchPredicate();
+            Pattern.compile("--(mode|lean|face|craft).*native image.*").asMatchPredicate();
     private static final int STOP_WITHIN_S = 120;
 
     private final Process process;

@@ -23,19 +23,19 @@ final class SettingsTest {
     @Test
     void the_defaults_are_those_of_the_contract() throws Exception {
         assertEquals(
-                new Settings("127.0.0.1", 8080, Settings.Face.MATCHED, Settings.Mode.BLOCKING, false,
-                        Settings.Sink.NULL, null, false, 30, 5_000, 30, 5, 10_000, 0,
+                new Settings("127.0.0.1", 8080, Settings.Face.MATCHED, Settings.Craft.IDIOMATIC,
+                        Settings.Mode.BLOCKING, false, Settings.Sink.NULL, null, false, 30, 5_000, 30, 5, 10_000, 0,
                         Settings.Calls.SEQUENTIAL, new Settings.Surroundings("http://127.0.0.1:9000", "::1", 5432, "u", "", "d")),
                 Settings.parse(ENVIRONMENT, "--port", "8080"));
     }
 
     @Test
     void a_flag_takes_its_value_with_and_without_an_equals_sign() throws Exception {
-        Settings spaced = Settings.parse(ENVIRONMENT, "--port", "1", "--face", "published", "--logging", "on",
+        Settings spaced = Settings.parse(ENVIRONMENT, "--port", "1", "--face", "published", "--craft", "tuned", "--logging", "on",
                 "--log-sink", "file", "--log-file", "a=b", "--host", "::1", "--mode", "reactive",
                 "--upstream-connections", "2", "--upstream-timeout-ms", "600000", "--pool-size", "1000", "--pool-min",
                 "1000", "--pool-wait-ms", "1", "--minor-percent", "100", "--calls", "sequential");
-        Settings equal = Settings.parse(ENVIRONMENT, "--port=1", "--face=published", "--logging=on",
+        Settings equal = Settings.parse(ENVIRONMENT, "--port=1", "--face=published", "--craft=tuned", "--logging=on",
                 "--log-sink=file", "--log-file=a=b", "--host=::1", "--mode=reactive",
                 "--upstream-connections=2", "--upstream-timeout-ms=600000", "--pool-size=1000", "--pool-min=1000",
                 "--pool-wait-ms=1", "--minor-percent=100", "--calls=sequential");
@@ -47,7 +47,7 @@ final class SettingsTest {
 
     @ParameterizedTest
     @ValueSource(strings = {
-        "--port=x", "--port=65536", "--port=-1", "--port=", "--port", "--nope=1", "port=1", "--face=Matched --port=1",
+        "--port=x", "--port=65536", "--port=-1", "--port=", "--port", "--nope=1", "port=1", "--face=Matched --port=1", "--craft=best --port=1",
         "--logging=yes --port=1", "--log-sink=stdout --port=1", "--port=1 --logging=on --log-sink=file", "--face",
         "--port=1 --mode=fast", "--port=1 --calls=both",
         "--port=1 --upstream-connections=0", "--port=1 --upstream-connections=1001",
@@ -73,7 +73,7 @@ final class SettingsTest {
     @Test
     void a_native_image_is_reactive_or_says_that_it_is() throws Exception {
         Settings.parse(ENVIRONMENT, "--port=1", "--mode=reactive").refuseUnlessReactive();
-        for (String flag : new String[] {"--mode=blocking", "--lean", "--face=published"}) {
+        for (String flag : new String[] {"--mode=blocking", "--lean", "--face=published", "--craft=tuned"}) {
             Settings other = Settings.parse(ENVIRONMENT, "--port=1", "--mode=reactive", flag);
             String message = assertThrows(BadSetting.class, other::refuseUnlessReactive).getMessage();
             assertTrue(message.startsWith(flag + " is not allowed"), message);

@@ -12,6 +12,7 @@ import io.vertx.sqlclient.PreparedQuery;
 import io.vertx.sqlclient.PreparedStatement;
 import io.vertx.sqlclient.Row;
 import io.vertx.sqlclient.RowSet;
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -31,9 +32,14 @@ abstract sealed class Database {
         this.waitMs = settings.poolWaitMs();
     }
 
+    /** What a row is made into; {@code year} and {@code cost} may be null. */
+    interface FilmOf<F> {
+        F film(String title, Short year, BigDecimal cost);
+    }
+
     /** All films by director, in the order of the rows; it fails when there is no answer within the pool's wait. */
-    final Future<Map<String, List<Answers.Film>>> byDirector() {
-        return rows().map(Database::grouped);
+    final <F> Future<Map<String, List<F>>> byDirector(FilmOf<F> of) {
+        return rows().map(rows -> grouped(rows, of));
     }
 
     /** All films in the order of the rows, in the published face; what is null is 0. */
@@ -58,11 +64,11 @@ abstract sealed class Database {
 
     abstract Future<RowSet<Row>> ask();
 
-    private static Map<String, List<Answers.Film>> grouped(RowSet<Row> rows) {
-        Map<String, List<Answers.Film>> byDirector = new HashMap<>();
+    private static <F> Map<String, List<F>> grouped(RowSet<Row> rows, FilmOf<F> of) {
+        Map<String, List<F>> byDirector = new HashMap<>();
         for (Row row : rows) {
             byDirector.computeIfAbsent(row.getString(3), director -> new ArrayList<>())
-                    .add(new Answers.Film(row.getString(0), row.getShort(1), row.getBigDecimal(2)));
+                    .add(of.film(row.getString(0), row.getShort(1), row.getBigDecimal(2)));
         }
         return byDirector;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package rematch.clients;
 
+import com.fasterxml.jackson.core.JacksonException;
 import io.netty.channel.ConnectTimeoutException;
 import io.vertx.core.json.DecodeException;
 import java.util.Locale;
@@ -22,6 +23,7 @@ final class Faults {
             case ConnectTimeoutException late -> Refusal.UPSTREAM_TIMEOUT;
             case Upstream.BadAnswer bad -> Refusal.UPSTREAM_BAD_ANSWER;
             case DecodeException noJson -> Refusal.UPSTREAM_BAD_ANSWER;
+            case JacksonException noJson -> Refusal.UPSTREAM_BAD_ANSWER;
             default -> Refusal.UPSTREAM_UNAVAILABLE;
         }, why);
     }

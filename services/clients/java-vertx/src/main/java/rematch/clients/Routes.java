@@ -39,6 +39,8 @@ final class Routes {
         router.route().handler(new Gate(settings.face() == Settings.Face.MATCHED, shared));
         if (settings.face() == Settings.Face.PUBLISHED) {
             new PublishedRoutes(shared, database).mount(router);
+        } else if (settings.craft() == Settings.Craft.TUNED) {
+            new TunedRoutes(shared, database).mount(router);
         } else {
             router.get("/hello").handler(routes::hello);
             router.get("/db").handler(routes::db);
@@ -59,7 +61,7 @@ final class Routes {
 
     private void db(RoutingContext context) {
         Client client = shared.turns().db(context.request().query());
-        database.byDirector()
+        database.byDirector(Answers.Film::new)
                 .map(byDirector -> Answers.db(client, byDirector.getOrDefault(client.favouriteDirector(), List.of())))
                 .onComplete(body -> json(context, body), why -> context.fail(shared.faults().database(why)));
     }

@@ -19,11 +19,14 @@ import java.util.stream.Collectors;
  * @param lean answer {@code GET /hello} with a constant and do nothing else: the framework's own cost
  * @param surroundings null when lean, which needs none
  */
-record Settings(String host, int port, Face face, int verticles, DatabaseUse database, boolean logging, Sink logSink,
-        String logFile, boolean lean, int upstreamConnections, int upstreamTimeoutMs, int poolSize, int poolMin,
-        int poolWaitMs, int minorPercent, Calls calls, Surroundings surroundings) {
+record Settings(String host, int port, Face face, Craft craft, int verticles, DatabaseUse database, boolean logging,
+        Sink logSink, String logFile, boolean lean, int upstreamConnections, int upstreamTimeoutMs, int poolSize,
+        int poolMin, int poolWaitMs, int minorPercent, Calls calls, Surroundings surroundings) {
 
     enum Face { PUBLISHED, MATCHED }
+
+    /** How the matched face is written. */
+    enum Craft { IDIOMATIC, TUNED }
 
     enum DatabaseUse { PIPELINED, POOL }
 
@@ -46,8 +49,8 @@ record Settings(String host, int port, Face face, int verticles, DatabaseUse dat
         }
     }
 
-    private static final String KNOWN = "--host, --port, --face, --verticles, --database, --logging, --log-sink, "
-            + "--log-file, --lean, --upstream-connections, --upstream-timeout-ms, --pool-size, --pool-min, --pool-wait-ms, "
+    private static final String KNOWN = "--host, --port, --face, --craft, --verticles, --database, --logging, "
+            + "--log-sink, --log-file, --lean, --upstream-connections, --upstream-timeout-ms, --pool-size, --pool-min, --pool-wait-ms, "
             + "--minor-percent or --calls";
     private static final List<String> NEEDED =
             List.of("UPSTREAM_URL", "PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE");
@@ -62,6 +65,7 @@ record Settings(String host, int port, Face face, int verticles, DatabaseUse dat
         String host = "127.0.0.1";
         int port = -1;
         Face face = Face.MATCHED;
+        Craft craft = Craft.IDIOMATIC;
         int verticles = 0; // as many as the face has
         DatabaseUse database = null; // as the face has it
         boolean logging = false;
@@ -86,6 +90,7 @@ record Settings(String host, int port, Face face, int verticles, DatabaseUse dat
                 case "--host" -> host = value(flag, inline, left);
                 case "--port" -> port = number(flag, value(flag, inline, left), 0, 65_535);
                 case "--face" -> face = choice(Face.class, flag, value(flag, inline, left));
+                case "--craft" -> craft = choice(Craft.class, flag, value(flag, inline, left));
                 case "--verticles" -> verticles = number(flag, value(flag, inline, left), 1, MOST_VERTICLES);
                 case "--database" -> database = choice(DatabaseUse.class, flag, value(flag, inline, left));
                 case "--logging" -> logging = onOff(flag, value(flag, inline, left));
@@ -129,8 +134,8 @@ record Settings(String host, int port, Face face, int verticles, DatabaseUse dat
         if (calls == null) {
             calls = matched ? Calls.SEQUENTIAL : Calls.PARALLEL;
         }
-        return new Settings(host, port, face, verticles, database, logging, sink, logFile, lean, upstreamConnections,
-                upstreamTimeoutMs, poolSize, poolMin, poolWaitMs, minorPercent, calls,
+        return new Settings(host, port, face, craft, verticles, database, logging, sink, logFile, lean,
+                upstreamConnections, upstreamTimeoutMs, poolSize, poolMin, poolWaitMs, minorPercent, calls,
                 lean ? null : surroundings(environment));
     }
 

@@ -15,6 +15,8 @@ import io.vertx.core.http.RequestOptions;
 import io.vertx.core.json.Json;
 import io.vertx.core.json.JsonArray;
 import io.vertx.core.json.JsonObject;
+import io.vertx.core.json.jackson.JacksonCodec;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeoutException;
@@ -113,6 +115,24 @@ final class Upstream {
                         && address.getValue("country") instanceof String country
                         ? Future.succeededFuture(new Address(street, number, state, country))
                         : Future.failedFuture(new BadAnswer("an address of another shape")));
+    }
+
+    /** The tuned craft's phones. */
+    <T> Future<T> phones(int id, Tokens.Shape<T> shape) {
+        return get("/phones/" + id).compose(body -> read(body, shape));
+    }
+
+    /** The tuned craft's address. */
+    <T> Future<T> address(int id, Tokens.Shape<T> shape) {
+        return get("/address/" + id).compose(body -> read(body, shape));
+    }
+
+    private static <T> Future<T> read(Buffer body, Tokens.Shape<T> shape) {
+        try {
+            return Future.succeededFuture(shape.read(JacksonCodec.createParser(body)));
+        } catch (IOException another) {
+            return Future.failedFuture(another);
+        }
     }
 
     int connectionsInUse() {

@@ -73,6 +73,12 @@ final class ContractTest {
     }
 
     @TestFactory
+    Stream<DynamicTest> the_tuned_craft_answers_the_same_bytes() throws Exception {
+        serve("--craft=tuned");
+        return cases("matched", false);
+    }
+
+    @TestFactory
     Stream<DynamicTest> a_chunked_body_is_answered_alike() throws Exception {
         serve();
         return cases("matched", true);
@@ -91,9 +97,9 @@ final class ContractTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"--calls=parallel", "--face=published"})
-    void calls_at_once_are_under_way_together(String flag) throws Exception {
-        serve(flag);
+    @ValueSource(strings = {"--calls=parallel", "--calls=parallel --craft=tuned", "--face=published"})
+    void calls_at_once_are_under_way_together(String flags) throws Exception {
+        serve(flags.split(" "));
         CountDownLatch both = new CountDownLatch(2);
         upstream.behave((path, out) -> {
             both.countDown();
@@ -180,9 +186,10 @@ final class ContractTest {
                 "9", "10", "1", "2"), clients);
     }
 
-    @Test
-    void a_minor_has_the_address_of_the_guardian_and_costs_as_many_calls() throws Exception {
-        serve("--minor-percent=50");
+    @ParameterizedTest
+    @ValueSource(strings = {"--craft=idiomatic", "--craft=tuned"})
+    void a_minor_has_the_address_of_the_guardian_and_costs_as_many_calls(String craft) throws Exception {
+        serve("--minor-percent=50", craft);
         upstream.asked();
         String adult = asking.get("/hello").body();
         String minor = asking.get("/hello").body();
@@ -192,13 +199,16 @@ final class ContractTest {
         assertEquals(List.of("/phones/1", "/address/1", "/phones/2", "/address/1"), upstream.asked());
     }
 
-    @Test
-    void films_without_a_year_or_a_cost_have_null_there() throws Exception {
-        serve();
-        postgres.ask("clients", "insert into movie values ('Unknown', null, null, 'J J Abrams'), ('\"é\"', 7, 0, null)");
+    @ParameterizedTest
+    @ValueSource(strings = {"--craft=idiomatic", "--craft=tuned"})
+    void films_without_a_year_or_a_cost_have_null_there(String craft) throws Exception {
+        serve(craft);
+        postgres.ask("clients", "insert into movie values ('Unknown', null, null, 'J J Abrams'), ('\"é\"', 7, 0, null), "
+                + "('\"no\" year', -7, -0.5, 'J J Abrams')");
         try {
             String body = asking.get("/db?client=1").body();
-            assertTrue(body.endsWith("{\"title\":\"Unknown\",\"year\":null,\"cost\":null}]}"), body);
+            assertTrue(body.endsWith(",{\"title\":\"Unknown\",\"year\":null,\"cost\":null},"
+                    + "{\"title\":\"\\\"no\\\" year\",\"year\":-7,\"cost\":-0.50}]}"), body);
             postgres.ask("clients", "delete from movie");
             assertTrue(asking.get("/db?client=1").body().endsWith(",\"films\":[]}"));
         } finally {
@@ -217,9 +227,10 @@ final class ContractTest {
         assertCutOff();
     }
 
-    @Test
-    void requests_are_counted_and_timed_by_path_and_status() throws Exception {
-        serve();
+    @ParameterizedTest
+    @ValueSource(strings = {"--craft=idiomatic", "--craft=tuned"})
+    void requests_are_counted_and_timed_by_path_and_status(String craft) throws Exception {
+        serve(craft);
         asking.get("/hello");
         asking.get("/hello?client=3");
         asking.get("/db?client=0");
@@ -239,10 +250,11 @@ final class ContractTest {
         assertTrue(!metrics.contains("path=\"/metrics\""), metrics);
     }
 
-    @Test
-    void requests_are_logged_with_the_lengths_of_their_bodies(@TempDir Path folder) throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"--craft=idiomatic", "--craft=tuned"})
+    void requests_are_logged_with_the_lengths_of_their_bodies(String craft, @TempDir Path folder) throws Exception {
         Path file = folder.resolve("log");
-        serve("--logging=on", "--log-sink=file", "--log-file=" + file);
+        serve(craft, "--logging=on", "--log-sink=file", "--log-file=" + file);
         int hello = asking.get("/hello?client=1").body().length();
         assertEquals(1, lines(file).size(), "a line is written before its answer is sent");
         asking.send("GET", "/db?client=x", BodyPublishers.ofString("abc"), Map.of());

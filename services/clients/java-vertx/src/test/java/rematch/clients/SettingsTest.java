@@ -23,8 +23,8 @@ final class SettingsTest {
     @Test
     void the_defaults_are_those_of_the_contract() throws Exception {
         assertEquals(
-                new Settings("127.0.0.1", 8080, Settings.Face.MATCHED, Runtime.getRuntime().availableProcessors(),
-                        Settings.DatabaseUse.POOL, false, Settings.Sink.NULL, null, false, 30, 5_000, 30, 5, 10_000, 0,
+                new Settings("127.0.0.1", 8080, Settings.Face.MATCHED, Settings.Craft.IDIOMATIC,
+                        Runtime.getRuntime().availableProcessors(), Settings.DatabaseUse.POOL, false, Settings.Sink.NULL, null, false, 30, 5_000, 30, 5, 10_000, 0,
                         Settings.Calls.SEQUENTIAL, new Settings.Surroundings("http://127.0.0.1:9000", "::1", 5432, "u", "", "d")),
                 Settings.parse(ENVIRONMENT, "--port", "8080"));
     }
@@ -40,11 +40,11 @@ final class SettingsTest {
 
     @Test
     void a_flag_takes_its_value_with_and_without_an_equals_sign() throws Exception {
-        Settings spaced = Settings.parse(ENVIRONMENT, "--port", "1", "--face", "published", "--logging", "on",
+        Settings spaced = Settings.parse(ENVIRONMENT, "--port", "1", "--face", "published", "--craft", "tuned", "--logging", "on",
                 "--log-sink", "file", "--log-file", "a=b", "--host", "::1", "--verticles", "4", "--database", "pool",
                 "--upstream-connections", "2", "--upstream-timeout-ms", "600000", "--pool-size", "1000", "--pool-min",
                 "1000", "--pool-wait-ms", "1", "--minor-percent", "100", "--calls", "sequential");
-        Settings equal = Settings.parse(ENVIRONMENT, "--port=1", "--face=published", "--logging=on",
+        Settings equal = Settings.parse(ENVIRONMENT, "--port=1", "--face=published", "--craft=tuned", "--logging=on",
                 "--log-sink=file", "--log-file=a=b", "--host=::1", "--verticles=4", "--database=pool",
                 "--upstream-connections=2", "--upstream-timeout-ms=600000", "--pool-size=1000", "--pool-min=1000",
                 "--pool-wait-ms=1", "--minor-percent=100", "--calls=sequential");
@@ -56,7 +56,7 @@ final class SettingsTest {
 
     @ParameterizedTest
     @ValueSource(strings = {
-        "--port=x", "--port=65536", "--port=-1", "--port=", "--port", "--nope=1", "port=1", "--face=Matched --port=1",
+        "--port=x", "--port=65536", "--port=-1", "--port=", "--port", "--nope=1", "port=1", "--face=Matched --port=1", "--craft=best --port=1",
         "--logging=yes --port=1", "--log-sink=stdout --port=1", "--port=1 --logging=on --log-sink=file", "--face",
         "--port=1 --verticles=0", "--port=1 --verticles=257", "--port=1 --database=jdbc", "--port=1 --calls=both",
         "--port=1 --upstream-connections=0", "--port=1 --upstream-connections=1001",
