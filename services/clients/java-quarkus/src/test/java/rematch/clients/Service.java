@@ -37,8 +37,7 @@ final class Service implements AutoCloseable {
     static Service start(Map<String, String> environment, String... flags) throws IOException {
         List<String> command = new ArrayList<>(IMAGE != null ? List.of(IMAGE) : List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-XX:TieredStopAtLevel=1", "-XX:+AutoCreateSharedArchive",
-                "-XX:SharedArchiveFile=" + Path.of("target", "tests.jsa"), "-jar", JAR.toString()));
+                "-XX:TieredStopAtLevel=1", "-jar", JAR.toString()));
         command.addAll(List.of(flags));
         ProcessBuilder builder = new ProcessBuilder(command);
         builder.environment().keySet().removeIf(name -> name.startsWith("PG") || name.equals("UPSTREAM_URL"));
