@@ -124,7 +124,7 @@ def test_where_no_runtime_has_told_its_collector_the_cpus_stand_alone() -> None:
     """A column without any text is one of numbers."""
     told = pd.DataFrame({"runtime_cpus": [2.0, 1.0, math.nan], "gc_found": [math.nan] * 3})
     assert goes_by(told) == "1 or 2"
-    assert goes_by(told.assign(gc_found=[None, "Serial", None])) == "1, Serial or 2"
+    assert goes_by(told.assign(gc_found=pd.Series([None, "Serial", None], dtype=object))) == "1, Serial or 2"
 
 
 def test_results_say_what_each_runtime_goes_by_within_a_terminals_width(
