@@ -44,6 +44,9 @@ def runtime() -> Iterator[subprocess.Popen[str]]:
 
 
 def prober(process: subprocess.Popen[str]) -> Prober:
+    """Return a started prober that has seen the process as the container runtime's."""
+    seen: list[bool] = []
+
     def look(uids: object) -> dict[str, Found]:
         stat = read_stat(process.pid)
         if not uids or stat is None or stat.ended:
@@ -52,9 +55,13 @@ def prober(process: subprocess.Popen[str]) -> Prober:
             entered = has_entered(process.pid)
         except OSError:  # it holds the pod
             return {}
+        seen.append(entered)
         return {"a": Found(process.pid, stat.start_ticks, "127.0.0.1", entered=entered)}
 
-    return Prober(wanted=lambda: ["a"], look=look, expected=1, port=1, path="/")
+    made = Prober(wanted=lambda: ["a"], look=look, expected=1, port=1, path="/")
+    made.start()
+    assert eventually(lambda: len(seen) > 1) and not any(seen)  # the second look comes after the first was followed
+    return made
 
 
 def is_the_runtime(pid: int) -> bool:
@@ -72,8 +79,6 @@ def test_a_process_of_the_container_runtime_is_followed_until_it_runs_the_servic
     runtime: subprocess.Popen[str],
 ) -> None:
     made = prober(runtime)
-    made.start()
-    assert eventually(lambda: "a" in made.pods)
     assert made.pods["a"].found is None and made.pods["a"].probes == 0
     tell(runtime, "become")
     assert runtime.stdout is not None
@@ -91,8 +96,6 @@ def test_a_process_that_ends_before_it_runs_that_program_or_holds_the_pod_is_not
     runtime: subprocess.Popen[str], told: str
 ) -> None:
     made = prober(runtime)
-    made.start()
-    assert eventually(lambda: "a" in made.pods)
     tell(runtime, told)
     assert eventually(lambda: not is_the_runtime(runtime.pid))
     made.stop()
