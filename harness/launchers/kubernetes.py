@@ -38,7 +38,7 @@ from harness.launchers.kubernetes_objects import (
     namespace,
     service,
 )
-from harness.launchers.kubernetes_pods import processes_of
+from harness.launchers.kubernetes_pods import Processes
 from harness.launchers.kubernetes_prober import Prober
 from harness.launchers.kubernetes_registry import registry_of
 from harness.launchers.kubernetes_start import StartBoost, wait_started
@@ -137,7 +137,7 @@ class KubernetesLauncher:
             wanted=lambda: [
                 str(one.metadata.uid) for one in pods_of(cluster, pods) if one.metadata is not None
             ],
-            look=processes_of,
+            look=Processes(),
             expected=pods.replicas,
             port=PORT,
             path=spec.implementation.readiness,

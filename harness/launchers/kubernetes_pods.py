@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,6 +37,8 @@ _LAST_LINES, _LONGEST = 3, 300
 _RUNTIMES = ("runc", "crun", "youki")
 #: What keeps a pod's namespaces while its containers come and go.
 _HOLDER = "pause"
+#: A container's process is moved into its control group at once.
+_MOVED_WITHIN_S = 1.0
 #: As the kernel writes it in /proc/net/tcp.
 _ESTABLISHED = "01"
 
@@ -151,34 +155,52 @@ def resize_trouble(pod: Pod) -> str | None:
     return None
 
 
-def processes_of(uids: Collection[str], root: Path = Path("/")) -> dict[str, Found]:
-    """Return pod uid -> its container's first process on this machine; pods without one are left out.
+class Processes:
+    """Finds the processes of pods, as often as it is asked to.
 
     The kernel names a process's control groups, and the path of a pod's has its uid, whoever made the cluster. Of
-    each container the first process has id 1 of its own; the pod's own holder (``pause``) is none of them.
+    each container the first process has id 1 of its own; the pod's own holder (``pause``) is none of them. Whoever
+    has lived outside of pods for a while is not looked at again, so that looking often costs little: a container's
+    process is its runtime's for a hundredth of a second or two.
     """
-    wanted = {form: uid for uid in uids for form in (uid, uid.replace("-", "_"))}
-    found: dict[str, Found] = {}
-    for entry in (root / "proc").iterdir() if wanted else ():
-        if not entry.name.isdigit():
-            continue
-        try:
-            groups = (entry / "cgroup").read_text()
-            if "pod" not in groups:
+
+    def __init__(self) -> None:
+        self._others: set[int] = set()
+
+    def __call__(self, uids: Collection[str]) -> dict[str, Found]:
+        """Return pod uid -> its container's first process on this machine; pods without one are left out."""
+        wanted = {form: uid for uid in uids for form in (uid, uid.replace("-", "_"))}
+        pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} if wanted else set()
+        self._others &= pids
+        found: dict[str, Found] = {}
+        for pid in pids - self._others:
+            try:
+                one = self._one(pid, wanted)
+            except OSError:  # it has just ended
                 continue
-            uid = next((uid for form, uid in wanted.items() if f"pod{form}" in groups), None)
-            if uid is None or not _is_first(entry):
-                continue
-            stat = read_stat(int(entry.name)) if root == Path("/") else None
-            if stat is None or stat.ended:
-                continue
-            address = _address_of(entry)
-            found[uid] = Found(
-                int(entry.name), stat.start_ticks, address, entered=has_entered(int(entry.name))
-            )
-        except OSError:  # it has just ended
-            continue
-    return found
+            if one is not None:
+                found[one[0]] = one[1]
+        return found
+
+    def _one(self, pid: int, wanted: Mapping[str, str]) -> tuple[str, Found] | None:
+        entry = Path(f"/proc/{pid}")
+        groups = (entry / "cgroup").read_text()
+        stat = read_stat(pid)
+        if stat is None or stat.ended:
+            return None
+        if "pod" not in groups:
+            if time.monotonic() - stat.start_ticks / os.sysconf("SC_CLK_TCK") > _MOVED_WITHIN_S:
+                self._others.add(pid)
+            return None
+        uid = next((uid for form, uid in wanted.items() if f"pod{form}" in groups), None)
+        if uid is None or not _is_first(entry):
+            return None
+        return uid, Found(pid, stat.start_ticks, _address_of(entry), entered=has_entered(pid))
+
+
+def processes_of(uids: Collection[str]) -> dict[str, Found]:
+    """Return what ``Processes`` finds at once."""
+    return Processes()(uids)
 
 
 def has_entered(pid: int) -> bool:

@@ -9,6 +9,7 @@ up to a second later. A pod that never answers is left without an answer: it is 
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import threading
 import time
@@ -26,7 +27,9 @@ ANSWER_WITHIN_S = 2.0
 #: Of one connection through the service's address.
 ROUTED_WITHIN_S = 0.2
 #: How often the kernel is asked for new processes.
-LOOKS_PER_S = 25.0
+LOOKS_PER_S = 100.0
+#: How often the API is asked for pods that do not exist yet.
+ASKED_FOR_PODS_PER_S = 25.0
 #: How often a process that was seen is asked whether it runs the container's own program by now.
 ASKED_PER_S = 250.0
 
@@ -67,6 +70,7 @@ class Prober:
     def __post_init__(self) -> None:
         self._stop = threading.Event()
         self._entering: dict[str, Found] = {}
+        self._asked_s = -math.inf
         self._thread = threading.Thread(target=self._work, name="prober", daemon=True)
 
     def start(self) -> None:
@@ -152,7 +156,9 @@ class Prober:
             one.longest_gap_s, last = max(one.longest_gap_s, now_s - last), now_s
 
     def _find(self) -> None:
-        if len(self.pods) < self.expected:
+        now_s = time.monotonic()
+        if len(self.pods) < self.expected and now_s - self._asked_s >= 1.0 / ASKED_FOR_PODS_PER_S:
+            self._asked_s = now_s
             with contextlib.suppress(
                 HostError
             ):  # asked again at the next look; the launch says what is wrong

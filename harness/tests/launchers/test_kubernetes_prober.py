@@ -60,7 +60,9 @@ def prober(process: subprocess.Popen[str]) -> Prober:
 
     made = Prober(wanted=lambda: ["a"], look=look, expected=1, port=1, path="/")
     made.start()
-    assert eventually(lambda: len(seen) > 1) and not any(seen)  # the second look comes after the first was followed
+    assert eventually(lambda: len(seen) > 1) and not any(
+        seen
+    )  # the second look comes after the first was followed
     return made
 
 
