@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.analysis.load.within_load import compiling_s, quarter_rates
+from harness.analysis.load.within_load import quarter_rates
+from harness.analysis.tables.runtime_columns import compiled_s
 from harness.errors import InputError
 from harness.evidence.experiment import Evidence
 
@@ -20,7 +21,7 @@ def load_course(evidence: Evidence, trials: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for row in trials.itertuples():
         session, trial = sessions[str(row.session_id)], str(row.trial_id)
-        found = compiling_s(session, session.record(trial))
+        found = compiled_s(session, session.record(trial))
         first, last = _quarters(evidence, str(row.session_id), trial)
         rows.append((None if found is None else found / float(str(row.measurement_s)), first, last))
     added = pd.DataFrame(rows, columns=[COMPILING, FIRST, LAST], index=trials.index, dtype="float64")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changes within one load: a JVM's compiling, and the rate from the first quarter of the requests to the last."""
+"""How the rate changes within one load: from the first quarter of the requests to the last."""
 
 from __future__ import annotations
 
@@ -8,23 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from harness.analysis.tables.runtime_columns import COMPILED, gauge_growth
 from harness.errors import InputError
-from harness.model import TrialRecord
-from harness.store import SessionFolder
 
 N_QUARTERS = 4
-
-
-def compiling_s(session: SessionFolder, record: TrialRecord) -> float | None:
-    """Return for how many seconds the compilers of a JVM worked during the load, those of all its pods together.
-
-    ``None``: the runtime has no compiler, or did not tell at both ends of the load.
-
-    Source: ``jvm_compilation_time_seconds_total``, which is the JVM's own ``CompilationMXBean``.
-    """
-    grown_s = gauge_growth(session, record, COMPILED)
-    return None if grown_s is None else max(grown_s, 0.0)
 
 
 def quarter_rates(requests: pd.DataFrame) -> tuple[float, ...]:

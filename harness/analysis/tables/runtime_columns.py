@@ -19,7 +19,6 @@ from harness.store import SessionFolder
 #: Columns of the table of native memory; ``category`` "Total" is the JVM's own sum.
 NATIVE_COLUMNS = ("boundary", "category", "reserved_bytes", "committed_bytes")
 TOTAL = "Total"
-#: What the compilers of a JVM took so far: its own ``CompilationMXBean``, as its ``/metrics`` has it.
 COMPILED = "jvm_compilation_time_seconds_total"
 
 
@@ -47,7 +46,10 @@ def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, ob
 def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
     """Return for how long JIT compilers worked between the edges of the load by ``GET /metrics``, of pods on average.
 
-    In a pod a JVM's own counters, which ``compile_s`` is from elsewhere, cannot be read.
+    All compiler threads together. In a pod a JVM's own counters, which ``compile_s`` is from elsewhere, cannot be
+    read. ``None``: the runtime has no compiler, or did not tell at both edges.
+
+    Source: ``jvm_compilation_time_seconds_total``, which is the JVM's own ``CompilationMXBean``.
     """
     n_processes = len(process_metrics(session, record, "after-load"))
     grown_s = gauge_growth(session, record, COMPILED)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.analysis.load.within_load import compiling_s, quarter_rates
+from harness.analysis.load.within_load import quarter_rates
+from harness.analysis.tables.runtime_columns import compiled_s
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
@@ -64,7 +65,7 @@ def test_each_quarter_of_the_requests_has_its_own_rate() -> None:
 def test_a_jvm_records_how_long_it_compiled_during_the_load_and_go_has_nothing_to_compile() -> None:
     (session,) = Store(ROOT).sessions("strings-rounds", bundled=True)
     for trial in session.header.plan.trials[:6]:
-        found = compiling_s(session, session.record(trial.trial_id))
+        found = compiled_s(session, session.record(trial.trial_id))
         if trial.configuration.variant_name.startswith("java"):
             assert found is not None and found > 0
         else:
