@@ -125,9 +125,9 @@ def start_job(
         while True:
             pods = pods_of(cluster, spec)
             uids = [str(pod.metadata.uid) for pod in pods if pod.metadata is not None]
-            found = [one for one in processes_of(uids).values() if one.entered]
+            found = processes_of(uids)
             if found:
-                return JobProcess(cluster, spec, command, clock(), found[0])
+                return JobProcess(cluster, spec, command, clock(), next(iter(found.values())))
             if pods and ended_state(pods[0]) is not None:
                 return JobProcess(cluster, spec, command, clock(), None)
             said = trouble(pods[0]) if pods else None

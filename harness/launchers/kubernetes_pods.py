@@ -199,8 +199,8 @@ class Processes:
 
 
 def processes_of(uids: Collection[str]) -> dict[str, Found]:
-    """Return what ``Processes`` finds at once."""
-    return Processes()(uids)
+    """Return what ``Processes`` finds at once, without those that are the container runtime's still."""
+    return {uid: found for uid, found in Processes()(uids).items() if found.entered}
 
 
 def has_entered(pid: int) -> bool:
