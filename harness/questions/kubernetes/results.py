@@ -15,6 +15,7 @@ from harness.evidence.runtime_cpus import goes_by
 from harness.model.digits import plain
 from harness.publish.bounds import bounded, bounds
 from harness.publish.comparisons import comparison_notes
+from harness.publish.compiling import compiling
 from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.leaves import each, means
 from harness.publish.load_sentence import load_sentence
@@ -77,10 +78,10 @@ def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) 
     ``<part>.<levels>.<variant>``, the means; ``lead.<levels>.<variant>``, over the reference, of throughput or the
     time until the last pod served; of ``limits`` also ``cpu_lead`` and ``latency_lead``;
     ``goes_by.<levels>.<variant>``, CPUs and collector as the runtime says them, ``bound.<levels>.<variant>``,
-    ``counted``, ``bounded``, ``load``, ``unavailable`` and ``cluster`` in words. ``image.<part>.<variant>``: see
-    ``images.py``; ``whole_image``: the published one that has no counterpart. ``boost.<variant>``: the time until the
-    last of ten pods served, with a boost over without. ``finding``: title, take-away and how sure, of all cells of
-    ``rounds``: of throughput, or of mean latency where a rate was offered.
+    ``counted``, ``bounded``, ``compiling``, ``load``, ``unavailable`` and ``cluster`` in words.
+    ``image.<part>.<variant>``: see ``images.py``; ``whole_image``: the published one that has no counterpart.
+    ``boost.<variant>``: the time until the last of ten pods served, with a boost over without. ``finding``: title,
+    take-away and how sure, of all cells of ``rounds``: of throughput, or of mean latency where a rate was offered.
     """
     return {
         "name": variants,
@@ -142,6 +143,7 @@ def _experiment(word: str, one: Clustered | None, variants: Mapping[str, str]) -
         **({"goes_by": _by_levels(word, found_by)} if word == "limits" else {}),
         "bound": _by_levels(word, lambda levels: bounds(_cell(one, levels), variants)),
         "bounded": bounded(None if one is None else one.trials),
+        "compiling": compiling(None if one is None else one.trials),
         **_sentences(one, variants),
     }
 

@@ -12,6 +12,7 @@ from harness.evidence.load_response import search_words
 from harness.model.digits import plain
 from harness.publish.bounds import bounded, bounds
 from harness.publish.comparisons import comparison_notes
+from harness.publish.compiling import compiling
 from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, as_is, for_each
 from harness.questions.pod_capacity.analysis import PODS, SHARES, SIZES, Demand, Searched
@@ -32,7 +33,8 @@ def results(searched: Searched | None, variants: Mapping[str, str]) -> Tree:
     ``capacity.<pods>.<variant>``, its mean; ``lead.<pods>.<variant>``, over the reference in as many pods;
     ``growth.<pods>.<variant>``, over its own in one pod; ``bound.<pods>.<variant>``, in words; ``rate.<share>``, and
     ``demand.<share>.<variant>``, the least pods that carry that rate, in words; ``needs``, a sentence of them all;
-    ``goals``, ``bounded``, ``searches`` and ``unavailable`` in words; ``finding``: title, take-away and how sure.
+    ``goals``, ``bounded``, ``compiling``, ``searches`` and ``unavailable`` in words; ``finding``: title, take-away
+    and how sure.
     """
     leads = {(one.levels[PODS], one.variant): one for one in (searched.leads if searched else ())}
     growth = {name: searched.growth(name) if searched else {} for name in variants}
@@ -64,6 +66,7 @@ def results(searched: Searched | None, variants: Mapping[str, str]) -> Tree:
         "needs": _said(searched, needs),
         "goals": search_words(searched.goals) if searched else NO_TEXT,
         "bounded": bounded(searched.trials if searched else None),
+        "compiling": compiling(searched.trials if searched else None),
         "searches": _said(searched, _searches(searched)),
         "unavailable": _unavailable(searched, variants),
     }

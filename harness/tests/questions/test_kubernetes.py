@@ -110,6 +110,18 @@ def test_control_groups_are_summed_over_pods(root: Path) -> None:
     assert (two["image_bytes"] == POD_IMAGE_BYTES).all() and (two["limits"] == "pod").all()
 
 
+def test_how_much_the_jvms_in_pods_compiled_is_said_of_the_trials_that_tell_it(root: Path) -> None:
+    evidence = opened(root, "k8s-limits")
+    is_jvm = evidence.trials["variant"] == "java-helidon"
+    evidence.trials["compile_s"] = evidence.trials["measurement_s"].where(is_jvm) / 2
+    limits = results({"limits": clustered("limits", evidence)}, NAMES)["limits"]
+    assert isinstance(limits, Mapping)
+    said = limits["compiling"]
+    assert isinstance(said, Words)
+    n_jvm = int(is_jvm.sum())
+    assert said.text.startswith(f"In {n_jvm} of {n_jvm} trials of a JVM") and "at most 50 %" in said.text
+
+
 def test_what_the_runtimes_go_by_is_the_fewest_cpus_of_all_pods_and_their_collector(root: Path) -> None:
     trials = load_trials(root, "k8s-limits")
     go, java = trials.query("variant == 'go-nethttp'"), trials.query("variant == 'java-helidon'")

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much JVMs still compiled while they were measured, in words."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from harness.analysis.stats.about_services import COMPILED_SHARE
+from harness.analysis.stats.pairing import counting, inputs_of
+from harness.publish.results import NO_TEXT, Leaf, Words
+
+
+def compiling_sentence(trials: pd.DataFrame) -> str:
+    """Return how many of the trials of a JVM compiled for more than ``COMPILED_SHARE`` of the measurement, and by how
+    much.
+
+    A trial is of a JVM when its compilers' time is known. Empty: no kept trial has it.
+    """
+    mine = counting(trials).dropna(subset=["compile_s", "measurement_s"])
+    if mine.empty:
+        return ""
+    share = mine["compile_s"] / mine["measurement_s"]
+    n_compiling, bar = int((share > COMPILED_SHARE).sum()), f"{100 * COMPILED_SHARE:.0f} %"
+    if n_compiling == 0:
+        return f"In none of {len(mine)} trials did the JVM compile for more than {bar} of the measurement."
+    return (
+        f"In {n_compiling} of {len(mine)} trials of a JVM its compilers worked for more than {bar} of the measurement "
+        f"(at most {100 * share.max():.0f} %), so these numbers are not of warm JVMs."
+    )
+
+
+def compiling(trials: pd.DataFrame | None) -> Leaf:
+    """Return that sentence with the trials it is of; absent: no JVM was measured, or none told what it compiled."""
+    if trials is None or "compile_s" not in trials or not (said := compiling_sentence(trials)):
+        return NO_TEXT
+    return Words(said, inputs_of(counting(trials).dropna(subset=["compile_s", "measurement_s"])))
+
+
+__all__ = ["compiling", "compiling_sentence"]
