@@ -37,7 +37,7 @@ from harness.session.orphans import RunningProcesses
 from harness.session.planning import Prepared, calibrated, fitted, refuse_other_plan, with_free_seed
 from harness.session.preparing import Preparation, parts_for
 from harness.session.progress import Progress, ProgressState, Silent
-from harness.session.signals import Interrupted, interruptible
+from harness.session.signals import Interrupted, ended_by, interruptible
 from harness.session.undecided import FIRST_BLOCKS, wanted_trials
 from harness.session.undecided import STOPPING as UNDECIDED
 from harness.session.wiring import Assembly
@@ -149,7 +149,8 @@ class _Session:
                         self.preparation.close()
             self.writer.event("finished")
             self._show("complete")
-        except BaseException as end:
+        except BaseException as problem:
+            end = ended_by(problem, self.check)
             kind = "interrupted" if isinstance(end, KeyboardInterrupt) else "stopped"
             with contextlib.suppress(StoreError):  # a full disk must not hide why we stop
                 self.writer.event(kind, reason=_why(end))

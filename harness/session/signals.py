@@ -78,18 +78,30 @@ def interruptible() -> Iterator[Callable[[], None]]:
             signal.signal(number, stop)
     try:
         yield check
-    except RematchError:
-        raise
     except Exception as problem:
-        if asked is None:
+        ended = ended_by(problem, check)
+        if ended is problem:
             raise
-        raise asked from problem
+        raise ended from problem
     finally:
         if again is not None:
             again.cancel()  # the work is done: sent now, the signal would meet the handlers of before
         for number, handler in before.items():
             signal.signal(number, handler)
         sys.unraisablehook = hook_before
+
+
+def ended_by(problem: BaseException, check: Callable[[], None]) -> BaseException:
+    """Return the signal that ended the work where one had come, else the exception itself.
+
+    ``check``: what ``interruptible`` yields. An error of ours stands before a signal.
+    """
+    if not isinstance(problem, RematchError):
+        try:
+            check()
+        except Interrupted as asked:
+            return asked
+    return problem
 
 
 def _nothing_asked() -> None:

@@ -266,6 +266,8 @@ class OpenLoopContract:
 
     #: How the tool can space arrivals; it refuses the other ways.
     spacings: tuple[str, ...] = ("poisson", "constant")
+    #: It ends while a request on each connection may be unanswered, and counts answers only.
+    leaves_what_is_under_way = False
 
     @pytest.fixture
     def server(self) -> Iterator[AnsweringServer]:
@@ -290,7 +292,8 @@ class OpenLoopContract:
         offered = offer(generator, order)
         assert offered.exit_code == 0
         summary = generator.read(tmp_path)
-        assert summary.n_requests == server.seen.total()
+        left = profile.connections if self.leaves_what_is_under_way else 0
+        assert server.seen.total() - left <= summary.n_requests <= server.seen.total()
         assert summary.n_errors == 0
         assert summary.offered_per_s == 50.0
         assert summary.n_dropped is not None

@@ -23,6 +23,7 @@ from matplotlib.text import Text
 from harness import figures
 from harness.figures.style import COLUMN_INCHES, PAGE_INCHES
 from harness.tests.figures.drawn import DRAWN, FIGURES
+from harness.tests.support.available import some_in_every_run
 from harness.tests.support.kept import fonts_cut_once
 from harness.tests.support.synthetic import ROOT
 
@@ -80,6 +81,8 @@ def test_every_figure_of_a_notebook_is_described_for_who_cannot_see_it() -> None
 
 #: Saving takes most of the time of these tests, and what could differ lies in a module's own way to draw.
 ONE_OF_EACH_MODULE = {FIGURES[name].__module__: name for name in sorted(DRAWN)}
+#: The others follow in `make test-all`: what they share, the style and how a figure is saved, is in each of these.
+IN_EVERY_RUN = sorted(ONE_OF_EACH_MODULE.values())[::4]
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +92,12 @@ def _fonts_cut_once() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_fonts_cut_once")  # what a font is cut down to follows from the glyphs alone
-@pytest.mark.parametrize("name", sorted(ONE_OF_EACH_MODULE.values()))
+@pytest.mark.parametrize(
+    "name",
+    some_in_every_run(
+        sorted(ONE_OF_EACH_MODULE.values()), IN_EVERY_RUN, "a figure of each module saved twice"
+    ),
+)
 def test_the_same_data_give_the_same_bytes_whatever_a_notebook_has_set(name: str, tmp_path: Path) -> None:
     first = [path.read_bytes() for path in figures.save(DRAWN[name](), tmp_path / "a")]
     with mpl.rc_context({"font.size": 20, "svg.hashsalt": None}):

@@ -30,7 +30,7 @@ from harness.tests.support.synthetic import ROOT
 
 UNITS = {unit.stem: unit for unit in read_units(ROOT)}
 #: The cheapest ones; the others in `make test-all`.
-IN_EVERY_RUN = ("05-gc-peak", "06-fair-comparison")
+IN_EVERY_RUN = ("05-gc-peak",)
 #: As a student, and again as a teacher.
 KINDS = ("open", "right")
 

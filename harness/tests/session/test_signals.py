@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from harness.errors import StoreError
 from harness.model.base import Frozen
-from harness.session.signals import SIGNALS, Interrupted, interruptible
+from harness.session.signals import SIGNALS, Interrupted, ended_by, interruptible
 from harness.tests.support.instances import eventually
 
 
@@ -77,6 +77,21 @@ def test_an_interruption_that_a_library_made_an_error_of_ends_the_work_as_the_si
         SignalledWhileItIsWritten(number=signal.SIGHUP).model_dump_json()
     with pytest.raises(PydanticSerializationError), interruptible():
         SignalledWhileItIsWritten(number=-1).model_dump_json()  # no such signal: a fault, and nobody's wish
+
+
+def test_what_notes_how_the_work_ended_is_told_the_signal_too() -> None:
+    """Before the error leaves ``interruptible``, where it is made the signal again."""
+    with pytest.raises(Interrupted), interruptible() as check:
+        try:
+            SignalledWhileItIsWritten(number=signal.SIGTERM).model_dump_json()
+        except PydanticSerializationError as problem:
+            assert isinstance(ended_by(problem, check), Interrupted)
+            ours = StoreError("no space left")
+            assert ended_by(ours, check) is ours
+            raise
+    nobody_asked = ValueError()
+    with interruptible() as check:
+        assert ended_by(nobody_asked, check) is nobody_asked
 
 
 def test_an_error_of_ours_while_tidying_up_is_said() -> None:

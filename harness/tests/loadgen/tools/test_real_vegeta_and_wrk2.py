@@ -18,7 +18,7 @@ from harness.tests.contracts.load_generator import (
     offer,
 )
 from harness.tests.support.answering_server import AnsweringServer, request_to
-from harness.tests.support.available import program_or_not_asked_for
+from harness.tests.support.available import cannot_tell, program_or_not_asked_for
 
 AWKWARD = '{"s":"\\" ]] \\n é %s"}\n\t1'
 
@@ -98,6 +98,7 @@ class TestWrk2(OpenOnly):
     """Each connection has its share of the rate, and waits for its answer."""
 
     one_row_per_request = False
+    leaves_what_is_under_way = True
 
     @pytest.fixture
     def generator(self) -> LoadGenerator:
@@ -151,6 +152,8 @@ class TestWrk2(OpenOnly):
         """The last answers come before the histogram is emptied: wrk2 prints means that are no numbers."""
         summary = self.one(generator, tmp_path, server, evenly(10, 11, 100), request_to("/right"))
         assert summary.n_requests >= 100
-        assert summary.n_latencies == 0
+        if summary.n_latencies != 0:  # an answer came after the histogram was emptied
+            assert summary.n_dropped, "answers were late, so arrivals that were due are missing"
+            cannot_tell(f"{summary.n_dropped} arrivals of this load were late")
         assert summary.latency_mean_s is None
         assert summary.latency_quantiles_s == {}
