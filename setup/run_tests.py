@@ -225,11 +225,11 @@ def available_bytes(meminfo: Path) -> int | None:
 
 
 def workers_for(cpus: int, memory_bytes: int | None) -> int:
-    """How many processes run tests: two, and two more that work while others wait; fewer where memory is short.
+    """How many processes run tests: two, and a third one that works while two wait; fewer where memory is short.
 
     A worker has half a GiB of its own, and its services, databases and builds as much again.
     """
-    wished = min(2, cpus) + 2
+    wished = min(2, cpus) + 1
     return wished if memory_bytes is None else max(1, min(wished, memory_bytes // 2**30))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from harness.analysis.stats.about_services import compile_share
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.summaries import summarised
 from harness.evidence import Evidence
@@ -76,7 +77,7 @@ def warm_services(evidence: Evidence | None, *, craft: str = IDIOMATIC) -> Warm 
     per_cpu = trials.assign(
         **{
             "throughput_per_s": trials["throughput_per_s"] / cpus,
-            COMPILE_SHARE: trials["compile_s"] / trials["measurement_s"],
+            COMPILE_SHARE: compile_share(trials),
         }
     )
     return Warm(

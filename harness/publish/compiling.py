@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.analysis.stats.about_services import COMPILED_SHARE
+from harness.analysis.stats.about_services import COMPILED_SHARE, compile_share
 from harness.analysis.stats.pairing import counting, inputs_of
+from harness.model.digits import whole_percent
 from harness.publish.results import NO_TEXT, Leaf, Words
 
 
 def compiling_sentence(trials: pd.DataFrame) -> str:
-    """Return how many of the trials of a JVM compiled for more than ``COMPILED_SHARE`` of the measurement, and by how
+    """Return how many of the trials of a JVM compiled for more than ``COMPILED_SHARE`` of the load, and by how
     much.
 
     A trial is of a JVM when its compilers' time is known. Empty: no kept trial has it.
@@ -19,13 +20,13 @@ def compiling_sentence(trials: pd.DataFrame) -> str:
     mine = counting(trials).dropna(subset=["compile_s", "measurement_s"])
     if mine.empty:
         return ""
-    share = mine["compile_s"] / mine["measurement_s"]
-    n_compiling, bar = int((share > COMPILED_SHARE).sum()), f"{100 * COMPILED_SHARE:.0f} %"
+    share = compile_share(mine)
+    n_compiling, bar = int((share > COMPILED_SHARE).sum()), whole_percent(COMPILED_SHARE)
     if n_compiling == 0:
-        return f"In none of {len(mine)} trials did the JVM compile for more than {bar} of the measurement."
+        return f"In none of {len(mine)} trials did the JVM compile for more than {bar} of the load."
     return (
-        f"In {n_compiling} of {len(mine)} trials of a JVM its compilers worked for more than {bar} of the measurement "
-        f"(at most {100 * share.max():.0f} %), so these numbers are not of warm JVMs."
+        f"In {n_compiling} of {len(mine)} trials of a JVM its compilers worked for more than {bar} of the load "
+        f"(at most {whole_percent(share.max())}), so these numbers are not of warm JVMs."
     )
 
 

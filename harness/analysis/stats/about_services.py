@@ -25,7 +25,7 @@ from harness.model.digits import percent, plain, whole_percent
 
 #: Of the trials of each arm.
 BOUND_SHARE = 0.80
-#: A warm JVM compiles for no more than this share of the measurement.
+#: A warm JVM compiles for no more than this share of its load.
 COMPILED_SHARE = 0.05
 #: Rates within this of each other, as a share, are equal.
 EQUAL_RATE = 0.05
@@ -39,7 +39,7 @@ _PARTS: dict[BoundBy, str] = {
 
 #: The columns that are asked for here, where a table has them.
 COLUMNS = (
-    "bound_by", "warm_class", "compile_s", "measurement_s", RATE, *_PARTS.values(), "machine_share",
+    "bound_by", "warm_class", "compile_s", "measurement_s", "search_load_s", RATE, *_PARTS.values(), "machine_share",
 )  # fmt: skip
 
 Condition = Literal["throughput", "at a rate"]
@@ -100,8 +100,19 @@ def _cold(arm: pd.DataFrame) -> pd.Series[bool]:
     """Which trials had not settled, or compiled for more than a settled service does."""
     cold = arm["warm_class"].fillna("ended").astype(str) != "settled"
     if {"compile_s", "measurement_s"} <= set(arm.columns):
-        cold = cold | (arm["compile_s"].fillna(0.0) > COMPILED_SHARE * arm["measurement_s"])
+        cold = cold | (compile_share(arm) > COMPILED_SHARE)
     return cold
+
+
+def compile_share(trials: pd.DataFrame) -> pd.Series[float]:
+    """Return the time of a JVM's compilers, all threads together, over that of its load; NaN: it is not known.
+
+    Loads of a search follow the measurement in the same process, and its compilers' time is that of all of them.
+    """
+    lasted_s = trials["measurement_s"]
+    if "search_load_s" in trials:
+        lasted_s = lasted_s + trials["search_load_s"].fillna(0.0)
+    return trials["compile_s"] / lasted_s
 
 
 def _told(*arms: pd.DataFrame) -> bool:

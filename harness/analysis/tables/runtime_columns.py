@@ -59,12 +59,15 @@ def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
 def with_compiling(row: Mapping[str, object], told_s: float | None) -> dict[str, object]:
     """Return a trial's row with ``told_s`` where its ``compile_s`` is not known, and its flag ``still_compiling``.
 
-    The flag is set where JVMs compiled for a larger share of the measurement than warm ones do.
+    The flag is set where JVMs compiled for a larger share of the load, with that of a search, than warm ones do.
     """
     compile_s = told_s if row["compile_s"] is None else row["compile_s"]
-    lasted_s, flags = row.get("measurement_s"), str(row["flags"]).split()
-    if isinstance(compile_s, float) and isinstance(lasted_s, float) and compile_s > COMPILED_SHARE * lasted_s:
-        flags.append("still_compiling")
+    measured_s, searched_s = row.get("measurement_s"), row.get("search_load_s")
+    flags = str(row["flags"]).split()
+    if isinstance(compile_s, float) and isinstance(measured_s, float):
+        lasted_s = measured_s + (searched_s if isinstance(searched_s, float) else 0.0)
+        if compile_s > COMPILED_SHARE * lasted_s:
+            flags.append("still_compiling")
     return dict(row) | {"compile_s": compile_s, "flags": " ".join(flags)}
 
 

@@ -27,14 +27,19 @@ def trials(*compile_s: float | None, excluded: int = 0) -> pd.DataFrame:
 
 def test_trials_above_the_share_of_a_warm_jvm_are_counted_with_the_largest_share() -> None:
     assert compiling_sentence(trials(0.4, 0.6, 3.0, None, None)) == (
-        "In 2 of 3 trials of a JVM its compilers worked for more than 5 % of the measurement (at most 30 %), so these "
+        "In 2 of 3 trials of a JVM its compilers worked for more than 5 % of the load (at most 30 %), so these "
         "numbers are not of warm JVMs."
     )
 
 
+def test_the_loads_of_a_search_are_part_of_the_load() -> None:
+    searched = trials(3.0).assign(search_load_s=20.0)
+    assert "(at most 10 %)" in compiling_sentence(searched)
+
+
 def test_warm_jvms_are_said_to_be_warm() -> None:
     assert compiling_sentence(trials(0.0, 0.5, None)) == (
-        "In none of 2 trials did the JVM compile for more than 5 % of the measurement."
+        "In none of 2 trials did the JVM compile for more than 5 % of the load."
     )
 
 

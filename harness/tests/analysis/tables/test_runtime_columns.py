@@ -135,6 +135,10 @@ def test_a_trial_whose_jvm_compiles_longer_than_a_warm_one_is_flagged(
     row = {"compile_s": compile_s, "measurement_s": 4.0, "flags": "noisy_machine"}
     assert with_compiling(row, told_s) == {"compile_s": found, "measurement_s": 4.0, "flags": flags}
     assert with_compiling(row | {"measurement_s": None}, told_s)["flags"] == "noisy_machine"
+    searched = with_compiling(row | {"search_load_s": 1000.0}, told_s)
+    assert searched["flags"] == "noisy_machine", (
+        "what compiled during the loads of a search is a share of them too"
+    )
 
 
 def test_in_pods_compiling_is_what_their_jvms_say_on_average(session: SessionFolder) -> None:
