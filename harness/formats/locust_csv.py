@@ -7,8 +7,10 @@ finer than that; means are not rounded. Names of columns changed between release
 
 from __future__ import annotations
 
+import codecs
 import csv
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import InputError
@@ -63,21 +65,42 @@ def read_totals(path: Path) -> AggregateTable:
     return _Tables(path).read(str(kind))
 
 
+def _lines(path: Path, notes: SourceNotes) -> Iterator[str]:
+    """Yield the lines of a file with their ends; only one of them is held."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    begun: list[str] = []
+    for piece in read_text_pieces(path, notes):
+        lines = decoder.decode(piece).splitlines(keepends=True)
+        if len(lines) > 1:  # what was begun ends with the first of them
+            yield from "".join((*begun, lines[0])).splitlines(keepends=True)
+            yield from lines[1:-1]
+            begun = lines[-1:]
+        else:
+            begun += lines
+    yield from "".join(begun).splitlines(keepends=True)
+
+
 class _Tables:
-    """One of Locust's own csv files; they are small (a row per name, or per second)."""
+    """One of Locust's own csv files: a row per name, or per second, or per name and second."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes = SourceNotes()
-        text = b"".join(read_text_pieces(path, self.notes)).decode()
+        self.n_unreadable = 0
+
+    @property
+    def rows(self) -> Iterator[Fields]:
+        """The rows that have all columns, once; the others are counted as unreadable."""
         try:
-            lines = list(csv.reader(text.splitlines(keepends=True)))
+            lines = csv.reader(_lines(self.path, self.notes))
+            header = [name.strip().lower() for name in next(lines, [])]
+            for line in lines:
+                if len(line) == len(header):
+                    yield dict(zip(header, line, strict=True))
+                else:
+                    self.n_unreadable += bool(line)
         except csv.Error as problem:
-            raise InputError(f"is not csv ({problem})", file=path) from problem
-        self.header = [name.strip().lower() for name in lines[0]]
-        full = [line for line in lines[1:] if len(line) == len(self.header)]
-        self.n_unreadable = sum(bool(line) for line in lines[1:]) - len(full)
-        self.rows: list[Fields] = [dict(zip(self.header, line, strict=True)) for line in full]
+            raise InputError(f"is not csv ({problem})", file=self.path) from problem
 
     def read(self, kind: str) -> AggregateTable:
         readers = {

@@ -16,6 +16,7 @@ RESOLUTION_S = 1e-6
 
 _TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+_SHOWN, _LARGEST = 40, 2.0**64
 #: Blanks are not line ends here: a file of nothing but those would be looked through once from each of them.
 _START = re.compile(r"^Running (\S+) test @ (\S+)$", re.MULTILINE)
 _THREADS = re.compile(r"^[ \t]+Latency[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)%$", re.MULTILINE)
@@ -41,8 +42,8 @@ def parse_time_s(text: str) -> float:
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)", text)
     if match is None:
-        raise ValueError(f"not a time as wrk prints it: {text!r}")
-    return float(match.group(1)) * _TIME_UNITS[match.group(2)]
+        raise ValueError(f"not a time as wrk prints it: {text[:_SHOWN]!r}")
+    return _finite(match.group(1), "a time") * _TIME_UNITS[match.group(2)]
 
 
 def parse_count(text: str) -> float:
@@ -53,8 +54,16 @@ def parse_count(text: str) -> float:
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([kMG]?)", text)
     if match is None:
-        raise ValueError(f"not a count as wrk prints it: {text!r}")
-    return float(match.group(1)) * _SCALES[match.group(2)]
+        raise ValueError(f"not a count as wrk prints it: {text[:_SHOWN]!r}")
+    return _finite(match.group(1), "a count") * _SCALES[match.group(2)]
+
+
+def _finite(digits: str, what: str) -> float:
+    """A number of so many digits that it is no finite one was not printed by wrk: it has no more than 64 bits."""
+    number = float(digits)
+    if number > _LARGEST:
+        raise ValueError(f"not {what} as wrk prints it: {digits[:_SHOWN]!r}")
+    return number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,15 @@ from harness.agent.cpu_stat import parse_cpu_stat, whole_number
 from harness.definitions import load_requests
 from harness.definitions.strict_files import read_toml
 from harness.errors import InputError
+from harness.formats import locust_csv
 from harness.formats.jfr_contention import parse_contention
 from harness.formats.jfr_json import parse_jfr_json
 from harness.formats.k6_own import read_k6_summary
 from harness.formats.nmt import parse_nmt
 from harness.formats.oha_files import read_oha_db
 from harness.formats.runtime_metrics import parse_runtime_metrics
+from harness.formats.source import SourceNotes
+from harness.formats.wrk_text import read_wrk
 from harness.hosts.ssh.settings import host_names
 from harness.report.samples import summarise_samples
 from harness.workloads import load_cases
@@ -198,3 +203,52 @@ def test_a_summary_of_k6_with_an_endless_duration_is_refused(tmp_path: Path) -> 
     file.write_text(json.dumps(made))
     with pytest.raises(InputError, match=r"k6\.json"):
         read_k6_summary(file)
+
+
+WRK = """Running 3s test @ http://127.0.0.1:1/hello
+  2 threads and 20 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     {latency}us    2.56ms  20.10ms   82.74%
+  10 requests in {seconds}s, 20.34MB read
+Requests/sec:  {rate}
+"""
+
+
+@pytest.mark.parametrize("number", ["latency", "seconds", "rate"])
+def test_a_summary_of_wrk_with_hundreds_of_digits_is_refused_in_one_short_line(
+    number: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "wrk.txt"
+    file.write_text(WRK.format(**({"latency": "1.68", "seconds": "3.10", "rate": "3.2"} | {number: DIGITS})))
+    with pytest.raises(InputError, match=r"wrk\.txt") as refused:
+        read_wrk(file)
+    assert len(str(refused.value)) < 400 + len(str(tmp_path))
+
+
+def test_what_is_held_of_a_csv_file_of_locust_does_not_grow_with_its_length(tmp_path: Path) -> None:
+    file = tmp_path / "a_exceptions.csv"
+
+    def most_bytes(n_rows: int) -> int:
+        file.write_text("Count,Message,Traceback,Nodes" + n_rows * "\rNodes")
+        tracemalloc.start()
+        try:
+            assert locust_csv.read_totals(file).unreadable_lines == n_rows
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert most_bytes(1_600_000) < 1.5 * most_bytes(400_000)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 7, 1000])
+def test_lines_of_a_csv_file_of_locust_are_the_same_in_pieces_of_any_length(
+    length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = 'Count,Message,Traceback,Nodes\r\n2,é\u2028ü,"a\r\nb\n",x\r\n\r3,m,t,n'.encode()
+
+    def pieces(*_: object) -> Iterator[bytes]:
+        yield from (data[at : at + length] for at in range(0, len(data), length))
+
+    monkeypatch.setattr(locust_csv, "read_text_pieces", pieces)
+    lines = list(locust_csv._lines(tmp_path, SourceNotes()))
+    assert lines == data.decode().splitlines(keepends=True)

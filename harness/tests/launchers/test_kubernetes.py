@@ -22,6 +22,7 @@ from harness.errors import TrialFailure
 from harness.launchers.kubernetes_autoscaler import NO_METRICS
 from harness.launchers.kubernetes_cluster import kubeconfig
 from harness.launchers.kubernetes_images import ClusterImages
+from harness.launchers.kubernetes_pods import condition_moments
 from harness.launchers.kubernetes_prober import PROBES_PER_S
 from harness.model import Outcome, RuntimeSettings, TrialRecord, Variant
 from harness.model.endpoint import Endpoint
@@ -114,9 +115,21 @@ def can_connect(endpoint: Endpoint) -> bool:
     return True
 
 
+def n_ready(project: Clustered) -> int:
+    """How many pods of a project are ready by the API's word."""
+    cluster = cluster_here()
+    try:
+        pods = [pod for name in project.namespaces() for pod in cluster.pods(name, {})]
+    finally:
+        cluster.close()
+    return sum("Ready" in condition_moments(pod) for pod in pods)
+
+
 def test_three_clocks_stand_side_by_side_for_each_of_several_pods(project: Clustered) -> None:
     instance = project.launch_late(late(replicas=3, cpu_request=0.01))
     assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
+    # a pod serves before the kubelet has told the API; between the two a trial has its load
+    assert eventually(lambda: n_ready(project) == 3)
     around = instance.stop().kubernetes
     assert around is not None and len(around.pods) == 3
     launched = instance.record.launched.wall_epoch_s
