@@ -66,7 +66,7 @@ def read_totals(path: Path) -> AggregateTable:
 
 
 def _lines(path: Path, notes: SourceNotes) -> Iterator[str]:
-    """Yield the lines of a file with their ends; only one of them is held."""
+    """Yield the lines of a file with their ends; one piece of the file is held, and the line that it ends in."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     begun: list[str] = []
     for piece in read_text_pieces(path, notes):
@@ -88,9 +88,8 @@ class _Tables:
         self.notes = SourceNotes()
         self.n_unreadable = 0
 
-    @property
     def rows(self) -> Iterator[Fields]:
-        """The rows that have all columns, once; the others are counted as unreadable."""
+        """Yield the rows that have all columns, and count the others as unreadable: to be read once."""
         try:
             lines = csv.reader(_lines(self.path, self.notes))
             header = [name.strip().lower() for name in next(lines, [])]
@@ -115,7 +114,7 @@ class _Tables:
         )
 
     def _stats(self) -> AggregateTable:
-        rows = [row for row in map(self._aggregate_row, self.rows) if row is not None]
+        rows = [row for row in map(self._aggregate_row, self.rows()) if row is not None]
         total = next((row for row in rows if row.name.lower() in _TOTAL_NAMES), None)
         each = tuple(row for row in rows if row is not total)
         notes = (ROUNDED, "Locust's last flush may be missing: totals can be a little low")
@@ -152,7 +151,7 @@ class _Tables:
         )
 
     def _history(self) -> AggregateTable:
-        mine = [row for row in self.rows if row.get("name", "").lower() in _TOTAL_NAMES]
+        mine = [row for row in self.rows() if row.get("name", "").lower() in _TOTAL_NAMES]
         points = [point for point in map(self._point, mine) if point is not None]
         counted = [row for row in mine if (_count(row, _COUNT) or 0) > 0]
         start = points[0].epoch_s if points else None
@@ -191,7 +190,7 @@ class _Tables:
 
     def _kinds(self, kind: str, what: str, how_often: str) -> AggregateTable:
         kinds: dict[str, int] = {}
-        for fields in self.rows:
+        for fields in self.rows():
             n = _count(fields, (how_often,))
             if n is None:
                 self.n_unreadable += 1

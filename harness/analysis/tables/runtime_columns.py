@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from harness.analysis.stats.about_services import COMPILED_SHARE
+from harness.analysis.stats.about_services import COMPILED_SHARE, compile_share
 from harness.errors import InputError
 from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_metrics import RuntimeMetrics, parse_runtime_metrics
@@ -62,12 +62,10 @@ def with_compiling(row: Mapping[str, object], told_s: float | None) -> dict[str,
     The flag is set where JVMs compiled for a larger share of the load, with that of a search, than warm ones do.
     """
     compile_s = told_s if row["compile_s"] is None else row["compile_s"]
-    measured_s, searched_s = row.get("measurement_s"), row.get("search_load_s")
     flags = str(row["flags"]).split()
-    if isinstance(compile_s, float) and isinstance(measured_s, float):
-        lasted_s = measured_s + (searched_s if isinstance(searched_s, float) else 0.0)
-        if compile_s > COMPILED_SHARE * lasted_s:
-            flags.append("still_compiling")
+    times = {"compile_s": compile_s, **{name: row.get(name) for name in ("measurement_s", "search_load_s")}}
+    if (compile_share(pd.DataFrame([times], dtype="float64")) > COMPILED_SHARE).all():
+        flags.append("still_compiling")
     return dict(row) | {"compile_s": compile_s, "flags": " ".join(flags)}
 
 
