@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,8 @@ class Ran:
         self.checks: list[str] = []
         self.words: list[tuple[str, ...]] = []
         self.environments: dict[str, Mapping[str, str]] = {}
+        self.workers: list[int] = []
+        self.checks_before_pytest: list[str] = []
 
     def lane(
         self,
@@ -40,8 +43,10 @@ class Ran:
         self.checks.extend(check.name for check in checks)
         self.environments |= {check.name: env for check in checks}
 
-    def alone(self, env: Mapping[str, str], words: Sequence[str]) -> int:
+    def alone(self, env: Mapping[str, str], words: Sequence[str], workers: int) -> int:
         self.environments["pytest"] = env
+        self.workers.append(workers)
+        self.checks_before_pytest = list(self.checks)
         self.words.append(tuple(words))
         return 0
 
@@ -142,9 +147,9 @@ def test_no_test_compiles_the_libraries_again_that_another_compiled(
 def test_busy_loops_run_beside_the_tests_and_end_with_them(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[psutil.Process] = []
 
-    def look(env: Mapping[str, str], words: Sequence[str]) -> int:
+    def look(env: Mapping[str, str], words: Sequence[str], workers: int) -> int:
         seen.extend(one for one in psutil.Process().children() if run_tests.BUSY_LOOP in one.cmdline())
-        return ran.alone(env, words)
+        return ran.alone(env, words, workers)
 
     monkeypatch.setattr(run_tests, "run_pytest", look)
     assert run_tests.main(["--busy", "2", "-x"]) == 0
@@ -176,10 +181,10 @@ def test_memory_is_held_beside_the_tests_and_given_back(
     monkeypatch.setattr(run_tests, "MEMINFO", meminfo)
     seen: list[tuple[psutil.Process, int]] = []
 
-    def look(env: Mapping[str, str], words: Sequence[str]) -> int:
+    def look(env: Mapping[str, str], words: Sequence[str], workers: int) -> int:
         holders = [one for one in psutil.Process().children() if run_tests.MEMORY_HOLDER in one.cmdline()]
         seen.extend((one, one.memory_info().rss) for one in holders)
-        return ran.alone(env, words)
+        return ran.alone(env, words, workers)
 
     monkeypatch.setattr(run_tests, "run_pytest", look)
     assert run_tests.main(["--memory", "90"]) == 0
@@ -193,13 +198,37 @@ def test_memory_is_held_beside_the_tests_and_given_back(
 
 @pytest.mark.parametrize(
     ("cpus", "memory_gib", "workers"),
-    [(1, 16, 2), (2, 16, 3), (64, 16, 3), (2, 2.4, 2), (2, 0.5, 1), (2, None, 3)],
+    [(1, 16, 2), (2, 16, 3), (64, 16, 3), (2, 4.5, 2), (2, 2.4, 1), (2, 0.5, 1), (2, None, 3)],
 )
 def test_fewer_tests_run_at_once_where_memory_is_short(
     cpus: int, memory_gib: float | None, workers: int
 ) -> None:
     memory_bytes = None if memory_gib is None else int(memory_gib * 2**30)
     assert run_tests.workers_for(cpus, memory_bytes) == workers
+
+
+def test_where_memory_is_short_one_worker_runs_beside_one_lane_and_everything_still_runs(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal:  24000000 kB\nMemAvailable:  2400000 kB\n", encoding="ascii")
+    monkeypatch.setattr(run_tests, "MEMINFO", meminfo)
+    lanes: list[str] = []
+    run_lane = ran.lane
+
+    def lane(checks: Sequence[run_tests.Check], *others: object) -> None:
+        lanes.append(threading.current_thread().name)
+        run_lane(checks, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(run_tests, "run_lane", lane)
+    assert run_tests.main([]) == 0
+    of_source = [check.name for check in run_tests.source_checks(REPOSITORY)]
+    assert ran.checks[: len(of_source)] == of_source and set(of_source) <= set(ran.checks_before_pytest)
+    assert ran.workers == [1]
+    assert len(set(lanes)) == 2, "the thread that waits for the checks of the source, and one lane"
+    shared = run_tests.shared_builds(REPOSITORY).name
+    services = [check.name for check in run_tests.service_checks(REPOSITORY)]
+    assert sorted(ran.checks) == sorted([*of_source, shared, *services])
 
 
 def test_the_memory_that_is_available_is_read_where_the_system_says_it(tmp_path: Path) -> None:
@@ -308,7 +337,7 @@ def test_what_failed_beside_pytest_is_said_again_below_its_summary(
     mute = run_tests.Check(name="mute", command=("/bin/sh", "-c", f"{noise}; exit 1"), folder=tmp_path)
     monkeypatch.setattr(run_tests, "source_checks", lambda project: [told, mute])
     monkeypatch.setattr(run_tests, "service_checks", lambda project: [])
-    monkeypatch.setattr(run_tests, "run_pytest", lambda env, words: print("1 passed") or 0)
+    monkeypatch.setattr(run_tests, "run_pytest", lambda env, words, workers: print("1 passed") or 0)
     assert run_tests.main(["-k", "one"]) == 1
     said = capsys.readouterr().out.splitlines()
     at = said.index("FAILED beside pytest: told")  # the own words of a check may come at any time before
