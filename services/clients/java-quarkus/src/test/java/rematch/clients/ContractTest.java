@@ -16,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -36,9 +37,11 @@ final class ContractTest {
     private static Postgres postgres;
     private static UpstreamStub upstream;
 
-    /** By their flags: starting one takes longer than asking it. */
-    private static final Map<String, Service> SERVICES = new HashMap<>();
-    private static final Map<String, Asking> ASKING = new HashMap<>();
+    /** A service takes 130 MiB: the one that was used longest ago ends when another one is started. */
+    private static final int MOST_RUNNING = 2;
+
+    /** By their flags, the one used last at the end: starting one takes longer than asking it. */
+    private static final Map<String, Running> RUNNING = new LinkedHashMap<>(16, 0.75f, true);
 
     private Asking asking;
 
@@ -50,8 +53,7 @@ final class ContractTest {
 
     @AfterAll
     static void gone() throws Exception {
-        ASKING.values().forEach(Asking::close);
-        SERVICES.values().forEach(Service::close);
+        RUNNING.values().forEach(Running::close);
         upstream.close();
         postgres.close();
     }
@@ -326,12 +328,22 @@ final class ContractTest {
 
     private void start(Map<String, String> environment, String... flags) throws Exception {
         String key = String.join(" ", flags);
-        if (!ASKING.containsKey(key)) { // one that an image refused is started, and refused, again
+        if (!RUNNING.containsKey(key)) { // one that an image refused is started, and refused, again
+            if (RUNNING.size() == MOST_RUNNING) {
+                RUNNING.remove(RUNNING.keySet().iterator().next()).close();
+            }
             Service service = Service.start(environment, flags);
-            SERVICES.put(key, service);
-            ASKING.put(key, new Asking(service.port()));
+            RUNNING.put(key, new Running(service, new Asking(service.port())));
         }
-        asking = ASKING.get(key);
+        asking = RUNNING.get(key).asking();
+    }
+
+    private record Running(Service service, Asking asking) {
+
+        void close() {
+            asking.close();
+            service.close();
+        }
     }
 
     private Stream<DynamicTest> cases(String face, boolean chunked) throws Exception {
