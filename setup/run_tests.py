@@ -10,10 +10,9 @@ because the machine is busy. Further words go to pytest.
 Services are found by their ``service.toml`` and say themselves how they are
 tested. Two lanes run beside pytest: Maven in one (its repository does not bear two
 writers; what pytest's tests build with it comes first), every other check in the second.
-All three wait often, for processes, databases and the disk. Where memory is short, the
-checks of the source run before pytest, and one lane beside its only worker. Below pytest's
-summary stands what failed beside it, with its reason once more: a log is often read from
-its end, or has nothing but its end.
+All three wait often, for processes, databases and the disk. Where memory is short, pytest
+begins when the lanes are done. Below pytest's summary stands what failed beside it, with its
+reason once more: a log is often read from its end, or has nothing but its end.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ import sys
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +59,8 @@ MEMORY_HOLDER = (
     "while os.getppid() == int(sys.argv[1]):\n    time.sleep(1)"
 )
 MEMINFO = Path("/proc/meminfo")
+#: Three workers and two lanes, a GiB each: with less, programs are read from the disk again and again.
+ENOUGH_MEMORY_BYTES = 5 * 2**30
 #: Programs a service may name as placeholders; `environment` puts the preferred ones first on PATH.
 PROGRAMS = {name: name for name in ("go", "mvn", "java", "javac")}
 
@@ -228,11 +229,10 @@ def available_bytes(meminfo: Path) -> int | None:
 def workers_for(cpus: int, memory_bytes: int | None) -> int:
     """How many processes run tests: two, and a third one that works while two wait; fewer where memory is short.
 
-    A worker has half a GiB of its own, and its services, databases and builds as much again;
-    each of the two lanes has a GiB too.
+    A worker has half a GiB of its own, and its services, databases and builds as much again.
     """
     wished = min(2, cpus) + 1
-    return wished if memory_bytes is None else max(1, min(wished, memory_bytes // 2**30 - 2))
+    return wished if memory_bytes is None else max(1, min(wished, memory_bytes // 2**30))
 
 
 def run_pytest(env: Mapping[str, str], arguments: Sequence[str], workers: int) -> int:
@@ -301,47 +301,33 @@ def memory_held(percent: float) -> Iterator[int | None]:
         holder.wait()
 
 
-def one_after_another(*parts: Callable[[], None]) -> None:
-    for part in parts:
-        part()
-
-
 def run_all(env: Mapping[str, str], words: Sequence[str], passed: Passed, *, fast: bool) -> int:
-    """Run pytest, and two lanes of checks beside it; status 1 when anything failed.
-
-    Where memory is enough for one worker only, the checks of the source (mypy needs a GiB) run
-    before pytest and the others in one lane beside it: more at once would read their programs
-    from the disk again and again.
-    """
+    """Run pytest, and two lanes beside it, or before it where memory is short; status 1 when anything failed."""
     failed: list[Failure] = []
     memory_bytes = available_bytes(MEMINFO)
-    workers = workers_for(os.cpu_count() or 1, memory_bytes)
+    short = memory_bytes is not None and memory_bytes < ENOUGH_MEMORY_BYTES
     source = without_absent(source_checks(PROJECT), env)
     maven, others = lanes(without_absent([] if fast else service_checks(PROJECT), env))
 
-    def run_maven() -> None:
+    def in_mavens_lane() -> None:
         if maven:
             run_lane([shared_builds(PROJECT)], env, failed)
         run_lane(maven, for_maven(env), failed, passed)
 
-    def run_source() -> None:
+    if short:
+        step("memory is short: pytest begins when the other checks are done")
         run_lane(source, for_go(env), failed)
-
-    def run_others() -> None:
-        run_lane(others, for_go(env), failed)
-
-    if memory_bytes is not None and workers == 1:
-        step(
-            f"short of memory ({memory_bytes / 2**30:.1f} GiB available): one worker, and one lane beside it"
-        )
-        run_source()
-        together: list[tuple[Callable[[], None], ...]] = [(run_maven, run_others)]
-    else:
-        together = [(run_source, run_others), (run_maven,)]
-    beside = [threading.Thread(target=one_after_another, args=parts) for parts in together]
+        source = []
+    beside = [
+        threading.Thread(target=run_lane, args=([*source, *others], for_go(env), failed)),
+        threading.Thread(target=in_mavens_lane),
+    ]
     for lane in beside:
         lane.start()
-    step("pytest")
+    for lane in beside if short else ():
+        lane.join()
+    workers = workers_for(os.cpu_count() or 1, memory_bytes)
+    step(f"pytest, {workers} at a time")
     folders = [f"harness/tests/{name}" for name in FAST] if fast else []
     status = run_pytest(env, [*folders, *words], workers)
     for lane in beside:

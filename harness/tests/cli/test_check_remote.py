@@ -23,7 +23,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     started = Sshd(tmp_path_factory.mktemp("sshd"))
     started.start()
     yield started
-    started.stop()
+    started.die()
 
 
 Check = Callable[..., tuple[int, str, str]]
@@ -64,7 +64,7 @@ def test_what_makes_a_machine_unfit_is_said_and_it_ends_with_1(tmp_path: Path, c
     try:
         code, out, _ = check(strict, "--host", "bighost", service_address="192.0.2.77")
     finally:
-        strict.stop()
+        strict.die()
     assert code == 1
     said = " ".join(out.split())
     assert "- service_address 192.0.2.77 is none of its addresses" in said

@@ -47,7 +47,7 @@ def far(tmp_path: Path, opened: list[Channel]) -> Iterator[SshHost]:
     host = SshHost("bighost", sshd.settings(tmp_path / "base"))
     yield host
     host.close()
-    sshd.stop()
+    sshd.die()
 
 
 @pytest.fixture

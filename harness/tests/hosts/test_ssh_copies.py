@@ -28,7 +28,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostSettings]
     started = Sshd(tmp_path_factory.mktemp("sshd"))
     started.start()
     yield started.settings(tmp_path_factory.mktemp("base"))
-    started.stop()
+    started.die()
 
 
 @pytest.fixture(scope="module")

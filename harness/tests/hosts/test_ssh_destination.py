@@ -36,7 +36,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     started = Sshd(tmp_path_factory.mktemp("gate"))
     started.start()
     yield started
-    started.stop()
+    started.die()
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     started = Sshd(tmp_path_factory.mktemp("sshd"))
     started.start()
     yield started
-    started.stop()
+    started.die()
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def test_the_host_in_between_must_be_known_too_and_its_refusals_name_it(
         ):
             says("bighost", tmp_path)
     finally:
-        strict.stop()
+        strict.die()
 
 
 #: What ``nc`` does, so that the test needs none.

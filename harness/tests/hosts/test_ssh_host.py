@@ -42,7 +42,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     started = Sshd(tmp_path_factory.mktemp("sshd"))
     started.start()
     yield started
-    started.stop()
+    started.die()
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_a_connection_that_breaks_while_the_agent_is_sent_is_said_to_have_broken
         with pytest.raises(HostError, match=r"^bighost: cannot send the agent to .*: \S"):
             SshHost("bighost", server.settings(tmp_path / "base"))
     finally:
-        server.stop()
+        server.die()
 
 
 @pytest.mark.parametrize("words", ["mkdir", "start"], ids=["before the agent", "as the agent starts"])
@@ -111,7 +111,7 @@ def test_a_connection_that_breaks_during_a_command_is_not_taken_for_its_answer(
         ):
             SshHost("bighost", server.settings(tmp_path / "base"))
     finally:
-        server.stop()
+        server.die()
 
 
 def test_the_agent_has_no_port_and_its_socket_is_for_its_own_user_alone(far: SshHost) -> None:

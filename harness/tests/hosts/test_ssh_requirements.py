@@ -52,7 +52,7 @@ def test_a_host_on_which_no_python_can_be_found_is_told_what_was_looked_for(tmp_
         with pytest.raises(HostError) as refused:
             SshHost("bighost", sshd.settings(tmp_path / "base"))
     finally:
-        sshd.stop()
+        sshd.die()
     said = str(refused.value)
     assert said.startswith("bighost: no Python >= 3.8 there (tried: python3 ")
     assert "/usr/bin/python3)" in said and "apt-get install -y python3" in said and "hosts.toml" in said
@@ -75,7 +75,7 @@ def test_a_server_that_forwards_no_ports_is_said_to(tmp_path: Path) -> None:
         finally:
             host.close()
     finally:
-        sshd.stop()
+        sshd.die()
 
 
 USER = "rematch-nobody"
@@ -106,7 +106,7 @@ def of_no_root(folder: Path) -> Iterator[SshHost]:
     host = SshHost("bighost", sshd.settings(Path("unused"), user=USER, folder=None))
     yield host
     host.close()
-    sshd.stop()
+    sshd.die()
 
 
 class TestSshHostOfNoRoot(HostContract):

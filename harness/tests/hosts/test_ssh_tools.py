@@ -40,7 +40,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
     host = SshHost("bighost", sshd.settings(tmp_path_factory.mktemp("base"), grace_s=patient(20)))
     yield host
     host.close()
-    sshd.stop()
+    sshd.die()
 
 
 @pytest.fixture(scope="module")

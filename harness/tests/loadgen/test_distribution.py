@@ -258,7 +258,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     started = Sshd(tmp_path_factory.mktemp("sshd"))
     started.start()
     yield started
-    started.stop()
+    started.die()
 
 
 def test_workers_on_two_hosts_are_put_on_the_clock_of_the_first(sshd: Sshd, tmp_path: Path) -> None:

@@ -285,7 +285,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     started = Sshd(tmp_path_factory.mktemp("sshd"))
     started.start()
     yield started
-    started.stop()
+    started.die()
 
 
 def test_load_from_two_hosts_is_put_on_the_clock_of_the_first(sshd: Sshd, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_memory_is_held_beside_the_tests_and_given_back(
 
 @pytest.mark.parametrize(
     ("cpus", "memory_gib", "workers"),
-    [(1, 16, 2), (2, 16, 3), (64, 16, 3), (2, 4.5, 2), (2, 2.4, 1), (2, 0.5, 1), (2, None, 3)],
+    [(1, 16, 2), (2, 16, 3), (64, 16, 3), (2, 2.4, 2), (2, 0.5, 1), (2, None, 3)],
 )
 def test_fewer_tests_run_at_once_where_memory_is_short(
     cpus: int, memory_gib: float | None, workers: int
@@ -207,28 +207,32 @@ def test_fewer_tests_run_at_once_where_memory_is_short(
     assert run_tests.workers_for(cpus, memory_bytes) == workers
 
 
-def test_where_memory_is_short_one_worker_runs_beside_one_lane_and_everything_still_runs(
-    ran: Ran, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(("available_kib", "all_before"), [(2_400_000, True), (12_000_000, False)])
+def test_where_memory_is_short_pytest_begins_when_every_other_check_is_done(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, available_kib: int, all_before: bool
 ) -> None:
     meminfo = tmp_path / "meminfo"
-    meminfo.write_text("MemTotal:  24000000 kB\nMemAvailable:  2400000 kB\n", encoding="ascii")
+    meminfo.write_text(f"MemTotal:  24000000 kB\nMemAvailable:  {available_kib} kB\n", encoding="ascii")
     monkeypatch.setattr(run_tests, "MEMINFO", meminfo)
-    lanes: list[str] = []
-    run_lane = ran.lane
+    pytest_began = threading.Event()
+    lane, alone = ran.lane, ran.alone
 
-    def lane(checks: Sequence[run_tests.Check], *others: object) -> None:
-        lanes.append(threading.current_thread().name)
-        run_lane(checks, *others)  # type: ignore[arg-type]
+    def slow_lane(checks: Sequence[run_tests.Check], *others: object) -> None:
+        if not all_before:
+            pytest_began.wait(600)
+        lane(checks, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(run_tests, "run_lane", lane)
+    def began(env: Mapping[str, str], words: Sequence[str], workers: int) -> int:
+        pytest_began.set()
+        return alone(env, words, workers)
+
+    monkeypatch.setattr(run_tests, "run_lane", slow_lane)
+    monkeypatch.setattr(run_tests, "run_pytest", began)
     assert run_tests.main([]) == 0
-    of_source = [check.name for check in run_tests.source_checks(REPOSITORY)]
-    assert ran.checks[: len(of_source)] == of_source and set(of_source) <= set(ran.checks_before_pytest)
-    assert ran.workers == [1]
-    assert len(set(lanes)) == 2, "the thread that waits for the checks of the source, and one lane"
-    shared = run_tests.shared_builds(REPOSITORY).name
-    services = [check.name for check in run_tests.service_checks(REPOSITORY)]
-    assert sorted(ran.checks) == sorted([*of_source, shared, *services])
+    every = [*run_tests.source_checks(REPOSITORY), *run_tests.service_checks(REPOSITORY)]
+    names = sorted([run_tests.shared_builds(REPOSITORY).name, *(check.name for check in every)])
+    assert sorted(ran.checks) == names
+    assert (sorted(ran.checks_before_pytest) == names) == all_before
 
 
 def test_the_memory_that_is_available_is_read_where_the_system_says_it(tmp_path: Path) -> None:

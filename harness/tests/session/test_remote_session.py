@@ -33,7 +33,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     started = Sshd(tmp_path_factory.mktemp("sshd"))
     started.start()
     yield started
-    started.stop()
+    started.die()
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_service_over_there_takes_its_load_from_here(namespace: Namespace, tmp
         folder = measure_remote(make_session_project(tmp_path / "project", loops=100), host, LocalHost())
     finally:
         host.close()
-        sshd.stop()
+        sshd.die()
     for record in folder.records():
         assert record.outcome == Outcome.OK
         assert record.generator is not None
@@ -119,7 +119,7 @@ def test_an_sshd_that_is_killed_in_the_middle_of_a_trial_and_started_again_costs
         folder = _measured_while(lambda: _load_runs(tmp_path), kill_and_start, root, host)
     finally:
         host.close()
-        sshd.stop()
+        sshd.die()
     _lost_nothing(folder, host)
 
 
@@ -142,7 +142,7 @@ def test_a_link_that_is_silent_for_a_while_in_the_middle_of_a_trial_costs_nothin
         folder = _measured_while(lambda: _load_runs(tmp_path), cut_and_join, root, host)
     finally:
         host.close()
-        sshd.stop()
+        sshd.die()
     _lost_nothing(folder, host)
 
 
@@ -203,7 +203,7 @@ def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
             again.close()
     finally:
         host.close()
-        sshd.stop()
+        sshd.die()
     assert folder.complete
     assert folder.verify() == ()
     assert tiny_folder(root).key != folder.key
@@ -226,7 +226,7 @@ def test_a_link_cut_for_good_leaves_no_generator_here_that_loaded_what_is_there(
         assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
     finally:
         host.close()
-        sshd.stop()
+        sshd.die()
     kept = list(Store(root).session("tiny", "smoke-bighost-1").records())
     assert [record.outcome for record in kept if record.outcome != Outcome.OK][1:] == []
     RunningProcesses(root, "tiny/smoke-bighost-1").refuse_orphans()

@@ -3,16 +3,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator
 
+import psutil
+
 from harness.tests.support.available import not_run
+from harness.tests.support.instances import eventually
 from harness.verify.faults.link import Namespace, why_not
 
 __all__ = ["Namespace", "tidy_namespace", "why_not"]
 
 
 def tidy_namespace(number: int | None = None) -> Iterator[Namespace]:
-    """Yield a namespace, or say that the test was not run. The body of a fixture."""
+    """Yield a namespace, or say that the test was not run. The body of a fixture.
+
+    A process that still runs inside when the test is over fails it, and is ended: it would wait for its link.
+    """
     reason = why_not()
     if reason is not None:
         not_run(reason)
@@ -20,5 +28,22 @@ def tidy_namespace(number: int | None = None) -> Iterator[Namespace]:
     try:
         made.make()
         yield made
+        gone = eventually(lambda: not inside(made), 60)
+        lingering = [] if gone else inside(made)
+        said = [" ".join(process.cmdline()) for process in lingering]
+        for process in lingering:
+            process.kill()
+        assert said == []
     finally:
         made.remove()
+
+
+def inside(namespace: Namespace) -> list[psutil.Process]:
+    """The processes whose network this is."""
+    network = os.stat(namespace.file).st_ino
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(OSError):
+            if os.stat(f"/proc/{process.pid}/ns/net").st_ino == network:
+                found.append(process)
+    return found

@@ -222,7 +222,7 @@ def test_an_agent_that_a_killed_session_left_does_not_outlive_its_scene(tmp_path
         assert not alive(process.pid, process.start_ticks), "what it started is ended with it"
     finally:
         host.close()
-        sshd.stop()
+        sshd.die()
 
 
 def test_the_page_states_each_limit() -> None:

@@ -88,7 +88,7 @@ def sshd(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     started = Sshd(tmp_path_factory.mktemp("sshd"), address=apart.far, prefix=apart.prefix)
     started.start()
     yield started
-    started.stop()
+    started.die()
 
 
 @pytest.fixture(scope="module")
@@ -276,7 +276,7 @@ def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Ss
         for host in (service, database):
             if host is not None:
                 host.close()
-        third.stop()
+        third.die()
     for record in folder.records():
         assert record.outcome == Outcome.OK, record.reason
         assert record.invariants and all(one.holds for one in record.invariants)

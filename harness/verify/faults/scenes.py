@@ -268,7 +268,7 @@ def _far(base: Path, root: Path, generator: Path | None, grace_s: float) -> Iter
         relay = stack.enter_context(Relay((address, server.port)))
         server.also = (("127.0.0.1", relay.port),)
         server.start()
-        stack.callback(server.stop)
+        stack.callback(server.die)
         far = Far(
             sshd=server,
             base=root / "far",

@@ -109,21 +109,18 @@ class Sshd:
         words = " ".join(f'"{name}={value}"' for name, value in self.environment.items())
         return f"SetEnv {words}" if words else ""
 
-    def stop(self) -> None:
-        """End it; its connections stay until they are ended by ``end_connections``."""
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait(10)
-            self.process = None
-
     def end_connections(self) -> None:
         """Kill the processes that serve its connections, as a crash of theirs would."""
         assert self.process is not None
         _kill(psutil.Process(self.process.pid).children(recursive=True))
 
     def die(self) -> None:
-        """Kill it with all its connections; nobody listens there any more until ``start``."""
-        assert self.process is not None
+        """Kill it, where it runs, with all its connections; nobody listens there any more until ``start``.
+
+        A connection whose link was cut would be served for hours.
+        """
+        if self.process is None:
+            return
         serving = psutil.Process(self.process.pid).children(recursive=True)
         self.process.kill()
         self.process.wait(10)
