@@ -16,6 +16,7 @@ import pytest
 
 from harness.tests.conftest import LONGEST, TESTS, WITH_MAVEN
 from harness.tests.support.instances import eventually
+from harness.tests.support.patience import patient
 from harness.tests.support.sessions import REPOSITORY
 from harness.tests.whole.test_request_logs import LOGGERS
 from harness.toolchains import one_maven
@@ -219,7 +220,7 @@ def test_where_memory_is_short_pytest_begins_when_every_other_check_is_done(
 
     def slow_lane(checks: Sequence[run_tests.Check], *others: object) -> None:
         if not all_before:
-            pytest_began.wait(600)
+            pytest_began.wait(patient(60))
         lane(checks, *others)  # type: ignore[arg-type]
 
     def began(env: Mapping[str, str], words: Sequence[str], workers: int) -> int:
