@@ -131,15 +131,17 @@ def sentence(
 
 def counts_in_words(found: SessionAgreement, *, changed: bool = False) -> str:
     """Return ``22 of 33 verdicts agree (where nothing changed, sampling alone gives 18 to 27, on average 23.1), none
-    contradict, in 11 only one session decides``."""
+    contradict, in 11 only one session decides``; of 33 that agree no more is said."""
     counts, expected = found.counts(changed=changed), expected_agreement(found, changed=changed)
     beside = (
         "" if expected is None else f" (where nothing changed, sampling alone gives {_expected(expected)})"
     )
-    return (
-        f"{counts['agree']} of {sum(counts.values())} verdicts agree{beside}, "
-        f"{counts['contradict'] or 'none'} contradict, in {counts['one undecided']} only one session decides"
-    )
+    said = [f"{counts['agree']} of {sum(counts.values())} verdicts agree{beside}"]
+    if counts["contradict"] or counts["one undecided"]:
+        said.append(f"{counts['contradict'] or 'none'} contradict")
+    if counts["one undecided"]:
+        said.append(f"in {counts['one undecided']} only one session decides")
+    return ", ".join(said)
 
 
 def _expected(one: ExpectedAgreement) -> str:
