@@ -28,11 +28,12 @@ def tidy_namespace(number: int | None = None) -> Iterator[Namespace]:
     try:
         made.make()
         yield made
-        gone = eventually(lambda: not inside(made), 60)
-        lingering = [] if gone else inside(made)
-        said = [" ".join(process.cmdline()) for process in lingering]
-        for process in lingering:
-            process.kill()
+        eventually(lambda: not inside(made), 60)
+        said = []
+        for process in inside(made):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                said.append(" ".join(process.cmdline()))
+                process.kill()
         assert said == []
     finally:
         made.remove()
