@@ -8,6 +8,10 @@ an equal rate: both arms kept an offered rate in 80 % of their trials, nothing w
 within 5 % of each other. In a closed loop that something else bounds, the rates differ with the services, so neither
 latency nor CPU time per request is that of equal work. Memory and start-up have no condition.
 
+In a duet latency never does: service and generator share CPUs, and the order in which the system lets them run decides
+how long a request waits. On one CPU the generator often runs as soon as an answer is written; a service that reads on
+finds the next request of the same connection and serves it before all others (``docs/duet.md``).
+
 Where trials were to be warmed up until they settled, more than one in five that did not settle, or whose JVM still
 compiled for over 5 % of the measurement, refuses the ratio whatever bounded it.
 """
@@ -20,6 +24,7 @@ from typing import Literal, cast
 import numpy as np
 import pandas as pd
 
+from harness.analysis.stats.pairing import in_duet
 from harness.model import BOUND_WORDS, BoundBy
 from harness.model.digits import percent, plain, whole_percent
 
@@ -30,6 +35,8 @@ COMPILED_SHARE = 0.05
 #: Rates within this of each other, as a share, are equal.
 EQUAL_RATE = 0.05
 RATE = "throughput_per_s"
+#: Why latency is not compared in a duet.
+TURNS = "service and generator share CPUs, and their turns there decide how long a request waits"
 _THROUGHPUT = (RATE, "sustained_per_s", "capacity_per_s", "serve_s")
 _PARTS: dict[BoundBy, str] = {
     "service": "service_share",
@@ -49,9 +56,11 @@ def condition_of(metric: str) -> Condition | None:
     """Return which condition a metric has; ``None``: it speaks of the services whatever bounded the trials."""
     if metric in _THROUGHPUT:
         return "throughput"
-    if metric == "cpu_s_per_request" or (metric.startswith("latency_") and metric.endswith("_s")):
-        return "at a rate"
-    return None
+    return "at a rate" if metric == "cpu_s_per_request" or _is_latency(metric) else None
+
+
+def _is_latency(metric: str) -> bool:
+    return metric.startswith("latency_") and metric.endswith("_s")
 
 
 def bounds_of(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, int]:
@@ -71,9 +80,9 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
     condition = condition_of(metric)
     if condition is None or not _told(a, b) or a.empty or b.empty:
         return None
-    cold = _not_warm(a, b)
-    if cold is not None:
-        return cold
+    whatever_bounded = _not_warm(a, b) or _in_turns(a, b, metric)
+    if whatever_bounded is not None:
+        return whatever_bounded
     if _mostly(a, "service") and _mostly(b, "service"):
         return None
     if condition == "throughput":
@@ -83,6 +92,11 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
     why = _others(a, b, {"offered"} if _mostly(a, "offered") or _mostly(b, "offered") else {"service"})
     differ = _rates_differ(a, b)
     return why if differ is None else f"{why}; {differ}"
+
+
+def _in_turns(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
+    """Return why latency in a duet is not that of the services; ``None``: another metric, or no duet."""
+    return TURNS if _is_latency(metric) and in_duet(a).any() and in_duet(b).any() else None
 
 
 def _not_warm(a: pd.DataFrame, b: pd.DataFrame) -> str | None:

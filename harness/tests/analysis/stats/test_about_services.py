@@ -6,6 +6,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from harness.analysis.stats.about_services import TURNS
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.model import Verdict
 from harness.model.formatting import verdict_words
@@ -63,6 +64,19 @@ def test_where_an_arm_is_bound_by_something_else_there_is_none_and_it_is_named(
     )
     assert one.not_about is not None and "(10 of 20 trials)" in one.not_about
     assert one.ratio.value is not None  # the number stays; only what it says goes
+
+
+@pytest.mark.parametrize("metric", [P99, "latency_mean_s"])
+def test_in_a_duet_latency_is_not_compared_and_the_rest_is(metric: str) -> None:
+    frame = trials("service", "service", rate=0.5).assign(latency_mean_s=lambda one: one[P99] / 3)
+    beside = {(row.block, row.variant): row.trial_id for row in frame.itertuples()}
+    other = {"go": "java", "java": "go"}
+    pairs = zip(frame["block"], frame["variant"], strict=True)
+    duet = frame.assign(duet_partner=[beside[block, other[variant]] for block, variant in pairs])
+    assert found(frame, metric).about_services
+    one = found(duet, metric)
+    assert (one.verdict, one.not_about) == (Verdict.NOT_ABOUT_SERVICES, TURNS)
+    assert found(duet, RATE).about_services and found(duet, CPU).about_services
 
 
 def test_eight_of_ten_trials_are_enough_and_seven_are_not() -> None:
