@@ -91,6 +91,11 @@ class PlannedTrial(Frozen):
         """The trial id that stands for all that run at the same time: its own, or that of the one that leads."""
         return self.trial_id if self.duet is None or self.duet.leads else self.duet.partner
 
+    @property
+    def shares_cpus(self) -> bool:
+        """Whether service and generator are on the same CPUs by design: in a duet, or with ``pin = "same"``."""
+        return self.duet is not None or self.configuration.variant.runtime.pin == "same"
+
 
 class Plan(Frozen):
     """The ordered trials of a session."""

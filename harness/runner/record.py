@@ -86,9 +86,7 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
             placement=notes.placement,
             clocks=notes.clocks,
             coordinator=notes.coordinator,
-            shared_by_design=(
-                spec.planned.duet is not None or spec.planned.configuration.variant.runtime.pin == "same"
-            ),
+            shared_by_design=spec.planned.shares_cpus,
         ),
         started=notes.started,
         ended=now(),

@@ -8,9 +8,9 @@ an equal rate: both arms kept an offered rate in 80 % of their trials, nothing w
 within 5 % of each other. In a closed loop that something else bounds, the rates differ with the services, so neither
 latency nor CPU time per request is that of equal work. Memory and start-up have no condition.
 
-In a duet latency never does: service and generator share CPUs, and the order in which the system lets them run decides
-how long a request waits. On one CPU the generator often runs as soon as an answer is written; a service that reads on
-finds the next request of the same connection and serves it before all others (``docs/duet.md``).
+Latency never does where service and generator share CPUs by design, as in a duet: the order in which the system lets
+them run decides how long a request waits. On one CPU the generator often runs as soon as an answer is written; a
+service that reads on finds the next request of the same connection and serves it first (``docs/duet.md``).
 
 Where trials were to be warmed up until they settled, more than one in five that did not settle, or whose JVM still
 compiled for over 5 % of the measurement, refuses the ratio whatever bounded it.
@@ -24,7 +24,6 @@ from typing import Literal, cast
 import numpy as np
 import pandas as pd
 
-from harness.analysis.stats.pairing import in_duet
 from harness.model import BOUND_WORDS, BoundBy
 from harness.model.digits import percent, plain, whole_percent
 
@@ -35,7 +34,9 @@ COMPILED_SHARE = 0.05
 #: Rates within this of each other, as a share, are equal.
 EQUAL_RATE = 0.05
 RATE = "throughput_per_s"
-#: Why latency is not compared in a duet.
+#: Whether a trial's service and generator do so by design.
+SHARED = "shares_cpus"
+#: Why latency is not compared then.
 TURNS = "service and generator share CPUs, and their turns there decide how long a request waits"
 _THROUGHPUT = (RATE, "sustained_per_s", "capacity_per_s", "serve_s")
 _PARTS: dict[BoundBy, str] = {
@@ -47,6 +48,7 @@ _PARTS: dict[BoundBy, str] = {
 #: The columns that are asked for here, where a table has them.
 COLUMNS = (
     "bound_by", "warm_class", "compile_s", "measurement_s", "search_load_s", RATE, *_PARTS.values(), "machine_share",
+    SHARED,
 )  # fmt: skip
 
 Condition = Literal["throughput", "at a rate"]
@@ -95,8 +97,9 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
 
 
 def _in_turns(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    """Return why latency in a duet is not that of the services; ``None``: another metric, or no duet."""
-    return TURNS if _is_latency(metric) and in_duet(a).any() and in_duet(b).any() else None
+    """Return why latency on shared CPUs is not that of the services; ``None``: other metric, or not shared."""
+    shared = any(SHARED in arm and arm[SHARED].any() for arm in (a, b))
+    return TURNS if shared and _is_latency(metric) else None
 
 
 def _not_warm(a: pd.DataFrame, b: pd.DataFrame) -> str | None:

@@ -79,7 +79,7 @@ def _arms(record: TrialRecord) -> int:
     """How many arms were on CPUs that a service and its generator share by design; 0: none."""
     if record.duet is not None:
         return 2
-    return int(record.planned.configuration.variant.runtime.pin == "same")
+    return int(record.planned.shares_cpus)
 
 
 def _parts(

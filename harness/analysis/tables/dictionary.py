@@ -59,6 +59,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "position": "place of the trial in the order of the session",
         "duplicate": "the second trial of the reference in its block and cell",
         "is_reference": "whether the others are compared with this variant",
+        "shares_cpus": "whether service and load generator share CPUs by design",
         "excluded": "whether no estimate uses the trial",
         "n_requests": "requests that were answered or failed",
         "n_errors": "requests that failed",

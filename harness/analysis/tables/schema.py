@@ -37,7 +37,7 @@ OPTIONAL_TEXT = (
     "gc_found", "bound_by", "bound_why", "warm_class", "duet_partner",
 )  # fmt: skip
 COUNTS = ("block", "position")
-SWITCHES = ("duplicate", "is_reference", "excluded")
+SWITCHES = ("duplicate", "is_reference", "shares_cpus", "excluded")
 #: Measured numbers: float64, empty where it is not known, never negative.
 NUMBERS = (
     "n_requests", "n_errors", "n_dropped", "n_flows", "n_flows_right", "offered_per_s",

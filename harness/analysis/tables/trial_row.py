@@ -99,6 +99,7 @@ def _identity(header: SessionHeader, record: TrialRecord, source: str) -> dict[s
         "position": planned.position,
         "duplicate": planned.duplicate,
         "duet_partner": None if planned.duet is None else planned.duet.partner,
+        "shares_cpus": planned.shares_cpus,
         "is_reference": cell.variant_name == header.experiment.reference,
         "variant": cell.variant_name,
         "label": cell.variant.label or cell.variant_name,

@@ -67,16 +67,16 @@ def test_where_an_arm_is_bound_by_something_else_there_is_none_and_it_is_named(
 
 
 @pytest.mark.parametrize("metric", [P99, "latency_mean_s"])
-def test_in_a_duet_latency_is_not_compared_and_the_rest_is(metric: str) -> None:
+@pytest.mark.parametrize("sharing", [("go", "java"), ("java",)])
+def test_latency_on_cpus_shared_with_the_generator_is_not_compared_and_the_rest_is(
+    metric: str, sharing: tuple[str, ...]
+) -> None:
     frame = trials("service", "service", rate=0.5).assign(latency_mean_s=lambda one: one[P99] / 3)
-    beside = {(row.block, row.variant): row.trial_id for row in frame.itertuples()}
-    other = {"go": "java", "java": "go"}
-    pairs = zip(frame["block"], frame["variant"], strict=True)
-    duet = frame.assign(duet_partner=[beside[block, other[variant]] for block, variant in pairs])
+    shared = frame.assign(shares_cpus=frame["variant"].isin(sharing))
     assert found(frame, metric).about_services
-    one = found(duet, metric)
+    one = found(shared, metric)
     assert (one.verdict, one.not_about) == (Verdict.NOT_ABOUT_SERVICES, TURNS)
-    assert found(duet, RATE).about_services and found(duet, CPU).about_services
+    assert found(shared, RATE).about_services and found(shared, CPU).about_services
 
 
 def test_eight_of_ten_trials_are_enough_and_seven_are_not() -> None:
