@@ -59,8 +59,8 @@ MEMORY_HOLDER = (
     "while os.getppid() == int(sys.argv[1]):\n    time.sleep(1)"
 )
 MEMINFO = Path("/proc/meminfo")
-#: Three workers and two lanes, a GiB each: with less, programs are read from the disk again and again.
-ENOUGH_MEMORY_BYTES = 5 * 2**30
+#: Four workers and two lanes, a GiB each: with less, programs are read from the disk again and again.
+ENOUGH_MEMORY_BYTES = 6 * 2**30
 #: Programs a service may name as placeholders; `environment` puts the preferred ones first on PATH.
 PROGRAMS = {name: name for name in ("go", "mvn", "java", "javac")}
 
@@ -227,11 +227,11 @@ def available_bytes(meminfo: Path) -> int | None:
 
 
 def workers_for(cpus: int, memory_bytes: int | None) -> int:
-    """How many processes run tests: two, and a third one that works while two wait; fewer where memory is short.
+    """How many processes run tests: two, and two more that work while those wait; fewer where memory is short.
 
     A worker has half a GiB of its own, and its services, databases and builds as much again.
     """
-    wished = min(2, cpus) + 1
+    wished = 2 * min(2, cpus)
     return wished if memory_bytes is None else max(1, min(wished, memory_bytes // 2**30))
 
 

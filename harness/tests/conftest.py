@@ -6,6 +6,7 @@ Where ``CI`` is set every test must have run whose real part can be brought.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections import Counter
@@ -63,6 +64,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take longest first, then those that build with Maven, each whole."""
     places = {TESTS / name: place for place, name in enumerate((*LONGEST, *WITH_MAVEN))}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules and the tests that were found out of every later collection of garbage: they stay."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -102,13 +103,14 @@ _OF_LOCUST = {
 }
 
 
-def _strings(path: Path) -> set[str]:
+@cache  # each tool is looked for in the same files
+def _strings(path: Path) -> frozenset[str]:
     tree = ast.parse(path.read_text("utf-8"))
-    return {
+    return frozenset(
         node.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    )
 
 
 def test_the_table_of_the_page_is_what_the_adapters_say() -> None:

@@ -199,7 +199,7 @@ def test_memory_is_held_beside_the_tests_and_given_back(
 
 @pytest.mark.parametrize(
     ("cpus", "memory_gib", "workers"),
-    [(1, 16, 2), (2, 16, 3), (64, 16, 3), (2, 2.4, 2), (2, 0.5, 1), (2, None, 3)],
+    [(1, 16, 2), (2, 16, 4), (64, 16, 4), (2, 2.4, 2), (2, 0.5, 1), (2, None, 4)],
 )
 def test_fewer_tests_run_at_once_where_memory_is_short(
     cpus: int, memory_gib: float | None, workers: int
