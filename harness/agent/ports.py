@@ -3,22 +3,32 @@
 
 Load generators open thousands of connections, each from a port of the kernel's own range;
 a service on a port of that range could find it taken between our look and its start.
+
+Two sessions, or two tests, that look at the same moment could be given the same port: the load of one would then go to
+the service of the other. So each port is leased, and another process of this project takes a different one.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import random
 import socket
+from collections import deque
 from pathlib import Path
 
 from harness.errors import HostError
 
 LOWEST = 20000
+#: How many leases a process keeps, the latest: those before it have been taken by a service, or are not wanted.
+KEPT_LEASES = 8
 RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+_leases: deque[socket.socket] = deque()
 
 
 def free_port(address: str = "127.0.0.1") -> int:
-    """Return a port that can be bound right now.
+    """Return a port that can be bound right now, and that no other process of this project was given lately.
 
     Raises:
         HostError: none of many was free.
@@ -32,8 +42,32 @@ def free_port(address: str = "127.0.0.1") -> int:
                 probe.bind((address, port))
             except OSError:
                 continue
-            return int(probe.getsockname()[1])
+            found = int(probe.getsockname()[1])
+            if lease(found):
+                return found
     raise HostError(f"no free port on {address}; close what uses them (ss -ltn lists it)")
+
+
+def lease(port: int) -> bool:
+    """Keep a port from other processes of this project; ``False``: one of them, or this one, has leased it.
+
+    The lease is a socket with a name in Linux' abstract namespace, which goes with the process. Where there is no such
+    namespace nothing is leased.
+    """
+    try:
+        held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    except (AttributeError, OSError):
+        return True
+    try:
+        held.bind(f"\0rematch-port-{port}")
+    except OSError as error:
+        held.close()
+        return error.errno != errno.EADDRINUSE
+    _leases.append(held)
+    with contextlib.suppress(IndexError):  # another thread may have ended the oldest one meanwhile
+        if len(_leases) > KEPT_LEASES:
+            _leases.popleft().close()
+    return True
 
 
 def _first_of_kernel() -> int:
