@@ -45,7 +45,7 @@ def test_a_port_that_another_process_was_given_is_not_given_again(
     leased_elsewhere: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = ports.free_port()
-    monkeypatch.setattr(ports.random, "SystemRandom", lambda: Chooser(leased_elsewhere, other, other + 1))
+    monkeypatch.setattr("random.SystemRandom", lambda: Chooser(leased_elsewhere, other, other + 1))
     assert ports.free_port() not in (leased_elsewhere, other)
 
 
