@@ -78,7 +78,7 @@ def test_a_process_is_started_sampled_and_stopped_where_there_is_no_proc(tmp_pat
             time.sleep(0.02)
         reading = host.resources(watched)
         def samples():
-            lines = (folder / "samples.csv").open()
+            lines = (folder / "samples.csv").read_text().splitlines()
             return [row for row in csv.DictReader(lines) if row["role"] == "service" and row["rss_bytes"]]
         # a busy machine may take its next sample late
         while not any(int(row["rss_bytes"]) >= 64 << 20 for row in samples()):
