@@ -223,7 +223,7 @@ class _Work:
             prepared = with_blocks(prepared, self.blocks)
         progress = Silent() if self.quiet else suitable_progress()
         folder = measure(assembly, prepared, progress=progress, new=True)
-        return read_results(self.root, folder, [])
+        return read_results(self.root, folder)
 
 
 def _row(limit: Limit, rows: Sequence[Row]) -> Row:

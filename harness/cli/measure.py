@@ -207,7 +207,7 @@ def summarise(folder: SessionFolder, *, as_json: bool) -> None:
     from harness.cli.results_text import print_conclusion
 
     try:
-        print_conclusion(read_results(find_root(), folder, []))
+        print_conclusion(read_results(find_root(), folder))
     except RematchError as problem:  # what was measured is kept, whatever keeps it from being analysed now
         print(f"rematch: {folder.key} is measured, but cannot be analysed: {problem}", file=sys.stderr)
     name, session = folder.key.split("/")

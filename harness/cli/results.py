@@ -15,6 +15,7 @@ from harness.project import find_root
 
 if TYPE_CHECKING:
     from harness.analysis.stats.session_agreement import SessionAgreement
+    from harness.evidence import Evidence
     from harness.evidence.results import Results
     from harness.store import SessionFolder
 
@@ -59,15 +60,16 @@ def results_command(
 
         rematch results strings-warm --session quick-local-5 --against quick-local-2
     """
-    from harness.evidence.results import metrics_named
+    from harness.evidence.results import metrics_named, results_of
 
     wanted = metrics_named(metric or [])
     root = find_root()
     folder = choose_session(root, experiment, session)
-    found = read_results(root, folder, [one.name for one in wanted])
+    evidence = _opened(root, folder)
+    found = results_of(evidence, wanted)
     agreed = None
     if against is not None:
-        agreed = compared_sessions(root, folder, choose_session(root, experiment, against))
+        agreed = _compared(evidence, choose_session(root, experiment, against))
     if as_json:
         plain = as_plain(found) | (
             {} if agreed is None else {"against": agreement_as_plain(against or "", agreed)}
@@ -114,15 +116,21 @@ def choose_session(root: Path, experiment: str, session: str | None = None) -> S
     return places[session]
 
 
-def read_results(root: Path, folder: SessionFolder, metrics: list[str]) -> Results:
+def read_results(root: Path, folder: SessionFolder) -> Results:
     """Bring the session's tables up to date and return what they say.
 
     Raises:
         InputError: no trial of it is finished, or none can be read.
     """
+    from harness.evidence.results import results_of
+
+    return results_of(_opened(root, folder))
+
+
+def _opened(root: Path, folder: SessionFolder) -> Evidence:
+    """Bring the session's tables up to date and return it."""
     from harness.analysis.tables.tidy import tidy
     from harness.evidence import Evidence
-    from harness.evidence.results import metrics_named, results_of
 
     name = folder.folder.parent.name
     if not folder.finished():
@@ -130,27 +138,18 @@ def read_results(root: Path, folder: SessionFolder, metrics: list[str]) -> Resul
             "no trial is finished", place=folder.key, allowed="resume with: rematch measure (see --help)"
         )
     tidy(root, [name])
-    evidence = Evidence(root=root, experiment=name, sessions=(folder,))
-    return results_of(evidence, metrics_named(metrics))
+    return Evidence(root=root, experiment=name, sessions=(folder,))
 
 
-def compared_sessions(root: Path, folder: SessionFolder, other: SessionFolder) -> SessionAgreement:
-    """Return the verdicts of one session beside those of another one of the same experiment.
-
-    Raises:
-        InputError: they are the same session, or no trial of the other is finished.
-    """
-    from harness.evidence import Evidence
+def _compared(evidence: Evidence, other: SessionFolder) -> SessionAgreement:
+    """Return the verdicts of one session beside those of another one of the same experiment."""
     from harness.evidence.other_sessions import session_agreement
 
-    if other.key == folder.key:
+    if other.key == evidence.sessions[0].key:
         raise InputError(
             "a session agrees with itself", place="--against", found=other.key, allowed="another one"
         )
-    read_results(root, other, [])
-    name = folder.folder.parent.name
-    first, second = (Evidence(root=root, experiment=name, sessions=(one,)) for one in (folder, other))
-    return session_agreement(first, second)
+    return session_agreement(evidence, _opened(evidence.root, other))
 
 
 def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.settled import settled_requests
 from harness.errors import InputError
 from harness.model import Machine, Phase, SessionHeader, TrialRecord
-from harness.store import SessionFolder
+from harness.store import SessionFolder, Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +144,43 @@ class Evidence:
         ]
         return _with_gaps(rows, by)
 
+    def compared(self, metric: str, **levels: str) -> tuple[Comparison, ...]:
+        """Compare every variant with the reference in each cell at these levels; the same is computed once."""
+        key = (metric, *sorted(levels.items()))
+        if key not in self._compared:
+            cells = self.cell(**levels)
+            self._compared[key] = compare(cells, metric, reference=self.reference, by=self.factors)
+        return self._compared[key]
+
+    @cached_property
+    def others(self) -> tuple[Evidence, ...]:
+        """The other complete sessions of the experiment with the same profile and host, the newest first.
+
+        Sessions that come with the project are compared with each other, and measured ones with measured ones.
+        """
+        mine = {session.key for session in self.sessions}
+        found: dict[float, SessionFolder] = {}
+        for session in Store(self.root).sessions(self.experiment, bundled=self.bundled):
+            try:
+                plan = session.header.plan
+                same = (plan.profile, plan.host) == (self.profile, self.header.plan.host)
+                if session.key not in mine and same and session.complete:
+                    found[session.header.provenance.started_epoch_s] = session
+            except InputError:  # its header is damaged: tidying reports that
+                continue
+        return tuple(replace(self, sessions=(found[began],)) for began in sorted(found)[::-1])
+
+    @cached_property
+    def programs(self) -> dict[str, set[tuple[str, str]]]:
+        """Variant -> (SHA-256 of the artifact, version of the runtime) of its trials."""
+        found: dict[str, set[tuple[str, str]]] = {}
+        for row, _, record in self.with_records():
+            if record.instance is not None:
+                found.setdefault(str(row["variant"]), set()).add(
+                    (record.instance.artifact_sha256, str(record.instance.runtime_version))
+                )
+        return found
+
     def effect_of(
         self, factor: str, metric: str, *, variant: str, base: str, **levels: str
     ) -> Comparison | None:
@@ -248,6 +285,10 @@ class Evidence:
         """Return the phases of the variant that started up longest: its trial is the example of a timeline."""
         all_phases = [self.phases(trials, str(variant)) for variant in trials["variant"].unique()]
         return max(all_phases, key=lambda phases: phases[0][2] if phases else 0.0, default=[])
+
+    @cached_property
+    def _compared(self) -> dict[tuple[object, ...], tuple[Comparison, ...]]:
+        return {}
 
     @property
     def _source(self) -> Source:

@@ -3,33 +3,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from pathlib import Path
-
-from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.session_agreement import SessionAgreement, agreement
-from harness.errors import InputError
 from harness.evidence.experiment import Evidence
-from harness.evidence.results import results_of
-from harness.store import SessionFolder, Store
-
-
-def other_sessions(evidence: Evidence) -> tuple[Evidence, ...]:
-    """Return the other complete sessions of the experiment with the same profile and host, the newest first.
-
-    Sessions that come with the project are compared with each other, and measured ones with measured ones.
-    """
-    mine = {session.key for session in evidence.sessions}
-    found: dict[float, SessionFolder] = {}
-    for session in Store(evidence.root).sessions(evidence.experiment, bundled=evidence.bundled):
-        try:
-            plan = session.header.plan
-            same = (plan.profile, plan.host) == (evidence.profile, evidence.header.plan.host)
-            if session.key not in mine and same and session.complete:
-                found[session.header.provenance.started_epoch_s] = session
-        except InputError:  # its header is damaged: tidying reports that
-            continue
-    return tuple(_evidence(evidence.root, evidence.experiment, found[began]) for began in sorted(found)[::-1])
+from harness.evidence.results import verdicts_of
 
 
 def session_agreement(evidence: Evidence, other: Evidence) -> SessionAgreement:
@@ -40,7 +16,7 @@ def session_agreement(evidence: Evidence, other: Evidence) -> SessionAgreement:
     Raises:
         InputError: one of them is not tidied.
     """
-    return agreement(_verdicts(evidence), _verdicts(other), changed=changed_programs(evidence, other))
+    return agreement(verdicts_of(evidence), verdicts_of(other), changed=changed_programs(evidence, other))
 
 
 def other_machine(evidence: Evidence, other: Evidence) -> str | None:
@@ -67,30 +43,5 @@ def other_machine(evidence: Evidence, other: Evidence) -> str | None:
 
 def changed_programs(evidence: Evidence, other: Evidence) -> tuple[str, ...]:
     """Return the variants of both sessions whose program or runtime is not the same in both."""
-    here, there = _programs(evidence), _programs(other)
+    here, there = evidence.programs, other.programs
     return tuple(name for name in here if name in there and here[name] != there[name])
-
-
-def _programs(evidence: Evidence) -> dict[str, set[tuple[str, str]]]:
-    """Variant -> (SHA-256 of the artifact, version of the runtime) of its trials."""
-    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    for row, _, record in evidence.with_records():
-        if record.instance is not None:
-            found[str(row["variant"])].add(
-                (record.instance.artifact_sha256, str(record.instance.runtime_version))
-            )
-    return dict(found)
-
-
-def _verdicts(evidence: Evidence) -> list[Comparison]:
-    return [
-        row.comparison
-        for one in results_of(evidence).metrics
-        for cell in one.cells
-        for row in cell.variants
-        if row.comparison is not None
-    ]
-
-
-def _evidence(root: Path, experiment: str, session: SessionFolder) -> Evidence:
-    return Evidence(root=root, experiment=experiment, sessions=(session,))

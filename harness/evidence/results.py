@@ -13,7 +13,7 @@ from typing import Literal
 
 import pandas as pd
 
-from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.experiment import Evidence
@@ -123,13 +123,7 @@ def results_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> Resul
         InputError: the session is not tidied.
     """
     trials = evidence.trials
-    kept = trials[~trials["excluded"].astype(bool)]
-    open_only = (kept["load_model"].dropna() == "open").all() and kept["load_model"].notna().any()
-    shown = [
-        metric
-        for metric in metrics
-        if kept[metric.column].notna().any() and not (metric.name == "throughput" and open_only)
-    ]
+    blocks = trials.loc[~trials["excluded"].astype(bool), "block"]
     return Results(
         session=evidence.sessions[0].key,
         profile=evidence.profile,
@@ -137,35 +131,74 @@ def results_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> Resul
         draft=evidence.draft,
         n_planned=len(evidence.header.plan.trials),
         n_made=len(evidence.sessions[0].finished()),
-        n_kept=len(kept),
-        n_blocks=int(kept["block"].nunique()),
+        n_kept=len(blocks),
+        n_blocks=int(blocks.nunique()),
         outcomes=_counts(trials["outcome"]),
         exclusion_reasons=_counts(trials["exclusion_reason"].dropna()),
         flags=_counts(trials["flags"].fillna("").str.split().explode().dropna()),
         runtime_cpus=goes_by_in_cells(evidence),
-        metrics=tuple(MetricResult(metric=metric, cells=_cells(evidence, metric)) for metric in shown),
+        metrics=tuple(
+            MetricResult(metric=metric, cells=_cells(evidence, metric))
+            for metric in _shown(evidence, metrics)
+        ),
     )
 
 
+def verdicts_of(evidence: Evidence) -> tuple[Comparison, ...]:
+    """Return every comparison that :func:`results_of` has, in its order, without the values beside them.
+
+    Raises:
+        InputError: the session is not tidied.
+    """
+    return tuple(
+        one
+        for metric in _shown(evidence, METRICS)
+        for levels in _cells_with(evidence, metric)
+        for one in evidence.compared(metric.column)
+        if one.levels == levels
+    )
+
+
+def _shown(evidence: Evidence, metrics: Sequence[Metric]) -> tuple[Metric, ...]:
+    """The metrics that any trial has."""
+    trials = evidence.trials
+    kept = ~trials["excluded"].astype(bool)
+    models = trials.loc[kept, "load_model"].dropna()
+    open_only = len(models) > 0 and (models == "open").all()
+    return tuple(
+        metric
+        for metric in metrics
+        if trials.loc[kept, metric.column].notna().any() and not (metric.name == "throughput" and open_only)
+    )
+
+
+def _cells_with(evidence: Evidence, metric: Metric) -> list[dict[str, str]]:
+    """The combinations of levels at which any trial has the metric."""
+    trials, factors = evidence.trials, list(evidence.factors)
+    present = trials.loc[~trials["excluded"].astype(bool) & trials[metric.column].notna(), factors]
+    there = set(present.astype(str).itertuples(index=False, name=None))
+    return [levels for levels in evidence.cells() if tuple(levels[factor] for factor in factors) in there]
+
+
 def _cells(evidence: Evidence, metric: Metric) -> tuple[CellResult, ...]:
-    trials, factors = evidence.trials, evidence.factors
-    compared = compare(trials, metric.column, reference=evidence.reference, by=factors)
+    factors = list(evidence.factors)
+    frame = summarise(evidence.trials, metric.column, by=[*factors, "variant"])
+    compared = {(one.variant, *one.levels.values()): one for one in evidence.compared(metric.column)}
     found: list[CellResult] = []
-    for levels in evidence.cells():
-        cell = evidence.cell(**levels)
-        if cell.loc[~cell["excluded"].astype(bool), metric.column].notna().any():
-            frame = summarise(cell, metric.column)
-            mine = {one.variant: one for one in compared if one.levels == levels}
-            variants = [
-                VariantResult(
-                    variant=str(row["variant"]),
-                    estimate=row["estimate"],
-                    comparison=mine.get(str(row["variant"])),
-                )
-                for _, row in frame.iterrows()
-            ]
-            variants.sort(key=lambda one: one.variant != evidence.reference)
-            found.append(CellResult(levels=levels, variants=tuple(variants)))
+    for levels in _cells_with(evidence, metric):
+        places = tuple(levels[factor] for factor in factors)
+        variants = [
+            VariantResult(variant=variant, estimate=estimate, comparison=compared.get((variant, *places)))
+            for variant, estimate, *at in zip(
+                frame["variant"],
+                frame["estimate"],
+                *(frame[factor].astype(str) for factor in factors),
+                strict=True,
+            )
+            if tuple(at) == places
+        ]
+        variants.sort(key=lambda one: one.variant != evidence.reference)
+        found.append(CellResult(levels=levels, variants=tuple(variants)))
     return tuple(found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
@@ -60,7 +61,16 @@ class Warm:
     cold: Mapping[str, ColdStart]
 
     def compared(self, metric: str, *, load: str = SATURATION) -> Sequence[Comparison]:
-        """Return the comparisons with the reference under one load; none: it was not measured."""
+        """Return the comparisons with the reference under one load, computed once; none: it was not measured."""
+        if (metric, load) not in self._compared:
+            self._compared[metric, load] = self._compare(metric, load)
+        return self._compared[metric, load]
+
+    @cached_property
+    def _compared(self) -> dict[tuple[str, str], tuple[Comparison, ...]]:
+        return {}
+
+    def _compare(self, metric: str, load: str) -> tuple[Comparison, ...]:
         trials = self.rate if load == RATE else self.saturation
         kept = trials[~trials["excluded"].astype(bool)]
         if kept.empty or kept[metric].isna().all() or self.evidence.reference not in set(trials["variant"]):

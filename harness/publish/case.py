@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.comparisons import Comparison
 from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.evidence.load_response import describe_calibration, describe_warm_up, load_response
@@ -86,9 +86,7 @@ class Case:
         """Return the comparisons with the reference in each cell at these levels."""
         if self.evidence is None:
             return ()
-        return compare(
-            self.evidence.cell(**levels), metric, reference=self.evidence.reference, by=self.evidence.factors
-        )
+        return self.evidence.compared(metric, **levels)
 
 
 C = TypeVar("C", bound=Case)

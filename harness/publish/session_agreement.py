@@ -11,7 +11,7 @@ from harness.analysis.stats.expected_agreement import ExpectedAgreement, expecte
 from harness.analysis.stats.pairing import inputs_of
 from harness.analysis.stats.session_agreement import KINDS, SessionAgreement, VerdictPair
 from harness.evidence.experiment import Evidence
-from harness.evidence.other_sessions import other_machine, other_sessions, session_agreement
+from harness.evidence.other_sessions import other_machine, session_agreement
 from harness.evidence.results import METRICS
 from harness.model.digits import plain
 from harness.model.formatting import show
@@ -29,7 +29,7 @@ def agreement_text(evidence: Evidence | None, labels: Mapping[str, str]) -> Leaf
     """
     if evidence is None:
         return NO_TEXT
-    others = other_sessions(evidence)
+    others = evidence.others
     said = [
         sentence(other, session_agreement(evidence, other), labels, machine=other_machine(evidence, other))
         for other in others
@@ -48,7 +48,7 @@ def agreement_rows(evidence: Evidence | None, labels: Mapping[str, str]) -> list
         return []
     return [
         row
-        for other in other_sessions(evidence)
+        for other in evidence.others
         for row in _rows(other.sessions[0].folder.name, session_agreement(evidence, other), labels)
     ]
 
@@ -62,7 +62,7 @@ def agreement_counts(evidence: Evidence | None) -> list[Mapping[str, Cell] | Non
     if evidence is None:
         return []
     rows: list[Mapping[str, Cell]] = []
-    for other in other_sessions(evidence):
+    for other in evidence.others:
         found = session_agreement(evidence, other)
         for metric in dict.fromkeys(pair.first.metric for pair in found.pairs):
             mine = [pair for pair in found.pairs if pair.first.metric == metric]

@@ -110,7 +110,7 @@ def _not_warm(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
     if max(float(one.mean()) for one in cold) <= 1 - BOUND_SHARE:
         return None
     both = pd.concat(cold)
-    return f"not warm: {int(both.sum())} of {len(both)} trials had not settled, or still compiled"
+    return f"not warm ({int(both.sum())} of {len(both)} trials had not settled or still compiled)"
 
 
 def _cold(arm: pd.DataFrame) -> pd.Series[bool]:

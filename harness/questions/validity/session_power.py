@@ -11,7 +11,6 @@ import pandas as pd
 from harness.analysis.stats.detectable import BLOCKS, PowerCurve, power_curve
 from harness.analysis.stats.variance_split import VarianceSplit, variance_split
 from harness.errors import InputError
-from harness.evidence.other_sessions import other_sessions
 from harness.evidence.warm import SETTLED, Warm, warm_services
 from harness.model.base import Frozen
 from harness.model.digits import percent, spoken
@@ -91,7 +90,7 @@ def splits(warm: Warm | None) -> tuple[SplitOf, ...]:
     """
     if warm is None:
         return ()
-    sessions = [warm, *filter(None, map(warm_services, other_sessions(warm.evidence)))]
+    sessions = [warm, *filter(None, map(warm_services, warm.evidence.others))]
     frames = [frame for one in sessions if (frame := settled_windows(one)) is not None]
     if not frames:
         return ()

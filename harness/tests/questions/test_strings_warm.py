@@ -74,7 +74,7 @@ def test_directions_are_those_of_the_verdicts_and_each_group_is_named_once() -> 
 
 
 def test_where_the_gate_refuses_the_reason_stands_in_place_of_the_ratio() -> None:
-    why = "not warm: 5 of 10 trials had not settled, or still compiled"
+    why = "not warm (5 of 10 trials had not settled or still compiled)"
     text = said(comparison(Verdict.NOT_ABOUT_SERVICES, "a", 1.2, why))
     assert f"nothing can be said of the throughput against Go of A ({why})." in text
     assert "1.2" not in text and "more" not in text and "fewer" not in text

@@ -156,7 +156,7 @@ def test_who_runs_beside_a_trial_that_failed_has_failed_with_it(folder: SessionF
 def test_a_variant_is_compared_with_its_own_partner(root: Path, folder: SessionFolder) -> None:
     one, two = pair_of(folder, "same")
     assert one.load is not None and two.load is not None
-    found = read_results(root, folder, [])
+    found = read_results(root, folder)
     throughput = next(metric for metric in found.metrics if metric.metric.column == "throughput_per_s")
     (cell,) = throughput.cells
     compared = {row.variant: row.comparison for row in cell.variants}["same"]

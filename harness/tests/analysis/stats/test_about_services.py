@@ -137,7 +137,7 @@ def test_an_arm_that_did_not_settle_or_still_compiles_is_never_called_warm(metri
     java = warm["variant"] == "java"
     unsettled = warm.assign(warm_class=warm["warm_class"].where(~java, "not settled"))
     assert found(unsettled, metric).not_about == (
-        "not warm: 10 of 20 trials had not settled, or still compiled"
+        "not warm (10 of 20 trials had not settled or still compiled)"
     )
     assert not found(warm.assign(compile_s=java.map({True: 0.6, False: 0.0})), metric).about_services
     assert found(warm.assign(compile_s=java.map({True: 0.4, False: 0.0})), metric).about_services
