@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.pairing import counting
+from harness.analysis.stats.pairing import counting, with_plain_texts
 from harness.analysis.stats.summaries import summarise
 from harness.analysis.tables.layout import Source
 from harness.analysis.tables.load import load_requests, load_samples, load_trials, load_windows
@@ -50,7 +50,7 @@ class Evidence:
         rank = {name: place for place, name in enumerate(self.variants)}
         places += [mine["variant"].map(rank), mine["position"]]
         order: pd.DataFrame = pd.DataFrame({str(place): column for place, column in enumerate(places)})
-        return mine.loc[order.sort_values(list(order.columns)).index].reset_index(drop=True)
+        return with_plain_texts(mine.loc[order.sort_values(list(order.columns)).index].reset_index(drop=True))
 
     @property
     def bundled(self) -> bool:

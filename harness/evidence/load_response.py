@@ -17,6 +17,7 @@ from harness.analysis.load.overload import overload
 from harness.analysis.load.recovery import recovery
 from harness.analysis.load.sustained import offered_for_s, serve_s, sustained_per_s
 from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.pairing import with_plain_texts
 from harness.analysis.tables.database_use import FILE as DATABASE_FILE
 from harness.analysis.tables.database_use import read_database, use_of
 from harness.analysis.tables.error_kinds import errors_by_kind
@@ -61,7 +62,7 @@ def load_response(evidence: Evidence | None) -> pd.DataFrame | None:
     frame = frame.assign(error_share=failed_share(frame), right_share=right_share(frame))
     absent = [name for name in ("sustained_per_s", "serve_s") if name not in frame]
     frame = frame.assign(**dict.fromkeys(absent, np.nan))
-    return frame.astype({name: "float64" for name in _FLOATS if name in frame})
+    return with_plain_texts(frame.astype({name: "float64" for name in _FLOATS if name in frame}))
 
 
 _FLOATS = (

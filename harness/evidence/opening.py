@@ -12,7 +12,7 @@ from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.parameters import StageParameters
-from harness.evidence.sessions import measured_experiments, sessions_read
+from harness.evidence.sessions import is_measured, sessions_read
 from harness.model.formatting import NOT_MEASURED
 from harness.project import find_root
 from harness.store import SessionFolder, Store
@@ -47,7 +47,7 @@ def find_evidence(settings: StageParameters, experiment: str, *, root: Path | No
     For notebooks that say "not measured in this profile" instead of failing.
     """
     here = root or find_root()
-    if experiment not in measured_experiments(here, settings):
+    if not is_measured(here, settings, experiment):
         print(f"{experiment}: {NOT_MEASURED}", flush=True)
         return None
     return open_evidence(settings, experiment, root=here)

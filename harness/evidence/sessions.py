@@ -83,14 +83,18 @@ def is_disturbed(session: SessionFolder) -> bool:
     return 2 * len(session.disturbed_trials()) > len(session.finished())
 
 
+def is_measured(root: Path, settings: StageParameters, experiment: str) -> bool:
+    """Whether an experiment is among the chosen ones, and has a session under these parameters."""
+    chosen = settings.experiments == ALL or experiment in {
+        name.strip() for name in settings.experiments.split(",")
+    }
+    return chosen and bool(sessions_read(root, settings, experiment))
+
+
 def measured_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:
     """Return those of the chosen experiments that have a session under these parameters, by name."""
     there = _experiments(root, None if settings.newest else settings.bundled)
-    known = tuple(sorted(name for name in there if sessions_read(root, settings, name)))
-    if settings.experiments == ALL:
-        return known
-    wanted = {name.strip() for name in settings.experiments.split(",")}
-    return tuple(name for name in known if name in wanted)
+    return tuple(sorted(name for name in there if is_measured(root, settings, name)))
 
 
 def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:

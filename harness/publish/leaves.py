@@ -9,8 +9,8 @@ import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.estimates import nothing as nothing_of
-from harness.analysis.stats.pairing import inputs_of, unit_of
-from harness.analysis.stats.summaries import summarised
+from harness.analysis.stats.pairing import inputs_of, narrowed, unit_of
+from harness.analysis.stats.summaries import SUMMED, summarised
 from harness.model import Estimate
 from harness.publish.results import NO_COMPARISON, Absent, Leaf, Tree
 
@@ -39,7 +39,7 @@ def mean_of(trials: pd.DataFrame, column: str) -> Estimate:
     if column not in trials or trials[column].isna().all():
         why = f"no trial has a {column}"
         return nothing_of(why, estimand=column, unit=unit_of(column), inputs=inputs_of(trials))
-    return summarised(trials.assign(variant="all"), column)
+    return summarised(narrowed(trials, column, *SUMMED).assign(variant="all"), column)
 
 
 def ratios(found: Sequence[Comparison], variants: Iterable[str], main: Mapping[str, str]) -> Tree:

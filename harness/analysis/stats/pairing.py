@@ -91,9 +91,15 @@ def narrowed(trials: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
     A selection of rows copies every column, and each column of pandas' own texts in a call of its own.
     """
-    found = trials[[name for name in dict.fromkeys((*NEEDED, PARTNER, *columns)) if name in trials.columns]]
-    texts = [str(name) for name, kind in found.dtypes.items() if isinstance(kind, pd.StringDtype)]
-    return found.astype(dict.fromkeys(texts, "object"))
+    return with_plain_texts(
+        trials[[name for name in dict.fromkeys((*NEEDED, PARTNER, *columns)) if name in trials.columns]]
+    )
+
+
+def with_plain_texts(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the same with texts as plain Python objects, which a selection of rows copies all together."""
+    texts = [str(name) for name, kind in trials.dtypes.items() if isinstance(kind, pd.StringDtype)]
+    return trials.astype(dict.fromkeys(texts, "object")) if texts else trials
 
 
 def in_duet(trials: pd.DataFrame) -> pd.Series[bool]:

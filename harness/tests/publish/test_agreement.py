@@ -77,7 +77,7 @@ def test_a_paper_that_says_two_things_is_not_built(tmp_path: Path) -> None:
 SAMPLE = {
     "30-strings": ("strings-rounds", "strings-payload"),
     "31-startup": ("strings-startup", "strings-rounds"),
-    "36-bank-connections": ("bank-rematch",),
+    "36-bank-connections": ("bank-rematch", "bank-connections"),
     "33-clients": ("clients-hello",),
     "34-forms": ("forms",),
     "41-gc-peaks": ("gc-peaks",),
