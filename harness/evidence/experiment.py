@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,8 @@ from harness.analysis.tables.settled import settled_requests
 from harness.errors import InputError
 from harness.model import Machine, Phase, SessionHeader, TrialRecord
 from harness.store import SessionFolder, Store
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,11 +148,16 @@ class Evidence:
 
     def compared(self, metric: str, **levels: str) -> tuple[Comparison, ...]:
         """Compare every variant with the reference in each cell at these levels; the same is computed once."""
-        key = (metric, *sorted(levels.items()))
-        if key not in self._compared:
-            cells = self.cell(**levels)
-            self._compared[key] = compare(cells, metric, reference=self.reference, by=self.factors)
-        return self._compared[key]
+        return self.once(
+            ("compared", metric, *sorted(levels.items())),
+            lambda: compare(self.cell(**levels), metric, reference=self.reference, by=self.factors),
+        )
+
+    def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        """Return what ``make`` returns, which is called once for a key."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return cast("T", self._kept[key])
 
     @cached_property
     def others(self) -> tuple[Evidence, ...]:
@@ -287,7 +294,7 @@ class Evidence:
         return max(all_phases, key=lambda phases: phases[0][2] if phases else 0.0, default=[])
 
     @cached_property
-    def _compared(self) -> dict[tuple[object, ...], tuple[Comparison, ...]]:
+    def _kept(self) -> dict[tuple[object, ...], object]:
         return {}
 
     @property

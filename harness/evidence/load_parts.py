@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from harness.analysis.load.load_segments import COLUMN as PART
@@ -19,9 +21,11 @@ _KEPT = (
 
 def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame | None:
     """Return one row per kept trial and part of its load, for ``summarise`` and ``compare`` with ``by=["part"]``."""
-    if evidence is None:
-        return None
-    frames = []
+    return None if evidence is None else evidence.once(("parts", n_parts), lambda: _parts(evidence, n_parts))
+
+
+def _parts(evidence: Evidence, n_parts: int) -> pd.DataFrame | None:
+    rows: list[dict[Any, Any]] = []
     for row, _, record in evidence.with_records():
         session_id, trial_id = str(row["session_id"]), str(row["trial_id"])
         load = record.planned.configuration.load
@@ -40,12 +44,14 @@ def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame 
             samples=evidence.trial_samples(session_id, trial_id),
             epoch_to_monotonic_s=clock.monotonic_s - clock.wall_epoch_s,
         )
-        factors = {factor: row[factor] for factor in evidence.factors}
-        whole = parts.assign(**{name: row[name] for name in _KEPT}, **factors)
+        of_trial = {name: row[name] for name in (*_KEPT, *evidence.factors)}
         # a part is a configuration of its own: the same part of the duplicate tells how much is noise
-        frames.append(whole.assign(configuration=row["configuration"] + ",part=" + whole[PART]))
-    if not frames:
+        rows += [
+            part | of_trial | {"configuration": f"{row['configuration']},part={part[PART]}"}
+            for part in parts.to_dict("records")
+        ]
+    if not rows:
         return None
-    return pd.concat(frames).sort_values(
+    return pd.DataFrame(rows).sort_values(
         PART, key=lambda part: part.astype(int), kind="stable", ignore_index=True
     )

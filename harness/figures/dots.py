@@ -18,6 +18,8 @@ from harness.figures.style import INK
 from harness.figures.variant_style import VariantStyle
 
 _SIZE, _EDGE = 3.6, 0.9
+#: Of the distance of two rows, what their dots take.
+_HEIGHT = 0.8
 
 
 def rows_of_dots(
@@ -41,39 +43,30 @@ def rows_of_dots(
     """
     import seaborn as sns  # loads pyplot and scipy.stats: a second for who draws nothing
 
-    data = pd.DataFrame(
-        {
-            "value": values,
-            "row": trials[by].astype(str),
-            "variant": trials["variant"].astype(str),
-            "block": trials["block"].rank(method="dense").astype(int),
-        }
-    )
-    several = by != "variant"
+    level, variant = trials[by].astype(str), trials["variant"].astype(str)
+    block = trials["block"].rank(method="dense").astype(int)
     # of all trials, so that a cross lies on the dot of its trial though only some trials have one
-    names = [name for name in styles if name in set(data["variant"])] if several else [""]
-    blocks = range(1, int(data["block"].max()) + 1) if len(data) else ()
-    data = data.dropna(subset=["value"])
-    hue_order = [f"{name} {block}" for name in names for block in blocks]
-    for name in dict.fromkeys(data["variant"].tolist()):
-        mine = data[data["variant"] == name]
-        keys = [f"{name if several else ''} {block}" for block in mine["block"]]
+    names = [name for name in styles if name in set(variant)] if by != "variant" else [""]
+    within = [(name, n) for name in names for n in range(1, int(block.max()) + 1)] if len(block) else []
+    offset = {key: (place + 0.5) / len(within) - 0.5 for place, key in enumerate(within)}
+    keys = zip(variant if by != "variant" else [""] * len(variant), block, strict=True)
+    place = level.map({name: float(row) for row, name in enumerate(rows)})
+    data = pd.DataFrame({"value": values, "place": place + [_HEIGHT * offset[key] for key in keys]}).dropna()
+    for name in dict.fromkeys(variant[data.index].tolist()):
         look = styles[name]
         sns.stripplot(
-            data=mine.assign(key=keys),
-            x="value" if orient == "h" else "row",
-            y="row" if orient == "h" else "value",
-            hue="key",
-            order=list(rows),
-            hue_order=hue_order,
-            palette=dict.fromkeys(hue_order, INK if crossed else "none" if hollow else look.face),
+            data=data[variant[data.index] == name],
+            x="value" if orient == "h" else "place",
+            y="place" if orient == "h" else "value",
+            color=INK if crossed else "none" if hollow else look.face,
             orient=orient,
-            dodge=True,
+            native_scale=True,  # categories would be drawn for each block of each variant in every row, empty ones too
             jitter=False,
-            legend=False,
             ax=axes,
             **(_CROSS if crossed else _marks(look)),
         )
+    ticks = axes.set_yticks if orient == "h" else axes.set_xticks
+    ticks(range(len(rows)), list(rows))
     axes.set_xlabel("")
     axes.set_ylabel("")
     span = (len(rows) - 0.4, -0.6) if orient == "h" else (-0.6, len(rows) - 0.4)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from scipy.signal import lfilter
+import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.stats.inputs import Floats
 
@@ -35,7 +35,7 @@ def ar_series(rng: np.random.Generator, shape: tuple[int, ...], coefficient: flo
     """Return stationary AR(1) series of unit variance along the last axis."""
     noise = rng.standard_normal(shape) * np.sqrt(1 - coefficient**2)
     noise[..., 0] /= np.sqrt(1 - coefficient**2)
-    return np.asarray(lfilter([1.0], [1.0, -coefficient], noise, axis=-1), dtype=np.float64)
+    return np.asarray(scipy.signal.lfilter([1.0], [1.0, -coefficient], noise, axis=-1), dtype=np.float64)
 
 
 def drift(rng: np.random.Generator, kind: Drift, sims: int, n: int) -> Floats:

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from typing import Literal
 
 import numpy as np
-from scipy.signal import lfilter
+import scipy  # loads its slow submodules when they are first used
 from scipy.special import ndtr
 
 from harness.formats.arrays import FloatArray
@@ -48,7 +48,7 @@ def service_times(n: int, law: ServiceLaw, rng: np.random.Generator) -> FloatArr
     """Return n service times in seconds: autocorrelated, with isolated outliers of 5 to 20 times the usual."""
     noise = rng.standard_normal(n) * np.sqrt(1 - law.rho**2)
     noise[0] = rng.standard_normal()
-    z = lfilter([1.0], [1.0, -law.rho], noise)
+    z = scipy.signal.lfilter([1.0], [1.0, -law.rho], noise)
     if law.tail == "weibull":
         times = law.median_s * (-np.log1p(-ndtr(z)) / np.log(2)) ** (1 / 1.6)
     else:

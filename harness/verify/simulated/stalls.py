@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage, signal
+import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.slow_periods import ALPHA
@@ -131,7 +131,7 @@ def scored(found: Sequence[Span], wanted: ToFind) -> Score:
 def find_peaks(start: FloatArray, latency: FloatArray, above: Sequence[float]) -> list[list[Span]]:
     """``scipy.signal.find_peaks`` as commonly used: so many standard deviations above the mean, one prominent."""
     mean, spread = float(latency.mean()), float(latency.std())
-    peaks, found = signal.find_peaks(latency, height=mean + min(above) * spread, prominence=spread)
+    peaks, found = scipy.signal.find_peaks(latency, height=mean + min(above) * spread, prominence=spread)
     flagged = [np.zeros(len(start), dtype=bool) for _ in above]
     for mask, times in zip(flagged, above, strict=True):
         mask[peaks[found["peak_heights"] >= mean + times * spread]] = True
@@ -140,8 +140,8 @@ def find_peaks(start: FloatArray, latency: FloatArray, above: Sequence[float]) -
 
 def hampel(start: FloatArray, latency: FloatArray, above: Sequence[float]) -> list[list[Span]]:
     """A Hampel filter: more than so many scaled median deviations above the rolling median."""
-    middle = ndimage.median_filter(latency, size=1001, mode="nearest")
-    spread = 1.4826 * ndimage.median_filter(np.abs(latency - middle), size=1001, mode="nearest")
+    middle = scipy.ndimage.median_filter(latency, size=1001, mode="nearest")
+    spread = 1.4826 * scipy.ndimage.median_filter(np.abs(latency - middle), size=1001, mode="nearest")
     return [_joined(start, latency, latency > middle + times * spread) for times in above]
 
 

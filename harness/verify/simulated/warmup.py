@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from scipy.signal import lfilter
+import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.warmup.changepoints import detect_changepoints
 from harness.analysis.warmup.classify import SteadyState, classify_warmup
@@ -114,7 +114,7 @@ def held_out_series(rng: np.random.Generator, kind: SteadyState, rho: float, noi
     """Return windows of one simulated trial, shape (n,), n between 300 and about 770."""
     level = LEVELS[kind](rng)
     innovations = noise(rng, len(level) + 200) * np.sqrt(1.0 - rho * rho)
-    correlated = np.asarray(lfilter([1.0], [1.0, -rho], innovations)[200:], dtype=np.float64)
+    correlated = np.asarray(scipy.signal.lfilter([1.0], [1.0, -rho], innovations)[200:], dtype=np.float64)
     windows: FloatArray = BASE + NOISE_SD * (level + correlated)
     return windows
 
