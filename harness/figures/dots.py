@@ -65,8 +65,9 @@ def rows_of_dots(
             ax=axes,
             **(_CROSS if crossed else _marks(look)),
         )
-    ticks = axes.set_yticks if orient == "h" else axes.set_xticks
-    ticks(range(len(rows)), list(rows))
+    levels = axes.yaxis if orient == "h" else axes.xaxis
+    levels.set_ticks(range(len(rows)), list(rows))
+    levels.grid(visible=False)
     axes.set_xlabel("")
     axes.set_ylabel("")
     span = (len(rows) - 0.4, -0.6) if orient == "h" else (-0.6, len(rows) - 0.4)

@@ -12,13 +12,25 @@ from matplotlib.ticker import FuncFormatter
 from harness.errors import InputError, NothingToDraw
 from harness.figures.dots import any_failed, failed_strip, rows_of_dots
 from harness.figures.marks import name_last
-from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend_below, log_scale, short, styled
+from harness.figures.style import (
+    FAINT,
+    INK,
+    PAGE_INCHES,
+    canvas,
+    in_lines,
+    legend_below,
+    log_scale,
+    short,
+    styled,
+)
 from harness.figures.variant_style import ordered, variant_styles
 from harness.model.digits import plain
 from harness.model.level_words import level_words
 
 #: With more panels than this beside each other there is room for the levels, not for the factor before each.
 CROWDED = 4
+#: So many signs of a title fit above all panels of a row together.
+PAGE_SIGNS = 76
 
 
 @styled
@@ -61,7 +73,8 @@ def by_cell(
         axes = panels[0, index]
         rows_of_dots(axes, mine, mine[metric] * factor, rows=order, styles=styles)
         axes.set_yticks(range(len(order)), [styles[name].label for name in order])
-        axes.set_title(_title(by, cell, crowded=len(cells) > CROWDED), loc="left")
+        title = _title(by, cell, crowded=len(cells) > CROWDED)
+        axes.set_title(in_lines(title, PAGE_SIGNS // len(cells)), loc="left")
         if log:
             log_scale(axes, "x")
         elif kept[metric].max() * factor >= 1000:
