@@ -15,6 +15,8 @@ _SAID: Mapping[tuple[str, str], str] = {
     ("loop", "open"): "open loop",
     ("loop", "closed"): "closed loop",
     ("connections", "per-statement"): "a connection a statement",
+    ("connections", "per-statement-md5"): "a connection a statement, MD5",
+    ("connections", "pool-20-md5"): "pool of 20, MD5",
 }
 _COUNTED: Mapping[str, tuple[re.Pattern[str], Callable[[int], str]]] = {
     "warm-up": (re.compile(r"calls-(\d+)"), lambda n: f"{fixed(n, 0)} warm-up calls"),

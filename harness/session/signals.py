@@ -15,7 +15,7 @@ from harness.errors import RematchError
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 AGAIN_AFTER_S = 0.01
-"""How long after a loss was reported the signal is sent again: the main thread has left the place by then."""
+"""How long after a loss was reported the signal is sent again, and how often until it is raised where it is heard."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -47,48 +47,75 @@ def interruptible() -> Iterator[Callable[[], None]]:
     if threading.current_thread() is not threading.main_thread():
         yield _nothing_asked
         return
-    asked: Interrupted | None = None
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked is None:
-            asked = Interrupted(number)
-            raise asked
-
-    def check() -> None:
-        if asked is not None:
-            raise asked
-
-    again: threading.Timer | None = None
-
-    def lost(what: sys.UnraisableHookArgs) -> None:
-        nonlocal asked, again
-        if not isinstance(what.exc_value, Interrupted):
-            hook_before(what)
-            return
-        number, asked = what.exc_value.number, None
-        again = threading.Timer(AGAIN_AFTER_S, signal.pthread_kill, (threading.main_thread().ident, number))
-        again.start()
-
+    hears = _Listener(sys.unraisablehook)
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    hook_before = sys.unraisablehook
-    sys.unraisablehook = lost
+    sys.unraisablehook = hears.lost
     for number, handler in before.items():
         if handler != signal.SIG_IGN:
-            signal.signal(number, stop)
+            signal.signal(number, hears.stop)
     try:
-        yield check
+        yield hears.check
     except Exception as problem:
-        ended = ended_by(problem, check)
+        ended = ended_by(problem, hears.check)
         if ended is problem:
             raise
         raise ended from problem
     finally:
-        if again is not None:
-            again.cancel()  # the work is done: sent now, the signal would meet the handlers of before
+        hears.end()
         for number, handler in before.items():
             signal.signal(number, handler)
-        sys.unraisablehook = hook_before
+        sys.unraisablehook = hears.hook_before
+
+
+class _Listener:
+    """What handlers, hook and caller of one ``interruptible`` share."""
+
+    def __init__(self, hook_before: Callable[[sys.UnraisableHookArgs], object]) -> None:
+        self.hook_before = hook_before
+        self._asked: Interrupted | None = None
+        self._owed: int | None = None
+        self._reporting = False
+        self._over = threading.Event()
+        self._sender: threading.Thread | None = None
+
+    def stop(self, number: int, _frame: FrameType | None) -> None:
+        """Handle a signal."""
+        if (
+            self._asked is None and not self._reporting
+        ):  # in the report of a loss it would be lost: it stays owed
+            self._asked, self._owed = Interrupted(number), None
+            raise self._asked
+
+    def check(self) -> None:
+        """Raise the signal that has come."""
+        if self._owed is not None:
+            self.stop(self._owed, None)
+        if self._asked is not None:
+            raise self._asked
+
+    def lost(self, what: sys.UnraisableHookArgs) -> None:
+        """Take the report of an exception that nobody can catch."""
+        if not isinstance(what.exc_value, Interrupted):
+            self.hook_before(what)
+            return
+        self._reporting = True
+        self._asked, self._owed = None, what.exc_value.number
+        if self._sender is None:
+            self._sender = threading.Thread(target=self._send_again, name="signal sender", daemon=True)
+            self._sender.start()
+        self._reporting = False
+
+    def end(self) -> None:
+        """Send nothing more: the work is done, and a signal would meet the handlers of before."""
+        if self._sender is not None:
+            self._reporting = True
+            self._over.set()
+            self._sender.join()
+
+    def _send_again(self) -> None:
+        while not self._over.wait(AGAIN_AFTER_S):
+            if self._owed is not None:
+                signal.pthread_kill(threading.main_thread().ident or 0, self._owed)
 
 
 def ended_by(problem: BaseException, check: Callable[[], None]) -> BaseException:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
@@ -15,7 +16,7 @@ from pydantic_core import PydanticSerializationError
 
 from harness.errors import StoreError
 from harness.model.base import Frozen
-from harness.session.signals import SIGNALS, Interrupted, ended_by, interruptible
+from harness.session.signals import AGAIN_AFTER_S, SIGNALS, Interrupted, ended_by, interruptible
 from harness.tests.support.instances import eventually
 
 
@@ -48,6 +49,24 @@ class SignalledWhereAllIsCaught:
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_in_a_destructor_is_raised_again(number: signal.Signals) -> None:
+    with pytest.raises(Interrupted) as stop, interruptible():
+        SignalledWhereNothingCanBeRaised(number)
+        eventually(lambda: False)
+    assert stop.value.exit_code == 128 + number
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_that_is_sent_again_while_its_loss_is_reported_is_not_lost(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine the thread that sends it may run before the one that started it goes on."""
+    started = threading.Thread.start
+
+    def slowly(thread: threading.Thread) -> None:
+        started(thread)
+        time.sleep(5 * AGAIN_AFTER_S)
+
+    monkeypatch.setattr(threading.Thread, "start", slowly)
     with pytest.raises(Interrupted) as stop, interruptible():
         SignalledWhereNothingCanBeRaised(number)
         eventually(lambda: False)

@@ -61,7 +61,9 @@ final class ProcessTest {
             });
             Map<String, String> environment = new HashMap<>(NOBODY);
             environment.put("UPSTREAM_URL", upstream.url());
-            Service service = Service.start(environment, "--port=0");
+            // until a busy machine has shown that nothing new is accepted, the request is to be waited for
+            environment.put("QUARKUS_SHUTDOWN_TIMEOUT", "2M");
+            Service service = Service.start(environment, "--port=0", "--upstream-timeout-ms=120000");
             int port = service.port();
             try (Asking asking = new Asking(port)) {
                 CompletableFuture<List<Asking.Said>> inFlight =

@@ -9,6 +9,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Queue;
@@ -74,8 +75,11 @@ final class UpstreamStub implements AutoCloseable {
     void down() throws IOException {
         listener.close();
         for (Socket connection : connections) {
-            connection.setSoLinger(true, 0);
-            connection.close();
+            try (connection) {
+                connection.setSoLinger(true, 0);
+            } catch (SocketException closed) {
+                // its own thread has just closed it
+            }
         }
     }
 
