@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,14 +21,13 @@ from harness.analysis.tables.load import load_requests, load_samples, load_trial
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.settled import settled_requests
 from harness.errors import InputError
+from harness.evidence.once import Once
 from harness.model import Machine, Phase, SessionHeader, TrialRecord
 from harness.store import SessionFolder, Store
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class Evidence(Once):
     """One experiment's trials with their requests and samples. Tables as in ``docs/data.md``."""
 
     root: Path
@@ -152,12 +151,6 @@ class Evidence:
             ("compared", metric, *sorted(levels.items())),
             lambda: compare(self.cell(**levels), metric, reference=self.reference, by=self.factors),
         )
-
-    def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
-        """Return what ``make`` returns, which is called once for a key."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        return cast("T", self._kept[key])
 
     @cached_property
     def others(self) -> tuple[Evidence, ...]:
@@ -292,10 +285,6 @@ class Evidence:
         """Return the phases of the variant that started up longest: its trial is the example of a timeline."""
         all_phases = [self.phases(trials, str(variant)) for variant in trials["variant"].unique()]
         return max(all_phases, key=lambda phases: phases[0][2] if phases else 0.0, default=[])
-
-    @cached_property
-    def _kept(self) -> dict[tuple[object, ...], object]:
-        return {}
 
     @property
     def _source(self) -> Source:

@@ -42,7 +42,7 @@ def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tup
     Of the bundled ones a disturbed one is read only where no other is complete (:func:`is_disturbed`).
     With the profile ``newest``: the newest complete session measured here, else the newest that comes with the
     project. Sessions are not pooled: what differs between them is no scatter of blocks. Others are read for their
-    agreement (:mod:`harness.evidence.other_sessions`).
+    agreement (``Evidence.others``).
     """
     newest = newest_session(root, experiment) if settings.newest else None
     if newest is None and (settings.bundled or settings.newest):
@@ -59,7 +59,7 @@ def newest_session(root: Path, experiment: str, *, bundled: bool = False) -> Ses
     """Return the complete session of any profile, host and seed that was begun last; ``None``: there is none.
 
     Of those that come with the project, the newest undisturbed one (:func:`is_disturbed`) where there is one: the
-    others are compared with it, and listed, by :mod:`harness.evidence.other_sessions`.
+    others are compared with it, and listed (``Evidence.others``).
 
     Args:
         bundled: of those that come with the project, not of those measured here.

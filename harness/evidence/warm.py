@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import pandas as pd
 
@@ -13,6 +12,7 @@ from harness.analysis.stats.about_services import compile_share
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.summaries import summarised
 from harness.evidence import Evidence
+from harness.evidence.once import Once
 from harness.model import Estimate
 
 #: Levels of the factor ``load``.
@@ -46,7 +46,7 @@ class ColdStart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Warm:
+class Warm(Once):
     """An experiment whose processes were warmed up in windows, taken apart.
 
     ``saturation`` and ``rate``: the trials of each load, ``throughput_per_s`` of them per CPU of the service, with
@@ -62,13 +62,7 @@ class Warm:
 
     def compared(self, metric: str, *, load: str = SATURATION) -> Sequence[Comparison]:
         """Return the comparisons with the reference under one load, computed once; none: it was not measured."""
-        if (metric, load) not in self._compared:
-            self._compared[metric, load] = self._compare(metric, load)
-        return self._compared[metric, load]
-
-    @cached_property
-    def _compared(self) -> dict[tuple[str, str], tuple[Comparison, ...]]:
-        return {}
+        return self.once((metric, load), lambda: self._compare(metric, load))
 
     def _compare(self, metric: str, load: str) -> tuple[Comparison, ...]:
         trials = self.rate if load == RATE else self.saturation

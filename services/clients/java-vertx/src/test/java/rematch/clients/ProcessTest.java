@@ -62,6 +62,7 @@ final class ProcessTest {
             });
             Map<String, String> environment = new HashMap<>(NOBODY);
             environment.put("UPSTREAM_URL", upstream.url());
+            // until a busy machine has shown that nothing new is accepted, the upstream may be silent
             Process process = start(environment, "--port=0", "--upstream-timeout-ms=120000");
             int port = port(process.errorReader());
             try (Asking asking = new Asking(port)) {
