@@ -132,19 +132,23 @@ def cold_results(case: ClientCase) -> Tree:
 
 
 def branch_results(case: ClientCase) -> Tree:
-    """Return how often the branch is taken -> of each variant that over never."""
+    """Return how often the branch is taken -> of each variant that over never; ``bounded``: what bounded the trials."""
     return {
-        level: level_effects(
-            case.trials, case.variants, factor="minors", base="never", other=level, metrics=_BRANCH
-        )
-        for level in ("1-in-100", "1-in-2")
+        "bounded": bounded(case.trials),
+        **{
+            level: level_effects(
+                case.trials, case.variants, factor="minors", base="never", other=level, metrics=_BRANCH
+            )
+            for level in ("1-in-100", "1-in-2")
+        },
     }
 
 
 def face_results(case: ClientCase) -> Tree:
-    """Return of each variant the published face over the matched one, and ``opened``: face -> connections to the
-    upstream that Go opened under load."""
+    """Return of each variant the published face over the matched one; ``opened``: face -> connections to the upstream
+    that Go opened under load; ``bounded``: what bounded the trials."""
     return {
+        "bounded": bounded(case.trials),
         **level_effects(
             case.used, case.variants, factor="face", base="matched", other="published", metrics=_FACE
         ),
