@@ -116,7 +116,7 @@ HOSTILE_BLOCKS: dict[str, Callable[[bytes], bytes]] = {
     "a large block of several files": _sound(listed(*({"name": f"a/{n}", "bytes": 9 << 20} for n in "bc"))),
     "a large file": _sound(listed({"name": "a/b", "bytes": 1 << 40})),
     "a large compressed file": _named("a/b.gz", gzip={"bytes": 1 << 40, "sha256": _SHA256}),
-    "a stream that grows": _sound(listed(), _zeros()),
+    "a stream that grows": lambda original: with_blocks(original, listed(), {_ENTRY: _zeros()}),
     "a large dictionary": _sound(listed(), _large_dictionary()),
     "a cut stream": _sound(listed(), xz(_TEXT)[:-9]),
     "an empty stream": _sound(listed(), b""),

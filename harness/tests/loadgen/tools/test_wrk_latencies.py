@@ -31,7 +31,7 @@ from harness.loadgen.summary import existing
 from harness.loadgen.tools.wrk.adapter import HISTOGRAM, RESULT, SCRIPT, TIMEOUT_S, Wrk
 from harness.model import ClosedLoad, LoadSummary
 from harness.model.endpoint import Endpoint
-from harness.store import SessionFolder, Store
+from harness.store import Store
 from harness.tests.contracts.load_generator import PATIENCE_S, end, start
 from harness.tests.support.answering_server import answering_server, request_to
 from harness.tests.support.available import long_tests_are_asked_for
@@ -250,34 +250,42 @@ def test_what_does_not_fit_together_is_reported_as_before_with_one_reason(
 
 #: Of these one has an order of long bodies, which the store packs.
 IN_EVERY_RUN = ("strings-payload", "strings-startup", "strings-warm-duet")
+#: What the adapter reads of a trial.
+READ = (f"load/{RESULT}", f"load/{HISTOGRAM}", "load/order.json")
 
 
 @pytest.fixture(scope="module")
-def bundled_loads(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The load folders of the bundled trials of wrk: of some sessions, or of all in ``make test-all``."""
-    base = tmp_path_factory.mktemp("bundled")
+def bundled_loads() -> dict[Path, LoadSummary]:
+    """Load folder of each bundled trial of wrk -> what its record says: of some sessions, or of all in
+    ``make test-all``."""
+    recorded: dict[Path, LoadSummary] = {}
     for session in Store(ROOT).sessions(bundled=True):
         assert session.archive is not None
         if session.folder.parent.name not in IN_EVERY_RUN and not long_tests_are_asked_for():
             continue
-        session.archive.unpack(base / session.folder.parent.name / session.folder.name)
-    return [folder for folder in sorted(base.glob("*/*/*/load")) if existing(folder, RESULT).exists()]
+        for name in session.archive.sizes:
+            trial, _, inner = name.partition("/")
+            if inner.removesuffix(".gz") in READ:
+                folder = session.archive.extracted(name).parent
+                if inner.startswith(f"load/{RESULT}"):
+                    record = session.record(trial)
+                    assert record.load is not None
+                    recorded[folder] = record.load
+    return recorded
 
 
-def test_bundled_trials_are_read_as_their_records_have_them(bundled_loads: list[Path]) -> None:
+def test_bundled_trials_are_read_as_their_records_have_them(bundled_loads: dict[Path, LoadSummary]) -> None:
     """With the order of long bodies packed, as the store leaves it."""
-    for folder in bundled_loads:
-        record = SessionFolder(folder.parents[1]).record(folder.parent.name)
-        assert record.load is not None
-        assert record.load.latency_method == (UNDONE if existing(folder, HISTOGRAM).exists() else None)
-        assert Wrk(program=None).read(folder) == record.load  # restored once more
+    for folder, recorded in bundled_loads.items():
+        assert recorded.latency_method == (UNDONE if existing(folder, HISTOGRAM).exists() else None)
+        assert Wrk(program=None).read(folder) == recorded  # restored once more
     assert len({existing(folder, "order.json").suffix for folder in bundled_loads}) == 2
 
 
 def test_a_trial_of_the_time_before_histograms_has_what_wrk_said_of_it(
-    tmp_path: Path, bundled_loads: list[Path]
+    tmp_path: Path, bundled_loads: dict[Path, LoadSummary]
 ) -> None:
-    folder = bundled_loads[0]
+    folder = min(bundled_loads)
     said = json.loads(existing(folder, RESULT).read_text(encoding="utf-8"))
     (tmp_path / RESULT).write_text(json.dumps({name: said[name] for name in said if "histogram" not in name}))
     summary = Wrk(program=None).read(tmp_path)
