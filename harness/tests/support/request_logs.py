@@ -20,6 +20,7 @@ from harness.model import Expectation, Request, RuntimeSettings, Variant
 from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
 from harness.tests.support.patience import patient
+from harness.tests.support.real_projects import QUICK_JVM
 from harness.tests.support.sessions import REPOSITORY
 
 HEALTH = Request(mix="health", name="health", method="GET", path="/health", expect=Expectation(status=200))
@@ -71,7 +72,7 @@ def logging_service(
 ) -> Iterator[ProcessInstance]:
     """A service of the strings workload that logs; it is stopped at the end."""
     wanted = load_implementations(REPOSITORY, "strings")[implementation]
-    jvm = {"gc": "serial", "heap_max": "256m"} if wanted.runtime == "jvm" else {}
+    jvm = {"gc": "serial", "heap_max": "256m", "jvm_flags": QUICK_JVM} if wanted.runtime == "jvm" else {}
     variant = Variant(
         implementation=implementation,
         settings={
