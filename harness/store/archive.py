@@ -33,6 +33,7 @@ from harness.store import blocks, layout
 from harness.store.blocks import Block, Contents, Damaged, PackedFile
 from harness.store.durable import explained, write_synced
 from harness.store.gzipping import OtherBytes, Recompressed, library, pieces_of, probe_sha256, write_gzip
+from harness.store.used_last import used_last
 
 SUFFIX = ".zip"
 CHECKSUM = ".sha256"
@@ -243,14 +244,12 @@ class Archive:
             with self._opened().open(block.entry) as source:
                 yield from blocks.pieces_of_block(block, source)
             return
-        key = self.sha256, block.entry
-        held = _KEPT.pop(key, None)
-        if held is None:
+
+        def read() -> bytes:
             with self._opened().open(block.entry) as source:
-                held = b"".join(blocks.pieces_of_block(block, source))
-        _KEPT[key] = held  # now the one that was used last
-        while sum(map(len, _KEPT.values())) > _KEPT_BYTES:
-            _KEPT.popitem(last=False)
+                return b"".join(blocks.pieces_of_block(block, source))
+
+        held = used_last(_KEPT, (self.sha256, block.entry), read, _KEPT_BYTES)
         yield held[begin : begin + file.bytes]
 
     def _require(self, name: str) -> None:
@@ -299,12 +298,7 @@ class Archive:
     @cached_property
     def _placed(self) -> Mapping[str, _Place]:
         """Name of every file of a block -> where its content is."""
-        placed = _PLACES.pop(self.sha256, None)
-        if placed is None:
-            placed = self._read_places()
-        _PLACES[self.sha256] = placed  # now the one that was used last
-        while sum(map(len, _PLACES.values())) > _KEPT_PLACES:
-            _PLACES.popitem(last=False)
+        placed = used_last(_PLACES, self.sha256, self._read_places, _KEPT_PLACES)
         self._refuse_large(sum(place.file.stored_bytes + place.file.bytes for place in placed.values()))
         return placed
 

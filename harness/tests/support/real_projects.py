@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.session import assemble, measure, prepare
 from harness.store import SessionFolder
 from harness.tests.support.sessions import LIMITS, REPOSITORY
+from setup import run_tests
 
 NAME = "real"
 EXPERIMENT = """
@@ -41,7 +42,7 @@ settings = { %(settings)s }
 %(runtime)s
 """
 #: A service of a test answers too few requests for what C2 compiles, which is half of what its start takes.
-QUICK_JVM = ("-XX:TieredStopAtLevel=1",)
+QUICK_JVM = (run_tests.QUICK_JVM,)
 LOAD = """
 [profiles.smoke.loads.%(name)s]
 %(said)s

@@ -21,6 +21,7 @@ from harness.tests.contracts.load_generator import LoadGeneratorContract, OpenLo
 from harness.tests.support.accounts_server import transfer_flow
 from harness.tests.support.answering_server import answering_server, request_to
 from harness.toolchains import Surroundings, find_jdks, find_jmeter
+from setup.run_tests import QUICK_JVM
 
 AWKWARD = '{"s":"${__time()} ${x} $5 \\\\, \\$ \\" <&> é ]]>\n\t"}'
 
@@ -38,7 +39,7 @@ def real_jmeter() -> JMeter:
 @pytest.fixture(autouse=True)
 def _quick_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short runs: what C2 would compile is not used long enough."""
-    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_JVM)
 
 
 class TestJMeter(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowContract):
