@@ -38,6 +38,7 @@ _BRANCH = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 _FACE = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
 _CALLS = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
 _CRAFT = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
+_TOOL = {"cpu": "cpu_s_per_request", "mean": "latency_mean_s"}
 _MOST = {"connections": "most_connections", "cores": "most_cores"}
 _PHRASE = Phrase(
     who="client services",
@@ -109,7 +110,7 @@ def parts_results(case: ClientCase) -> Tree:
     parts = case.parts
     names = [] if parts is None else sorted(set(parts[PART]), key=int)
     first, last = (names[0], names[-1]) if names else ("1", "1")
-    at_last = None if parts is None else parts[parts[PART] == last]
+    at_last = _at(parts, PART, last)
     effects = level_effects(parts, case.variants, factor=PART, base=first, other=last, metrics=_PART)
     return {
         FINDING: finding(comparisons_in(effects["mean"]), _PHRASE),
@@ -200,39 +201,44 @@ def tool_rows(case: ClientCase) -> list[Mapping[str, Cell] | None]:
 
 
 def tool_results(case: ClientCase) -> Tree:
-    """Return tool -> of each variant the last load of a process over the first, each tool by its own numbers."""
+    """Return tool -> of each variant the last load of a process over the first, each tool by its own numbers, and
+    under ``bounded`` what bounded its trials."""
     trials, loads = case.trials, list(case.definition.factors[RUN])
     measured = [] if trials is None else [load for load in loads if load in set(trials[RUN])]
     first, last = (measured[0], measured[-1]) if measured else (loads[0], loads[-1])
     return {
-        tool: level_effects(
-            None if trials is None else trials[trials[TOOL] == tool], case.variants,
-            factor=RUN, base=first, other=last, metrics={"cpu": "cpu_s_per_request", "mean": "latency_mean_s"},
-        )
+        tool: {
+            "bounded": bounded(_at(trials, TOOL, tool)),
+            **level_effects(
+                _at(trials, TOOL, tool), case.variants, factor=RUN, base=first, other=last, metrics=_TOOL
+            ),
+        }
         for tool in case.definition.factors[TOOL]
-    }  # fmt: skip
+    }
 
 
 def calls_results(case: ClientCase) -> Tree:
-    """Return of each variant both calls at once over one after the other."""
-    return level_effects(
-        case.trials, case.variants, factor="calls", base="sequential", other="parallel", metrics=_CALLS
-    )
+    """Return of each variant both calls at once over one after the other; ``bounded``: what bounded the trials."""
+    return {
+        "bounded": bounded(case.trials),
+        **level_effects(
+            case.trials, case.variants, factor="calls", base="sequential", other="parallel", metrics=_CALLS
+        ),
+    }
 
 
 def craft_results(case: ClientCase) -> Tree:
     """Return of each variant the tuned craft over the idiomatic one, and under each craft what the other variants are
-    to the reference in the same craft."""
+    to the reference in the same craft; ``bounded``: what bounded the trials."""
     trials = case.trials
     return {
+        "bounded": bounded(trials),
         "tuned_over_idiomatic": level_effects(
             trials, case.variants, factor=CRAFT, base="idiomatic", other="tuned", metrics=_CRAFT
         ),
         **{
             craft: {
-                word: _against_reference(
-                    case, None if trials is None else trials[trials[CRAFT] == craft], metric
-                )
+                word: _against_reference(case, _at(trials, CRAFT, craft), metric)
                 for word, metric in _CRAFT.items()
             }
             for craft in case.definition.factors[CRAFT]
@@ -279,6 +285,11 @@ def _refuse_several_tools(trials: pd.DataFrame, by: Sequence[str]) -> None:
 
 def _most(case: ClientCase, column: str) -> Tree:
     return each(case.used, case.variants, lambda mine: _mean(mine, column), Absent(unit=unit_of(column)))
+
+
+def _at(trials: pd.DataFrame | None, factor: str, level: str) -> pd.DataFrame | None:
+    """The trials at one level of a factor; ``None``: none was measured."""
+    return None if trials is None else trials[trials[factor] == level]
 
 
 def _against_reference(case: ClientCase, trials: pd.DataFrame | None, metric: str) -> Tree:
