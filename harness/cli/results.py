@@ -164,6 +164,7 @@ def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:
         "expected": None if same is None else same.model_dump(mode="json"),
         "expected_changed": None if other is None else other.model_dump(mode="json"),
         "share": found.share,
+        "undecided_in_both": found.n_undecided_in_both(),
         "changed": list(found.changed),
         "pairs": [
             {

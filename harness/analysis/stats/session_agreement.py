@@ -45,6 +45,14 @@ class SessionAgreement(Frozen):
         found = Counter(pair.kind for pair in self.pairs if pair.changed == changed)
         return {kind: found[kind] for kind in KINDS}
 
+    def n_undecided_in_both(self, *, changed: bool = False) -> int:
+        """Return how many pairs agree only in that neither session decides: they tell nothing of the services."""
+        return sum(
+            {pair.first.verdict, pair.second.verdict} <= set(_UNDECIDED)
+            for pair in self.pairs
+            if pair.changed == changed and pair.kind == "agree"
+        )
+
     def n(self, *, changed: bool = False) -> int:
         """Return how many pairs there are of the same programs, or of those that changed."""
         return sum(self.counts(changed=changed).values())
