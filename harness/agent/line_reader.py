@@ -28,13 +28,15 @@ class Reader:
     """What was read so far."""
 
     def __init__(self, pipe: str, counted: str) -> None:
+        self.stopped = False
+        # before there is a pipe: whoever sees one may ask for the end
+        signal.signal(signal.SIGTERM, self.stop)
         os.mkfifo(pipe)
         # for writing too: so the pipe has no end while a service is started anew, and opening it does not wait
         self.pipe = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
         self.counted = os.open(counted, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         self.n_lines = self.n_bytes = 0
         self.last = b""
-        self.stopped = False
         self.note()
 
     def stop(self, _number: int, _frame: FrameType | None) -> None:
@@ -67,7 +69,6 @@ class Reader:
 
 def main(pipe: str, counted: str, last: str) -> None:
     reader = Reader(pipe, counted)
-    signal.signal(signal.SIGTERM, reader.stop)
     waiting = select.poll()
     waiting.register(reader.pipe, select.POLLIN)
     while not reader.stopped:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -63,6 +64,25 @@ def test_what_is_in_the_pipe_when_it_is_stopped_is_read(
     reader.send_signal(signal.SIGCONT)
     assert reader.wait() == 0
     assert counted(tmp_path)["lines"] == 5_000
+
+
+def test_it_can_be_stopped_from_the_moment_that_its_pipe_exists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, heard, before = os.mkfifo, [], signal.getsignal(signal.SIGTERM)
+
+    def watched(path: str) -> None:
+        heard.append(signal.getsignal(signal.SIGTERM))
+        make(path)
+
+    monkeypatch.setattr(os, "mkfifo", watched)
+    try:
+        reader = runpy.run_path(str(PROGRAM))["Reader"](str(tmp_path / "pipe"), str(tmp_path / "counted"))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    os.close(reader.pipe)
+    os.close(reader.counted)
+    assert heard == [reader.stop]
 
 
 def test_a_killed_reader_leaves_what_it_had_read(reader: subprocess.Popen[bytes], tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """vegeta: open loop, evenly spaced arrivals, one row per request in ns; mixes in a fixed order.
 
-vegeta writes its own binary form while it attacks; after the load ``vegeta encode`` makes csv of it.
+vegeta writes its own binary form while it attacks; after the load ``vegeta encode`` makes csv of it, which has all
+that the binary form has and replaces it.
 Statuses are checked (2xx and 3xx are right), bodies are not. It opens connections as it needs them:
 an arrival never waits for another. When vegeta itself falls behind its schedule, it sends late and
 counts from then.
@@ -66,7 +67,7 @@ class Vegeta:
         require_program("vegeta", self.program, "make generators")
 
     def command(self, spec: LoadSpec) -> LoadCommand:
-        """The attack, then the encoding of what it left."""
+        """The attack, then the encoding of what it left, and the end of what was encoded."""
         refuse(self, spec.profile, spec.requests)
         assert isinstance(spec.profile, OpenLoad)  # it supports no other
         profile, folder = spec.profile, spec.folder
@@ -91,6 +92,7 @@ class Vegeta:
                     *("-to", "csv", "-output", str(folder / SAMPLES)),
                     str(folder / RESULTS),
                 ),
+                ("rm", str(folder / RESULTS)),
             ),
             files={TARGETS: targets(spec), ORDER_FILE: order_text(spec)},
             outputs=(SAMPLES, TARGETS, ORDER_FILE),

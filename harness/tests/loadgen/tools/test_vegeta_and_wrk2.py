@@ -47,14 +47,15 @@ def program(tmp_path: Path) -> Path:
 # --- vegeta
 
 
-def test_vegeta_attacks_and_then_encodes(tmp_path: Path, program: Path) -> None:
+def test_vegeta_attacks_and_then_encodes_and_does_not_keep_both_forms(tmp_path: Path, program: Path) -> None:
     command = Vegeta(program=program).command(order_of(tmp_path, evenly(2.5, 1.5)))
     assert command.argv[:2] == (str(program), "attack")
     assert command.argv[command.argv.index("-rate") + 1] == "5/2s"
     assert command.argv[command.argv.index("-duration") + 1] == "1500000us"
-    (encode,) = command.after
+    encode, remove = command.after
     assert encode[1:4] == ("encode", "-to", "csv")
     assert encode[-1] == command.argv[command.argv.index("-output") + 1]
+    assert remove == ("rm", encode[-1])
 
 
 def test_vegetas_targets_are_a_round_of_the_mix(tmp_path: Path, program: Path) -> None:
