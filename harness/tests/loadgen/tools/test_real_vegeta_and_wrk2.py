@@ -78,6 +78,12 @@ class TestVegeta(OpenOnly):
         assert summary.bodies_checked is False
         assert summary.n_dropped == 0
 
+    def test_its_rows_are_kept_in_one_form(
+        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
+    ) -> None:
+        assert self.one(generator, tmp_path, server, evenly(50, 1, 2), request_to("/right")).n_requests == 50
+        assert (tmp_path / SAMPLES).exists() and not (tmp_path / RESULTS).exists()
+
     def check_connections(self, load: LoadProfile, server: AnsweringServer) -> None:
         """One more for each arrival that finds all busy: how many is the machine's affair."""
         assert server.n_connections < server.seen.total()
