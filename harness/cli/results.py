@@ -165,6 +165,7 @@ def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:
         "expected_changed": None if other is None else other.model_dump(mode="json"),
         "share": found.share,
         "undecided_in_both": found.n_undecided_in_both(),
+        "undecided_in_both_changed": found.n_undecided_in_both(changed=True),
         "changed": list(found.changed),
         "pairs": [
             {

@@ -17,6 +17,7 @@ import pytest
 from harness.cli.results_text import values_heads
 from harness.evidence.results import METRICS as METRICS_KNOWN
 from harness.evidence.results import CellResult, MetricResult
+from harness.model import Verdict
 from harness.tests.support.command import run_here
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.patience import patient
@@ -203,6 +204,12 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     assert n > 40 and changed["agree"] > 0.75 * n and not changed["contradict"]
     # every program was built anew in between, so that nothing else is left to compare
     assert told["share"] is None and not sum(counts.values())
+    undecided = {Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES}
+    n_neither = sum(
+        {pair[which]["verdict"] for which in ("first", "second")} <= undecided for pair in told["pairs"]
+    )
+    assert (told["undecided_in_both"], told["undecided_in_both_changed"]) == (0, n_neither)
+    assert n_neither and f"in {n_neither} of the {changed['agree']} neither does" in in_one_line(out)
     assert len(told["changed"]) == 5
     assert f"built from other sources ({', '.join(told['changed'])})" in in_one_line(out)
     assert "agrees with itself" in refused(root, *words[:-1], "quick-local-5")
