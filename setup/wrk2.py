@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """wrk2, built with the C compiler: from a folder that is at hand, else from the pinned commit by git.
 
-Its project has no releases: every copy calls itself ``WRK2_VERSION``, and git's name of the commit is the checksum of
-what is fetched. LuaJIT is part of its source; the headers of OpenSSL are not.
+Its project has no releases: every copy calls itself 4.0.0, and git's name of the commit is the checksum of what is
+fetched. LuaJIT is part of its source; the headers of OpenSSL are not.
+
+One fault of its event loop is repaired, and the program then calls itself ``WRK2_VERSION``, which every record of a
+load has: where a timer is overdue when the loop begins to wait, the seconds until then are negative and set to zero,
+and the microseconds are kept, so it waits up to a second more. At a low rate a thread can then begin a second late,
+with all its connections at once, and send in bursts for the rest of the load (``docs/generators.md``).
 """
 
 from __future__ import annotations
@@ -22,6 +27,11 @@ COMMIT = "44a94c17d8e6a0bac8559b53da76848e430cb7a7"
 #: The variable that names the folder.
 SOURCE = "WRK2_SOURCE"
 HOW = f"make generators {SOURCE}=FOLDER builds it from a copy of {REPOSITORY}"
+#: The line with the fault, in ``src/ae.c``, and the line in its place.
+FAULTY = "if (tvp->tv_sec < 0) tvp->tv_sec = 0;"
+REPAIRED = "if (tvp->tv_sec < 0) tvp->tv_sec = tvp->tv_usec = 0;"
+#: What a program without the repair calls itself, in ``src/wrk.h``.
+UNREPAIRED_VERSION = "4.0.0"
 #: git gives up a connection that is silent for so long, and any single command takes less than the limit.
 SILENT_S, LIMIT_S = 20, 600.0
 #: What an outer make hands on to an inner one, which has nothing to do with it.
@@ -44,11 +54,25 @@ def build_wrk2(project: Path, compiler: Path, environ: Mapping[str, str]) -> Pat
     with tempfile.TemporaryDirectory(prefix="wrk2-") as folder:
         source = _source(Path(folder) / "wrk2", env)
         step(f"building wrk2 {toolchains.WRK2_VERSION} (half a minute, once)")
+        repair(source)
         _quietly([make, "clean"], "its source cannot be cleaned", env, source)
         _quietly([make], "it does not build", {**env, "CC": str(compiler)}, source)
         (fresh / "bin").mkdir(parents=True)
         shutil.copy2(source / "wrk", fresh / "bin/wrk2")
     return in_place(fresh, home) / "bin/wrk2"
+
+
+def repair(source: Path) -> None:
+    """Repair the event loop of a copy of the source; one without the fault stays as it is, and keeps its version."""
+    loop, header = source / "src/ae.c", source / "src/wrk.h"
+    if not (loop.is_file() and header.is_file()):
+        return
+    faulty, version = loop.read_text(encoding="utf-8"), header.read_text(encoding="utf-8")
+    if faulty.count(FAULTY) != 1 or version.count(f'"{UNREPAIRED_VERSION}"') != 1:
+        return
+    loop.write_text(faulty.replace(FAULTY, REPAIRED), encoding="utf-8")
+    named = version.replace(f'"{UNREPAIRED_VERSION}"', f'"{toolchains.WRK2_VERSION}"')
+    header.write_text(named, encoding="utf-8")
 
 
 def _source(copy: Path, env: Mapping[str, str]) -> Path:

@@ -30,7 +30,8 @@ class LoadTool:
     it compares answers' bodies under load. ``saturates``: lean enough to saturate a service from as many CPUs as the
     service has, in a closed loop. ``whole_rates``: it offers whole numbers of requests per second only.
     ``resolution_s``: the smallest step of its latencies, in seconds. ``latencies_after_s``: how much of a longer load
-    its latencies leave out, from the start on.
+    its latencies leave out, from the start on. ``sends_late_s``: of a tool that counts latencies from when a request
+    was due, how late at most its own waiting sends it; 0: its latencies have no such part.
     ``only_loop``: the loop of a tool that has one only, and how it shows; ``None``: it has both.
     ``threads_option``: the word of its command that is followed by its number of threads; ``None``: it has none.
     ``error_words``: its own words for errors, in lower case, and the kind of each.
@@ -45,6 +46,7 @@ class LoadTool:
     whole_rates: bool = False
     resolution_s: float
     latencies_after_s: float = 0.0
+    sends_late_s: float = 0.0
     only_loop: tuple[Literal["closed", "open"], str] | None = None
     threads_option: str | None = None
     error_words: Mapping[str, ErrorKind] = field(default_factory=dict)
@@ -96,6 +98,7 @@ LOAD_TOOLS: tuple[LoadTool, ...] = (
         whole_rates=True,
         resolution_s=1e-6,
         latencies_after_s=10.0,
+        sends_late_s=2e-3,  # it waits in whole milliseconds, rounded up, and for a timer that counts whole ones
         only_loop=("open", "wrk2 counts every latency from when the request was due"),
         threads_option="-t",
         error_words=_WRK_WORDS,

@@ -96,6 +96,12 @@ class EchoReading(Frozen):
     achieved_per_s: float
     n_requests: int
     duration_s: float
+    latency_mean_s: float | None = Field(
+        default=None, description="as the tool reports it; None: not told, or read before latencies were kept"
+    )
+    latency_quantiles_s: dict[str, float] = Field(
+        default_factory=dict, description="those that so many requests can tell, keys like p99"
+    )
 
 
 class Unavailable(Frozen):

@@ -135,11 +135,21 @@ def latencies(folder: Path) -> np.ndarray:
     Raises:
         TrialFailure: its tool left no rows.
     """
+    table = rows_of(folder)
+    if table is None:
+        raise TrialFailure(
+            "failed", "the load left no row per request, so nothing tells which answers were late"
+        )
+    return np.asarray(table.latency_s[table.ok], dtype=np.float64)
+
+
+def rows_of(folder: Path) -> RequestTable | None:
+    """Return the single requests that a tool left in its folder; ``None``: it left none."""
     for path in sorted(folder.glob("samples.*")):
         table = read_any(path) if path.suffix in (".jtl", ".csv", ".db") else None
         if isinstance(table, RequestTable):
-            return np.asarray(table.latency_s[table.ok], dtype=np.float64)
-    raise TrialFailure("failed", "the load left no row per request, so nothing tells which answers were late")
+            return table
+    return None
 
 
 def of_load(

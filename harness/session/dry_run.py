@@ -10,8 +10,7 @@ from harness.errors import RematchError
 from harness.memory_sizing.spec import asked_of, fit_s, tried
 from harness.model import Configuration, Load, PlannedTrial, Variant
 from harness.provenance import without_paths
-from harness.runner.short_trial import bounded
-from harness.session.headroom import wanted_readings
+from harness.session.headroom import echo_load, wanted_readings
 from harness.session.load_preview import load_command, load_s
 from harness.session.planning import Prepared, first_configuration, planned_variants
 from harness.session.wiring import Assembly
@@ -66,8 +65,7 @@ def session_s(assembly: Assembly, prepared: Prepared) -> float:
     total = sum(n * trial_s(assembly, prepared.study, alike[key]) for key, n in times.items())
     once = {one.configuration.key: one.configuration for one in prepared.plan.trials if one.duet is None}
     for load, mix in wanted_readings(once.values(), ()):
-        short = load.model_copy(update={"profile": bounded(load.profile)})
-        total += ECHO_OVERHEAD_S + load_s(assembly, short, prepared.study.requests[mix])
+        total += ECHO_OVERHEAD_S + load_s(assembly, echo_load(load), prepared.study.requests[mix])
     return total + _memory_s(assembly, prepared)
 
 

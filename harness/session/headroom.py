@@ -7,7 +7,8 @@ for its length (a cold generator in the trial is a cold one here): at most 50,00
 
 Closed loop: ``headroom_ratio`` = rate against echo / rate against the service; near 1, the generator
 was the limit. Open loop: the rate is given, so the ratio would be 1 by design and is left out of
-consideration; what counts is whether the generator kept the offered rate against echo.
+consideration; what counts is whether the generator kept the offered rate against echo. The latencies that the tool
+reports of echo are kept as well: what a service at the same rate has no part in.
 
 Echo has one answer for all: it is that of the mix's first request, and every request expects it. A
 flow is met with an answer that holds something at every place it captures from, so that the
@@ -23,13 +24,16 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from harness.errors import TrialFailure
+from harness.analysis.tables.latency_columns import latencies_told
+from harness.errors import InputError, TrialFailure
+from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.correlation import steps_of
 from harness.loadgen.flow import is_flow
 from harness.loadgen.mix import right_bodies
 from harness.model import (
     BuildRecord,
+    ClosedLoad,
     Configuration,
     EchoReading,
     Expectation,
@@ -41,11 +45,14 @@ from harness.model import (
     Variant,
 )
 from harness.runner import Limits, TrialContext, TrialSpec
-from harness.runner.short_trial import bounded, rehearse, unplanned
+from harness.runner.short_trial import MAX_S, bounded, rehearse, unplanned
+from harness.session.capacity_trials import rows_of
 
 ECHO_WORKLOAD = "echo"
 ECHO_IMPLEMENTATION = "go-raw"
 _ECHO_STATUS = 200
+#: A load at a rate lasts no longer. wrk2 forgets its latencies after ten seconds.
+AT_A_RATE_S = 8.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,22 +139,39 @@ def echo_variant(body: str | None = None) -> Variant:
     )
 
 
+def echo_load(load: Load, n_steps: int = 1) -> Load:
+    """Return the load that echo gets in place of this one; ``n_steps``: of a flow."""
+    most_s = MAX_S if isinstance(load.profile, ClosedLoad) else AT_A_RATE_S
+    return load.model_copy(update={"profile": bounded(load.profile, n_steps, most_s)})
+
+
 def measure_echo(spec: EchoSpec, context: TrialContext) -> EchoReading:
     """Offer the bounded load to a fresh echo service.
 
     Raises:
         TrialFailure: it went wrong; the reading cannot be had.
     """
-    record = rehearse(_as_trial(spec), context)
+    tables: list[RequestTable | None] = []
+    record = rehearse(_as_trial(spec), context, look=lambda folder: tables.append(_rows(folder)))
     if record.outcome != Outcome.OK or record.load is None:
         raise TrialFailure(record.outcome.value, record.reason or "no load was read")
+    told = latencies_told(record.load, tables[0] if record.load.has_requests else None)
     return EchoReading(
         load=spec.load,
         mix=spec.mix,
         achieved_per_s=record.load.achieved_per_s,
         n_requests=record.load.n_requests,
         duration_s=record.load.duration_s,
+        latency_mean_s=told.mean_s,
+        latency_quantiles_s=dict(told.quantiles_s),
     )
+
+
+def _rows(folder: Path) -> RequestTable | None:
+    try:
+        return rows_of(folder / "load")
+    except InputError:  # of a tool that was stopped while it wrote: the record says that it failed
+        return None
 
 
 def _as_trial(spec: EchoSpec) -> TrialSpec:
@@ -160,7 +184,7 @@ def _as_trial(spec: EchoSpec) -> TrialSpec:
         levels={},
         mix=spec.mix,
         load_name="echo",
-        load=spec.load.model_copy(update={"profile": bounded(spec.load.profile, n_steps)}),
+        load=echo_load(spec.load, n_steps),
         warm_up_requests=0,
         kind="load",
     )

@@ -5,8 +5,9 @@ Throughput, and the time that a fixed amount of work takes, speak of the service
 the service in 80 % of their trials or more; else they are those of the generator, the database, the machine or the
 plan. Latency and CPU time per request do so there too, at saturation. Where the service was not the limit they do at
 an equal rate: both arms kept an offered rate in 80 % of their trials, nothing was at its limit, and the rates are
-within 5 % of each other. In a closed loop that something else bounds, the rates differ with the services, so neither
-latency nor CPU time per request is that of equal work. Memory and start-up have no condition.
+within 5 % of each other. A latency must then not be the load tool's for the most part
+(:mod:`harness.analysis.stats.tool_latency`). In a closed loop that something else bounds, the rates differ with the
+services, so neither latency nor CPU time per request is that of equal work. Memory and start-up have no condition.
 
 Latency never does where service and generator share CPUs by design, as in a duet: the order in which the system lets
 them run decides how long a request waits. On one CPU the generator often runs as soon as an answer is written; a
@@ -24,6 +25,8 @@ from typing import Literal, cast
 import numpy as np
 import pandas as pd
 
+from harness.analysis.stats import tool_latency
+from harness.analysis.stats.tool_latency import ToolPart, tool_part
 from harness.model import BOUND_WORDS, BoundBy
 from harness.model.digits import percent, plain, whole_percent
 
@@ -48,7 +51,7 @@ _PARTS: dict[BoundBy, str] = {
 #: The columns that are asked for here, where a table has them.
 COLUMNS = (
     "bound_by", "warm_class", "compile_s", "measurement_s", "search_load_s", RATE, *_PARTS.values(), "machine_share",
-    SHARED,
+    SHARED, *tool_latency.COLUMNS,
 )  # fmt: skip
 
 Condition = Literal["throughput", "at a rate"]
@@ -90,10 +93,26 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
     if condition == "throughput":
         return _others(a, b, {"service"})
     if _mostly(a, "offered") and _mostly(b, "offered"):
-        return _rates_differ(a, b)
+        return _rates_differ(a, b) or _of_the_tool(a, b, metric)
     why = _others(a, b, {"offered"} if _mostly(a, "offered") or _mostly(b, "offered") else {"service"})
     differ = _rates_differ(a, b)
     return why if differ is None else f"{why}; {differ}"
+
+
+def latency_of_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
+    """Return what part of the smaller latency is the load tool's, of two arms at a rate that nothing limited.
+
+    ``None``: they are not, the metric is no latency, or it is not known. At saturation requests wait for the service
+    while the tool works, so its part is not on top of the service's.
+    """
+    if not _told(a, b) or not (_mostly(a, "offered") and _mostly(b, "offered")):
+        return None
+    return tool_part(a, b, metric)
+
+
+def _of_the_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
+    part = latency_of_tool(a, b, metric)
+    return f"mostly not the services' own ({part.said})" if part is not None and part.refused else None
 
 
 def _in_turns(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
@@ -181,4 +200,4 @@ def _rates_differ(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
     )
 
 
-__all__ = ["COLUMNS", "bounds_of", "condition_of", "not_about_services"]
+__all__ = ["COLUMNS", "bounds_of", "condition_of", "latency_of_tool", "not_about_services"]

@@ -16,7 +16,7 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.stats.aa_noise import AANoise, no_ratio, noise_by_configuration, noise_for
-from harness.analysis.stats.about_services import COLUMNS, bounds_of, not_about_services
+from harness.analysis.stats.about_services import COLUMNS, bounds_of, latency_of_tool, not_about_services
 from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.equivalence import equivalence_test
@@ -82,6 +82,10 @@ class Comparison(Frozen):
     warnings: tuple[str, ...]
     not_about: str | None = Field(
         default=None, description="what else the ratio speaks of: bound by the generator (9 of 10 trials)"
+    )
+    alike_by: str | None = Field(
+        default=None,
+        description="what else than the services makes both alike: a part of the latency that is the load tool's",
     )
     bound_by: dict[str, int] = Field(
         default_factory=dict, description="what bounded the trials of both arms -> how many of them"
@@ -192,6 +196,7 @@ def _compare(
         warnings += (f"{n_excluded} trials excluded",)
     if n_alone:
         warnings += (f"{n_alone} trials left out: their block lacks the other arm",)
+    part = latency_of_tool(a, b, metric) if gated else None
     facts: dict[str, object] = {
         "variant": variant,
         "reference": reference,
@@ -207,6 +212,7 @@ def _compare(
         "p_adjusted": None,
         "bound_by": bounds_of(a, b),
         "not_about": not_about_services(a, b, metric) if gated else None,
+        "alike_by": part.why_not_equivalent if part is not None else None,
     }
     both = pd.concat([a, b])
     refused, steps = resolution_of(both, metric) if len(a) else (False, ())
@@ -275,6 +281,7 @@ def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, si
         p_adjusted=p_adjusted,
         family_size=size,
         not_about=comparison.not_about,
+        alike_by=comparison.alike_by,
     )
     warnings = (*comparison.warnings, *_notes(comparison, said, wanted))
     return comparison.model_copy(
@@ -301,6 +308,8 @@ def _notes(comparison: Comparison, said: Decision, wanted: float) -> list[str]:
     if comparison.n_blocks < FEWEST_FOR_P:
         blocks = "1 block" if comparison.n_blocks == 1 else f"{comparison.n_blocks} blocks"
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
+    elif said.why_not_equivalent is not None and said.why_not_equivalent == comparison.alike_by:
+        notes.append(f"the ratio of the services is farther from 1: {comparison.alike_by}")
     elif said.why_not_equivalent is not None:
         notes.append(f"too noisy to call anything equivalent: {said.why_not_equivalent}")
     elif said.margin is not None and said.margin > wanted:

@@ -27,6 +27,16 @@ FEWEST_BEYOND_EXTREME = 100
 
 N_BATCHES = 30
 
+#: Columns of trials: the mean, and each quantile with its share.
+MEAN = "latency_mean_s"
+LATENCIES = {
+    "latency_p50_s": 0.50,
+    "latency_p90_s": 0.90,
+    "latency_p95_s": 0.95,
+    "latency_p99_s": 0.99,
+    "latency_p999_s": 0.999,
+}
+
 
 def rank(n: int, q: float) -> int:
     """Return which of n sorted values, counted from 1, is the q quantile."""

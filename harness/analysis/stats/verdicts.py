@@ -66,11 +66,12 @@ def decide(
     family_size: int = 1,
     not_about: str | None = None,
     p_has_least: bool = True,
+    alike_by: str | None = None,
 ) -> Decision:
     """Return verdict, margin and p-value of one comparison, from the same rule.
 
     The margin is ``margin``, or the noise of the reference against itself where that is larger. Noise above
-    25 %, and fewer than five blocks, allow no margin: nothing is called equivalent.
+    25 %, fewer than five blocks, and ``alike_by`` allow no margin: nothing is called equivalent.
     *Different*: at least five blocks, the 95 % interval leaves out 1, and the adjusted p, where there is one, is
     at most .05. *Equivalent*: the 90 % interval lies within the margin. *Different but negligible*: both.
     *Inconclusive*: neither. There is an adjusted p only where :func:`p_can_tell`.
@@ -82,6 +83,7 @@ def decide(
         n_blocks: pairs of trials. margin: wanted, as a share. noise: as a share; None: not measured.
         p_adjusted: of sign flips, adjusted over ``family_size`` comparisons; None: none was made.
         not_about: why the ratio does not speak of the services; None: it does.
+        alike_by: what else than the services makes both alike; None: nothing does.
         p_has_least: so few blocks cannot give a smaller p, as with sign flips; false: the p is of a t test.
 
     Raises:
@@ -94,6 +96,8 @@ def decide(
         why = f"{n_blocks} blocks, fewer than {FEWEST_FOR_P}"
     elif widened > max(margin, MOST_NOISE):
         why = f"noise {widened * 100:.0f} %, above {MOST_NOISE * 100:.0f} %"
+    else:
+        why = alike_by
     tells = p_can_tell(n_blocks, family_size) if p_has_least else n_blocks >= FEWEST_FOR_P
     p = p_adjusted if tells and not_about is None else None
     different = n_blocks >= FEWEST_FOR_P and _leaves_out_one(ratio) and (p is None or p <= ALPHA)

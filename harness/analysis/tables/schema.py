@@ -44,6 +44,8 @@ NUMBERS = (
     "throughput_per_s", "measurement_s", "settle_s", "capacity_per_s", "search_load_s",
     "latency_mean_s", "latency_p50_s", "latency_p90_s", "latency_p95_s", "latency_p99_s", "latency_p999_s",
     "latency_max_s", "latency_resolution_s",
+    "echo_latency_mean_s", "echo_latency_p50_s", "echo_latency_p90_s", "echo_latency_p95_s", "echo_latency_p99_s",
+    "echo_latency_p999_s",
     "cpu_s_per_request", "kernel_cpu_s_per_request", "service_cores", "generator_cores",
     "rss_before_bytes", "rss_after_bytes", "rss_max_bytes", "pss_after_bytes",
     "time_to_first_response_s", "cpu_s_at_first_response", "rss_at_first_response_bytes",

@@ -18,13 +18,14 @@ from pydantic import Field
 
 from harness.analysis.tables import schema, trial_row
 from harness.analysis.tables.bound_columns import bound_columns
+from harness.analysis.tables.latency_columns import echo_reading
 from harness.analysis.tables.layout import Processed, Source
 from harness.analysis.tables.runtime_columns import compiled_s, native_memory, runtime_columns, with_compiling
 from harness.analysis.tables.trial_files import damage_of, read_requests, read_samples
 from harness.analysis.tables.warm_up_columns import window_table
 from harness.errors import InputError
 from harness.import_closure import SOURCES, closure_sha256
-from harness.model import BuildRecord, TrialRecord
+from harness.model import BuildRecord, EchoReading, TrialRecord
 from harness.model.base import Frozen
 from harness.store import SessionFolder, Store
 
@@ -135,10 +136,10 @@ class _Tidying:
                 for t in header.plan.trials
                 if t.trial_id not in finished
             ]
-            builds = self._builds(session)
+            builds, readings = self._builds(session), self._echo(session)
             for planned in header.plan.trials:
                 if planned.trial_id in finished:
-                    self._trial(session, planned.trial_id, builds)
+                    self._trial(session, planned.trial_id, builds, readings)
         frame = schema.as_trials(self.rows, tuple(self.factors))
         result = self._result(frame)
         self.processed.write_trials(frame)
@@ -166,14 +167,27 @@ class _Tidying:
             self.problems.append(str(error))
             return {}
 
-    def _trial(self, session: SessionFolder, trial_id: str, builds: Mapping[str, BuildRecord]) -> None:
+    def _echo(self, session: SessionFolder) -> tuple[EchoReading, ...]:
+        try:
+            return session.echo()
+        except InputError as error:  # what the echo service had is lost, nothing else
+            self.problems.append(str(error))
+            return ()
+
+    def _trial(
+        self,
+        session: SessionFolder,
+        trial_id: str,
+        builds: Mapping[str, BuildRecord],
+        readings: tuple[EchoReading, ...],
+    ) -> None:
         key = f"{session.key}/{trial_id}"
         try:
             record = session.record(trial_id)
         except InputError as error:
             self.excluded.append(Excluded(trial=key, kind="damaged", reason=str(error)))
             return
-        row = self._row(session, record)
+        row = self._row(session, record, echo_reading(readings, record))
         build = record.planned.configuration.variant.implementation
         sha = record.instance.artifact_sha256 if record.instance else None
         row["build_s"] = trial_row.build_seconds(sha, build, builds)
@@ -182,10 +196,13 @@ class _Tidying:
             kind = "damaged" if str(row["exclusion_reason"]).startswith("damaged") else record.outcome.value
             self.excluded.append(Excluded(trial=key, kind=kind, reason=str(row["exclusion_reason"])))
 
-    def _row(self, session: SessionFolder, record: TrialRecord) -> dict[str, object]:
+    def _row(
+        self, session: SessionFolder, record: TrialRecord, echo: EchoReading | None
+    ) -> dict[str, object]:
         trial_id = record.planned.trial_id
         damage = damage_of(session, record)
-        key = _hash(self.code, _hash(record.model_dump_json()), damage or "")
+        told = "" if echo is None else echo.model_dump_json()
+        key = _hash(self.code, _hash(record.model_dump_json()), damage or "", told)
         kept = self.processed.kept_row(session.folder.name, trial_id, key)
         if kept is not None:
             self.n_unchanged += 1
@@ -209,6 +226,7 @@ class _Tidying:
             source=self.processed.source,
             requests=requests,
             samples=samples,
+            echo=echo,
             damage=damage,
         )
         row = with_compiling(row | runtime, told_s)

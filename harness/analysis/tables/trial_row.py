@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from harness.analysis.stats.quantiles import quantile_refused, rank
+from harness.analysis.tables.latency_columns import echo_columns, latency_columns
 from harness.analysis.tables.pod_columns import pod_columns
 from harness.analysis.tables.resource_columns import (
     limit_columns,
@@ -24,16 +23,15 @@ from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.settled import settled_answers
 from harness.analysis.tables.warm_up_columns import warm_up_columns
 from harness.formats.table import RequestTable
-from harness.model import BuildRecord, MachineWindow, OpenLoad, Outcome, SessionHeader, TrialRecord
-
-#: column -> quantile
-LATENCIES = {
-    "latency_p50_s": 0.50,
-    "latency_p90_s": 0.90,
-    "latency_p95_s": 0.95,
-    "latency_p99_s": 0.99,
-    "latency_p999_s": 0.999,
-}
+from harness.model import (
+    BuildRecord,
+    EchoReading,
+    MachineWindow,
+    OpenLoad,
+    Outcome,
+    SessionHeader,
+    TrialRecord,
+)
 
 
 def trial_row(
@@ -43,6 +41,7 @@ def trial_row(
     source: str,
     requests: RequestTable | None,
     samples: pd.DataFrame | None,
+    echo: EchoReading | None,
     damage: str | None,
 ) -> dict[str, object]:
     """Return the row of one trial, with ``None`` for what is not known.
@@ -53,6 +52,7 @@ def trial_row(
     Args:
         requests: of the measurement, where the tool wrote one row per request.
         samples: as ``samples.csv``.
+        echo: what the echo service had under the same load.
         damage: why the trial's files cannot be trusted; excludes it.
     """
     reason = damage or _exclusion(record)
@@ -63,7 +63,8 @@ def trial_row(
         _identity(header, record, source)
         | {"excluded": reason is not None, "exclusion_reason": reason, "settle_s": settle_s}
         | _load(record, counted)
-        | _latencies(record, requests, settle_s)
+        | latency_columns(record, requests, settle_s)
+        | echo_columns(echo)
         | processor_columns(
             record, samples, n_requests=None if counted is None else counted.n_requests, settle_s=settle_s
         )
@@ -171,38 +172,6 @@ def _paused_s(record: TrialRecord) -> float:
     """For how long nothing was asked, between the parts of a load."""
     load = record.planned.configuration.load
     return load.profile.paused_s if load is not None and isinstance(load.profile, OpenLoad) else 0.0
-
-
-def _latencies(record: TrialRecord, requests: RequestTable | None, settle_s: float) -> dict[str, object]:
-    if requests is not None:
-        return _latency_of_requests(requests, settle_s)
-    return {} if settle_s else _latency_of_summary(record)
-
-
-def _latency_of_requests(table: RequestTable, settle_s: float) -> dict[str, object]:
-    """Latencies of correct answers only: an error answered at once must not make a service look quick."""
-    right = np.sort(settled_answers(table, settle_s)[0])
-    if right.size == 0:
-        return {}
-    row: dict[str, object] = {"latency_mean_s": float(right.mean()), "latency_max_s": float(right[-1])}
-    for column, q in LATENCIES.items():
-        if quantile_refused(right.size, q) is None:
-            row[column] = float(right[rank(right.size, q) - 1])
-    return row
-
-
-def _latency_of_summary(record: TrialRecord) -> dict[str, object]:
-    """What a tool without single requests printed itself, where it had requests enough for it."""
-    load = record.load
-    if load is None:
-        return {}
-    row: dict[str, object] = {"latency_mean_s": load.latency_mean_s}
-    n_latencies = load.n_requests if load.n_latencies is None else load.n_latencies
-    for column, q in LATENCIES.items():
-        if quantile_refused(n_latencies, q) is None:
-            row[column] = load.quantile_s(q)
-    row["latency_max_s"] = load.latency_quantiles_s.get("max", load.latency_quantiles_s.get("p100"))
-    return row
 
 
 def _start_up(record: TrialRecord) -> dict[str, object]:

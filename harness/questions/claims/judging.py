@@ -69,6 +69,7 @@ def judge(predicate: Predicate, found: Measured, *, p_adjusted: float | None, n_
         noise=found.comparison.noise.noise,
         p_adjusted=p_adjusted if one_sided else None,
         family_size=n_family,
+        alike_by=found.comparison.alike_by,
     )
     equal = said.verdict in _EQUAL
     # the margin may have been widened to the noise: what is equal by that alone is neither near nor apart

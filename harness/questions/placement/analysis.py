@@ -17,7 +17,7 @@ from pydantic import Field
 
 from harness.analysis.stats.aa_noise import aa_noise, no_ratio
 from harness.analysis.stats.aa_test import noise_of
-from harness.analysis.stats.about_services import not_about_services
+from harness.analysis.stats.about_services import latency_of_tool, not_about_services
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.equivalence import equivalence_test
 from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
@@ -146,9 +146,15 @@ def _row(
     warnings = list(ratio.warnings) if paired else [*ratio.warnings, *unsaid]
     n = min(len(arm), len(base))
     not_about = not_about_services(arm, base, metric)
-    said = decide(ratio, equivalence, n_blocks=n, margin=wanted, noise=noise, not_about=not_about)
+    part = latency_of_tool(arm, base, metric)
+    alike_by = part.why_not_equivalent if part is not None else None
+    said = decide(
+        ratio, equivalence, n_blocks=n, margin=wanted, noise=noise, not_about=not_about, alike_by=alike_by
+    )
     if n < FEWEST_FOR_P:
         warnings.append(f"{n} trials: too few for a verdict")
+    elif said.why_not_equivalent is not None and said.why_not_equivalent == alike_by:
+        warnings.append(f"the ratio of the services is farther from 1: {alike_by}")
     elif said.why_not_equivalent is not None:
         warnings.append(f"too noisy to call anything equivalent: {said.why_not_equivalent}")
     elif said.margin is not None and said.margin > wanted:

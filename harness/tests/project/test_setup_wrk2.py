@@ -59,10 +59,32 @@ def test_wrk2_is_built_from_the_folder_that_is_named_which_stays_as_it_was(
     setup_main.bring((), ("wrk2",), place)
     found = toolchains.find_tool("wrk2", place)
     assert found.path == place.tools / f"wrk2-{toolchains.WRK2_VERSION}/bin/wrk2"
-    assert found.version == toolchains.WRK2_VERSION
+    assert found.version == wrk2.UNREPAIRED_VERSION  # this source has nothing to repair
     assert f"cc <{tmp_path / 'bin/cc'}>" in found.path.read_text()
     assert sorted(folder.rglob("*")) == before
     assert not list(place.tools.glob("*.new"))
+
+
+@pytest.mark.parametrize(
+    ("loop", "repaired"),
+    [
+        (f"    {wrk2.FAULTY}\n", True),
+        (f"    {wrk2.REPAIRED}\n", False),
+        (f"    {wrk2.FAULTY}\n    {wrk2.FAULTY}\n", False),
+    ],
+    ids=["as it is", "repaired already", "another source"],
+)
+def test_its_timers_are_repaired_and_its_version_says_so(tmp_path: Path, loop: str, repaired: bool) -> None:
+    folder = source(tmp_path / "given")
+    header = f'#define VERSION  "{wrk2.UNREPAIRED_VERSION}"\n'
+    (folder / "src/ae.c").write_text(loop)
+    (folder / "src/wrk.h").write_text(header)
+    wrk2.repair(folder)
+    found = ((folder / "src/ae.c").read_text(), (folder / "src/wrk.h").read_text())
+    if repaired:
+        assert found == (f"    {wrk2.REPAIRED}\n", f'#define VERSION  "{toolchains.WRK2_VERSION}"\n')
+    else:
+        assert found == (loop, header)
 
 
 @pytest.mark.parametrize(

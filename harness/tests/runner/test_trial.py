@@ -173,6 +173,8 @@ def test_a_good_trial_has_everything_a_reader_asks_for(tmp_path: Path) -> None:
         assert record.generator.headroom_ratio == pytest.approx(
             folder.echo()[0].achieved_per_s / record.load.achieved_per_s
         )
+        echo_s = folder.echo()[0].latency_quantiles_s
+        assert 0 < echo_s["p50"] <= echo_s["p99"] and (folder.echo()[0].latency_mean_s or 0) > 0
         assert record.machine is not None and record.placement
         assert len(record.anchors) == 2
         rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()

@@ -26,7 +26,9 @@ def trials_of(experiment: str) -> pd.DataFrame:
     for trial_id in sorted(session.finished()):
         record = session.record(trial_id)
         samples = read_samples(session, record)
-        row = trial_row(session.header, record, source="bundled", requests=None, samples=samples, damage=None)
+        row = trial_row(
+            session.header, record, source="bundled", requests=None, samples=samples, echo=None, damage=None
+        )
         rows.append(row | bound_columns(session, record, samples))
     return schema.as_trials(rows, [schema.factor_column(name) for name in session.header.experiment.factors])
 

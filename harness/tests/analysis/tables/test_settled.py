@@ -26,6 +26,8 @@ SETTLE_S = 0.9
 OF_THE_WHOLE = (
     "n_dropped", "n_flows", "n_flows_right", "offered_per_s", "latency_resolution_s", "rss_before_bytes", "rss_after_bytes",
     "pss_after_bytes", "echo_per_s", "headroom_ratio", "artifact_bytes", "runtime_bytes", "build_s",
+    "echo_latency_mean_s", "echo_latency_p50_s", "echo_latency_p90_s", "echo_latency_p95_s", "echo_latency_p99_s",
+    "echo_latency_p999_s",
     "time_to_first_response_s", "cpu_s_at_first_response", "rss_at_first_response_bytes",
 )  # fmt: skip
 
@@ -141,7 +143,9 @@ def test_the_audit_holds_the_row_against_the_requests_that_count(settled: Eviden
 def test_a_tool_without_single_requests_tells_nothing_of_a_load_with_a_head(settled: Evidence) -> None:
     session = settled.sessions[0]
     record = session.record(min(session.finished()))
-    row = trial_row(session.header, record, source="measured", requests=None, samples=None, damage=None)
+    row = trial_row(
+        session.header, record, source="measured", requests=None, samples=None, echo=None, damage=None
+    )
     assert row["settle_s"] == SETTLE_S
     for name in ("n_requests", "throughput_per_s", "measurement_s", "latency_mean_s", "latency_max_s"):
         assert pd.isna(row.get(name, np.nan))  # type: ignore[call-overload]  # a cell
