@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from harness.analysis.stats.verdicts import (
@@ -80,13 +81,25 @@ def judge(predicate: Predicate, found: Measured, *, p_adjusted: float | None, n_
         outcome = (
             _one_sided(predicate, found.estimate.value, said) if one_sided else _near(predicate, ratio, said)
         )
+    why = _noise_words(said) if noise_alone else _why(outcome, said)
+    alike_by = found.comparison.alike_by
+    if alike_by is not None and not _stands_farther_from_1(outcome, predicate, found.comparison.ratio):
+        outcome, why = "undecided", f"the ratio of the services is farther from 1: {alike_by}"
     return Judgement(
         outcome=outcome,
-        why=_noise_words(said) if noise_alone else _why(outcome, said),
+        why=why,
         margin=said.margin,
         p_adjusted=said.p_adjusted if one_sided else None,
         n_family=n_family if one_sided else 0,
     )
+
+
+def _stands_farther_from_1(outcome: Outcome, predicate: Predicate, ratio: Estimate) -> bool:
+    """Return whether an outcome would be the same of any ratio that is farther from 1 than the measured one."""
+    if outcome == "undecided" or ratio.low is None or ratio.high is None:
+        return True
+    low, high = (0.0 if ratio.low <= 1 else ratio.low), (inf if ratio.high >= 1 else ratio.high)
+    return _of_value(predicate, low, high).outcome == outcome
 
 
 def over(ratio: Estimate, limit: float) -> Estimate:
