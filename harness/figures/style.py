@@ -59,6 +59,7 @@ _RC = {
     "lines.linewidth": 1.3,
     "lines.markersize": 3.6,
     "pdf.fonttype": 42,
+    "pdf.compression": 9,
     "svg.fonttype": "path",
     "svg.hashsalt": "rematch",
     "figure.dpi": 150,
