@@ -24,7 +24,6 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from harness.analysis.tables.latency_columns import latencies_told
 from harness.errors import InputError, TrialFailure
 from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadGenerator
@@ -151,6 +150,10 @@ def measure_echo(spec: EchoSpec, context: TrialContext) -> EchoReading:
     Raises:
         TrialFailure: it went wrong; the reading cannot be had.
     """
+    from harness.analysis.tables.latency_columns import (
+        latencies_told,
+    )  # pandas and scipy, for who only looks at plans
+
     tables: list[RequestTable | None] = []
     record = rehearse(_as_trial(spec), context, look=lambda folder: tables.append(_rows(folder)))
     if record.outcome != Outcome.OK or record.load is None:

@@ -32,7 +32,7 @@ def test_a_verdict_that_one_session_alone_decides_is_no_contradiction() -> None:
     first, second = session(1.5, seed=1)
     assert said(agreement(session(1.5), (undecided(first), second))) == (
         "1 of 2 verdicts agree",
-        ", none contradict, in 1 only one session decides",
+        ", none contradict, in 1 at most one session decides",
     )
 
 
@@ -45,5 +45,5 @@ def test_verdicts_that_agree_because_neither_session_decides_are_counted() -> No
     )
     assert said(agreement((undecided(first), second), (undecided(first), undecided(second)))) == (
         "1 of 2 verdicts agree",
-        ", none contradict, in 1 only one session decides, and in 1 of the 1 neither does",
+        ", none contradict, in 1 at most one session decides, and in 1 of the 1 neither does",
     )
