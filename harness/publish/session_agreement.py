@@ -131,7 +131,7 @@ def sentence(
 
 def counts_in_words(found: SessionAgreement, *, changed: bool = False) -> str:
     """Return ``22 of 33 verdicts agree (where nothing changed, sampling alone gives 18 to 27, on average 23.1), none
-    contradict, in 11 at most one session decides, and in 4 of the 22 neither does``; kinds without pairs are omitted."""
+    contradict, in 11 at most one session decides, and in 4 of the 22 neither does``; kinds without pairs omitted."""
     counts, expected = found.counts(changed=changed), expected_agreement(found, changed=changed)
     beside = (
         "" if expected is None else f" (where nothing changed, sampling alone gives {_expected(expected)})"
