@@ -366,39 +366,3 @@ def test_what_is_equal_by_the_noise_alone_is_undecided(predicate: Predicate) -> 
     assert isinstance(found, Measured)
     said = judge(predicate, found, p_adjusted=found.p_value, n_family=1)
     assert (said.outcome, said.why.split(",")[0]) == ("undecided", "within what equal trials differ by")
-
-
-@pytest.mark.parametrize(
-    ("predicate", "ratio", "outcome"),
-    [
-        (Above(limit=1.0), 1.5, "holds"),
-        (Above(limit=1.0), 0.7, "fails"),
-        (Above(limit=1.2), 1.5, "holds"),
-        (Above(limit=2.0), 1.5, "undecided"),
-        (Above(limit=2.0), 0.7, "fails"),
-        (Above(limit=0.5), 0.7, "undecided"),
-        (Below(limit=0.8), 0.7, "holds"),
-        (Below(limit=2.0), 1.5, "undecided"),
-        (Below(limit=1.2), 1.5, "fails"),
-        (Near(limit=1.0), 1.0, "undecided"),
-        (Near(limit=1.0), 1.5, "fails"),
-        (Near(limit=2.0), 1.5, "undecided"),
-        (Near(limit=1.2), 1.5, "fails"),
-    ],
-)
-def test_where_a_part_of_the_latency_is_the_load_tools_the_services_may_be_farther_apart(
-    predicate: Predicate, ratio: float, outcome: str
-) -> None:
-    number = MeasuredNumber(experiment="e", metric="latency_mean_s", variant="a", over="b")
-    trials = made_trials(number, ratio, bound_by="offered").assign(
-        throughput_per_s=100.0, echo_latency_mean_s=0.3
-    )
-    found = measure(made_evidence(trials), number, limit=predicate.limit)
-    assert isinstance(found, Measured)
-    said = judge(predicate, found, p_adjusted=found.p_value, n_family=1)
-    assert said.outcome == outcome, said.why
-    plain = measure(made_evidence(trials.drop(columns="echo_latency_mean_s")), number, limit=predicate.limit)
-    assert isinstance(plain, Measured)
-    if outcome == "undecided":
-        assert "farther from 1" in said.why or "nothing is called equivalent" in said.why
-        assert judge(predicate, plain, p_adjusted=plain.p_value, n_family=1).outcome != "undecided"
