@@ -21,6 +21,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
+from harness.figures.fonts import families
 from harness.figures.variant_style import VariantStyle
 from harness.model.digits import fixed, plain
 from harness.model.formatting import NOT_MEASURED
@@ -35,7 +36,6 @@ TEXT_POINTS = 8.1
 LINE_INCHES = 1.2 * TEXT_POINTS / 72
 _STAMP = "rematch-stamp"
 _RC = {
-    "font.family": "DejaVu Sans",
     "font.size": TEXT_POINTS,
     **dict.fromkeys(
         (
@@ -69,7 +69,7 @@ _RC = {
 
 
 def _settings() -> dict[Any, Any]:
-    return dict(mpl.rcParamsDefault) | _RC | {"backend": mpl.rcParams["backend"]}
+    return dict(mpl.rcParamsDefault) | _RC | {"font.family": families(), "backend": mpl.rcParams["backend"]}
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:

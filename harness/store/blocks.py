@@ -32,8 +32,8 @@ from harness.store.gzipping import PIECE_BYTES, pieces_of
 #: Where blocks and their list lie in an archive; no file of a session has a name below it.
 FOLDER = ".packed/"
 CONTENTS = FOLDER + "contents.json.xz"
-#: 2: a block may be written as columns.
-VERSION = 2
+#: 2: a block may be written as columns. 3: a column may be sorted by another one.
+VERSION = 3
 #: Files are added to a block up to this size of their contents; a larger file has a block of its own.
 BLOCK_BYTES = 4 << 20
 #: No block of several files is larger, so that it can be held in memory.

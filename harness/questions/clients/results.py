@@ -51,10 +51,9 @@ _PHRASE = Phrase(
 _USE = ("most_connections", "most_active", "most_cores", "rss_max_bytes")
 _FACES = ("latency_mean_s", "latency_p99_s", "cpu_s_per_request", "rss_max_bytes", "upstream_opened")
 #: Column -> why no trial of a variant has a number in it.
-_WHY = {"upstream_opened": "only Go counts them"} | {
-    column: f"no trial has requests enough for p{share * 100:.6g}"
-    for column, share in (PERCENTILES | SECOND_HALF).items()
-}
+_WHY = {"upstream_opened": "only Go counts them"} | dict.fromkeys(
+    PERCENTILES | SECOND_HALF, "no trial has requests enough for this percentile"
+)
 #: Of a load's last part, the windows that percentiles are of: column -> column in the tables.
 _WINDOWS = {
     "all of it": dict(zip(PERCENTILES, PERCENTILES, strict=True)),
