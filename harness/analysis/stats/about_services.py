@@ -3,7 +3,10 @@
 
 Throughput, and the time that a fixed amount of work takes, speak of the services only where both arms were bound by
 the service in 80 % of their trials or more; else they are those of the generator, the database, the machine or the
-plan. Latency and CPU time per request do so there too, at saturation. Where the service was not the limit they do at
+plan. There both may still have used unequal shares of their CPUs, because something else was near its limit too, and
+what a service did not use it could have answered with: where those shares differ by more than 5 %, and the ratio of
+throughputs would be on the other side of 1 at equal ones, it has no verdict. Latency and CPU time per request do so
+there too, at saturation. Where the service was not the limit they do at
 an equal rate: both arms kept an offered rate in 80 % of their trials, nothing was at its limit, and the rates are
 within 5 % of each other. A latency must then not be the load tool's for the most part
 (:mod:`harness.analysis.stats.tool_latency`). In a closed loop that something else bounds, the rates differ with the
@@ -36,6 +39,8 @@ BOUND_SHARE = 0.80
 COMPILED_SHARE = 0.05
 #: Rates within this of each other, as a share, are equal.
 EQUAL_RATE = 0.05
+#: So do shares of the CPUs that a service may use.
+EQUAL_USE = 0.05
 RATE = "throughput_per_s"
 #: Whether a trial's service and generator do so by design.
 SHARED = "shares_cpus"
@@ -89,7 +94,7 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
     if whatever_bounded is not None:
         return whatever_bounded
     if _mostly(a, "service") and _mostly(b, "service"):
-        return None
+        return _turned_by_use(a, b, metric)
     if condition == "throughput":
         return _others(a, b, {"service"})
     if _mostly(a, "offered") and _mostly(b, "offered"):
@@ -173,6 +178,25 @@ def _others(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
         if by not in wanted
     ]
     return f"bound by {' and '.join(said)}"
+
+
+def _turned_by_use(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
+    """Say that two services used unequal shares of their CPUs, and which of them answers more depends on it.
+
+    ``None``: they used equal shares, the order is the same at equal ones, or the shares are not known.
+    """
+    share = _PARTS["service"]
+    if metric != RATE or not all({RATE, share} <= set(arm.columns) for arm in (a, b)):
+        return None
+    values = [arm[name].to_numpy(dtype=np.float64) for name in (RATE, share) for arm in (a, b)]
+    if any(np.isnan(one).any() or one.min() <= 0 for one in values):
+        return None
+    rate_a, rate_b, used_a, used_b = (float(np.log(one).mean()) for one in values)
+    ratio, used = rate_a - rate_b, used_a - used_b
+    if abs(used) <= np.log1p(EQUAL_USE) or ratio * (ratio - used) >= 0:
+        return None
+    shares = " and ".join(whole_percent(float(np.exp(one))) for one in (used_a, used_b))
+    return f"they used {shares} of their CPUs, and at equal shares the order is the other way round"
 
 
 def _words(by: BoundBy, trials: pd.DataFrame) -> str:

@@ -146,3 +146,32 @@ def test_an_arm_that_did_not_settle_or_still_compiles_is_never_called_warm(metri
 def test_memory_of_what_did_not_settle_is_compared_all_the_same() -> None:
     cold = trials("service", "service").assign(warm_class="not settled", compile_s=None, measurement_s=10.0)
     assert found(cold, RSS).verdict != Verdict.NOT_ABOUT_SERVICES
+
+
+def used(frame: pd.DataFrame, go: float, java: float) -> pd.DataFrame:
+    return frame.assign(service_share=frame["variant"].map({"go": go, "java": java}))
+
+
+def test_services_that_used_unequal_shares_of_their_cpus_are_not_ordered_by_throughput_where_that_turns_it() -> (
+    None
+):
+    one = found(used(trials("service", "service", rate=0.94), go=0.96, java=0.87), RATE)
+    assert one.verdict == Verdict.NOT_ABOUT_SERVICES
+    assert (
+        one.not_about
+        == "they used 87 % and 96 % of their CPUs, and at equal shares the order is the other way round"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "java"),
+    [(0.7, 0.87), (1.1, 0.87), (0.94, 0.93)],
+    ids=["slower at equal shares too", "faster, and used less", "used alike"],
+)
+def test_where_unequal_shares_change_no_order_throughput_has_its_verdict(rate: float, java: float) -> None:
+    one = found(used(trials("service", "service", rate=rate), go=0.96, java=java), RATE)
+    assert one.about_services and one.verdict == Verdict.DIFFERENT
+
+
+def test_cpu_time_per_request_does_not_depend_on_the_share_used() -> None:
+    assert found(used(trials("service", "service", rate=0.94), go=0.96, java=0.87), CPU).about_services
