@@ -305,7 +305,10 @@ def stamp(figure: Figure, words: str) -> None:
     engine = figure.get_layout_engine()
     if engine is not None:  # room for the stamp above the panels
         engine.set(rect=(0, 0, 1, 1 - LINE_INCHES / figure.get_figheight()))  # type: ignore[call-arg]  # of constrained layout
-    figure.text(0.995, 0.995, words, ha="right", va="top", fontsize=TEXT_POINTS, color="#B22222", gid=_STAMP)
+    with mpl.rc_context(_settings()):  # in the font of the figure
+        figure.text(
+            0.995, 0.995, words, ha="right", va="top", fontsize=TEXT_POINTS, color="#B22222", gid=_STAMP
+        )
 
 
 def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
