@@ -254,7 +254,9 @@ def _planes(by: int | None, lag: int, order: int, left: Integers) -> _Written:
 
 
 def _compressed_bytes(written: _Written) -> int:
-    return len(lzma.compress(written.planes, format=lzma.FORMAT_RAW, filters=[_TRIAL]))
+    # a dictionary of the preset's size would take longer to make than most columns to compress
+    sized = _TRIAL | {"dict_size": max(4096, len(written.planes))}
+    return len(lzma.compress(written.planes, format=lzma.FORMAT_RAW, filters=[sized]))
 
 
 def _unpredicted(values: Integers, lag: int, order: int) -> Integers:
