@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The font of figures: DejaVu Sans without its instructions for coarse screens.
+"""The font of figures: DejaVu Sans without its instructions for coarse screens, and without ligatures.
 
-A PDF has the glyphs of each figure that it includes, and with them whatever belongs to the font as a whole. The
-instructions that fit outlines to pixels are most of it: they would be a fifth of the paper, fifty times over, for
-readers of PDF that leave them unused.
+A PDF has the glyphs of each figure that it includes, and with them whatever belongs to the font as a whole: the
+instructions that fit outlines to pixels, and rules for scripts and ligatures that no label needs. These are more than
+half of what a figure takes for its font, and the paper has some fifty figures.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@
 
 Throughput, and the time that a fixed amount of work takes, speak of the services only where both arms were bound by
 the service in 80 % of their trials or more; else they are those of the generator, the database, the machine or the
-plan. There both may still have used unequal shares of their CPUs, because something else was near its limit too, and
-what a service did not use it could have answered with: where those shares differ by more than 5 %, and the ratio of
-throughputs would be on the other side of 1 at equal ones, it has no verdict. Latency and CPU time per request do so
-there too, at saturation. Where the service was not the limit they do at
-an equal rate: both arms kept an offered rate in 80 % of their trials, nothing was at its limit, and the rates are
-within 5 % of each other. A latency must then not be the load tool's for the most part
-(:mod:`harness.analysis.stats.tool_latency`). In a closed loop that something else bounds, the rates differ with the
-services, so neither latency nor CPU time per request is that of equal work. Memory and start-up have no condition.
+plan. There both may still have used unequal shares of their CPUs, because something else was near its limit too,
+and what a service did not use it could have answered with: where those shares differ by more than 5 %, and the
+ratio of throughputs would be on the other side of 1 at equal ones, it has no verdict. Latency and CPU time per
+request do so there too, at saturation. Where the service was not the limit they do at an equal rate: both arms kept
+an offered rate in 80 % of their trials, nothing was at its limit, and the rates are within 5 % of each other. A
+latency must then not be the load tool's for the most part (:mod:`harness.analysis.stats.tool_latency`). In a closed
+loop that something else bounds, the rates differ with the services, so neither latency nor CPU time per request is
+that of equal work. Memory and start-up have no condition.
 
 Latency never does where service and generator share CPUs by design, as in a duet: the order in which the system lets
 them run decides how long a request waits. On one CPU the generator often runs as soon as an answer is written; a
@@ -39,7 +39,7 @@ BOUND_SHARE = 0.80
 COMPILED_SHARE = 0.05
 #: Rates within this of each other, as a share, are equal.
 EQUAL_RATE = 0.05
-#: So do shares of the CPUs that a service may use.
+#: Shares of the CPUs that a service may use, which were used, within this of each other are equal.
 EQUAL_USE = 0.05
 RATE = "throughput_per_s"
 #: Whether a trial's service and generator do so by design.
