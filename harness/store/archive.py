@@ -70,6 +70,8 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._open: tuple[int, zipfile.ZipFile] | None = None
+        #: Of a trial, the hashes of its files as its record has them.
+        self._recorded: dict[str, Mapping[str, str]] = {}
 
     @cached_property
     def sha256(self) -> str:
@@ -128,7 +130,7 @@ class Archive:
         place = self._placed.get(name)
         if place is None or place.file.gzip is None:
             return hashlib.sha256(self.read(name)).hexdigest()
-        return place.file.gzip.sha256
+        return place.file.gzip.sha256 or self._sha256_of_record(name)
 
     def extracted(self, name: str) -> Path:
         """Return a copy of one file outside of the archive, for readers that need a path.
@@ -193,11 +195,11 @@ class Archive:
                 self._copy(name, copy)
                 place = self._placed.get(name)
                 if place is not None and place.file.gzip is not None:
-                    recorded, found = place.file.gzip, file_sha256(copy)
-                    if found != recorded.sha256:
+                    recorded, found = self.recorded_sha256(name), file_sha256(copy)
+                    if found != recorded:
                         other[name] = Recompressed(
                             sha256=found, bytes=copy.stat().st_size,
-                            recorded_sha256=recorded.sha256, recorded_bytes=recorded.bytes,
+                            recorded_sha256=recorded, recorded_bytes=place.file.gzip.bytes,
                         )  # fmt: skip
         if other:
             said = target / layout.RECOMPRESSED
@@ -251,6 +253,19 @@ class Archive:
 
         held = used_last(_KEPT, (self.sha256, block.entry), read, _KEPT_BYTES)
         yield held[begin : begin + file.bytes]
+
+    def _sha256_of_record(self, name: str) -> str:
+        """Return the SHA-256 of a trial's file where the list leaves it to the trial's record."""
+        trial_id, _, file = name.partition("/")
+        if trial_id not in self._recorded:
+            self._recorded[trial_id] = blocks.recorded_hashes(self.read(f"{trial_id}/{layout.RECORD}"))
+        try:
+            return self._recorded[trial_id][file]
+        except KeyError:
+            raise InputError(
+                "damaged: the hash of its compressed bytes is neither in the list nor in the trial's record",
+                file=self.path, place=name,
+            ) from None  # fmt: skip
 
     def _require(self, name: str) -> None:
         if name not in self.sizes:

@@ -4,8 +4,9 @@
 Files of one kind are alike from trial to trial, so that they are compressed best one after the other. A block is
 the contents of such files, concatenated and compressed as one xz stream; it is an entry of the archive below
 ``.packed/``, beside ``.packed/contents.json.xz``, which says of each block the files, in order, with their sizes.
-Of a file whose name ends in ``.gz`` the block has the decompressed content, and the list has size and SHA-256 of the
-compressed file: packing made sure that ``write_gzip`` gives these very bytes.
+Of a file whose name ends in ``.gz`` the block has the decompressed content, and the list has the size of the
+compressed file, and its SHA-256 where the record of its trial does not have it: packing made sure that ``write_gzip``
+gives these very bytes. Hashes cannot be compressed; with each of them twice they were a fifteenth of the archives.
 
 A block of tables (``.csv``, ``.jtl``) is turned into columns before it is compressed where that makes it smaller
 (``harness/store/columns.py``), as it does for samples.
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import lzma
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import IO, Annotated, Literal
 
@@ -32,8 +33,9 @@ from harness.store.gzipping import PIECE_BYTES, pieces_of
 #: Where blocks and their list lie in an archive; no file of a session has a name below it.
 FOLDER = ".packed/"
 CONTENTS = FOLDER + "contents.json.xz"
-#: 2: a block may be written as columns. 3: a column may be sorted by another one.
-VERSION = 3
+#: 2: a block may be written as columns. 3: a column may be sorted by another one. 4: hashes that records have are
+#: not listed.
+VERSION = 4
 #: Files are added to a block up to this size of their contents; a larger file has a block of its own.
 BLOCK_BYTES = 4 << 20
 #: No block of several files is larger, so that it can be held in memory.
@@ -63,10 +65,10 @@ class OtherVersion(ValueError):
 
 
 class Gzip(Frozen):
-    """A compressed file as it lay in the session's folder."""
+    """A compressed file as it lay in the session's folder; ``sha256`` is ``None`` where its trial's record has it."""
 
     bytes: _Size
-    sha256: _Sha256
+    sha256: _Sha256 | None = None
 
 
 class PackedFile(Frozen):
@@ -101,6 +103,20 @@ class Contents(Frozen):
     version: int
     gzip_probe: _Sha256
     blocks: tuple[Block, ...]
+
+
+class _Hashed(BaseModel):
+    """All of a file that hashes are read from."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+    sha256: _Sha256
+
+
+class _Hashes(BaseModel):
+    """All of a trial's record that hashes are read from."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+    files: dict[str, _Hashed]
 
 
 class _Version(BaseModel):
@@ -142,6 +158,14 @@ def read_contents(data: bytes) -> Contents:
         if block.columns and block.bytes > BLOCK_BYTES:
             raise Damaged(f"list of packed contents: {block.entry}: more than {BLOCK_BYTES} bytes as columns")
     return contents
+
+
+def recorded_hashes(record: bytes) -> Mapping[str, str]:
+    """Return the SHA-256 of each file that a trial's record names; none of a record that cannot be read."""
+    try:
+        return {name: file.sha256 for name, file in _Hashes.model_validate_json(record).files.items()}
+    except ValidationError:
+        return {}
 
 
 def written_contents(contents: Contents) -> bytes:

@@ -16,7 +16,7 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -153,7 +153,10 @@ def _name_of(path: Path, folder: Path) -> str | None:
 
 def _write(folder: Path, names: list[str], target: Path, *, together: bool) -> None:
     """Write the archive; ``together``: contents in blocks."""
-    packed = {name: file for name in names if together and (file := _packed(folder, name)) is not None}
+    recorded = _recorded(folder) if together else {}
+    packed = {
+        name: file for name in names if together and (file := _packed(folder, name, recorded)) is not None
+    }
     with zipfile.ZipFile(target, "w") as archive:
         for name in names:
             if name not in packed:
@@ -170,8 +173,20 @@ def _write(folder: Path, names: list[str], target: Path, *, together: bool) -> N
         os.fsync(stream.fileno())
 
 
-def _packed(folder: Path, name: str) -> PackedFile | None:
-    """Return what the list of blocks says of a file; ``None``: it gets an entry of its own."""
+def _recorded(folder: Path) -> Mapping[str, str]:
+    """Return the name in the session of every file that a trial's record has -> its SHA-256 there."""
+    return {
+        f"{record.parent.name}/{name}": sha256
+        for record in folder.glob(f"*/{layout.RECORD}")
+        for name, sha256 in blocks.recorded_hashes(record.read_bytes()).items()
+    }
+
+
+def _packed(folder: Path, name: str, recorded: Mapping[str, str]) -> PackedFile | None:
+    """Return what the list of blocks says of a file; ``None``: it gets an entry of its own.
+
+    ``recorded``: the hashes that records have, which the list leaves to them.
+    """
     path = folder / name
     if "/" not in name:
         return None
@@ -185,11 +200,11 @@ def _packed(folder: Path, name: str) -> PackedFile | None:
         write_gzip((content.passed(piece) for piece in _content(path)), again)
     except (OSError, EOFError, zlib.error):
         return None
-    if again.digest.hexdigest() != file_sha256(path):
+    sha256 = again.digest.hexdigest()
+    if sha256 != file_sha256(path):
         return None
-    return PackedFile(
-        name=name, bytes=content.size, gzip=Gzip(bytes=again.size, sha256=again.digest.hexdigest())
-    )
+    listed = None if recorded.get(name) == sha256 else sha256
+    return PackedFile(name=name, bytes=content.size, gzip=Gzip(bytes=again.size, sha256=listed))
 
 
 def _content(path: Path) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from harness.verify.fuzz.hostile_blocks import HOSTILE_BLOCKS, listed, with_bloc
 
 #: What is wrong with an archive -> what its refusal says. These are refused before a file is written.
 LISTS = {
-    "another version": "packed by another version of this program; found 4; allowed: 1 to 3",
+    "another version": "packed by another version of this program; found 5; allowed: 1 to 4",
     "no version": "list of packed contents",
     "deep": "list of packed contents",
     "an unknown key": "list of packed contents: blocks.0.method: Extra inputs are not permitted",

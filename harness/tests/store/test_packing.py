@@ -96,6 +96,13 @@ def file_bytes(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+def listed(session: SessionFolder) -> dict[str, Any]:
+    """The list of contents of a session's archive."""
+    with zipfile.ZipFile(archive_of(session.folder)) as made:
+        found: dict[str, Any] = json.loads(lzma.decompress(made.read(blocks.CONTENTS)))
+    return found
+
+
 def relisted(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Rewrite an archive with a changed list of contents, and seal it."""
     with zipfile.ZipFile(path) as made:
@@ -123,6 +130,57 @@ def test_an_archive_of_old_is_read_as_ever(old: SessionFolder, packed: SessionFo
     for name in old.archive.sizes:
         assert old.archive.read(name) == packed.archive.read(name)
         assert old.archive.recorded_sha256(name) == packed.archive.recorded_sha256(name)
+
+
+def test_hashes_that_records_have_are_not_listed_again(packed: SessionFolder) -> None:
+    assert packed.archive is not None
+    files = {
+        file["name"]: file["gzip"]
+        for block in listed(packed)["blocks"]
+        for file in block["files"]
+        if "gzip" in file
+    }
+    recorded = {
+        f"{trial_id}/{name}" for trial_id in packed.finished() for name in packed.record(trial_id).files
+    }
+    assert {name for name, gz in files.items() if "sha256" not in gz} == files.keys() & recorded != set()
+    for name in files.keys() & recorded:
+        trial_id, _, file = name.partition("/")
+        assert packed.sha256(trial_id, file) == packed.record(trial_id).files[file].sha256
+
+
+def test_a_list_of_before_that_has_the_hashes_itself_is_read_as_ever(packed: SessionFolder) -> None:
+    assert packed.archive is not None
+    names = list(packed.archive.sizes)
+    hashes = {name: packed.archive.recorded_sha256(name) for name in names}
+
+    def with_hashes(contents: dict[str, Any]) -> None:
+        contents["version"] = 3
+        for block in contents["blocks"]:
+            for file in block["files"]:
+                if "gzip" in file:
+                    file["gzip"]["sha256"] = hashes[file["name"]]
+
+    relisted(packed.archive.path, with_hashes)
+    again = SessionFolder(packed.folder)
+    assert again.archive is not None and again.verify() == ()
+    assert {name: again.archive.recorded_sha256(name) for name in names} == hashes
+
+
+def test_a_hash_that_neither_list_nor_record_has_is_refused(packed: SessionFolder, tmp_path: Path) -> None:
+    assert packed.archive is not None
+
+    def renamed(contents: dict[str, Any]) -> None:
+        for block in contents["blocks"]:
+            for file in block["files"]:
+                file["name"] = file["name"].replace("/samples.csv.gz", "/others.csv.gz")
+
+    relisted(packed.archive.path, renamed)
+    again = archive.Archive(packed.archive.path)
+    name = next(name for name in again.sizes if name.endswith("/others.csv.gz"))
+    for read in (lambda: again.recorded_sha256(name), lambda: again.unpack(tmp_path / "out")):
+        with pytest.raises(InputError, match="is neither in the list nor in the trial's record"):
+            read()
 
 
 def test_both_ways_of_packing_are_among_the_bundled_sessions() -> None:
