@@ -153,7 +153,7 @@ def _name_of(path: Path, folder: Path) -> str | None:
 
 def _write(folder: Path, names: list[str], target: Path, *, together: bool) -> None:
     """Write the archive; ``together``: contents in blocks."""
-    recorded = _recorded(folder) if together else {}
+    recorded = _recorded(folder, names) if together else {}
     packed = {
         name: file for name in names if together and (file := _packed(folder, name, recorded)) is not None
     }
@@ -173,12 +173,15 @@ def _write(folder: Path, names: list[str], target: Path, *, together: bool) -> N
         os.fsync(stream.fileno())
 
 
-def _recorded(folder: Path) -> Mapping[str, str]:
+def _recorded(folder: Path, names: list[str]) -> Mapping[str, str]:
     """Return the name in the session of every file that a trial's record has -> its SHA-256 there."""
+    trials = [
+        trial_id for trial_id, _, file in (name.partition("/") for name in names) if file == layout.RECORD
+    ]
     return {
-        f"{record.parent.name}/{name}": sha256
-        for record in folder.glob(f"*/{layout.RECORD}")
-        for name, sha256 in blocks.recorded_hashes(record.read_bytes()).items()
+        f"{trial_id}/{file}": sha256
+        for trial_id in trials
+        for file, sha256 in blocks.recorded_hashes((folder / trial_id / layout.RECORD).read_bytes()).items()
     }
 
 
