@@ -6,7 +6,7 @@ the contents of such files, concatenated and compressed as one xz stream; it is 
 ``.packed/``, beside ``.packed/contents.json.xz``, which says of each block the files, in order, with their sizes.
 Of a file whose name ends in ``.gz`` the block has the decompressed content, and the list has the size of the
 compressed file, and its SHA-256 where the record of its trial does not have it: packing made sure that ``write_gzip``
-gives these very bytes. Hashes cannot be compressed; with each of them twice they were a fifteenth of the archives.
+gives these very bytes. Hashes cannot be compressed: to have each of them twice took a fiftieth of the bundled archives.
 
 A block of tables (``.csv``, ``.jtl``) is turned into columns before it is compressed where that makes it smaller
 (``harness/store/columns.py``), as it does for samples.
