@@ -16,7 +16,6 @@ import hashlib
 import io
 import os
 import shutil
-import stat
 import struct
 import tempfile
 import zipfile
@@ -32,11 +31,11 @@ from harness.errors import InputError
 from harness.store import blocks, layout
 from harness.store.blocks import Block, Contents, Damaged, PackedFile
 from harness.store.durable import explained, write_synced
+from harness.store.entries import checked, expected_sha256, name_problem
 from harness.store.gzipping import OtherBytes, Recompressed, library, pieces_of, probe_sha256, write_gzip
 from harness.store.used_last import used_last
 
 SUFFIX = ".zip"
-CHECKSUM = ".sha256"
 #: An archive whose files, or their contents, are said to be more than this much larger than itself is refused
 #: before a byte of them is read. Contents of sessions are several times below that.
 MAX_RATIO = 100
@@ -45,7 +44,6 @@ _SMALL_BYTES = 64 << 20
 _KEPT_BYTES = 64 << 20
 #: Files whose places are kept, of all archives together: a session is found by many who do not know of each other.
 _KEPT_PLACES = 50_000
-_SHA256_DIGITS = 64
 #: What the library raises for entries that are damaged, or ask for what it cannot do (then a RuntimeError).
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, struct.error, Damaged)
 _BROKEN = (*_DAMAGED, OSError)
@@ -80,7 +78,7 @@ class Archive:
         Raises:
             InputError: the archive or its checksum file is missing or damaged.
         """
-        expected = _expected(self.path)
+        expected = expected_sha256(self.path)
         try:
             found = file_sha256(self.path)
         except OSError as error:
@@ -284,7 +282,7 @@ class Archive:
     def _entries(self) -> Mapping[str, zipfile.ZipInfo]:
         """The entries of the ZIP archive by name, checked: those of files, of blocks, and of the blocks' list."""
         _ = self.sha256
-        entries = [self._checked(entry) for entry in self._opened().infolist()]
+        entries = [checked(self.path, entry) for entry in self._opened().infolist()]
         self._refuse_large(sum(entry.file_size for entry in entries))
         return {entry.filename: entry for entry in entries}
 
@@ -322,7 +320,7 @@ class Archive:
         for block in () if self._contents is None else self._contents.blocks:
             begin = 0
             for file in block.files:
-                problem = _name_problem(file.name)
+                problem = name_problem(file.name)
                 if file.name.startswith(blocks.FOLDER):
                     problem = "a name that archives use themselves"
                 elif file.name in placed or file.name in self._entries:
@@ -343,56 +341,11 @@ class Archive:
                 allowed=f"{allowed} bytes",
             )  # fmt: skip
 
-    def _checked(self, entry: zipfile.ZipInfo) -> zipfile.ZipInfo:
-        """Refuse what could be written outside of a session's folder, or fill a disk."""
-        mode = entry.external_attr >> 16
-        methods = [zipfile.ZIP_STORED]
-        if not entry.filename.startswith(blocks.FOLDER):
-            methods.append(zipfile.ZIP_DEFLATED)
-        problem = _name_problem(entry.filename)
-        if problem is None and "\0" in entry.orig_filename:
-            problem = "a name in another spelling"
-        elif problem is None and stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-            problem = "not a regular file"
-        elif problem is None and entry.compress_type not in methods:
-            problem = "packed by a method that no session is"  # LZMA asks for as much memory as it likes
-        elif problem is None and entry.flag_bits & 0x1:
-            problem = "encrypted"
-        if problem is not None:
-            raise InputError(f"damaged: {problem}", file=self.path, place=repr(entry.filename))
-        return entry
-
 
 #: Contents of blocks by archive and entry; the one that was used last is the last one.
 _KEPT: OrderedDict[tuple[str, str], bytes] = OrderedDict()
 #: Of an archive by its verified hash, where each of its files is; the one that was used last is the last one.
 _PLACES: OrderedDict[str, dict[str, _Place]] = OrderedDict()
-
-
-def _name_problem(text: str) -> str | None:
-    """Return why a file of a session cannot have this name; ``None``: it can."""
-    parts = text.split("/")  # a path object for each name of an archive takes half of the time to open it
-    nowhere = {"", "."}.issuperset(parts) or text.startswith("/") or text.endswith("/")
-    if nowhere or ".." in parts or "\\" in text:
-        return "not the name of a file below the session's folder"
-    if text == layout.RECOMPRESSED:
-        return "a list that only unpacking writes"
-    return "a name in another spelling" if "" in parts or "." in parts or "\0" in text else None
-
-
-def _expected(path: Path) -> str:
-    """Return the SHA-256 that the file beside the archive names."""
-    beside = path.with_name(path.name + CHECKSUM)
-    try:
-        text = beside.read_text(encoding="ascii", errors="replace")
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=beside) from None
-    digest = text.split(" ", 1)[0].strip().lower()
-    if len(digest) != _SHA256_DIGITS or set(digest) - set("0123456789abcdef"):
-        raise InputError(
-            "no SHA-256", file=beside, place="line 1", found=text[:80], allowed="as sha256sum writes it"
-        )
-    return digest
 
 
 @cache

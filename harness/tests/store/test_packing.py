@@ -1,24 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contents are packed together and given back byte by byte; where another zlib compresses them, nothing is lost."""
+"""Contents are packed together and given back byte by byte."""
 
 from __future__ import annotations
 
 import gzip
 import io
-import json
-import lzma
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from harness.agent.hashing import file_sha256
-from harness.analysis.tables.tidy import tidy
-from harness.analysis.tables.trial_files import damage_of, read_requests
 from harness.cli import app
 from harness.errors import InputError, StoreError
 from harness.project import find_root
@@ -33,87 +28,9 @@ from harness.store import (
     pack_again,
     packing,
 )
+from harness.tests.support.packed_sessions import contents_of, file_bytes, listed, relisted
 
 ROOT = find_root(Path(__file__).parent)
-
-
-@pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
-    """A small session with all its files, in a project of its own."""
-    (session,) = Store(ROOT).sessions("aa", bundled=True)
-    assert session.archive is not None
-    folder = tmp_path_factory.mktemp("project") / "data/raw/aa" / session.folder.name
-    session.archive.unpack(folder)
-    return SessionFolder(folder)
-
-
-@pytest.fixture(scope="module")
-def packed_once(unpacked: SessionFolder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of its archive."""
-    return pack(unpacked.folder, archive_of(tmp_path_factory.mktemp("packed") / unpacked.folder.name)).parent
-
-
-@pytest.fixture
-def packed(unpacked: SessionFolder, packed_once: Path, tmp_path: Path) -> SessionFolder:
-    """The same session as an archive alone, which a test may change."""
-    folder = tmp_path / "data/raw/aa" / unpacked.folder.name
-    shutil.copytree(packed_once, folder.parent)
-    return SessionFolder(folder)
-
-
-@pytest.fixture
-def old(unpacked: SessionFolder, tmp_path: Path) -> SessionFolder:
-    """The same session as archives were written at first: each file an entry of its own."""
-    folder = tmp_path / "old" / "aa" / unpacked.folder.name
-    folder.parent.mkdir(parents=True)
-    with zipfile.ZipFile(archive_of(folder), "w", zipfile.ZIP_DEFLATED) as made:
-        for path in sorted(unpacked.folder.rglob("*")):
-            if path.is_file():
-                made.write(path, path.relative_to(unpacked.folder).as_posix())
-    seal(archive_of(folder))
-    return SessionFolder(folder)
-
-
-@pytest.fixture
-def another_zlib(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From its call on, the same content is compressed to other bytes, as another library does."""
-    return lambda: monkeypatch.setattr(gzipping, "_LEVEL", 1)
-
-
-def seal(path: Path) -> None:
-    path.with_name(path.name + ".sha256").write_text(f"{file_sha256(path)}  {path.name}\n")
-
-
-def contents_of(session: SessionFolder) -> Iterator[tuple[str, str, bytes]]:
-    """Trial, name and content of every file that a record names."""
-    for trial_id in sorted(session.finished()):
-        for name in session.record(trial_id).files:
-            with session.open(trial_id, name) as stream:
-                yield trial_id, name, stream.read()
-
-
-def file_bytes(folder: Path) -> dict[str, bytes]:
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
-def listed(session: SessionFolder) -> dict[str, Any]:
-    """The list of contents of a session's archive."""
-    with zipfile.ZipFile(archive_of(session.folder)) as made:
-        found: dict[str, Any] = json.loads(lzma.decompress(made.read(blocks.CONTENTS)))
-    return found
-
-
-def relisted(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Rewrite an archive with a changed list of contents, and seal it."""
-    with zipfile.ZipFile(path) as made:
-        entries = {name: made.read(name) for name in made.namelist()}
-    contents = json.loads(lzma.decompress(entries[blocks.CONTENTS]))
-    change(contents)
-    entries[blocks.CONTENTS] = lzma.compress(json.dumps(contents).encode())
-    with zipfile.ZipFile(path, "w") as made:
-        for name, data in entries.items():
-            made.writestr(name, data)
-    seal(path)
 
 
 def test_contents_that_are_packed_together_take_less_than_two_thirds(
@@ -286,107 +203,6 @@ def test_packing_again_replaces_an_archive_by_that_of_its_folder(
     second = pack_again(again.archive)
     assert not second.replaced and second.bytes_before == second.bytes_after == first.bytes_after
     assert len(list(old.folder.parent.iterdir())) == 2
-
-
-def test_another_zlib_reads_the_same_and_says_so_in_place_of_damage(
-    packed: SessionFolder, unpacked: SessionFolder, another_zlib: Callable[[], None]
-) -> None:
-    another_zlib()
-    assert packed.archive is not None and not packed.archive.compresses_alike
-    assert list(contents_of(packed)) == list(contents_of(unpacked))
-    first = packed.record(min(packed.finished()))
-    name = f"{first.planned.trial_id}/samples.csv.gz"
-    assert packed.archive.read(name) != (unpacked.folder / name).read_bytes()
-    assert damage_of(packed, first) is None
-    checked = packed.check()
-    assert checked.problems == packed.verify() == ()
-    assert name in checked.recompressed
-    assert all(one.endswith(".gz") for one in checked.recompressed)
-
-
-def test_another_zlib_reads_the_single_requests_of_a_trial(another_zlib: Callable[[], None]) -> None:
-    (session,) = Store(ROOT).sessions("gc-loops", bundled=True)
-    assert session.archive is not None and session.archive.compresses_alike
-    record = session.record(min(session.finished()))
-    another_zlib()
-    assert not session.archive.compresses_alike
-    requests = read_requests(session, record)
-    assert requests is not None and record.load is not None
-    assert requests.n_requests == record.load.n_requests
-
-
-def test_what_another_zlib_unpacked_is_a_sound_session_that_says_so(
-    packed: SessionFolder, tmp_path: Path, another_zlib: Callable[[], None]
-) -> None:
-    assert packed.archive is not None
-    another_zlib()
-    project = tmp_path / "project"
-    session = SessionFolder(project / "data/raw/aa/quick-local-1")
-    other = packed.archive.unpack(session.folder)
-    assert other and set(other) == set(
-        json.loads((session.folder / "recompressed.json").read_text())["files"]
-    )
-    assert session.check() == packed.check()
-    assert all(damage_of(session, record) is None for record in session.records())
-    assert list(contents_of(session)) == list(contents_of(packed))
-    (done,) = tidy(project, ["aa"]).experiments
-    assert done.n_kept == done.n_planned
-    name = other[0]
-    (session.folder / name).write_bytes((session.folder / other[1]).read_bytes())
-    (problem,) = SessionFolder(session.folder).verify()
-    assert problem.endswith(f"{name}: its bytes are not those of the record"), (
-        "a change is found all the same"
-    )
-
-
-def test_an_archive_is_not_packed_again_where_another_zlib_would_change_its_files(
-    packed: SessionFolder, tmp_path: Path, another_zlib: Callable[[], None]
-) -> None:
-    assert packed.archive is not None
-    another_zlib()
-    before = file_bytes(packed.folder.parent)
-    with pytest.raises(StoreError, match=r"zlib here compresses \d+ files to other bytes"):
-        pack_again(packed.archive)
-    assert file_bytes(packed.folder.parent) == before
-    packed.archive.unpack(tmp_path / "out")
-    with pytest.raises(InputError, match="was unpacked with another zlib"):
-        pack(tmp_path / "out", tmp_path / "again.zip")
-
-
-def test_the_zlib_that_packed_a_session_finds_a_content_that_is_not_the_recorded_one(
-    unpacked: SessionFolder, tmp_path: Path
-) -> None:
-    session = tmp_path / "aa" / "s"
-    shutil.copytree(unpacked.folder, session)
-    first = min(unpacked.finished())
-    with (session / first / "samples.csv.gz").open("wb") as stream:
-        gzipping.write_gzip([b"other content\n"], stream)
-    made = archive_of(tmp_path / "packed" / "s")
-    pack(session, made)
-    recorded = unpacked.record(first).files["samples.csv.gz"]
-
-    def claim(contents: dict[str, Any]) -> None:
-        (file,) = [
-            file
-            for block in contents["blocks"]
-            for file in block["files"]
-            if file["name"] == f"{first}/samples.csv.gz"
-        ]
-        file["gzip"] = {"bytes": recorded.bytes, "sha256": recorded.sha256}
-
-    relisted(made, claim)
-    (problem,) = SessionFolder(tmp_path / "packed" / "s").verify()
-    assert problem.endswith("samples.csv.gz: compressed again, its bytes are not those of the record")
-
-
-def test_a_damaged_list_of_recompressed_files_ends_in_one_line(
-    unpacked: SessionFolder, tmp_path: Path
-) -> None:
-    session = tmp_path / "aa" / "s"
-    shutil.copytree(unpacked.folder, session)
-    (session / "recompressed.json").write_text('{"files": 3}')
-    with pytest.raises(InputError, match=r"recompressed\.json: .*damaged"):
-        SessionFolder(session).size_bytes(min(unpacked.finished()), "samples.csv")
 
 
 def test_the_same_content_in_other_pieces_gives_the_same_gzip() -> None:

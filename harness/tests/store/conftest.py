@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One small bundled session as a folder, packed as archives are now, and packed as they were at first."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.project import find_root
+from harness.store import SessionFolder, Store, archive_of, gzipping, pack
+from harness.tests.support.packed_sessions import seal
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
+    """A small session with all its files, in a project of its own."""
+    (session,) = Store(find_root(Path(__file__).parent)).sessions("aa", bundled=True)
+    assert session.archive is not None
+    folder = tmp_path_factory.mktemp("project") / "data/raw/aa" / session.folder.name
+    session.archive.unpack(folder)
+    return SessionFolder(folder)
+
+
+@pytest.fixture(scope="module")
+def packed_once(unpacked: SessionFolder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of its archive."""
+    return pack(unpacked.folder, archive_of(tmp_path_factory.mktemp("packed") / unpacked.folder.name)).parent
+
+
+@pytest.fixture
+def packed(unpacked: SessionFolder, packed_once: Path, tmp_path: Path) -> SessionFolder:
+    """The same session as an archive alone, which a test may change."""
+    folder = tmp_path / "data/raw/aa" / unpacked.folder.name
+    shutil.copytree(packed_once, folder.parent)
+    return SessionFolder(folder)
+
+
+@pytest.fixture
+def old(unpacked: SessionFolder, tmp_path: Path) -> SessionFolder:
+    """The same session as archives were written at first: each file an entry of its own."""
+    folder = tmp_path / "old" / "aa" / unpacked.folder.name
+    folder.parent.mkdir(parents=True)
+    with zipfile.ZipFile(archive_of(folder), "w", zipfile.ZIP_DEFLATED) as made:
+        for path in sorted(unpacked.folder.rglob("*")):
+            if path.is_file():
+                made.write(path, path.relative_to(unpacked.folder).as_posix())
+    seal(archive_of(folder))
+    return SessionFolder(folder)
+
+
+@pytest.fixture
+def another_zlib(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From its call on, the same content is compressed to other bytes, as another library does."""
+    return lambda: monkeypatch.setattr(gzipping, "_LEVEL", 1)
