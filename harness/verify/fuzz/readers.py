@@ -38,7 +38,8 @@ from harness.report.output import main
 from harness.report.runtime_log import read_runtime_log
 from harness.report.samples import summarise_samples
 from harness.store import SessionFolder
-from harness.store.archive import CHECKSUM, SUFFIX
+from harness.store.archive import SUFFIX
+from harness.store.entries import CHECKSUM
 from harness.store.layout import HEADER
 from harness.verify.fuzz.hostile import hostile, hostile_archive
 from harness.verify.fuzz.mutate import Format, mutated
