@@ -178,11 +178,17 @@ class Handlers:
         return {"sampler": id(sampler)}
 
     def do_sampler_add(self, sampler: int, role: str, watched: dict[str, Any]) -> None:
+        self._sampler(sampler).add(role, Watched(**watched))
+
+    def do_sampler_pace(self, sampler: int, hz: float) -> None:
+        self._sampler(sampler).pace(hz)
+
+    def _sampler(self, number: int) -> Sampler:
         with self._lock:
-            found = self._samplers.get(sampler)
+            found = self._samplers.get(number)
         if found is None:
             raise HostError(SAMPLER_GONE)
-        found.add(role, Watched(**watched))
+        return found
 
     def do_sampler_stop(self, sampler: int) -> dict[str, Any]:
         with self._lock:

@@ -78,9 +78,7 @@ class Sampler:
         hz: float = 20.0,
         glancer: TickSource | None = None,
     ) -> None:
-        if not 1.0 <= hz <= 1000.0:
-            raise ValueError(f"hz: found {hz}; allowed: 1 to 1000")
-        self._hz = hz
+        self._hz = _possible(hz)
         self._files = (samples, machine)
         self._added: list[tuple[str, Watched]] = list(processes.items())
         self._trees: dict[str, TreeReader] = {}
@@ -105,6 +103,15 @@ class Sampler:
     def add(self, role: str, watched: Watched) -> None:
         """Sample one more process from the next tick on (the generator starts after the service)."""
         self._added.append((role, watched))
+        self._calls.added = True
+
+    def pace(self, hz: float) -> None:
+        """Take so many samples a second from the next tick on, which is a slow one.
+
+        Raises:
+            ValueError: not from 1 to 1000.
+        """
+        self._hz = _possible(hz)
         self._calls.added = True
 
     def stop(self) -> SamplerSummary:
@@ -135,14 +142,20 @@ class Sampler:
                 tree.close()
 
     def _keep_schedule(self, samples: IO[str], machine: IO[str], the_machine: MachineReader) -> None:
-        slow_every = max(1, round(self._hz / SLOW_HZ))
-        schedule = Schedule.beginning_now(self._hz)
+        hz = self._hz
+        schedule = Schedule.beginning_now(hz)
+        first_ns = schedule.begin_ns
         taken = _Taken([], [])
         while not self._calls.stop:
             began_ns = time.monotonic_ns()
+            slow_every = max(1, round(hz / SLOW_HZ))
             next_slow = (schedule.number // slow_every + 1) * slow_every
             self._slow_tick(taken, samples, machine, the_machine)
             schedule.count(began_ns)
+            if self._hz != hz:  # after the tick that took the call in: a call that comes now ends the glance
+                hz = self._hz
+                schedule = schedule.going_on(hz)
+                next_slow = max(1, round(hz / SLOW_HZ))
             taken = self._glance(schedule, next_slow)
         # the last moment: the window is covered to its end
         self._slow_tick(taken, samples, machine, the_machine)
@@ -150,7 +163,7 @@ class Sampler:
             ticks=schedule.ticks + 1,
             missed_ticks=schedule.missed,
             longest_gap_s=schedule.longest_gap_ns / 1e9,
-            duration_s=(time.monotonic_ns() - schedule.begin_ns) / 1e9,
+            duration_s=(time.monotonic_ns() - first_ns) / 1e9,
             ticks_by=self._glancer.name,
         )
 
@@ -220,8 +233,16 @@ class Sampler:
                 self._only_slow.add(role)
 
 
+def _possible(hz: float) -> float:
+    if not 1.0 <= hz <= 1000.0:
+        raise ValueError(f"hz: found {hz}; allowed: 1 to 1000")
+    return hz
+
+
 def _row(at_s: float, role: str, reading: ProcessReading) -> str:
-    return f"{at_s:.6f},{role},{reading.rss_bytes},{reading.cpu_s:.6f}"
+    # A tenth of a millisecond: some hundredths pass between the moment and what is read, and digits that are noise are
+    # most of what an archive of samples would hold.
+    return f"{at_s:.4f},{role},{reading.rss_bytes},{reading.cpu_s:.4f}"
 
 
 def _cell(value: float | int | None) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from harness.agent.machine_counters import MachineReader
@@ -44,6 +44,11 @@ class Schedule:
     def beginning_now(cls, hz: float) -> Schedule:
         begin_ns = time.monotonic_ns()
         return cls(begin_ns=begin_ns, period_ns=1e9 / hz, last_ns=begin_ns)
+
+    def going_on(self, hz: float) -> Schedule:
+        """Return one of another rate that goes on from the tick just taken, with what was counted so far."""
+        begin_ns, period_ns = time.monotonic_ns(), 1e9 / hz
+        return replace(self, begin_ns=begin_ns, period_ns=period_ns, number=1)
 
     @property
     def due_ns(self) -> int:

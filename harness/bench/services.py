@@ -2,7 +2,8 @@
 """Each service against the leanest handler that its own framework allows, in one session.
 
 The session is an ordinary one of the experiment ``lean-handlers``: blocks in random order, fresh
-processes, resumable, with provenance. Ratios are paired by block.
+processes, resumable, with provenance. Ratios are paired by block. What did not warm up, or was not limited by its
+service, is not judged.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from harness.analysis.stats.about_services import not_about_services, some_not_warm
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.pairing import inputs_of, pair_by_block
 from harness.analysis.tables.load import load_trials
@@ -123,6 +125,8 @@ def _row(
             name=name, value=None, unit=unit, peer="lean handler", target=f"ratio >= {LIMIT}",
             said="no block has both: nothing can be said",
         )  # fmt: skip
+    why = not_about_services(ours, theirs, metric)
+    beside = some_not_warm(ours, theirs, metric) if why is None else f"not about the services: {why}"
     a, b = (theirs, ours) if turned else (ours, theirs)
     ratio = effect_size_ci(
         a[metric].to_numpy(), b[metric].to_numpy(), paired=True, inputs=(*inputs_of(ours), *inputs_of(theirs))
@@ -131,7 +135,8 @@ def _row(
     return BenchRow(
         name=name, value=float(ours[metric].median()) * scale, unit=unit, ratio_low=ratio.low, ratio_high=ratio.high,
         peer="lean handler", peer_value=float(theirs[metric].median()) * scale, ratio=ratio.value,
-        target=f"ratio >= {LIMIT}", holds=_judge(ratio), said="; ".join((f"{len(ours)} blocks", *ratio.warnings)),
+        target=f"ratio >= {LIMIT}", holds=_judge(ratio) if why is None else None,
+        said="; ".join(filter(None, (f"{len(ours)} blocks", beside, *ratio.warnings))),
     )  # fmt: skip
 
 

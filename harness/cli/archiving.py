@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def pack_command(
-    session: Annotated[str, typer.Argument(help="EXPERIMENT/SESSION, as `rematch measure` prints it")],
+    session: Annotated[
+        str,
+        typer.Argument(
+            help="EXPERIMENT/SESSION, as `rematch measure` prints it; with --again also EXPERIMENT"
+        ),
+    ],
     to: Annotated[
         Path | None, typer.Option("--to", help="folder of the archive (default: among the bundled sessions)")
     ] = None,
@@ -27,8 +32,8 @@ def pack_command(
 ) -> None:
     """Write a measured session as one archive, with its SHA-256 beside it. The session itself is kept.
 
-    With --again, an archive of an earlier version of this program is packed as archives are now; before it is
-    replaced, every file of the new one is compared with the old one's.
+    With --again, archives of an earlier version of this program are packed as archives are now; before one is
+    replaced, every file of the new one is compared with the old one's. EXPERIMENT alone means all of its archives.
 
     Examples:
 
@@ -95,17 +100,18 @@ def _pack_again(store: Store, session: str, to: Path | None) -> None:
         raise InputError(
             "--again replaces an archive where it is", place="--to", found=str(to), allowed="without --to"
         )
-    found = _find(store, session)
-    if found.archive is None:
+    candidates = _candidates(store, session, bundled=None)
+    archives = [found.archive for found in candidates if found.archive is not None]
+    if not archives:
+        found = _only(store, session, candidates, bundled=None)
         raise InputError("not archived", file=found.folder, allowed="`rematch pack` without --again")
-    done = pack_again(found.archive)
-    before, after = done.bytes_before / 1e6, done.bytes_after / 1e6
-    if done.replaced:
-        print(
-            f"{found.archive.path}: {before:.2f} MB before, {after:.2f} MB now; the same files, byte by byte"
-        )
-    else:
-        print(f"{found.archive.path}: {before:.2f} MB, kept: packed again it is not smaller")
+    for archive in archives:
+        done = pack_again(archive)
+        before, after = done.bytes_before / 1e6, done.bytes_after / 1e6
+        if done.replaced:
+            print(f"{archive.path}: {before:.2f} MB before, {after:.2f} MB now; the same files, byte by byte")
+        else:
+            print(f"{archive.path}: {before:.2f} MB, kept: packed again it is not smaller")
 
 
 def _find(store: Store, name: str, *, measured_only: bool = False) -> SessionFolder:
@@ -114,21 +120,30 @@ def _find(store: Store, name: str, *, measured_only: bool = False) -> SessionFol
     Raises:
         InputError: there is none, or there are several.
     """
+    bundled = False if measured_only else None
+    candidates = _candidates(store, name, bundled=bundled)
+    archived = [session for session in candidates if session.archive is not None]
+    return _only(store, name, candidates if measured_only else archived or candidates, bundled=bundled)
+
+
+def _candidates(store: Store, name: str, *, bundled: bool | None) -> list[SessionFolder]:
+    """Return the sessions that ``EXPERIMENT`` or ``EXPERIMENT/SESSION`` may mean."""
     key = name.strip("/").removeprefix("bundled/")
     experiment, _, session_id = key.partition("/")
-    candidates = [
+    return [
         session
-        for session in store.sessions(bundled=False if measured_only else None)
+        for session in store.sessions(bundled=bundled)
         if session.folder.parent.name == experiment and session_id in ("", session.folder.name)
     ]
-    archived = [session for session in candidates if session.archive is not None]
-    chosen = candidates if measured_only else archived or candidates
-    if len(chosen) != 1:
-        there = store.sessions(bundled=False if measured_only else None)
+
+
+def _only(store: Store, name: str, candidates: list[SessionFolder], *, bundled: bool | None) -> SessionFolder:
+    if len(candidates) != 1:
+        there = candidates or store.sessions(bundled=bundled)
         raise InputError(
-            "no such session" if not chosen else "several sessions of that name",
+            "several sessions of that name" if candidates else "no such session",
             place=name,
-            found=", ".join(session.key for session in chosen) or "nothing",
-            allowed=", ".join((chosen and [session.key for session in chosen]) or [s.key for s in there]) or "none yet",
-        )  # fmt: skip
-    return chosen[0]
+            found=", ".join(session.key for session in candidates) or "nothing",
+            allowed=", ".join(session.key for session in there) or "none yet",
+        )
+    return candidates[0]

@@ -28,6 +28,10 @@ class Sampling(Protocol):
         """Sample one more process from the next tick on."""
         ...
 
+    def pace(self, hz: float) -> None:
+        """Take so many samples a second, 1 to 1000, from the next tick on."""
+        ...
+
     def stop(self) -> SamplerSummary:
         """Stop and write everything out. Idempotent.
 

@@ -130,6 +130,9 @@ class _PodSampling:
         for number, one in enumerate(group.members, start=1):
             self._inner.add(f"pod-{number}", one)
 
+    def pace(self, hz: float) -> None:
+        self._inner.pace(hz)
+
     def stop(self) -> SamplerSummary:
         summary = self._inner.stop()
         if self._several and not self._stopped:

@@ -47,6 +47,8 @@ from harness.workloads import Case
 
 PhaseName = Literal["backing", "start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]
 SAMPLING_HZ = 50.0
+#: While windows of load make a service warm: they are described by the second, and are most of a trial.
+WARM_UP_HZ = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,6 +274,7 @@ def compare_clocks(context: TrialContext, notes: Notes) -> None:
 
 __all__ = [
     "SAMPLING_HZ",
+    "WARM_UP_HZ",
     "Ledger",
     "Limits",
     "LoadSlot",

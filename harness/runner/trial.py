@@ -27,7 +27,17 @@ from harness.launchers.base import Instance, LaunchSpec, OfPods
 from harness.loadgen.flow import readiness_request
 from harness.model import LoadSummary, Outcome, Phase, RuntimeSettings, TrialRecord
 from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing
-from harness.runner.context import Limits, Notes, TrialContext, TrialSpec, going_on, now, phase, watch
+from harness.runner.context import (
+    WARM_UP_HZ,
+    Limits,
+    Notes,
+    TrialContext,
+    TrialSpec,
+    going_on,
+    now,
+    phase,
+    watch,
+)
 from harness.runner.load_phase import arm_cpu_s, machine_during_load, measure
 from harness.runner.outcome import crash
 from harness.runner.pinning import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
@@ -144,7 +154,7 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
             _stay_idle(instance, spec, context, notes)
             _check_conformance(instance, spec, context, notes)
         else:
-            _make_warm(instance, spec, context, notes)
+            _make_warm(instance, sampler, spec, context, notes)
             _load(instance, sampler, spec, context, notes)
         cool_down_began = now()
         if others or then is not None:
@@ -302,7 +312,9 @@ def _check_conformance(instance: Instance, spec: TrialSpec, context: TrialContex
         raise TrialFailure("nonconforming", f"{count}: {notes.conformance.failures[0]}")
 
 
-def _make_warm(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
+def _make_warm(
+    instance: Instance, sampler: Sampling, spec: TrialSpec, context: TrialContext, notes: Notes
+) -> None:
     """Check its answers and warm it up.
 
     Windows begin with the first request of all, so the check comes when all loads are over: its wrong requests take
@@ -313,8 +325,10 @@ def _make_warm(instance: Instance, spec: TrialSpec, context: TrialContext, notes
         context.duet.begin()
     windows = spec.planned.configuration.warm_up
     if windows is not None:
+        sampler.pace(min(WARM_UP_HZ, context.sampling_hz))
         with phase("warm-up", notes):
             warm_up_in_windows(instance, windows, spec, context, notes)
+        sampler.pace(context.sampling_hz)
     else:
         _check_conformance(instance, spec, context, notes)
         _warm_up(instance, spec, context, notes)

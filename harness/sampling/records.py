@@ -98,4 +98,5 @@ def merge(file: Path, other: Path) -> None:
 
 def _shifted(row: str, offset_s: float) -> str:
     at, comma, rest = row.partition(",")
-    return f"{float(at) - offset_s:.6f}{comma}{rest}"
+    n_decimals = len(at.partition(".")[2])
+    return f"{float(at) - offset_s:.{n_decimals}f}{comma}{rest}"

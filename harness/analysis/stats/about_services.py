@@ -17,7 +17,7 @@ them run decides how long a request waits. On one CPU the generator often runs a
 service that reads on finds the next request of the same connection and serves it first (``docs/duet.md``).
 
 Where trials were to be warmed up until they settled, more than one in five that did not settle, or whose JVM still
-compiled for over 5 % of the measurement, refuses the ratio whatever bounded it.
+compiled for over 5 % of the measurement, refuses the ratio whatever bounded it. Fewer count, and are named beside it.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ RATE = "throughput_per_s"
 SHARED = "shares_cpus"
 #: Why latency is not compared then.
 TURNS = "service and generator share CPUs, and their turns there decide how long a request waits"
+_NOT_WARM = "had not settled or still compiled"
 _THROUGHPUT = (RATE, "sustained_per_s", "capacity_per_s", "serve_s")
 _PARTS: dict[BoundBy, str] = {
     "service": "service_share",
@@ -126,15 +127,34 @@ def _in_turns(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
     return TURNS if shared and _is_latency(metric) else None
 
 
+def some_not_warm(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
+    """Return how many trials of two arms that pass for warm were not, in words; ``None``: each was, or it is not asked.
+
+    Args:
+        a, b: as of ``not_about_services``, which returned ``None``.
+    """
+    if condition_of(metric) is None or not _to_be_warm(a, b):
+        return None
+    n_cold, n = _count_cold(a, b)
+    return f"{n_cold} of {n} trials {_NOT_WARM}; they count" if n_cold else None
+
+
 def _not_warm(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
     """Return why an arm that was to be warm is not, in words; ``None``: both are, or neither was to be."""
-    if not all("warm_class" in arm and arm["warm_class"].notna().any() for arm in (a, b)):
+    # the share of warm ones, as a whole number over another: 1 - 0.8 is less than 0.2 in binary fractions
+    if not _to_be_warm(a, b) or all((~_cold(arm)).sum() / len(arm) >= BOUND_SHARE for arm in (a, b)):
         return None
-    cold = [_cold(arm) for arm in (a, b)]
-    if max(float(one.mean()) for one in cold) <= 1 - BOUND_SHARE:
-        return None
-    both = pd.concat(cold)
-    return f"not warm ({int(both.sum())} of {len(both)} trials had not settled or still compiled)"
+    n_cold, n = _count_cold(a, b)
+    return f"not warm ({n_cold} of {n} trials {_NOT_WARM})"
+
+
+def _to_be_warm(*arms: pd.DataFrame) -> bool:
+    return all("warm_class" in arm and arm["warm_class"].notna().any() for arm in arms)
+
+
+def _count_cold(*arms: pd.DataFrame) -> tuple[int, int]:
+    """Return how many trials of these arms were not warm, and of how many."""
+    return sum(int(_cold(arm).sum()) for arm in arms), sum(len(arm) for arm in arms)
 
 
 def _cold(arm: pd.DataFrame) -> pd.Series[bool]:
@@ -224,4 +244,4 @@ def _rates_differ(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
     )
 
 
-__all__ = ["COLUMNS", "bounds_of", "condition_of", "latency_of_tool", "not_about_services"]
+__all__ = ["COLUMNS", "bounds_of", "condition_of", "latency_of_tool", "not_about_services", "some_not_warm"]

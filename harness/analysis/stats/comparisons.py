@@ -16,7 +16,13 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.stats.aa_noise import AANoise, no_ratio, noise_by_configuration, noise_for
-from harness.analysis.stats.about_services import COLUMNS, bounds_of, latency_of_tool, not_about_services
+from harness.analysis.stats.about_services import (
+    COLUMNS,
+    bounds_of,
+    latency_of_tool,
+    not_about_services,
+    some_not_warm,
+)
 from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.equivalence import equivalence_test
@@ -197,6 +203,9 @@ def _compare(
     if n_alone:
         warnings += (f"{n_alone} trials left out: their block lacks the other arm",)
     part = latency_of_tool(a, b, metric) if gated else None
+    not_about = not_about_services(a, b, metric) if gated else None
+    if gated and not_about is None and (cold := some_not_warm(a, b, metric)) is not None:
+        warnings += (cold,)
     facts: dict[str, object] = {
         "variant": variant,
         "reference": reference,
@@ -211,7 +220,7 @@ def _compare(
         "n_excluded": n_excluded,
         "p_adjusted": None,
         "bound_by": bounds_of(a, b),
-        "not_about": not_about_services(a, b, metric) if gated else None,
+        "not_about": not_about,
         "alike_by": part.why_not_equivalent if part is not None else None,
     }
     both = pd.concat([a, b])
@@ -308,12 +317,8 @@ def _notes(comparison: Comparison, said: Decision, wanted: float) -> list[str]:
     if comparison.n_blocks < FEWEST_FOR_P:
         blocks = "1 block" if comparison.n_blocks == 1 else f"{comparison.n_blocks} blocks"
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
-    elif said.why_not_equivalent is not None and said.why_not_equivalent == comparison.alike_by:
-        notes.append(f"the ratio of the services is farther from 1: {comparison.alike_by}")
-    elif said.why_not_equivalent is not None:
-        notes.append(f"too noisy to call anything equivalent: {said.why_not_equivalent}")
-    elif said.margin is not None and said.margin > wanted:
-        notes.append(f"margin widened from {wanted:.1%} to the A/A noise, {said.margin:.1%}")
+    elif (why := said.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by)) is not None:
+        notes.append(why)
     low, high = comparison.ratio.low, comparison.ratio.high
     if not comparison.about_services:
         return notes

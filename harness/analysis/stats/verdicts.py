@@ -54,6 +54,20 @@ class Decision(Frozen):
         """The ratios that count as equivalent; ``None``: there are none, and no band is drawn."""
         return equivalence_band(self.margin)
 
+    def margin_note(self, wanted: float, *, noise: str, alike_by: str | None = None) -> str | None:
+        """Return why the margin is not the wanted one, or there is none, in words; ``None``: it is.
+
+        Args:
+            wanted, alike_by: as ``decide`` was told. noise: what the noise is called that a margin is widened to.
+        """
+        if self.why_not_equivalent is not None:
+            if self.why_not_equivalent == alike_by:
+                return f"the ratio of the services is farther from 1: {alike_by}"
+            return f"too noisy to call anything equivalent: {self.why_not_equivalent}"
+        if self.margin is not None and self.margin > wanted:
+            return f"margin widened from {wanted:.1%} to {noise}, {self.margin:.1%}"
+        return None
+
 
 def decide(
     ratio: Estimate,

@@ -71,6 +71,9 @@ class SshSampling:
     def add(self, role: str, watched: Watched) -> None:
         self._ask("sampler_add", sampler=self._number, role=role, watched=asdict(watched))
 
+    def pace(self, hz: float) -> None:
+        self._ask("sampler_pace", sampler=self._number, hz=hz)
+
     def stop(self) -> SamplerSummary:
         if self._summary is None:
             self._summary = SamplerSummary(**self._ask("sampler_stop", sampler=self._number))

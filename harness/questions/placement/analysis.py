@@ -153,12 +153,10 @@ def _row(
     )
     if n < FEWEST_FOR_P:
         warnings.append(f"{n} trials: too few for a verdict")
-    elif said.why_not_equivalent is not None and said.why_not_equivalent == alike_by:
-        warnings.append(f"the ratio of the services is farther from 1: {alike_by}")
-    elif said.why_not_equivalent is not None:
-        warnings.append(f"too noisy to call anything equivalent: {said.why_not_equivalent}")
-    elif said.margin is not None and said.margin > wanted:
-        warnings.append(f"margin widened from {wanted:.1%} to the noise that was measured, {said.margin:.1%}")
+    elif (
+        why := said.margin_note(wanted, noise="the noise that was measured", alike_by=alike_by)
+    ) is not None:
+        warnings.append(why)
     first = base.iloc[0]
     return PlaceRow(
         variant=str(first["variant"]),

@@ -24,6 +24,7 @@ def test_a_sampler_that_an_ending_agent_has_ended_is_said_to_be_gone(tmp_path: P
     late: tuple[tuple[str, dict[str, Any]], ...] = (
         ("sampler_stop", {"sampler": number}),
         ("sampler_add", {"sampler": number, "role": "service", "watched": {}}),
+        ("sampler_pace", {"sampler": number, "hz": 20.0}),
         ("sampler_start", files),
     )
     for what, told in late:

@@ -15,7 +15,6 @@ import pytest
 from harness.agent import outside_ports
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.outside_ports import CHOSEN_BY_SYSTEM, outside
-from harness.agent.ports import free_port
 from harness.agent.readiness_probe import poll_first_answer
 from harness.tests.support.patience import patient
 
@@ -66,11 +65,14 @@ def test_a_service_in_a_cluster_is_waited_for_from_ports_that_no_load_uses() -> 
     """Each refusal of the wait would be remembered; the first answer comes when somebody listens."""
     low, high = map(int, CHOSEN_BY_SYSTEM.read_text("ascii").split())
     came_from: list[int] = []
-    port = free_port()
+    server = socket.socket()
+    server.bind(("127.0.0.1", 0))  # it refuses until it listens, and nobody who asks can take the port before
+    port = server.getsockname()[1]
 
     def serve() -> None:
         time.sleep(0.05)
-        with socket.create_server(("127.0.0.1", port)) as server:
+        with server:
+            server.listen()
             accepted, address = server.accept()
             came_from.append(address[1])
             with accepted:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
@@ -125,6 +126,42 @@ class SamplerContract:
             # in one tick the service is read before who was added; a tick that was under way goes without the latter
             same_tick_s = max(tick_s for tick_s in ticks_s if tick_s <= first_s)
             assert sum(at_s < tick_s < same_tick_s for tick_s in ticks_s) <= 1
+
+    def test_its_rate_changes_while_it_works_and_no_tick_is_lost_or_counted_twice(
+        self, bench: Bench, files: Files, puppet: Puppet
+    ) -> None:
+        def more(n: int) -> None:
+            wanted = files.count("service") + n
+            assert eventually(lambda: files.count("service") >= wanted)
+
+        with bench(200, service=puppet.watched) as sampler:
+            more(100)
+            sampler.pace(10)
+            slow_s = time.monotonic()
+            more(10)
+            fast_s = time.monotonic()
+            sampler.pace(200)
+            more(100)
+        summary = sampler.stop()
+        times_s = [float(row["monotonic_s"]) for row in files.of("service")]
+        assert len(times_s) == summary.ticks and times_s == sorted(times_s)
+        # one that was under way, and the one that takes the call in
+        assert sum(slow_s <= at_s < fast_s for at_s in times_s) <= (fast_s - slow_s) * 10 + 2
+        for part in (
+            [at_s for at_s in times_s if at_s < slow_s],
+            [at_s for at_s in times_s if at_s > fast_s],
+        ):
+            assert min(after - before for before, after in pairwise(part)) < 0.05
+        assert summary.duration_s >= times_s[-1] - times_s[0]
+
+    @pytest.mark.parametrize("hz", [0.0, 0.5, 1001.0])
+    def test_a_rate_that_no_schedule_keeps_is_refused_and_the_old_one_stays(
+        self, bench: Bench, hz: float
+    ) -> None:
+        with pytest.raises(ValueError, match="allowed: 1 to 1000"):
+            bench(hz)
+        with bench(50) as sampler, pytest.raises(ValueError, match="allowed: 1 to 1000"):
+            sampler.pace(hz)
 
     def test_a_tree_of_short_lived_children_is_read_at_the_slow_rate(
         self, bench: Bench, files: Files, puppets: Callable[[], Puppet]

@@ -329,6 +329,9 @@ def test_wrong_clocks_over_there_are_known_and_moments_come_on_ours(sshd: Sshd, 
         sampler.add("service", watched)
         reading = host.resources(watched)
         assert eventually(lambda: b"service" in host.read(there / "samples.csv"))
+        n_rows = host.read(there / "samples.csv").count(b"\n")
+        sampler.pace(200.0)
+        assert eventually(lambda: host.read(there / "samples.csv").count(b"\n") > n_rows + 100)
         process.stop(5)
         assert sampler.stop().ticks_by == "interpreter"  # no library is sent over
         host.close_folder(ours)

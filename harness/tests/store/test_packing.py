@@ -28,7 +28,7 @@ from harness.store import (
     pack_again,
     packing,
 )
-from harness.tests.support.packed_sessions import contents_of, file_bytes, listed, relisted
+from harness.tests.support.packed_sessions import contents_of, file_bytes, listed, relisted, seal
 
 ROOT = find_root(Path(__file__).parent)
 
@@ -231,6 +231,14 @@ def test_pack_again_and_unpack_by_command(
     assert Store(root).sessions("aa", bundled=True)[0].verify() == ()
     done = run(app, ["pack", "aa", "--again"])
     assert done.exit_code == 0 and "kept: packed again it is not smaller" in done.output
+    (first,) = bundled.glob("*.zip")
+    second = first.with_stem("quick-local-2")
+    shutil.copy(first, second)
+    seal(second)
+    done = run(app, ["pack", "aa", "--again"])
+    assert done.exit_code == 0 and done.output.count("kept: packed again it is not smaller") == 2
+    for file in bundled.glob("quick-local-2.*"):
+        file.unlink()
     refused = run(app, ["pack", "aa", "--again", "--to", "elsewhere"])
     assert isinstance(refused.exception, InputError) and "without --to" in str(refused.exception)
     another_zlib()

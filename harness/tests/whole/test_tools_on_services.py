@@ -112,5 +112,8 @@ def test_a_tool_that_cannot_pass_data_on_refuses_the_banks_flows_in_one_line(
     refusal = tool.supports(ClosedLoad(users=USERS, duration_s=2), requests)
     assert refusal is not None and "\n" not in refusal
     assert f"the mix {mix!r} is a flow of {len(requests)} steps: use jmeter, locust or k6" in refusal
-    plain = load_requests(PROJECT, "bank")["balance"]
-    assert tool.supports(ClosedLoad(users=USERS, duration_s=2), plain) is None
+    for plain in ("balance", "independent"):
+        assert (
+            tool.supports(ClosedLoad(users=USERS, duration_s=2), load_requests(PROJECT, "bank")[plain])
+            is None
+        )
