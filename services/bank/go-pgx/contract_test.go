@@ -179,7 +179,7 @@ func TestEachFlowOfTheContractRunsThrough(t *testing.T) {
 func eachFlowRunsThrough(t *testing.T, craft string) {
 	c := postgresql(t)
 	c.emptied(t)
-	seed, err := os.ReadFile("../contract/seed-two-clients.sql")
+	seed, err := os.ReadFile("../contract/seed-three-clients.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
