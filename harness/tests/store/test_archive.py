@@ -16,36 +16,9 @@ from harness.errors import InputError, StoreError
 from harness.project import find_root
 from harness.store import Archive, SessionFolder, Store, archive_of, pack
 from harness.tests.support.available import some_in_every_run
+from harness.tests.support.packed_sessions import seal
 
 ROOT = find_root(Path(__file__).parent)
-
-
-@pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
-    """A bundled session with all its files in a folder."""
-    (session,) = Store(ROOT).sessions("aa", bundled=True)
-    assert session.archive is not None
-    target = tmp_path_factory.mktemp("raw") / "aa" / session.folder.name
-    session.archive.unpack(target)
-    return SessionFolder(target)
-
-
-@pytest.fixture(scope="module")
-def packed_once(unpacked: SessionFolder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of its archive."""
-    return pack(unpacked.folder, archive_of(tmp_path_factory.mktemp("packed") / unpacked.folder.name)).parent
-
-
-@pytest.fixture
-def packed(unpacked: SessionFolder, packed_once: Path, tmp_path: Path) -> SessionFolder:
-    """The same session as an archive alone, which a test may change."""
-    folder = tmp_path / "data" / "raw" / "aa" / unpacked.folder.name
-    shutil.copytree(packed_once, folder.parent)
-    return SessionFolder(folder)
-
-
-def seal(archive: Path) -> None:
-    archive.with_name(archive.name + ".sha256").write_text(f"{file_sha256(archive)}  {archive.name}\n")
 
 
 BUNDLED = {session.key: session for session in Store(ROOT).sessions(bundled=True)}
