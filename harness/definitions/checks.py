@@ -12,7 +12,7 @@ from harness.model import BackingSettings, Experiment, Implementation, RuntimeSe
 
 #: Settings that mean nothing to a Go program; naming one in a Go variant is a mistake worth a word.
 _JVM_ONLY = ("java", "gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "jvm_flags")
-_GO_ONLY = ("gogc", "gomemlimit", "goexperiment", "go")
+_GO_ONLY = ("gogc", "gomemlimit", "goexperiment", "go", "goamd64", "pgo")
 
 
 def check_variants(experiment: Experiment, known: Mapping[str, Implementation], path: Path) -> None:

@@ -96,10 +96,12 @@ def _definition_sha256(experiment: Experiment) -> str:
     if "backing" in data:
         _drop_if(BackingSettings().authentication, data["backing"], "authentication")
     for variant in data["variants"].values():
-        _drop_if(None, variant["runtime"], "form", "memory_limit", "pin", "goexperiment", "go", "java")
+        _drop_if(
+            None, variant["runtime"], "form", "memory_limit", "pin", "goexperiment", "go", "java", "goamd64"
+        )
         _drop_if(None, variant["runtime"], "cpu_limit", "cpu_request", "cpu_boost", "replicas", "access")
         _drop_if(None, variant["runtime"], "autoscale_cpu", "scale_from")
-        _drop_if(False, variant["runtime"], "flight_recording", "lock_recording")
+        _drop_if(False, variant["runtime"], "flight_recording", "lock_recording", "pgo")
     for profile in data["profiles"].values():
         for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):
             _drop_if(1, load, "processes")

@@ -11,18 +11,17 @@ from pathlib import Path
 
 from pydantic import Field
 
-from harness.agent.http_exchange import Connection, request_bytes
-from harness.agent.sampler import Watched
+from harness.agent.http_exchange import Connection
 from harness.errors import HostError, RematchError
 from harness.hosts.base import Command, Host, Process
 from harness.hosts.measuring import MeasuringHost
+from harness.launchers.training import answers, bytes_of
 from harness.model import Frozen, Request
 from harness.model.endpoint import Endpoint
 
 #: JEP 514: the cache is made in one step since this release.
 AOT_SINCE = 25
 TRAINING_REQUESTS = 400
-READY_WITHIN_S = 60.0
 
 #: At exit the JVM starts another one that assembles the cache; that takes seconds.
 ASSEMBLED_WITHIN_S = 120.0
@@ -98,24 +97,10 @@ def _say(host: Host, *words: str) -> str:
 
 def _send(host: MeasuringHost, process: Process, endpoint: Endpoint, requests: tuple[Request, ...]) -> None:
     """Send the requests once it answers; of one that ended, the missing cache and stderr tell."""
-    first = host.first_answer(
-        endpoint,
-        _bytes_of(requests[0], endpoint),
-        Watched(process.pid, process.start_ticks, process.cpu_at_launch_s),
-        launched=process.launched,
-        deadline_s=READY_WITHIN_S,
-    ).first
-    if first.answer is None:
-        if first.gone:
-            return
-        raise RematchError(f"the training start of an AOT cache was not ready within {READY_WITHIN_S:g} s")
+    if not answers(host, process, endpoint, requests[0], "the training start of an AOT cache"):
+        return
     near = host.reach(endpoint)
-    raw = [_bytes_of(request, near) for request in requests]
+    raw = [bytes_of(request, near) for request in requests]
     with Connection(near) as connection:
         for number in range(TRAINING_REQUESTS):
             connection.exchange(raw[number % len(raw)])
-
-
-def _bytes_of(request: Request, endpoint: Endpoint) -> bytes:
-    body = None if request.body is None else request.body.encode()
-    return request_bytes(request.method, request.path, request.headers, body, endpoint)

@@ -27,7 +27,7 @@ COLLECTORS = {
 }
 
 #: Which runtime settings mean something to which runtime; ``cpus`` and ``gc_log`` are for all.
-ONLY_GO = ("gogc", "gomemlimit", "goexperiment", "go")
+ONLY_GO = ("gogc", "gomemlimit", "goexperiment", "go", "goamd64", "pgo")
 ONLY_JVM = (
     "java", "gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "flight_recording", "lock_recording", "jvm_flags",
 )  # fmt: skip

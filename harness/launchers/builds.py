@@ -21,6 +21,7 @@ from harness.agent.processes import alive, this_process
 from harness.definitions import service_folder, source_folder
 from harness.errors import HostError, MissingTool, RematchError
 from harness.hosts.base import Command, Host
+from harness.launchers import pgo
 from harness.launchers.arguments import expand
 from harness.launchers.chosen import build_environment, build_words, go_refuses
 from harness.launchers.sources import artifact_sha256, copy_artifact, copy_sources, source_sha256
@@ -30,7 +31,7 @@ from harness.toolchains import WANTED, Surroundings, how_to_get, one_maven, want
 
 BUILD_FILE = "build.json"
 #: How the names of what is made of a build later begin; it lies in the build's folder.
-MADE_LATER = (".tmp-", "jlink-", "native-", "aot-")
+MADE_LATER = (".tmp-", "jlink-", "native-", "aot-", "profile-")
 
 #: What ``env`` is told: ``NAME=value``.
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -110,8 +111,13 @@ class Builder:
         identity = [source, implementation.artifact, *implementation.build, self._toolchain(implementation)]
         identity += build_words(implementation, self.source_folder(implementation))
         identity += [f"{name}={value}" for name, value in build_environment(implementation).items()]
+        identity += pgo.identity(implementation)
         key = hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]
         return self._cache / f"{implementation.name}-{key}"
+
+    def profile_file(self, implementation: Implementation, source: str | None = None) -> Path:
+        """Where the CPU profile that this program is compiled with is or would be kept: beside the one it is of."""
+        return pgo.file_in(self.folder(pgo.profiled(implementation), source), implementation)
 
     def find(self, implementation: Implementation, source: str | None = None) -> Built | None:
         """Return the finished build of exactly this source with this toolchain, or ``None``."""
@@ -164,6 +170,7 @@ class Builder:
         sha256 = source_sha256(sources)
         folder = self.folder(implementation, sha256)
         argv = self._argv(implementation)
+        profile = pgo.add_to(sources, argv, implementation, self.profile_file(implementation, sha256))
         build_s = self._run(implementation, argv, sources, folder.with_suffix(".log")) if argv else None
         size = copy_artifact(sources, implementation.artifact, finished)
         record = BuildRecord(
@@ -173,6 +180,7 @@ class Builder:
             build_s=build_s,
             artifact_bytes=size,
             artifact_sha256=artifact_sha256(finished / implementation.artifact),
+            cpu_profile=profile,
         )
         version = self._runtime_version(implementation, finished / implementation.artifact)
         said = {"record": record.model_dump(mode="json"), "runtime_version": version}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Toolchains that a variant names: a Go release or experiment that builds it, a JDK release that runs it.
+"""Toolchains that a variant names: a Go release, experiment or set of instructions that builds it, a JDK that runs it.
 
 A variant that names a JDK runs a jar that the preferred JDK compiled for the oldest release that the sources allow:
 all such variants of one program run the same jar, whatever JDK each has.
@@ -21,12 +21,30 @@ RELEASE_OPTION = "-Dmaven.compiler.release="
 WITHOUT_TESTS = "-Dmaven.test.skip=true"
 #: Dependencies that older Go releases take, where a service has them: used for every release that is named.
 OLDER_MOD = "older.mod"
+#: GOAMD64 -> what Linux calls the instructions that the level adds.
+_INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
+    "v1": (),
+    "v2": ("popcnt", "ssse3", "sse4_1", "sse4_2", "cx16", "lahf_lm"),
+    "v3": ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"),
+    "v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def with_toolchain(implementation: Implementation, runtime: RuntimeSettings) -> Implementation:
-    """Return the implementation with what the variant's runtime names; itself where it names nothing."""
-    named = Toolchain(go=runtime.go, goexperiment=runtime.goexperiment, java=runtime.java)
+def with_toolchain(
+    implementation: Implementation, runtime: RuntimeSettings, trained: tuple[str, ...] = ()
+) -> Implementation:
+    """Return the implementation with what the variant's runtime names; itself where it names nothing.
+
+    ``trained``: that of the variant, where it may say ``pgo``.
+    """
+    named = Toolchain(
+        go=runtime.go,
+        goexperiment=runtime.goexperiment,
+        goamd64=runtime.goamd64,
+        java=runtime.java,
+        pgo=trained if runtime.pgo else None,
+    )
     if named == Toolchain():
         return implementation
     return implementation.model_copy(update={"toolchain": named})
@@ -51,8 +69,27 @@ def build_words(implementation: Implementation, source: Path) -> tuple[str, ...]
 def build_environment(implementation: Implementation) -> dict[str, str]:
     """Return what a Go build is told by environment; empty: nothing is named."""
     named = implementation.toolchain or Toolchain()
-    told = {"GOTOOLCHAIN": None if named.go is None else f"go{named.go}", "GOEXPERIMENT": named.goexperiment}
+    told = {
+        "GOTOOLCHAIN": None if named.go is None else f"go{named.go}",
+        "GOEXPERIMENT": named.goexperiment,
+        "GOAMD64": named.goamd64,
+    }
     return {name: value for name, value in told.items() if value is not None}
+
+
+def lacks_instructions(level: str, cpuinfo: str) -> str | None:
+    """Return why a program built with this ``GOAMD64`` cannot run on a processor, or ``None``.
+
+    ``cpuinfo``: what its Linux has in ``/proc/cpuinfo``. The levels are those of the x86-64 psABI.
+
+    >>> lacks_instructions("v2", "flags : popcnt ssse3 sse4_1 sse4_2 cx16")
+    'GOAMD64=v2 needs a processor with lahf_lm'
+    """
+    flags = {word for line in cpuinfo.splitlines() if line.startswith("flags") for word in line.split()}
+    levels = list(_INSTRUCTIONS)
+    wanted = [name for one in levels[: levels.index(level) + 1] for name in _INSTRUCTIONS[one]]
+    missing = [name for name in wanted if name not in flags]
+    return f"GOAMD64={level} needs a processor with {', '.join(missing)}" if missing else None
 
 
 def go_refuses(

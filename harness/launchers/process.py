@@ -5,26 +5,34 @@ from __future__ import annotations
 
 import platform
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Host, Process
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers import aot
+from harness.launchers import aot, pgo
 from harness.launchers.accepted_flags import AcceptedFlags
 from harness.launchers.arguments import cpu_limit, jvm_flags, misfit
 from harness.launchers.base import LaunchSpec, OnHost, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
-from harness.launchers.chosen import oldest_java, with_toolchain
+from harness.launchers.chosen import lacks_instructions, oldest_java, with_toolchain
 from harness.launchers.exit_reason import STDERR, STDOUT, memory_complaint
 from harness.launchers.forms import Forms, form_of
 from harness.launchers.limits import Enclosure, enclose
 from harness.launchers.runtimes import Elsewhere, Runtimes
 from harness.launchers.start_commands import StartCommands
 from harness.launchers.tools import Tools
-from harness.model import BackingSettings, BuildRecord, Implementation, InstanceRecord, Outcome, Variant
+from harness.model import (
+    BackingSettings,
+    BuildRecord,
+    Implementation,
+    InstanceRecord,
+    Outcome,
+    Request,
+    Variant,
+)
 from harness.model.endpoint import Endpoint
 from harness.workloads import load_all_requests
 
@@ -73,7 +81,7 @@ class ProcessLauncher:
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         missing = self.builder.missing_program(implementation) if self._elsewhere is None else None
-        implementation = with_toolchain(implementation, variant.runtime)
+        implementation = with_toolchain(implementation, variant.runtime, variant.trained)
         return (
             self._toolchain_problem(implementation)
             or self.unfit(implementation, variant)
@@ -106,6 +114,10 @@ class ProcessLauncher:
         if named.java is not None and self.runtimes.jdk(implementation) is None:
             where = "here" if self._elsewhere is None else f"on {self.host.name}"
             return f"no JDK {named.java} {where}; install it with: make toolchains"
+        if named.goamd64 is not None and implementation.runtime == "go":
+            problem = lacks_instructions(named.goamd64, self.host.read(Path("/proc/cpuinfo")).decode())
+            if problem is not None:
+                return problem
         return self.builder.refused(implementation)
 
     def _foreign_machine(self, implementation: Implementation, variant: Variant) -> str | None:
@@ -145,7 +157,9 @@ class ProcessLauncher:
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
-        implementation = with_toolchain(implementation, variant.runtime)
+        implementation = with_toolchain(implementation, variant.runtime, variant.trained)
+        if variant.runtime.pgo and self.builder.find(implementation) is None:
+            self._take_profile(implementation, variant, backing)
         built = self.builder.build(implementation)
         form = form_of(variant.runtime)
         if form is not None:
@@ -163,7 +177,7 @@ class ProcessLauncher:
 
     def launch(self, spec: LaunchSpec) -> ProcessInstance:
         variant, source = spec.variant, spec.build.source_sha256
-        implementation = with_toolchain(spec.implementation, variant.runtime)
+        implementation = with_toolchain(spec.implementation, variant.runtime, variant.trained)
         built = self.builder.find(implementation, source)
         if built is None:
             raise TrialFailure(
@@ -221,29 +235,59 @@ class ProcessLauncher:
         found = aot.find_cache(self.host, file)
         if found is not None:
             return found
+        flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.runtimes.java_major(implementation))
+        runtime_args = (*flags, f"-XX:AOTCacheOutput={aot.unfinished(file)}")
+        with (
+            tempfile.TemporaryDirectory(prefix="rematch-aot-") as ours,
+            self._training_start(
+                implementation, variant, artifacts, backing, Path(ours), runtime_args
+            ) as start,
+        ):
+            return aot.train(self.host, *start, file)
+
+    def _take_profile(
+        self, implementation: Implementation, variant: Variant, backing: BackingSettings | None
+    ) -> None:
+        """Make the CPU profile that a Go program is compiled with, where the service will run, unless it is there."""
+        file = self.builder.profile_file(implementation)
+        if file.with_suffix(".json").is_file():
+            return
+        trained = self.builder.build(pgo.profiled(implementation))
+        artifacts = self.host.install(trained.folder, without=MADE_LATER)
+        with tempfile.TemporaryDirectory(prefix="rematch-pgo-") as ours:
+            with self._training_start(implementation, variant, artifacts, backing, Path(ours)) as start:
+                cpu_s, n_requests = pgo.train(self.host, *start)
+            pgo.keep(Path(ours) / pgo.PROFILE, file, cpu_s=cpu_s, n_requests=n_requests)
+
+    @contextmanager
+    def _training_start(
+        self,
+        implementation: Implementation,
+        variant: Variant,
+        artifacts: Path,
+        backing: BackingSettings | None,
+        ours: Path,
+        runtime_args: tuple[str, ...] = (),
+    ) -> Iterator[tuple[Command, Endpoint, tuple[Request, ...]]]:
+        """What starts a variant for a training run, where it listens, and what to ask it; the folder of the command
+        on the host is in ``ours`` when the context is left."""
         contract = self.builder.service_toml(implementation).parent.parent / "contract"
         every = load_all_requests(contract)
         # the contract's first mix is the one that all faces answer alike
         requests = tuple(request for request in every if request.mix == every[0].mix)
-        flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.runtimes.java_major(implementation))
-        runtime_args = (*flags, f"-XX:AOTCacheOutput={aot.unfinished(file)}")
         port = self.host.free_port(self.host.listen_address)
-        with (
-            self._training(implementation, backing) as environment,
-            tempfile.TemporaryDirectory(prefix="rematch-aot-") as ours,
-        ):
+        with self._training(implementation, backing) as environment:
             command = Command(
                 argv=self.starts.argv(implementation, variant, artifacts, runtime_args, port),
-                folder=self.host.open_folder(Path(ours)),
+                folder=self.host.open_folder(ours),
                 environment=dict(environment),
                 stdout=Path(STDOUT),
                 stderr=Path(STDERR),
             )
             try:
-                endpoint = Endpoint(host=self.host.listen_address, port=port)
-                return aot.train(self.host, command, endpoint, requests, file)
+                yield command, Endpoint(host=self.host.listen_address, port=port), requests
             finally:
-                self.host.close_folder(Path(ours))
+                self.host.close_folder(ours)
 
 
 class ProcessInstance(OnHost):

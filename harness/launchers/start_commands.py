@@ -48,7 +48,7 @@ class StartCommands:
         Raises:
             InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
         """
-        implementation = with_toolchain(implementation, variant.runtime)
+        implementation = with_toolchain(implementation, variant.runtime, variant.trained)
         built = self._builder.folder(implementation, source_sha256)
         artifacts = self._host.install(built, without=MADE_LATER) if built.is_dir() else built
         form, program = form_of(variant.runtime), None

@@ -31,6 +31,7 @@ from harness.model.scaled_load import (
 )
 from harness.model.session import (
     BuildRecord,
+    CpuProfile,
     EchoReading,
     FormBuild,
     Machine,
@@ -97,6 +98,7 @@ __all__ = [
     "ConformanceResult",
     "ContainerRecord",
     "CoordinatorRecord",
+    "CpuProfile",
     "DuetRecord",
     "DuetSeat",
     "EchoReading",

@@ -56,7 +56,14 @@ class Toolchain(Frozen):
 
     go: str | None = None
     goexperiment: str | None = None
+    goamd64: str | None = None
     java: int | None = None
+    pgo: tuple[str, ...] | None = Field(
+        default=None, description="compiled with a profile of itself with these settings, as name=value"
+    )
+    profiled: bool = Field(
+        default=False, description="never of a variant: the program that writes such a profile"
+    )
 
 
 class Implementation(Frozen):

@@ -38,6 +38,14 @@ class RuntimeSettings(Frozen):
         pattern=r"^1\.\d+\.\d+$",
         description="the Go release that builds a Go program; None: the one that is found",
     )
+    goamd64: Literal["v1", "v2", "v3", "v4"] | None = Field(
+        default=None,
+        description="GOAMD64 when a Go program is built: the instructions that it may use; None: v1, those of all",
+    )
+    pgo: bool = Field(
+        default=False,
+        description="a Go program is compiled with a CPU profile of itself, from a training run under load",
+    )
     java: int | None = Field(
         default=None,
         ge=OLDEST_JAVA,

@@ -72,6 +72,17 @@ class FormBuild(Frozen):
     problem: str | None = Field(default=None, description="why there is no image")
 
 
+class CpuProfile(Frozen):
+    """The profile that a Go program was compiled with, and the training run that it is of."""
+
+    cpu_s: float = Field(
+        description="CPU time of the service under the load of that run; Go takes 100 samples a second of it"
+    )
+    n_requests: int = Field(description="answered in the training run")
+    profile_bytes: int
+    profile_sha256: str
+
+
 class BuildRecord(Frozen):
     """How an artifact came to be."""
 
@@ -85,6 +96,7 @@ class BuildRecord(Frozen):
     artifact_sha256: str
     aot_training_s: float | None = None
     aot_cache_bytes: int | None = None
+    cpu_profile: CpuProfile | None = Field(default=None, description="None: compiled without one")
     form: FormBuild | None = Field(default=None, description="None: the program as it was built")
 
 

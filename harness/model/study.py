@@ -37,16 +37,30 @@ class Variant(Frozen):
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
     lean: bool = Field(default=False, description="bench baseline: the leanest handler")
 
+    @model_validator(mode="after")
+    def _what_is_trained_is_the_program(self) -> Self:
+        if self.lean and self.runtime.pgo:
+            raise ValueError("pgo is of the program with its settings, and not of a lean handler")
+        return self
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """The settings in words: a CPU profile that a program is compiled with is one of the program with them."""
+        return tuple(f"{name}={value}" for name, value in sorted(self.settings.items()))
+
     @property
     def build_name(self) -> str:
         """The key of ``builds.json``: the implementation, after it ``+aot`` with an AOT cache, or ``+form``, and the
-        toolchain where the variant names one: ``go-nethttp+go1.25.14+nogreenteagc``, ``java-jaxrs+java21``."""
+        toolchain where the variant names one: ``go-nethttp+go1.25.14+nogreenteagc``, ``java-jaxrs+java21``,
+        ``go-nethttp+v3+pgo(craft=tuned)``."""
         runtime = self.runtime
         form = None if runtime.form == "jvm" else runtime.form
         made = (
             "aot" if runtime.aot_cache else form,
             None if runtime.go is None else f"go{runtime.go}",
             runtime.goexperiment,
+            runtime.goamd64,
+            f"pgo({','.join(self.trained)})" if runtime.pgo else None,
             None if runtime.java is None else f"java{runtime.java}",
         )
         return "+".join([self.implementation, *(one for one in made if one is not None)])

@@ -138,7 +138,8 @@ def counts_in_words(found: SessionAgreement, *, changed: bool = False) -> str:
     )
     said = [f"{counts['agree']} of {sum(counts.values())} verdicts agree{beside}"]
     if counts["contradict"] or counts["one undecided"]:
-        said.append(f"{counts['contradict'] or 'none'} contradict")
+        n = counts["contradict"]
+        said.append(f"{n or 'none'} contradict{'s' if n == 1 else ''}")
     if counts["one undecided"]:
         said.append(f"in {counts['one undecided']} at most one session decides")
     if n_neither := found.n_undecided_in_both(changed=changed):

@@ -200,6 +200,8 @@ class Notes:
     longest_gap_s: float | None = None
     missed_ticks: int | None = None
     ticks_by: str | None = None
+    #: Samples a second that were asked for: by "warm-up" in its windows, by "load" in the rest of the trial.
+    ticks_hz: dict[str, float] = field(default_factory=dict)
     out_of_memory: str | None = None
     outcome: Outcome = Outcome.OK
     reason: str | None = None

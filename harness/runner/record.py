@@ -58,7 +58,11 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
     for folder in [*(one.folder for one in notes.generators), *commanding] or ["load"]:
         merge(spec.folder / SAMPLES, spec.folder / folder / OWN_SAMPLES)
     lay_together(spec.folder, SAMPLES)
-    extra: dict[str, JsonValue] = {"missed_ticks": notes.missed_ticks, "ticks_by": notes.ticks_by}
+    extra: dict[str, JsonValue] = {
+        "missed_ticks": notes.missed_ticks,
+        "ticks_by": notes.ticks_by,
+        "ticks_hz": dict(notes.ticks_hz),
+    }
     if spec.memory_asked is not None:
         extra["memory_asked"] = spec.memory_asked
     if spec.planned.configuration.variant.lean:

@@ -135,6 +135,7 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
         cleanup.callback(context.host.close_folder, spec.folder)
         sampler = context.host.sampler(there / SAMPLES, there / "machine.csv", context.sampling_hz)
         cleanup.callback(_stop_sampler, sampler, notes)
+        notes.ticks_hz["load"] = context.sampling_hz
         bring_up_backing(spec, context, sampler, notes, cleanup)
         request_log = RequestLog(spec, context, notes)
         request_log.open(sampler, cleanup)
@@ -193,6 +194,7 @@ def _go_on(instance: Instance, spec: TrialSpec, context: TrialContext, notes: No
         cleanup.callback(context.host.close_folder, spec.folder)
         sampler = context.host.sampler(there / SAMPLES, there / "machine.csv", context.sampling_hz)
         cleanup.callback(_stop_sampler, sampler, notes)
+        notes.ticks_hz["load"] = context.sampling_hz
         sampler.add("service", watch(instance))
         _load(instance, sampler, spec, context, notes)
 
@@ -325,7 +327,8 @@ def _make_warm(
         context.duet.begin()
     windows = spec.planned.configuration.warm_up
     if windows is not None:
-        sampler.pace(min(WARM_UP_HZ, context.sampling_hz))
+        notes.ticks_hz["warm-up"] = min(WARM_UP_HZ, context.sampling_hz)
+        sampler.pace(notes.ticks_hz["warm-up"])
         with phase("warm-up", notes):
             warm_up_in_windows(instance, windows, spec, context, notes)
         sampler.pace(context.sampling_hz)

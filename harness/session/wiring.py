@@ -43,7 +43,7 @@ from harness.model import (
     Variant,
 )
 from harness.model.load_tools import run_as
-from harness.runner.context import LoadSlot
+from harness.runner.context import SAMPLING_HZ, LoadSlot
 from harness.runner.load_coordination import meeting_addresses
 from harness.session.host_roles import HostRoles, this_machine
 from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_tool
@@ -72,7 +72,7 @@ class Assembly:
     generators: Mapping[str, Callable[[], LoadGenerator]]
     tools: tuple[Tool, ...] = ()
     places: Mapping[str, Path] = field(default_factory=dict)
-    sampling_hz: float = 50.0
+    sampling_hz: float = SAMPLING_HZ
     load_host: MeasuringHost | None = None
     database_host: MeasuringHost | None = None
     stations: HostRoles | None = None

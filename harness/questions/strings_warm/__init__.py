@@ -9,6 +9,7 @@ from harness.publish.warm_results import notes
 from harness.questions.strings_warm.duet import duet_results
 from harness.questions.strings_warm.generator_cpus import generator_levels, generator_results, generator_rows
 from harness.questions.strings_warm.results import quantities, results
+from harness.questions.strings_warm.settings import settings_results
 
 __all__ = [
     "agreement_counts",
@@ -23,5 +24,6 @@ __all__ = [
     "other_machine",
     "quantities",
     "results",
+    "settings_results",
     "warm_services",
 ]

@@ -13,7 +13,7 @@ import pytest
 from harness.loadgen.base import Installed
 from harness.loadgen.tools.wrk.adapter import adapter
 from harness.model import Outcome, TrialRecord
-from harness.runner.context import WARM_UP_HZ
+from harness.runner.context import SAMPLING_HZ, WARM_UP_HZ
 from harness.session import Assembly, measure, prepare
 from harness.store import SessionFolder
 from harness.tests.support.instances import eventually
@@ -129,7 +129,8 @@ def test_one_process_takes_all_its_loads_and_is_warmed_up_once(folder: SessionFo
 
 
 def test_windows_of_a_warm_up_are_sampled_less_often_than_a_load(folder: SessionFolder) -> None:
-    first, _ = pairs(folder)[0]
+    first, second = pairs(folder)[0]
+    assert second.extra["ticks_hz"] == {"load": SAMPLING_HZ}  # it went on with the warm process
     warm_up = next(phase for phase in first.phases if phase.name == "warm-up")
     begin_s, end_s = warm_up.start.monotonic_s, warm_up.end.monotonic_s
     lines = folder.open(first.planned.trial_id, "samples.csv").read().decode().splitlines()
@@ -139,6 +140,7 @@ def test_windows_of_a_warm_up_are_sampled_less_often_than_a_load(folder: Session
         0 < in_windows <= (end_s - begin_s) * WARM_UP_HZ + 2
     )  # the tick under way, and the one that changes
     assert any(at_s > end_s for at_s in moments_s)
+    assert first.extra["ticks_hz"] == {"load": SAMPLING_HZ, "warm-up": WARM_UP_HZ}
 
 
 def test_what_cannot_go_on_has_failed_with_the_trial_before_it(folder: SessionFolder) -> None:

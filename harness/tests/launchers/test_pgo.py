@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profile-guided builds: a real Go program is profiled under load once, and compiled with what was found."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.errors import RematchError
+from harness.hosts.local import LocalHost
+from harness.launchers import pgo
+from harness.launchers.chosen import build_environment, with_toolchain
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.tools import Tools
+from harness.model import Implementation, RuntimeSettings, Variant
+from harness.project import find_root
+from harness.toolchains import Surroundings, find_tool
+
+PROGRAM = """\
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"flag"
+	"net"
+	"strings"
+)
+
+func main() {
+	port := flag.String("port", "", "")
+	flag.String("host", "", "")
+	flag.String("work", "", "")
+	flag.Parse()
+	listener, problem := net.Listen("tcp", "127.0.0.1:"+*port)
+	if problem != nil {
+		panic(problem)
+	}
+	for {
+		connection, problem := listener.Accept()
+		if problem != nil {
+			return
+		}
+		go answer(connection)
+	}
+}
+
+func answer(connection net.Conn) {
+	defer connection.Close()
+	reader := bufio.NewReader(connection)
+	for {
+		for {
+			line, problem := reader.ReadString('\\n')
+			if problem != nil {
+				return
+			}
+			if strings.TrimSpace(line) == "" {
+				break
+			}
+		}
+		busy()
+		connection.Write([]byte("HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok"))
+	}
+}
+
+func busy() byte {
+	sum := sha256.Sum256(nil)
+	for range 2000 {
+		sum = sha256.Sum256(sum[:])
+	}
+	return sum[0]
+}
+"""
+#: A service whose time is in one function, so that a second under load is a profile.
+TINY = Implementation(
+    name="tiny",
+    workload="strings",
+    language="go",
+    framework="none",
+    runtime="go",
+    build=("go", "build", "-trimpath", "-o", "target/service", "."),
+    artifact="target/service",
+    start=("{artifact}", "--host", "{host}", "--port", "{port}", "{settings}"),
+    settings={"work": "--work={value}"},
+)
+
+
+@functools.cache
+def go() -> Path | None:
+    return find_tool("go", Surroundings(project=find_root())).path
+
+
+@pytest.fixture
+def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProcessLauncher:
+    monkeypatch.setattr(pgo, "SETTLE_S", 1)
+    monkeypatch.setattr(pgo, "PROFILED_S", 2)
+    monkeypatch.setattr(pgo, "LEAST_CPU_S", 0.0)
+    folder = tmp_path / "services" / "strings" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / "main.go").write_text(PROGRAM)
+    (folder / "go.mod").write_text("module tiny\n\ngo 1.22\n")
+    contract = tmp_path / "services" / "strings" / "contract"
+    contract.mkdir()
+    (contract / "requests.jsonl").write_text(
+        '{"mix": "any", "name": "ask", "method": "GET", "path": "/", "headers": {}, "expect": {"status": 200}}\n'
+    )
+    return ProcessLauncher(LocalHost(), tmp_path, Tools(go=go()))
+
+
+def variant(**settings: str) -> Variant:
+    return Variant(implementation="tiny", settings={**settings}, runtime=RuntimeSettings(pgo=True))
+
+
+def test_a_program_is_profiled_once_and_compiled_with_what_was_found(
+    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert launcher.unavailable(TINY, variant()) is None
+    plain = launcher.build(TINY, Variant(implementation="tiny"))
+    record = launcher.build(TINY, variant())
+    profile = record.cpu_profile
+    assert plain.cpu_profile is None and profile is not None
+    assert profile.cpu_s > 0 and profile.n_requests > 0 and profile.profile_bytes > 0
+    assert (record.source_sha256, record.argv) == (plain.source_sha256, plain.argv), (
+        "the same sources, built alike"
+    )
+    assert record.artifact_sha256 != plain.artifact_sha256
+    binary = next(path for path in launcher_builds(launcher) if "default.pgo" in told(path))
+    assert b"rematchProfile" not in binary.read_bytes(), "what is measured does not profile itself"
+
+    monkeypatch.setattr(pgo, "train", lambda *_: pytest.fail("it is profiled a second time"))
+    assert launcher.build(TINY, variant()) == record
+
+
+def test_a_profile_is_of_the_variants_own_settings(
+    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[tuple[str, ...]] = []
+
+    def train(_host: object, command: object, *_: object) -> tuple[float, int]:
+        commands.append(command.argv)  # type: ignore[attr-defined]  # a command
+        raise RematchError("far enough")
+
+    monkeypatch.setattr(pgo, "train", train)
+    for work in ("little", "much"):
+        with pytest.raises(RematchError, match="far enough"):
+            launcher.build(TINY, variant(work=work))
+    assert [argv[-1] for argv in commands] == ["--work=little", "--work=much"]
+
+
+def test_a_service_that_ends_under_training_is_said_to_have_ended(launcher: ProcessLauncher) -> None:
+    main = launcher.builder.source_folder(TINY) / "main.go"
+    main.write_text(PROGRAM.replace("flag.Parse()", 'panic("no luck")'))
+    with pytest.raises(RematchError, match="the service ended in the training run of a profile"):
+        launcher.build(TINY, variant())
+
+
+def test_a_profile_of_little_cpu_time_is_refused(
+    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pgo, "LEAST_CPU_S", 1e6)
+    with pytest.raises(RematchError, match=r"used [0-9.]+ s of CPU time; at least 1e\+06 s are needed"):
+        launcher.build(TINY, variant())
+
+
+def launcher_builds(launcher: ProcessLauncher) -> list[Path]:
+    return sorted(launcher.builder.folder(TINY).parent.glob("tiny-*/target/service"))
+
+
+def told(binary: Path) -> str:
+    """What Go says of how a binary was built."""
+    return subprocess.run(
+        [str(go()), "version", "-m", str(binary)], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_builds_of_other_settings_have_other_names() -> None:
+    assert variant(work="much").build_name == "tiny+pgo(work=much)"
+    assert variant().build_name != variant(work="much").build_name
+
+
+def test_a_program_cannot_be_profiled_without_its_work() -> None:
+    with pytest.raises(ValueError, match="not of a lean handler"):
+        Variant(implementation="tiny", lean=True, runtime=RuntimeSettings(pgo=True))
+
+
+def test_instructions_that_a_processor_lacks_make_a_variant_unavailable(
+    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    v3 = Variant(implementation="tiny", runtime=RuntimeSettings(goamd64="v3"))
+    assert build_environment(with_toolchain(TINY, v3.runtime)) == {"GOAMD64": "v3"}
+    assert v3.build_name == "tiny+v3"
+    monkeypatch.setattr(
+        launcher.host, "read", lambda *_: b"flags\t\t: fpu popcnt ssse3 sse4_1 sse4_2 cx16 lahf_lm avx"
+    )
+    assert (launcher.unavailable(TINY, v3) or "").startswith("GOAMD64=v3 needs a processor with avx2, bmi1")
