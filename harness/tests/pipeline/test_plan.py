@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError
+from harness.evidence.sessions import HEADLINE, chosen_experiments
 from harness.import_closure import closure
 from harness.pipeline import RunAllParameters, StageFailed, StageParameters, check_parameters, make_plan, run
 from harness.pipeline.fingerprint import Remembered, of_files, why_stale
+from harness.pipeline.notebook_file import analysis_notebooks
 from harness.pipeline.stage import PlannedStage, StagePlan
 from harness.pipeline.staleness import judge, remember
 from harness.pipeline.status import LineProgress, StageTable
@@ -277,3 +279,12 @@ def test_the_headline_is_measured_first_and_what_is_left_out_is_named(project: P
     for shown in (repr(plan), plan._repr_html_()):
         assert "Not measured unless named" in shown and "bank-original" in shown
     assert make_plan(StageParameters(profile="quick", experiments="bank-rematch"), root=project).note == ""
+
+
+@pytest.mark.parametrize("profile", ["smoke", "quick", "full"])
+def test_what_is_measured_unasked_is_analysed_too(profile: str) -> None:
+    """A notebook that needs an experiment which is measured only when it is named would leave the others out."""
+    chosen = set(chosen_experiments(ROOT, StageParameters.model_validate({"profile": profile})))
+    run_here = [notebook for notebook in analysis_notebooks(ROOT) if set(notebook.experiments) <= chosen]
+    read = {name for notebook in run_here for name in (*notebook.experiments, *notebook.optional)}
+    assert HEADLINE in chosen and chosen - read == set()
