@@ -7,8 +7,16 @@ from harness.questions.startup.under_load import (
     memory_after,
     memory_ratios,
     memory_rows,
-    timeline,
+    memory_timeline,
     under_load,
 )
 
-__all__ = ["memory_after", "memory_ratios", "memory_rows", "results", "startup", "timeline", "under_load"]
+__all__ = [
+    "memory_after",
+    "memory_ratios",
+    "memory_rows",
+    "memory_timeline",
+    "results",
+    "startup",
+    "under_load",
+]

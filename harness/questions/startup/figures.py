@@ -42,7 +42,7 @@ def startup(
 
 
 @styled
-def memory_timeline(
+def resident_memory(
     samples: Mapping[str, pd.DataFrame],
     trials: pd.DataFrame,
     *,

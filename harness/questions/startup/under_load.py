@@ -13,7 +13,7 @@ from harness.evidence import Evidence
 from harness.evidence.requests import pauses_of_first_trials
 from harness.publish.cells import Cell
 from harness.publish.results import Absent, Leaf, for_each, means
-from harness.questions.startup.figures import memory_timeline
+from harness.questions.startup.figures import resident_memory
 
 AFTER = "rss_after_bytes"
 _COLUMNS = ("rss_before_bytes", AFTER, "rss_max_bytes", "pss_after_bytes")
@@ -24,11 +24,11 @@ def under_load(loaded: Evidence | None) -> pd.DataFrame | None:
     return None if loaded is None else loaded.cell(**loaded.main_cell(logging="off", warm_up="calls-1000"))
 
 
-def timeline(loaded: Evidence) -> Figure:
+def memory_timeline(loaded: Evidence) -> Figure:
     """Draw the memory of the first trial of each variant, with the phases of one and the pauses of all."""
     trials = under_load(loaded)
     assert trials is not None
-    return memory_timeline(
+    return resident_memory(
         loaded.samples(trials),
         trials,
         phases=loaded.example_phases(trials),

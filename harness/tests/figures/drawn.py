@@ -42,6 +42,7 @@ from harness.questions.placement import places
 from harness.questions.placement.analysis import place_rows
 from harness.questions.scaling import against_cores
 from harness.questions.scaling.analysis import scaling_rows
+from harness.questions.startup.figures import resident_memory
 from harness.store import Store
 from harness.tests.figures.test_style import curves, knee_at, under_growing_load
 from harness.tests.questions.test_scaling import place_trials, sweep_trials
@@ -256,9 +257,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "forests": lambda: figures.forests(by_metric, trials[trials["logging"] == "off"]),
         "forms": lambda: forms(forms_of(trials)),
         "leads_of_forms": lambda: forms_load.leads_of_forms(form_leads(), {"java-helidon-aot": "AOT cache"}),
-        "memory_timeline": lambda: startup.memory_timeline(
-            samples(), trials, phases=[("start-up", 0.0, 0.5)]
-        ),
+        "memory_timeline": lambda: resident_memory(samples(), trials, phases=[("start-up", 0.0, 0.5)]),
         "method_cells": lambda: validity.method_cells(
             [run_verify(name, 100) for name in ("agreement", "undecided")]
         ),

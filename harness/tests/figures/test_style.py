@@ -24,6 +24,7 @@ from harness.model import Estimate
 from harness.model.formatting import show
 from harness.questions import bank, gc_peaks, startup, validity
 from harness.questions.gc_peaks.analysis import Timeline
+from harness.questions.startup.figures import resident_memory
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.verify.simulated.stall_curves import CurvePoint, PrecisionRecall
 
@@ -146,7 +147,7 @@ def test_nothing_to_draw_is_an_error_not_an_empty_axis(trials: pd.DataFrame) -> 
         lambda: figures.pareto(trials),
         lambda: figures.ecdf({}, trials),
         lambda: figures.percentiles({"go-kit": []}, trials),
-        lambda: startup.memory_timeline({}, trials),
+        lambda: resident_memory({}, trials),
         lambda: figures.forest((), trials, quantity="throughput"),
         lambda: validity.precision_recall([]),
         lambda: figures.run_order(trials, "throughput_per_s", label="x"),
