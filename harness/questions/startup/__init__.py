@@ -4,19 +4,19 @@
 from harness.questions.startup.figures import startup
 from harness.questions.startup.results import results
 from harness.questions.startup.under_load import (
+    loaded_trials,
     memory_after,
     memory_ratios,
     memory_rows,
     memory_timeline,
-    under_load,
 )
 
 __all__ = [
+    "loaded_trials",
     "memory_after",
     "memory_ratios",
     "memory_rows",
     "memory_timeline",
     "results",
     "startup",
-    "under_load",
 ]

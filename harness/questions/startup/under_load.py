@@ -19,14 +19,14 @@ AFTER = "rss_after_bytes"
 _COLUMNS = ("rss_before_bytes", AFTER, "rss_max_bytes", "pss_after_bytes")
 
 
-def under_load(loaded: Evidence | None) -> pd.DataFrame | None:
+def loaded_trials(loaded: Evidence | None) -> pd.DataFrame | None:
     """Return the trials without a log line after a thousand calls; ``None``: not measured."""
     return None if loaded is None else loaded.cell(**loaded.main_cell(logging="off", warm_up="calls-1000"))
 
 
 def memory_timeline(loaded: Evidence) -> Figure:
     """Draw the memory of the first trial of each variant, with the phases of one and the pauses of all."""
-    trials = under_load(loaded)
+    trials = loaded_trials(loaded)
     assert trials is not None
     return resident_memory(
         loaded.samples(trials),
@@ -38,13 +38,13 @@ def memory_timeline(loaded: Evidence) -> Figure:
 
 def memory_ratios(loaded: Evidence | None) -> Sequence[Comparison]:
     """Return the comparisons of memory after the load with the reference; none: not measured."""
-    trials = under_load(loaded)
+    trials = loaded_trials(loaded)
     return () if loaded is None or trials is None else compare(trials, AFTER, reference=loaded.reference)
 
 
 def memory_after(loaded: Evidence | None, reference: str) -> Mapping[str, Leaf]:
     """Return the mean memory of the reference after the load."""
-    trials = under_load(loaded)
+    trials = loaded_trials(loaded)
     return (
         for_each([reference], {}, Absent(unit="B")) if trials is None else means(trials, [reference], AFTER)
     )
@@ -52,5 +52,5 @@ def memory_after(loaded: Evidence | None, reference: str) -> Mapping[str, Leaf]:
 
 def memory_rows(loaded: Evidence | None) -> Sequence[Mapping[str, Cell] | None]:
     """Return the rows of a table of memory by phase; none: not measured."""
-    trials = under_load(loaded)
+    trials = loaded_trials(loaded)
     return [] if loaded is None or trials is None else loaded.rows(trials, list(_COLUMNS))
