@@ -80,7 +80,7 @@ def build_environment(implementation: Implementation) -> dict[str, str]:
 def lacks_instructions(level: str, cpuinfo: str) -> str | None:
     """Return why a program built with this ``GOAMD64`` cannot run on a processor, or ``None``.
 
-    ``cpuinfo``: what its Linux has in ``/proc/cpuinfo``. The levels are those of the x86-64 psABI.
+    ``cpuinfo``: what its Linux has in ``/proc/cpuinfo``; empty: there is no such file. The levels are those of the x86-64 psABI.
 
     >>> lacks_instructions("v2", "flags : popcnt ssse3 sse4_1 sse4_2 cx16")
     'GOAMD64=v2 needs a processor with lahf_lm'
@@ -88,6 +88,10 @@ def lacks_instructions(level: str, cpuinfo: str) -> str | None:
     flags = {word for line in cpuinfo.splitlines() if line.startswith("flags") for word in line.split()}
     levels = list(_INSTRUCTIONS)
     wanted = [name for one in levels[: levels.index(level) + 1] for name in _INSTRUCTIONS[one]]
+    if not flags:
+        return (
+            f"GOAMD64={level} needs a processor of the family x86-64, with its instructions in /proc/cpuinfo"
+        )
     missing = [name for name in wanted if name not in flags]
     return f"GOAMD64={level} needs a processor with {', '.join(missing)}" if missing else None
 

@@ -115,10 +115,17 @@ class ProcessLauncher:
             where = "here" if self._elsewhere is None else f"on {self.host.name}"
             return f"no JDK {named.java} {where}; install it with: make toolchains"
         if named.goamd64 is not None and implementation.runtime == "go":
-            problem = lacks_instructions(named.goamd64, self.host.read(Path("/proc/cpuinfo")).decode())
+            problem = lacks_instructions(named.goamd64, self._cpuinfo())
             if problem is not None:
                 return problem
         return self.builder.refused(implementation)
+
+    def _cpuinfo(self) -> str:
+        """What the kernel there says of its processors; empty: it is no Linux."""
+        try:
+            return self.host.read(Path("/proc/cpuinfo")).decode()
+        except HostError:
+            return ""
 
     def _foreign_machine(self, implementation: Implementation, variant: Variant) -> str | None:
         """Why what is built here cannot run there: it is another kind of processor."""

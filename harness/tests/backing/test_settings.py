@@ -39,6 +39,8 @@ UNUSED: dict[str, Any] = {
                 "goexperiment",
                 "go",
                 "java",
+                "goamd64",
+                "pgo",
                 "cpu_limit",
                 "cpu_request",
                 "cpu_boost",

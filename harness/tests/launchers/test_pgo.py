@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import RematchError
+from harness.errors import HostError, RematchError
 from harness.hosts.local import LocalHost
 from harness.launchers import pgo
 from harness.launchers.chosen import build_environment, with_toolchain
@@ -196,3 +196,9 @@ def test_instructions_that_a_processor_lacks_make_a_variant_unavailable(
         launcher.host, "read", lambda *_: b"flags\t\t: fpu popcnt ssse3 sse4_1 sse4_2 cx16 lahf_lm avx"
     )
     assert (launcher.unavailable(TINY, v3) or "").startswith("GOAMD64=v3 needs a processor with avx2, bmi1")
+
+    def no_linux(*_: object) -> bytes:
+        raise HostError("there is no /proc/cpuinfo")
+
+    monkeypatch.setattr(launcher.host, "read", no_linux)
+    assert "a processor of the family x86-64" in (launcher.unavailable(TINY, v3) or "")
