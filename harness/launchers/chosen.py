@@ -80,7 +80,8 @@ def build_environment(implementation: Implementation) -> dict[str, str]:
 def lacks_instructions(level: str, cpuinfo: str) -> str | None:
     """Return why a program built with this ``GOAMD64`` cannot run on a processor, or ``None``.
 
-    ``cpuinfo``: what its Linux has in ``/proc/cpuinfo``; empty: there is no such file. The levels are those of the x86-64 psABI.
+    ``cpuinfo``: what its Linux has in ``/proc/cpuinfo``; empty: there is no such file. The levels are those of the
+    psABI of x86-64.
 
     >>> lacks_instructions("v2", "flags : popcnt ssse3 sse4_1 sse4_2 cx16")
     'GOAMD64=v2 needs a processor with lahf_lm'
