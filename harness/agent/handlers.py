@@ -18,6 +18,7 @@ from typing import Any
 
 from harness.agent.cgroup import read_group
 from harness.agent.containers import ENDING, ContainerHandlers
+from harness.agent.cpu_speed import CpuSpeedMeter
 from harness.agent.files import FileHandlers
 from harness.agent.machine_counters import read_machine
 from harness.agent.machine_info import machine_facts, physical_cores
@@ -39,6 +40,7 @@ SLOW = frozenset(
         "stop",
         "resources",
         "sampler_stop",
+        "speed_stop",
         "first_answer",
         "inventory",
         "folder_bytes",
@@ -48,6 +50,7 @@ SLOW = frozenset(
     }
 )
 SAMPLER_GONE = "the agent is ending, and has ended its sampler"
+METER_GONE = "the agent is ending, and has ended its meter of CPU speed"
 
 
 class _Endpoint:
@@ -66,6 +69,7 @@ class Handlers:
         self._lock = threading.Lock()
         self._processes: dict[int, Spawned] = {}
         self._samplers: dict[int, Sampler] = {}
+        self._meters: dict[int, CpuSpeedMeter] = {}
         self._ended = threading.Event()
         self._files = FileHandlers(folder)
         self._containers = ContainerHandlers(folder, self._ended)
@@ -87,12 +91,16 @@ class Handlers:
         with self._lock:
             self._ended.set()
             processes, samplers = list(self._processes.values()), list(self._samplers.values())
+            meters = list(self._meters.values())
             self._processes.clear()
             self._samplers.clear()
+            self._meters.clear()
         for process in processes:
             self._end(process, 0.0, "SIGKILL")
         self._containers.end_all()
         self._files.end_all()
+        for meter in meters:
+            meter.stop()
         for sampler in samplers:
             try:
                 sampler.stop()
@@ -196,6 +204,22 @@ class Handlers:
         if found is None:
             raise HostError(SAMPLER_GONE)
         return asdict(found.stop())
+
+    def do_speed_start(self, cpus: list[int]) -> dict[str, Any]:
+        meter = CpuSpeedMeter(cpus)
+        with self._lock:
+            if self._ended.is_set():
+                raise HostError(ENDING)
+            meter.start()
+            self._meters[id(meter)] = meter
+        return {"meter": id(meter)}
+
+    def do_speed_stop(self, meter: int) -> dict[str, Any]:
+        with self._lock:
+            found = self._meters.pop(meter, None)
+        if found is None:
+            raise HostError(METER_GONE)
+        return {"read": [asdict(read) for read in found.stop()]}
 
     def do_start_ticks(self, pid: int) -> dict[str, Any]:
         stat = read_stat(pid)

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness.agent.cgroup import read_group
+from harness.agent.cpu_speed import CpuSpeedMeter
 from harness.agent.docker_api import DockerReply, DockerRequest, exchange_in_a_row
 from harness.agent.hashing import folder_bytes
 from harness.agent.machine_counters import MachineReading
@@ -22,7 +23,7 @@ from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
 from harness.hosts.base import Command, Completed, Stopped, StopSignal
 from harness.hosts.measuring import Sampling, Started
-from harness.model import ClockReading, GroupReading, HostClock, ResourceReading
+from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.sampling import read_resources, readers_here, tick_source_here, tree_here
 
@@ -84,6 +85,9 @@ class LocalHost:
         sampler = Sampler({}, samples=samples, machine=machine, hz=hz, glancer=glancer)
         sampler.start()
         return sampler
+
+    def speed_meter(self, cpus: Sequence[int]) -> LocalSpeedMeter:
+        return LocalSpeedMeter(cpus)
 
     def first_answer(
         self,
@@ -157,6 +161,17 @@ class LocalHost:
             shutil.copy2(source, target)
         except OSError as problem:
             raise HostError(f"{source} -> {target} on {self.name}: {problem.strerror}") from problem
+
+
+class LocalSpeedMeter:
+    """A meter of the speed of this machine's CPUs; a ``SpeedMeter``."""
+
+    def __init__(self, cpus: Sequence[int]) -> None:
+        self._meter = CpuSpeedMeter(cpus)
+        self._meter.start()
+
+    def stop(self) -> tuple[CpuSpeed, ...]:
+        return tuple(CpuSpeed.model_validate(asdict(read)) for read in self._meter.stop())
 
 
 class LocalProcess(Spawned):

@@ -17,7 +17,7 @@ from harness.agent.process_tree import TreeResources
 from harness.agent.readiness_probe import FirstAnswer
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.hosts.base import Host
-from harness.model import ClockReading, GroupReading, HostClock, ResourceReading
+from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, ResourceReading
 from harness.model.endpoint import Endpoint
 
 
@@ -37,6 +37,18 @@ class Sampling(Protocol):
 
         Raises:
             OSError, HostError: the files could not be written.
+        """
+        ...
+
+
+class SpeedMeter(Protocol):
+    """A meter of the speed of CPUs, at work on a host."""
+
+    def stop(self) -> tuple[CpuSpeed, ...]:
+        """Stop, and return what was read, CPUs in order; those that could not be read are left out. Idempotent.
+
+        Raises:
+            HostError: the host does not answer.
         """
         ...
 
@@ -62,6 +74,10 @@ class Meter(Protocol):
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
         """Start sampling into two files on the host."""
+        ...
+
+    def speed_meter(self, cpus: Sequence[int]) -> SpeedMeter:
+        """Start reading how fast these CPUs are."""
         ...
 
     def first_answer(
@@ -186,4 +202,14 @@ class MeasuringHost(Host, Meter, Timepiece, Place, Workspace, Dock, Protocol):
     """All that a trial needs of a machine."""
 
 
-__all__ = ["Dock", "MeasuringHost", "Meter", "Place", "Sampling", "Started", "Timepiece", "Workspace"]
+__all__ = [
+    "Dock",
+    "MeasuringHost",
+    "Meter",
+    "Place",
+    "Sampling",
+    "SpeedMeter",
+    "Started",
+    "Timepiece",
+    "Workspace",
+]

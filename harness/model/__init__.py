@@ -14,6 +14,7 @@ from harness.model.memory import HeapProbe, HeldMemory, LeastHeap, LimitProbe, M
 from harness.model.plan import Configuration, DuetSeat, Plan, PlannedTrial, configurations, make_plan
 from harness.model.readings import (
     ClockReading,
+    CpuSpeed,
     GroupReading,
     HostClock,
     MachineWindow,
@@ -99,6 +100,7 @@ __all__ = [
     "ContainerRecord",
     "CoordinatorRecord",
     "CpuProfile",
+    "CpuSpeed",
     "DuetRecord",
     "DuetSeat",
     "EchoReading",

@@ -71,6 +71,18 @@ class MachineWindow(Frozen):
         return window_s > 0 and (steal_s > STEAL_SHARE * window_s or other_s > OTHER_CPU_SHARE * window_s)
 
 
+class CpuSpeed(Frozen):
+    """How fast one CPU of the service's machine was while the load ran: CPU time of a step of a fixed calculation."""
+
+    cpu: int
+    n_readings: int
+    step_ns_p05: float = Field(
+        description="of all readings; near the CPU's full speed unless it never had it"
+    )
+    step_ns_p50: float
+    step_ns_mean: float
+
+
 class HostClock(Frozen):
     """A far host's clocks held against those of the machine that the harness runs on.
 

@@ -12,7 +12,7 @@ from harness.model.base import Frozen
 from harness.model.capacity_search import CapacitySearch
 from harness.model.load_summary import LoadSummary
 from harness.model.plan import PlannedTrial
-from harness.model.readings import ClockReading, HostClock, MachineWindow, ResourceReading
+from harness.model.readings import ClockReading, CpuSpeed, HostClock, MachineWindow, ResourceReading
 from harness.model.request_log import RequestLogRecord
 from harness.model.started import BackingRecord, InstanceRecord
 from harness.model.warm_up import WarmUpRecord
@@ -232,6 +232,10 @@ class TrialRecord(Frozen):
     invariants: tuple[InvariantReading, ...] = ()
     stored: tuple[StoredReading, ...] = ()
     machine: MachineWindow | None = None
+    cpu_speeds: tuple[CpuSpeed, ...] = Field(
+        default=(),
+        description="of the CPUs of service and generator on the service's machine; empty: not read",
+    )
     duet: DuetRecord | None = Field(default=None, description="None: nothing ran beside it")
     placement: str = Field(default="", description="in words: what was pinned where, or why not")
     clocks: tuple[HostClock, ...] = Field(

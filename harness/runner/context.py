@@ -25,6 +25,7 @@ from harness.model import (
     ClockReading,
     ConformanceResult,
     CoordinatorRecord,
+    CpuSpeed,
     GeneratorRecord,
     HostClock,
     Implementation,
@@ -197,6 +198,7 @@ class Notes:
     machine_before: MachineReading | None = None
     machine_after: MachineReading | None = None
     machine: MachineWindow | None = None
+    cpu_speeds: tuple[CpuSpeed, ...] = ()
     longest_gap_s: float | None = None
     missed_ticks: int | None = None
     ticks_by: str | None = None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from harness.backing import refuse_ended
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command
-from harness.hosts.measuring import Sampling
+from harness.hosts.measuring import Sampling, SpeedMeter
 from harness.launchers.base import Instance
 from harness.model import MachineWindow
 from harness.runner.backing_phase import backing_cpu_s, log_reader_cpu_s
@@ -100,6 +100,9 @@ def _offer(
             for engine in engines:
                 cleanup.callback(engine.end, spec, context)
                 engine.begin(sampler, context, notes)
+            if context.duet is None:  # whose arms meet the same CPUs for the same share of the time
+                meter = context.host.speed_meter(_cpus_at_work(context, notes))
+                cleanup.callback(_note_speeds, meter, notes)
             _wait_for_load(engines, coordinator, instance, spec, context, notes)
         notes.machine_after = context.host.machine()
         compare_clocks(context, notes)
@@ -115,6 +118,19 @@ def _offer(
     for engine in engines:
         _refuse_ended_badly(engine)
         _run_after(engine)
+
+
+def _cpus_at_work(context: TrialContext, notes: Notes) -> tuple[int, ...]:
+    """CPUs of the service's machine that service and generator may use."""
+    placement = notes.placement
+    service, generator = (placement.service, placement.generator) if placement else (None, None)
+    if generator is None and not (placement and placement.generator_apart):
+        generator = context.cpus
+    return tuple(sorted({*(service or context.cpus), *(generator or ())}))
+
+
+def _note_speeds(meter: SpeedMeter, notes: Notes) -> None:
+    notes.cpu_speeds = meter.stop()
 
 
 def _refuse_ended_badly(engine: LoadProcess) -> None:

@@ -112,6 +112,7 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
         invariants=notes.invariants,
         stored=notes.stored,
         machine=notes.machine,
+        cpu_speeds=notes.cpu_speeds,
         placement=notes.placement.words if notes.placement else "",
         clocks=tuple(notes.clocks),
         extra=extra,

@@ -24,7 +24,7 @@ from harness.hosts.ssh.agent_start import Agent, start_agent
 from harness.hosts.ssh.clock import Offset, offset_by_asking
 from harness.hosts.ssh.files import get_file, put_file
 from harness.hosts.ssh.forwarding import why_no_forwarding
-from harness.hosts.ssh.processes import SshProcess, SshSampling
+from harness.hosts.ssh.processes import SshProcess, SshSampling, SshSpeedMeter
 from harness.hosts.ssh.settings import HostSettings
 from harness.hosts.ssh.tunnel import Tunnel
 from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
@@ -113,6 +113,9 @@ class SshHost:
         said = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)
         self._shelf.note_samples(samples, machine)
         return SshSampling(self._ask, said["sampler"])
+
+    def speed_meter(self, cpus: Sequence[int]) -> SshSpeedMeter:
+        return SshSpeedMeter(self._ask, self._ask("speed_start", cpus=list(cpus))["meter"])
 
     def first_answer(
         self,

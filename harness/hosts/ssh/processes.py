@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs on a far host, as it is seen from here: a process, a sampler."""
+"""What runs on a far host, as it is seen from here: a process, a sampler, a meter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.hosts.base import Stopped, StopSignal
-from harness.model import ClockReading
+from harness.model import ClockReading, CpuSpeed
 
 #: One question to the agent waits no longer than this; the caller's time limit is made of many.
 WAIT_S = 5.0
@@ -78,3 +78,17 @@ class SshSampling:
         if self._summary is None:
             self._summary = SamplerSummary(**self._ask("sampler_stop", sampler=self._number))
         return self._summary
+
+
+class SshSpeedMeter:
+    """A meter of the speed of a far host's CPUs; a ``SpeedMeter``."""
+
+    def __init__(self, ask: Callable[..., dict[str, Any]], number: int) -> None:
+        self._ask, self._number = ask, number
+        self._read: tuple[CpuSpeed, ...] | None = None
+
+    def stop(self) -> tuple[CpuSpeed, ...]:
+        if self._read is None:
+            said = self._ask("speed_stop", meter=self._number)
+            self._read = tuple(CpuSpeed.model_validate(read) for read in said["read"])
+        return self._read

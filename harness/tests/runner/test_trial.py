@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.platforms import usable_cpus
 from harness.agent.sampler import Watched
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadSpec
@@ -176,6 +177,7 @@ def test_a_good_trial_has_everything_a_reader_asks_for(tmp_path: Path) -> None:
         echo_s = folder.echo()[0].latency_quantiles_s
         assert 0 < echo_s["p50"] <= echo_s["p99"] and (folder.echo()[0].latency_mean_s or 0) > 0
         assert record.machine is not None and record.placement
+        assert {one.cpu for one in record.cpu_speeds} == set(usable_cpus())
         assert len(record.anchors) == 2
         rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()
         assert {row.split(",")[1] for row in rows[1:]} == {"service", "generator"}

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast each CPU is while a load runs: the CPU time of one fixed calculation, read again and again on that CPU.
+
+A virtual CPU is often one of two hardware threads of a core, and somebody else's machine has the other one. While that
+works, everything here takes a third longer, and neither steal nor pressure shows it: the CPU was not taken away, it was
+slower. CPU time of work that is always the same does show it. A reading takes about a tenth of a millisecond.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Readings a second, of all CPUs together: a thousandth of their time.
+READINGS_PER_S = 10.0
+#: An interval is longer or shorter by at most this share, lest readings keep in step with something periodic.
+JITTER = 0.2
+#: The first steps bring the calculation back into the caches, and are not counted.
+WARMING_STEPS, STEPS = 200, 1500
+
+
+@dataclass(frozen=True)
+class CpuSpeedReadings:
+    """What was read of one CPU. Nanoseconds of CPU time a step, over all readings: 5th percentile, median and mean."""
+
+    cpu: int
+    n_readings: int
+    step_ns_p05: float
+    step_ns_p50: float
+    step_ns_mean: float
+
+
+class CpuSpeedMeter:
+    """Reads the speed of CPUs, each with a thread that runs there alone. ``start`` and ``stop`` once.
+
+    A CPU that this process may not use is left out, and so are all of them where a thread cannot be pinned (macOS).
+    """
+
+    def __init__(self, cpus: Sequence[int]) -> None:
+        self._over = threading.Event()
+        self._read: dict[int, list[float]] = {}
+        interval_s = len(cpus) / READINGS_PER_S
+        self._threads = [
+            threading.Thread(
+                target=self._work, args=(cpu, interval_s), name=f"speed of CPU {cpu}", daemon=True
+            )
+            for cpu in cpus
+        ]
+
+    def start(self) -> None:
+        """Begin to read."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> list[CpuSpeedReadings]:
+        """Read no more, and return what was read, CPUs in order; one that could not be read is left out. Idempotent."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+        return [summary(cpu, read) for cpu, read in sorted(self._read.items()) if read]
+
+    def _work(self, cpu: int, interval_s: float) -> None:
+        pin = getattr(os, "sched_setaffinity", None)
+        if pin is None:
+            return
+        try:
+            pin(0, {cpu})  # of this thread alone
+        except OSError:
+            return
+        read, rng = self._read.setdefault(cpu, []), random.Random(cpu)
+        read.append(step_ns())  # of a load that is over at once, too
+        while not self._over.wait(interval_s * (1.0 + JITTER * (2.0 * rng.random() - 1.0))):
+            read.append(step_ns())
+
+
+def step_ns() -> float:
+    """Return the CPU time of one step of the calculation, read once, in nanoseconds."""
+    _calculate(WARMING_STEPS)
+    began_ns = time.thread_time_ns()
+    _calculate(STEPS)
+    return (time.thread_time_ns() - began_ns) / STEPS
+
+
+def _calculate(steps: int) -> int:
+    value = 0
+    for step in range(steps):
+        value = (value * 31 + step) & 0xFFFF
+    return value
+
+
+def summary(cpu: int, read: Sequence[float]) -> CpuSpeedReadings:
+    """Return what is kept of the readings of one CPU, of which there is one at least."""
+    ordered = sorted(read)
+    return CpuSpeedReadings(
+        cpu=cpu,
+        n_readings=len(ordered),
+        step_ns_p05=round(ordered[len(ordered) // 20], 2),
+        step_ns_p50=round(ordered[len(ordered) // 2], 2),
+        step_ns_mean=round(sum(ordered) / len(ordered), 2),
+    )
+
+
+__all__ = ["CpuSpeedMeter", "CpuSpeedReadings", "step_ns", "summary"]

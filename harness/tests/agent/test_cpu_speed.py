@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The speed of CPUs is read on each of them, in CPU time, and not where a thread cannot be."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from harness.agent import cpu_speed
+from harness.agent.cpu_speed import CpuSpeedMeter, step_ns, summary
+from harness.agent.platforms import usable_cpus
+from harness.tests.support.patience import patient
+
+NOWHERE = 4095
+
+
+def _read_until(meter: CpuSpeedMeter, n: int, cpus: tuple[int, ...]) -> None:
+    deadline = time.monotonic() + patient(20)
+    while time.monotonic() < deadline and any(len(meter._read.get(cpu, [])) < n for cpu in cpus):
+        time.sleep(0.05)
+
+
+def test_each_cpu_is_read_and_one_that_is_not_there_is_left_out() -> None:
+    cpus = usable_cpus()
+    meter = CpuSpeedMeter((*cpus, NOWHERE))
+    meter.start()
+    _read_until(meter, 3, cpus)
+    read = meter.stop()
+    assert [one.cpu for one in read] == sorted(cpus)
+    assert all(one.n_readings >= 3 and 0 < one.step_ns_p05 <= one.step_ns_p50 for one in read)
+    assert meter.stop() == read
+
+
+def test_the_threads_of_a_meter_alone_are_pinned() -> None:
+    before = os.sched_getaffinity(0)
+    meter = CpuSpeedMeter((min(before),))
+    meter.start()
+    _read_until(meter, 1, (min(before),))
+    meter.stop()
+    assert os.sched_getaffinity(0) == before
+
+
+def test_nothing_is_read_where_threads_cannot_be_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_setaffinity")
+    meter = CpuSpeedMeter((0,))
+    meter.start()
+    assert meter.stop() == []
+
+
+def test_work_that_takes_longer_is_a_longer_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    once = cpu_speed._calculate
+
+    def thrice(steps: int) -> int:
+        return once(3 * steps)
+
+    usual = sorted(step_ns() for _ in range(50))[5]
+    monkeypatch.setattr(cpu_speed, "_calculate", thrice)
+    assert sorted(step_ns() for _ in range(50))[5] == pytest.approx(3 * usual, rel=0.5)
+
+
+def test_the_summary_has_percentiles_and_the_mean() -> None:
+    read = summary(1, [float(value) for value in range(100, 0, -1)])
+    assert (read.cpu, read.n_readings) == (1, 100)
+    assert (read.step_ns_p05, read.step_ns_p50, read.step_ns_mean) == (6.0, 51.0, 50.5)
