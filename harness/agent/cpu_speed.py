@@ -40,13 +40,15 @@ class CpuSpeedReadings:
 class CpuSpeedMeter:
     """Reads the speed of CPUs, each with a thread that runs there alone. ``start`` and ``stop`` once.
 
+    ``per_s``: readings a second, of all CPUs together.
+
     A CPU that this process may not use is left out, and so are all of them where a thread cannot be pinned (macOS).
     """
 
-    def __init__(self, cpus: Sequence[int]) -> None:
+    def __init__(self, cpus: Sequence[int], per_s: float = READINGS_PER_S) -> None:
         self._over = threading.Event()
         self._read: dict[int, list[float]] = {}
-        interval_s = len(cpus) / READINGS_PER_S
+        interval_s = len(cpus) / per_s
         self._threads = [
             threading.Thread(
                 target=self._work, args=(cpu, interval_s), name=f"speed of CPU {cpu}", daemon=True

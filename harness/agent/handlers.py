@@ -205,8 +205,8 @@ class Handlers:
             raise HostError(SAMPLER_GONE)
         return asdict(found.stop())
 
-    def do_speed_start(self, cpus: list[int]) -> dict[str, Any]:
-        meter = CpuSpeedMeter(cpus)
+    def do_speed_start(self, cpus: list[int], per_s: float) -> dict[str, Any]:
+        meter = CpuSpeedMeter(cpus, per_s)
         with self._lock:
             if self._ended.is_set():
                 raise HostError(ENDING)

@@ -16,6 +16,7 @@ from harness.cli import completion
 from harness.cli.lines import wrapped
 from harness.cli.machine_fitness import (
     DESCRIPTORS_WANTED,
+    SPEEDS_PER_S,
     WATCHED_S,
     is_busy,
     quiet_in_words,
@@ -159,13 +160,20 @@ def _containers(root: Path) -> dict[str, str | None]:
 
 
 def _watch(n_cpus: int) -> dict[str, float | None]:
-    """Shares of the machine's CPU time over a second: steal, busy; and tasks waiting for a CPU."""
+    """Shares of the machine's CPU time over a second: steal, busy; tasks waiting for a CPU; and its CPUs' speed."""
+    from harness.agent.platforms import usable_cpus
+    from harness.hosts.local import LocalHost
+    from harness.model.readings import slowed_share
     from harness.sampling import readers_here
 
     with readers_here().machine() as machine:
         before, began = machine.read(), time.monotonic()
+        cpus = usable_cpus()
+        meter = LocalHost().speed_meter(cpus, per_s=SPEEDS_PER_S * len(cpus))
         time.sleep(WATCHED_S)
-        return shares(before, machine.read(), time.monotonic() - began, n_cpus)
+        read = meter.stop()
+        found = shares(before, machine.read(), time.monotonic() - began, n_cpus)
+    return found | {"slowed_share": slowed_share(read)}
 
 
 def _ticks_in_words(sampling: dict[str, str | None]) -> str:

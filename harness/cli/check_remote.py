@@ -14,6 +14,7 @@ from harness.cli import remote_roles
 from harness.cli.lines import wrapped
 from harness.cli.machine_fitness import (
     DESCRIPTORS_WANTED,
+    SPEEDS_PER_S,
     WATCHED_S,
     is_busy,
     quiet_in_words,
@@ -21,6 +22,7 @@ from harness.cli.machine_fitness import (
     shares,
 )
 from harness.model.load_tools import run_as
+from harness.model.readings import slowed_share
 from harness.project import find_root
 
 if TYPE_CHECKING:
@@ -68,8 +70,11 @@ def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
 
     machine, clock = host.machine_facts, host.clock()
     before, began = host.machine(), time.monotonic()
+    meter = host.speed_meter(host.cpus, per_s=SPEEDS_PER_S * len(host.cpus))
     time.sleep(WATCHED_S)
+    read = meter.stop()
     quiet = shares(before, host.machine(), time.monotonic() - began, machine.n_cpus)
+    quiet["slowed_share"] = slowed_share(read)
     jdks = find_remote_jdks(host, None)
     engine, no_engine = engine_on(host, find_root())
     java, listening, forwarding = (

@@ -14,6 +14,8 @@ WATCHED_S = 1.0
 #: A hundred keep-alive users, the service's side of them, logs and libraries.
 DESCRIPTORS_WANTED = 4096
 _BUSY_SHARE = 0.1
+#: Readings of the speed of each CPU: less than a hundredth of its time.
+SPEEDS_PER_S = 50.0
 
 
 def shares(
@@ -52,6 +54,8 @@ def quiet_in_words(quiet: Mapping[str, float | None]) -> str:
 
 def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, float | None]) -> list[str]:
     """Return what makes a machine less fit than it could be."""
+    from harness.model.readings import SLOWED_SHARE  # --help needs no models
+
     remarks: list[str] = []
     if small:
         remarks.append(
@@ -64,6 +68,11 @@ def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, floa
     if (quiet["steal_share"] or 0) > 0.01:
         remarks.append(
             f"{quiet['steal_share']:.1%} of the CPU time goes to other guests of this host (steal)"
+        )
+    if (quiet.get("slowed_share") or 0) > SLOWED_SHARE:
+        remarks.append(
+            f"its CPUs are {quiet['slowed_share']:.0%} slower than at their best: another guest of this host uses the "
+            "same cores, which steal does not show; trials at another speed than the others will be left out"
         )
     if descriptors < DESCRIPTORS_WANTED:
         remarks.append(f"only {descriptors} open files allowed: raise it with ulimit -n {DESCRIPTORS_WANTED}")

@@ -108,9 +108,10 @@ def _trials(found: Results) -> str:
     made = counted(found.n_made, "trial")
     if found.n_made < found.n_planned:
         made = f"{found.n_made} of {counted(found.n_planned, 'planned trial')}"
-    return f"{made} in {counted(found.n_blocks, 'block')}" if found.n_kept == found.n_made else (
-        f"{made}, {found.n_kept} kept ({tally(found.outcomes)})"
-    )  # fmt: skip
+    if found.n_kept == found.n_made:
+        return f"{made} in {counted(found.n_blocks, 'block')}"
+    failed = f" ({tally(found.outcomes)})" if len(found.outcomes) > 1 else ""
+    return f"{made}, {found.n_kept} kept{failed}"
 
 
 def _flags(found: Results) -> list[tuple[str, int]]:

@@ -21,6 +21,7 @@ from harness.analysis.stats.pairing import with_plain_texts
 from harness.analysis.tables.database_use import FILE as DATABASE_FILE
 from harness.analysis.tables.database_use import read_database, use_of
 from harness.analysis.tables.error_kinds import errors_by_kind
+from harness.analysis.tables.speed_columns import at_other_speed
 from harness.analysis.tables.success_shares import failed_share, right_share
 from harness.definitions import load_requests
 from harness.errors import InputError
@@ -199,5 +200,5 @@ def at_most_load(table: pd.DataFrame | None) -> pd.DataFrame | None:
 
 
 def every(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials as if none were excluded: how a service fails is what is asked here."""
-    return trials.assign(excluded=False)
+    """Return the trials as if those that failed were not excluded: how a service fails is what is asked here."""
+    return trials.assign(excluded=at_other_speed(trials))

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness.agent.cgroup import read_group
-from harness.agent.cpu_speed import CpuSpeedMeter
+from harness.agent.cpu_speed import READINGS_PER_S, CpuSpeedMeter
 from harness.agent.docker_api import DockerReply, DockerRequest, exchange_in_a_row
 from harness.agent.hashing import folder_bytes
 from harness.agent.machine_counters import MachineReading
@@ -86,8 +86,8 @@ class LocalHost:
         sampler.start()
         return sampler
 
-    def speed_meter(self, cpus: Sequence[int]) -> LocalSpeedMeter:
-        return LocalSpeedMeter(cpus)
+    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> LocalSpeedMeter:
+        return LocalSpeedMeter(cpus, per_s)
 
     def first_answer(
         self,
@@ -166,8 +166,8 @@ class LocalHost:
 class LocalSpeedMeter:
     """A meter of the speed of this machine's CPUs; a ``SpeedMeter``."""
 
-    def __init__(self, cpus: Sequence[int]) -> None:
-        self._meter = CpuSpeedMeter(cpus)
+    def __init__(self, cpus: Sequence[int], per_s: float) -> None:
+        self._meter = CpuSpeedMeter(cpus, per_s)
         self._meter.start()
 
     def stop(self) -> tuple[CpuSpeed, ...]:

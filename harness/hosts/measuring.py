@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.docker_api import DockerReply, DockerRequest
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
@@ -76,8 +77,8 @@ class Meter(Protocol):
         """Start sampling into two files on the host."""
         ...
 
-    def speed_meter(self, cpus: Sequence[int]) -> SpeedMeter:
-        """Start reading how fast these CPUs are."""
+    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SpeedMeter:
+        """Start reading how fast these CPUs are, so many times a second in all."""
         ...
 
     def first_answer(

@@ -15,7 +15,7 @@ from harness.agent.http_exchange import Connection
 from harness.errors import HostError, RematchError
 from harness.hosts.base import Command, Host, Process
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.training import answers, bytes_of
+from harness.launchers.training import answers, raw_request
 from harness.model import Frozen, Request
 from harness.model.endpoint import Endpoint
 
@@ -100,7 +100,7 @@ def _send(host: MeasuringHost, process: Process, endpoint: Endpoint, requests: t
     if not answers(host, process, endpoint, requests[0], "the training start of an AOT cache"):
         return
     near = host.reach(endpoint)
-    raw = [bytes_of(request, near) for request in requests]
+    raw = [raw_request(request, near) for request in requests]
     with Connection(near) as connection:
         for number in range(TRAINING_REQUESTS):
             connection.exchange(raw[number % len(raw)])

@@ -22,7 +22,7 @@ from harness.agent.http_exchange import Connection, ExchangeError
 from harness.errors import RematchError
 from harness.hosts.base import Command, Process
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.training import answers, bytes_of, watched
+from harness.launchers.training import answers, raw_request, watched
 from harness.model import CpuProfile, Implementation, Request, Toolchain
 from harness.model.endpoint import Endpoint
 
@@ -181,7 +181,7 @@ def _made(host: MeasuringHost, file: Path) -> bool:
 @contextlib.contextmanager
 def _load(endpoint: Endpoint, requests: tuple[Request, ...]) -> Iterator[list[int]]:
     """Keep sending the requests in turn while the context lasts; the list has how many each user sent."""
-    raw = [bytes_of(request, endpoint) for request in requests]
+    raw = [raw_request(request, endpoint) for request in requests]
     n_answered, over = [0] * USERS, threading.Event()
 
     def ask(user: int) -> None:

@@ -22,7 +22,7 @@ def answers(host: MeasuringHost, process: Process, endpoint: Endpoint, request: 
     """
     first = host.first_answer(
         endpoint,
-        bytes_of(request, endpoint),
+        raw_request(request, endpoint),
         watched(process),
         launched=process.launched,
         deadline_s=READY_WITHIN_S,
@@ -36,6 +36,7 @@ def watched(process: Process) -> Watched:
     return Watched(process.pid, process.start_ticks, process.cpu_at_launch_s)
 
 
-def bytes_of(request: Request, endpoint: Endpoint) -> bytes:
+def raw_request(request: Request, endpoint: Endpoint) -> bytes:
+    """Return a request as it goes over the wire."""
     body = None if request.body is None else request.body.encode()
     return request_bytes(request.method, request.path, request.headers, body, endpoint)

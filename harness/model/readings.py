@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -12,6 +13,8 @@ from harness.model.base import Frozen
 #: Of the measurement's length: more is a noisy machine.
 STEAL_SHARE = 0.01
 OTHER_CPU_SHARE = 0.10
+#: CPUs that were slower by more than this are worth a word.
+SLOWED_SHARE = 0.10
 
 
 class ClockReading(Frozen):
@@ -81,6 +84,14 @@ class CpuSpeed(Frozen):
     )
     step_ns_p50: float
     step_ns_mean: float
+
+
+def slowed_share(read: Sequence[CpuSpeed]) -> float | None:
+    """Return by how much the slowest CPU was slower than in its fastest readings; ``None``: none could be read.
+
+    CPUs that were slow all the time do not show it here.
+    """
+    return max((one.step_ns_mean / one.step_ns_p05 - 1 for one in read if one.step_ns_p05 > 0), default=None)
 
 
 class HostClock(Frozen):

@@ -9,6 +9,7 @@ from typing import cast
 import pandas as pd
 
 from harness.analysis.stats.pairing import counting, inputs_of
+from harness.analysis.tables.speed_columns import at_other_speed
 from harness.model import BOUND_WORDS, BoundBy
 from harness.publish.leaves import each
 from harness.publish.results import NO_TEXT, Leaf, Words
@@ -40,7 +41,9 @@ def bounded_sentence(trials: pd.DataFrame) -> str:
     rest = [
         f"{BOUND_WORDS[cast(BoundBy, by)]} in {n}" for by, n in told[told != "service"].value_counts().items()
     ]
-    return f"{said}{', ' if rest else ''}{', '.join(rest)}."
+    n_other = int((at_other_speed(trials) & ~trials["duplicate"].astype(bool)).sum())
+    left = f" {n_other} more are left out: their CPUs ran at another speed." if n_other else ""
+    return f"{said}{', ' if rest else ''}{', '.join(rest)}.{left}"
 
 
 def bounded(trials: pd.DataFrame | None) -> Leaf:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from harness.agent.http_exchange import request_bytes
 from harness.agent.sampler import Watched
 from harness.conformance import judge
 from harness.errors import HostError, TrialFailure
@@ -18,8 +17,8 @@ from harness.hosts.base import Host
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.base import Instance, LaunchSpec
+from harness.launchers.training import raw_request
 from harness.model import InstanceRecord, Outcome, Request, StartUp
-from harness.model.endpoint import Endpoint
 from harness.runner.context import TrialContext
 
 ATTEMPTS_WHEN_PORT_TAKEN = 3
@@ -49,7 +48,7 @@ def wait_first_response(
     record, endpoint = instance.record, instance.endpoint
     started = host.first_answer(
         endpoint,
-        bytes_of(request, endpoint),
+        raw_request(request, endpoint),
         Watched(record.pid, record.process_start_ticks, cpu_at_launch_s),
         launched=record.launched,
         deadline_s=deadline_s,
@@ -71,12 +70,6 @@ def wait_first_response(
         cpu_s_at_first_response=resources.cpu_s,
         rss_bytes_at_first_response=resources.rss_bytes,
     )
-
-
-def bytes_of(request: Request, endpoint: Endpoint) -> bytes:
-    """Return a request as it goes over the wire."""
-    body = None if request.body is None else request.body.encode()
-    return request_bytes(request.method, request.path, request.headers, body, endpoint)
 
 
 def bring_up(

@@ -15,11 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from harness.agent.http_exchange import Answer, Connection, ExchangeError
 from harness.conformance import judge
 from harness.errors import TrialFailure
+from harness.launchers.training import raw_request
 from harness.loadgen.correlation import Scalar, Values, filled
 from harness.loadgen.flow import in_order, is_flow
 from harness.model import Outcome, Request
 from harness.model.endpoint import Endpoint
-from harness.runner.start_up import bytes_of
 
 #: Asked before every request: whether to go on.
 GoOn = Callable[[], bool]
@@ -89,7 +89,7 @@ class User:
 
     def _mix(self, requests: tuple[Request, ...], n: int) -> None:
         turns = [
-            (request, bytes_of(request, self._endpoint))
+            (request, raw_request(request, self._endpoint))
             for request in requests
             for _ in range(request.weight)
         ]
@@ -112,7 +112,7 @@ class User:
             request = steps[number % len(steps)]
             if request is steps[0]:
                 values = {}
-            answer = self._exchanged(bytes_of(filled(request, values), self._endpoint), number, request)
+            answer = self._exchanged(raw_request(filled(request, values), self._endpoint), number, request)
             values |= self._judged(answer, number, request, values)
 
     def _exchanged(self, raw: bytes, number: int, request: Request) -> Answer:

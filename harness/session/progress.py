@@ -12,6 +12,7 @@ from typing import Protocol, TextIO
 
 from harness.errors import printable
 from harness.model import Frozen, TrialRecord
+from harness.model.readings import SLOWED_SHARE, slowed_share
 
 
 class ProgressState(Frozen):
@@ -104,7 +105,7 @@ class TerminalProgress:
             )
 
     def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        if record.outcome != "ok":
+        if record.outcome != "ok" or is_slowed(record):
             with contextlib.suppress(OSError, ValueError):
                 self._bars.console.print(
                     f"{record.planned.trial_id}: {outcome_words(record)}", markup=False, highlight=False
@@ -122,9 +123,16 @@ def suitable_progress() -> Progress:
 
 
 def outcome_words(record: TrialRecord) -> str:
-    """``ok``, or the outcome with its reason, in one line."""
+    """``ok``, or the outcome with its reason, in one line; and how slow the CPUs were, where that is worth a word."""
     reason = f" ({record.reason})" if record.reason else ""
-    return printable(f"{record.outcome.value}{reason}".replace("\n", " "))
+    share = slowed_share(record.cpu_speeds) or 0.0
+    slowed = f"; its CPUs were {share:.0%} slower than at their best" if share > SLOWED_SHARE else ""
+    return printable(f"{record.outcome.value}{reason}{slowed}".replace("\n", " "))
+
+
+def is_slowed(record: TrialRecord) -> bool:
+    """Tell whether another guest of the hypervisor slowed a trial's CPUs so much that it is worth a word."""
+    return (slowed_share(record.cpu_speeds) or 0) > SLOWED_SHARE
 
 
 def in_words(seconds: float) -> str:

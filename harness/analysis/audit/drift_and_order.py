@@ -8,6 +8,7 @@ import pandas as pd
 import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
 
+from harness.analysis.audit.slopes import slope_within
 from harness.analysis.stats import intervals
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.estimates import nothing
@@ -109,29 +110,28 @@ def drift(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> Drift:
     require(trials, metric, ())
     kept, _ = split_missing(split_excluded(trials)[0], metric)
     kept = kept[kept[metric] > 0]
-    n, n_groups = len(kept), kept["configuration"].nunique()
-    what = f"{metric}: factor from the first trial to the last"
-    if n - n_groups < 3:
+    n, what = len(kept), f"{metric}: factor from the first trial to the last"
+    x = kept["position"].to_numpy(dtype=np.float64)
+    found = None
+    if n:
+        found = slope_within(
+            (x - x.min()) / max(float(np.ptp(x)), 1.0),
+            np.log(kept[metric].to_numpy(dtype=np.float64)),
+            kept["configuration"].to_numpy(dtype=object),
+            level=level,
+        )
+    if found is None:
         return Drift(
             metric=metric,
             over_session=nothing("too few trials of each configuration", estimand=what, unit="ratio"),
             p_value=None,
         )
-    y = np.log(kept[metric].to_numpy(dtype=np.float64))
-    x = kept["position"].to_numpy(dtype=np.float64)
-    x = (x - x.min()) / max(float(np.ptp(x)), 1.0)
-    groups = kept["configuration"].to_numpy()
-    y, x = _within(y, groups), _within(x, groups)
-    slope = float(x @ y / (x @ x))
-    df = n - n_groups - 1
-    error = float(np.sqrt(((y - slope * x) ** 2).sum() / df / (x @ x)))
-    wide = float(scipy.stats.t.ppf(0.5 + level / 2, df)) * error
     return Drift(
         metric=metric,
         over_session=Estimate(
-            value=float(np.exp(slope)),
-            low=float(np.exp(slope - wide)),
-            high=float(np.exp(slope + wide)),
+            value=float(np.exp(found.value)),
+            low=float(np.exp(found.low)),
+            high=float(np.exp(found.high)),
             level=level,
             unit="ratio",
             method="line through logarithms within configurations",
@@ -139,7 +139,7 @@ def drift(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> Drift:
             n_trials=n,
             inputs=inputs_of(kept),
         ),
-        p_value=float(2 * scipy.stats.t.sf(abs(slope) / error, df)) if error > 0 else None,
+        p_value=found.p_value,
     )
 
 
@@ -168,8 +168,3 @@ def _pairs(block: Floats, rng: np.random.Generator) -> Floats:
     first = rng.integers(len(block), size=DRAWS)
     second = (first + rng.integers(1, len(block), size=DRAWS)) % len(block)
     return np.asarray(block[first] - block[second])
-
-
-def _within(values: Floats, groups: np.ndarray[tuple[int, ...], np.dtype[np.object_]]) -> Floats:
-    frame = pd.Series(values)
-    return np.asarray((frame - frame.groupby(groups).transform("mean")).to_numpy(dtype=np.float64))

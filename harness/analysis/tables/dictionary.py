@@ -121,6 +121,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "generator_share": "CPU time of the load generator over what its CPUs can give",
         "backing_share": "CPU time of database and upstream API over what their CPUs can give",
         "machine_share": "CPU time that other processes and the hypervisor took, over that of all CPUs",
+        "service_step_s": "CPU time of a step of a fixed calculation on the service's CPUs while the load ran",
+        "generator_step_s": "likewise on the generator's CPUs",
         "psi_cpu_some_s": "time in which a task of the machine waited for a CPU",
         "steal_s": "CPU time that the hypervisor took",
         "other_cpu_s": "CPU time of other processes",

@@ -56,7 +56,7 @@ NUMBERS = (
     "echo_per_s", "headroom_ratio",
     "artifact_bytes", "runtime_bytes", "build_s",
     "service_share", "generator_share", "backing_share", "machine_share",
-    "psi_cpu_some_s", "steal_s", "other_cpu_s", "throttled_s",
+    "service_step_s", "generator_step_s", "psi_cpu_some_s", "steal_s", "other_cpu_s", "throttled_s",
     "service_throttled_s", "group_memory_bytes", "group_memory_max_bytes", "group_cpu_s",
     "process_rss_bytes", "process_cpu_s", "image_bytes", "image_import_s", "image_push_s",
     "container_create_s", "container_start_s",

@@ -21,6 +21,7 @@ from harness.analysis.tables.bound_columns import bound_columns
 from harness.analysis.tables.latency_columns import echo_reading
 from harness.analysis.tables.layout import Processed, Source
 from harness.analysis.tables.runtime_columns import compiled_s, native_memory, runtime_columns, with_compiling
+from harness.analysis.tables.speed_columns import exclude_other_speeds
 from harness.analysis.tables.trial_files import damage_of, read_requests, read_samples
 from harness.analysis.tables.warm_up_columns import window_table
 from harness.errors import InputError
@@ -34,7 +35,7 @@ class Excluded(Frozen):
     """A trial that does not enter the estimates, and why."""
 
     trial: str = Field(description="experiment/session/trial")
-    kind: str = Field(description="the outcome, damaged, or not made")
+    kind: str = Field(description="the outcome, damaged, not made, or at another speed")
     reason: str
 
 
@@ -137,9 +138,18 @@ class _Tidying:
                 if t.trial_id not in finished
             ]
             builds, readings = self._builds(session), self._echo(session)
+            n_before = len(self.rows)
             for planned in header.plan.trials:
                 if planned.trial_id in finished:
                     self._trial(session, planned.trial_id, builds, readings)
+            self.excluded += [
+                Excluded(
+                    trial=f"{session.key}/{row['trial_id']}",
+                    kind="at another speed",
+                    reason=str(row["exclusion_reason"]),
+                )
+                for row in exclude_other_speeds(self.rows[n_before:])
+            ]
         frame = schema.as_trials(self.rows, tuple(self.factors))
         result = self._result(frame)
         self.processed.write_trials(frame)

@@ -21,6 +21,7 @@ from harness.analysis.tables.resource_columns import (
 )
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.settled import settled_answers
+from harness.analysis.tables.speed_columns import speed_columns
 from harness.analysis.tables.warm_up_columns import warm_up_columns
 from harness.formats.table import RequestTable
 from harness.model import (
@@ -74,6 +75,7 @@ def trial_row(
         | request_log_columns(record, samples, settle_s=settle_s)
         | warm_up_columns(record)
         | _surroundings(record, machine)
+        | speed_columns(record)
         | {"flags": " ".join(_flags(record, machine))}
     )
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.docker_api import DockerReply, DockerRequest
 from harness.agent.http_exchange import Answer
 from harness.agent.machine_counters import MachineReading
@@ -114,8 +115,9 @@ class SshHost:
         self._shelf.note_samples(samples, machine)
         return SshSampling(self._ask, said["sampler"])
 
-    def speed_meter(self, cpus: Sequence[int]) -> SshSpeedMeter:
-        return SshSpeedMeter(self._ask, self._ask("speed_start", cpus=list(cpus))["meter"])
+    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SshSpeedMeter:
+        said = self._ask("speed_start", cpus=list(cpus), per_s=per_s)
+        return SshSpeedMeter(self._ask, said["meter"])
 
     def first_answer(
         self,

@@ -6,6 +6,7 @@ from harness.evidence.warm import warm_services
 from harness.publish.searched_capacity import capacity_results
 from harness.questions.validity.adequacy import how_much
 from harness.questions.validity.audit import AUDITED, audit_sessions
+from harness.questions.validity.cpu_speed import speed_results, throughput_and_speed, throughput_by_speed
 from harness.questions.validity.duet_places import duet_places, place_results, place_rows
 from harness.questions.validity.factors import effect_results, effect_rows, effects_on_p99
 from harness.questions.validity.figures import coverage, factor_ratios, power, precision_recall, ratios
@@ -74,9 +75,12 @@ __all__ = [
     "run_verify",
     "searches_of",
     "session_curves",
+    "speed_results",
     "split_rows",
     "splits",
     "stall_results",
+    "throughput_and_speed",
+    "throughput_by_speed",
     "trust",
     "verified_methods",
     "warm_services",

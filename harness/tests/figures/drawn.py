@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from harness import figures, questions
 from harness.analysis.attribution.rows import AttributionRow
+from harness.analysis.audit.speed_response import SpeedResponse, speed_response
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.detectable import power_curve
 from harness.analysis.warmup.curves import warm_up_curve
@@ -50,6 +51,7 @@ from harness.tests.support.a_search import a_search
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.named_effects import named_effects
 from harness.tests.support.synthetic import ROOT
+from harness.tests.support.uneven_speeds import uneven_speeds
 from harness.verify.simulated import run_verify
 
 
@@ -165,6 +167,13 @@ def warming_windows() -> pd.DataFrame:
         for window in range(1, 12 + block)
     ]  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def uneven_response() -> SpeedResponse:
+    """A machine whose CPUs were slower in some trials."""
+    found = speed_response(uneven_speeds(), "throughput_per_s")
+    assert found is not None
+    return found
 
 
 def collector_points() -> list[Point]:
@@ -288,6 +297,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         ),
         "run_order": lambda: figures.run_order(trials, "throughput_per_s", label="throughput"),
         "startup": lambda: startup.startup(trials),
+        "throughput_by_speed": lambda: validity.throughput_by_speed(uneven_response()),
         "throughput_latency": lambda: bank.throughput_latency(load, knees),
         "under_load": lambda: bank.under_load(load, knees),
         "warm_up": lambda: warm_up.warm_up(warming()),  # type: ignore[arg-type]  # curves, read from real files

@@ -12,6 +12,7 @@ from harness.model import (
     Boundary,
     ClockReading,
     ClosedLoad,
+    CpuSpeed,
     Experiment,
     GeneratorRecord,
     Implementation,
@@ -155,6 +156,14 @@ def record(planned: PlannedTrial, head: SessionHeader, outcome: Outcome) -> Tria
     )
 
 
+def speeds(step_ns: float) -> tuple[CpuSpeed, ...]:
+    """Return readings of the service's CPU, which is 0, and of another one that is as fast as ever."""
+    return tuple(
+        CpuSpeed(cpu=cpu, n_readings=20, step_ns_p05=60.0, step_ns_p50=mean, step_ns_mean=mean)
+        for cpu, mean in ((0, step_ns), (1, 60.0))
+    )
+
+
 def make_session(
     root: Path,
     *,
@@ -166,12 +175,14 @@ def make_session(
     write: Callable[[TrialFolder, float, int], object] = write_load,
     began_s: float = 0.0,
     n_noisy: int = 0,
+    step_ns: Callable[[int], float] | None = None,
 ) -> SessionFolder:
     """Write a session of five blocks (``smoke``: two).
 
     Args:
         began_s: how long after the others it was begun.
         n_noisy: how many of its trials, the first ones, are flagged as ``noisy_machine``.
+        step_ns: position of a trial -> what a step of the fixed calculation took meanwhile; ``None``: not read.
     """
     head = header(profile, seed, began_s=began_s)
     base = root / "data" / "raw" / ("bundled/toy" if bundled else "toy")
@@ -186,10 +197,11 @@ def make_session(
             java = planned.configuration.variant_name.startswith("java")
             write(trial, 1.3 if java else 1.0, 7 * planned.position + seed)
         told = record(planned, head, Outcome.FAILED if fails else Outcome.OK)
-        noisy = planned.position <= n_noisy
-        writer.finish(
-            trial, told.model_copy(update={"flags": (*told.flags, "noisy_machine")}) if noisy else told
-        )
+        if planned.position <= n_noisy:
+            told = told.model_copy(update={"flags": (*told.flags, "noisy_machine")})
+        if step_ns is not None:
+            told = told.model_copy(update={"cpu_speeds": speeds(step_ns(planned.position))})
+        writer.finish(trial, told)
     writer.close()
     return writer.session
 

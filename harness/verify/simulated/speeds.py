@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verification of leaving out trials at another speed of the CPUs: the ratio stays right, and is told more closely."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.analysis.stats import intervals
+from harness.analysis.stats.inputs import Floats
+from harness.analysis.stats.verdicts import FEWEST_FOR_P
+from harness.analysis.tables.speed_columns import SERVICE, exclude_other_speeds
+from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
+
+LEVEL = 0.95
+#: True log of the ratio, and the standard deviation of a trial's log.
+TRUTH, NOISE = float(np.log(1.03)), 0.01
+#: What the other guest of a core costs, as a log, where the guest works all the time; and for how many trials.
+SLOWED, LASTS = float(np.log(1.35)), 4
+#: By how much of that each of the two services is slower: one waits for memory more than the other.
+RESPONSES = (1.0, 0.8)
+#: Of a reading's mean over a load, as a log.
+READING = 0.015
+STEP_S = 64e-9
+#: With a larger share of slowed trials none of the faster quarter is at full speed for sure.
+MOST_SLOWED = 0.75
+#: Of the control: trials of one service that are slow by themselves, which share and by how much.
+OWN_SHARE, OWN_SLOW = 0.25, 0.2
+
+Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+
+class _Sessions(NamedTuple):
+    """Logs of throughput and of the CPU time of a step, shape (sims, blocks, 2), and which trials were slowed."""
+
+    logs: Floats
+    steps: Floats
+    slowed: Mask
+
+
+def speed(sims: int, seed: int) -> VerifyResult:
+    """Sessions of two services; control: trials are left out because they answered less, not for their CPUs."""
+    cells: list[Cell] = []
+    for number, (busy, k) in enumerate((busy, k) for busy in (0.05, 0.2) for k in (10, 20)):
+        made = _sessions(np.random.default_rng([seed, number]), sims, k, busy)
+        kept = ~_excluded(made.steps)
+        cells += _cells(made, kept, f"another guest in {busy:.0%} of the trials, k = {k}")
+    made = _sessions(np.random.default_rng([seed, 98]), sims, 20, 0.0)
+    wrongly = float(_excluded(made.steps).mean())
+    cells.append(share(sims * 40, name="left out with no other guest, k = 20", value=wrongly, at_most=0.001))
+    made = _sessions(np.random.default_rng([seed, 99]), sims, 20, 0.0, own=OWN_SHARE)
+    usual = np.median(made.logs, axis=1, keepdims=True)
+    truth = TRUTH - OWN_SHARE * OWN_SLOW
+    cells.append(
+        share(
+            sims, name=f"coverage, left out for their throughput, {OWN_SHARE:.0%} slow by themselves, k = 20",
+            value=_coverage(made.logs, made.logs > usual - 0.1, truth), at_most=0.7, control=True,
+        )
+    )  # fmt: skip
+    return result(
+        "speed",
+        bar="coverage in [.93, .97] with half the width or less where a fifth of the trials were slowed; slowed trials "
+        "left out in >= .99, where no more than .75 were; <= .001 left out where none was",
+        control="left out for their own throughput: coverage <= .70", cells=cells, sims=sims, seed=seed,
+    )  # fmt: skip
+
+
+def _cells(made: _Sessions, kept: Mask, words: str) -> list[Cell]:
+    # where nearly all trials were slowed, those at full speed are the ones that differ
+    of = np.asarray(made.slowed & (made.slowed.mean(axis=(1, 2), keepdims=True) < MOST_SLOWED))
+    n_slowed, found = int(of.sum()), float((~kept)[of].mean())
+    at_most = 0.5 if made.slowed.mean() > 0.15 else None
+    return [
+        share(
+            len(made.logs), name=f"coverage, {words}", value=_coverage(made.logs, kept, TRUTH),
+            at_least=0.93, at_most=0.97,
+        ),
+        share(n_slowed, name=f"slowed trials left out, {words}", value=found, at_least=0.99),
+        average(_width_left(made.logs, kept), name=f"width over that with all trials, {words}", at_most=at_most),
+    ]  # fmt: skip
+
+
+def _sessions(rng: np.random.Generator, sims: int, k: int, busy: float, own: float = 0.0) -> _Sessions:
+    """``busy``: share of trials with another guest, in runs of ``LASTS`` on average; ``own``: of the first service's
+    trials that are slow by themselves."""
+    slowed = np.zeros((sims, 2 * k), dtype=bool)
+    now = rng.random(sims) < busy
+    for place in range(2 * k):
+        slowed[:, place] = now
+        begins = rng.random(sims) < busy / (LASTS * (1 - busy))
+        ends = rng.random(sims) < 1 / LASTS
+        now = np.where(now, ~ends, begins)
+    order = rng.permuted(np.tile(np.array([0, 1]), (sims, k, 1)), axis=2)
+    by_place = slowed.reshape(sims, k, 2)
+    mine = np.take_along_axis(by_place, np.argsort(order, axis=2), axis=2)
+    logs = (
+        np.array([TRUTH, 0.0])
+        - mine * SLOWED * np.array(RESPONSES)
+        + NOISE * rng.standard_normal((sims, k, 2))
+    )
+    logs[:, :, 0] -= OWN_SLOW * (rng.random((sims, k)) < own)
+    steps = mine * SLOWED + READING * rng.standard_normal((sims, k, 2))
+    return _Sessions(logs, steps, mine)
+
+
+def _excluded(steps: Floats) -> Mask:
+    """Which trials the rule leaves out, session by session: the very function that makes the tables."""
+    out = np.zeros(steps.shape, dtype=bool)
+    for number, session in enumerate(steps):
+        rows: list[dict[str, object]] = [
+            {SERVICE: STEP_S * float(np.exp(step)), "load_name": "", "bound_by": "service", "excluded": False}
+            for step in session.ravel()
+        ]
+        exclude_other_speeds(rows)
+        out[number] = np.array([row["excluded"] for row in rows]).reshape(session.shape)
+    return out
+
+
+def _intervals(logs: Floats, kept: Mask) -> Floats:
+    """The paired log-t interval of each session, over the blocks that kept both trials, shape (2, sessions).
+
+    NaN where so few are left that a session has no verdict.
+    """
+    found = np.full((2, len(logs)), np.nan)
+    for number, both in enumerate(np.asarray(kept.all(axis=2))):
+        if both.sum() >= FEWEST_FOR_P:
+            told = intervals.student((logs[number, :, 0] - logs[number, :, 1])[both], LEVEL)
+            found[:, number] = told.low, told.high
+    return found
+
+
+def _coverage(logs: Floats, kept: Mask, truth: float) -> float:
+    """Share of the sessions with a verdict whose interval holds the truth."""
+    low, high = _intervals(logs, kept)
+    told = ~np.isnan(low)
+    return float(((low <= truth) & (truth <= high))[told].mean())
+
+
+def _width_left(logs: Floats, kept: Mask) -> Floats:
+    """Width of the interval over that with all trials, of each session with a verdict."""
+    (low, high), (low_of_all, high_of_all) = _intervals(logs, kept), _intervals(logs, np.ones_like(kept))
+    ratio = (high - low) / (high_of_all - low_of_all)
+    return np.asarray(ratio[~np.isnan(ratio)])
+
+
+__all__ = ["speed"]
