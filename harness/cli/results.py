@@ -58,7 +58,7 @@ def results_command(
 
         rematch results strings-rounds --session bundled/quick-local-1 --json
 
-        rematch results strings-warm --session quick-local-7 --against quick-local-5
+        rematch results strings-warm --session quick-local-8 --against quick-local-5
     """
     from harness.evidence.results import metrics_named, results_of
 

@@ -193,7 +193,7 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     (root / "harness/model").mkdir(parents=True)
     shutil.copytree(REPOSITORY / "data/raw/bundled/strings-warm", root / "data/raw/bundled/strings-warm")
     lay_tables(root, "strings-warm")
-    words = ("results", "strings-warm", "--session", "quick-local-7", "--against", "quick-local-5")
+    words = ("results", "strings-warm", "--session", "quick-local-8", "--against", "quick-local-5")
     code, out, err = rematch(root, *words)
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= NARROW
@@ -213,7 +213,7 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     assert n_neither and f"in {n_neither} of the {changed['agree']} neither does" in in_one_line(out)
     assert len(told["changed"]) == 3
     assert f"built from other sources ({', '.join(told['changed'])})" in in_one_line(out)
-    assert "agrees with itself" in refused(root, *words[:-1], "quick-local-7")
+    assert "agrees with itself" in refused(root, *words[:-1], "quick-local-8")
 
 
 def test_one_metric_is_shown_where_one_is_asked_for(bundled: Path) -> None:
