@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from harness.analysis.audit.speed_response import SpeedResponse, speed_response
 from harness.analysis.tables.speed_columns import SPEED_DIFFERS
 from harness.evidence.warm import Warm
 from harness.figures.marks import name_last
-from harness.figures.style import BAND, INK, canvas, legend_below, log_scale, styled
+from harness.figures.style import INK, canvas, legend_below, styled
 from harness.figures.variant_style import ordered, variant_styles
 from harness.model.digits import plain
 from harness.publish.results import Absent, Tree, as_is
@@ -43,34 +44,36 @@ def speed_results(found: SpeedResponse | None) -> Tree:
 
 @styled
 def throughput_by_speed(found: SpeedResponse) -> Figure:
-    """Return each trial's throughput over its variant's median, against how slow the service's CPUs were, log axes.
+    """Return how far each trial's throughput is from its variant's median, against how much slower its CPUs were.
 
-    Grey: speeds that count. Crossed: left out. The line is that of a throughput that falls as much as the
-    calculation is slower.
+    Dotted: the limits of what counts, the upper one always in view. Crossed: left out. The line is that of a throughput
+    that falls as much as the calculation is slower.
     """
-    trials = found.trials
+    trials = found.trials.assign(
+        slower=100 * (found.trials["slower"] - 1), relative=100 * (found.trials["relative"] - 1)
+    )
     styles = variant_styles(trials)
     figure, panels = canvas(height=2.8)
     axes = panels[0, 0]
-    axes.axvspan(1 / (1 + SPEED_DIFFERS), 1 + SPEED_DIFFERS, color=BAND, zorder=0, linewidth=0)
-    ends = [
-        min(float(trials["slower"].min()), 1 / (1 + SPEED_DIFFERS)),
-        max(float(trials["slower"].max()), 1 + SPEED_DIFFERS),
-    ]
-    axes.plot(ends, [1 / end for end in ends], color=INK, linewidth=0.8)
+    limits = 100 * (1 / (1 + SPEED_DIFFERS) - 1), 100 * SPEED_DIFFERS
+    view = float(trials["slower"].min()) - 1, max(float(trials["slower"].max()), limits[1]) + 1
+    across = np.linspace(*view, 50)
+    axes.plot(across, 100 * (1 / (1 + across / 100) - 1), color=INK, linewidth=0.8)
+    for limit in limits:
+        axes.axvline(limit, color=INK, linewidth=0.8, linestyle=":")
     for name in ordered(trials):
         mine = trials[trials["variant"] == name]
         axes.plot(mine["slower"], mine["relative"], **styles[name].dots)
         notes = [
-            f"trial {row['trial_id']}: CPUs {plain(row['slower'])}, throughput {plain(row['relative'])} of usual"
+            f"trial {row['trial_id']}: CPUs slower by {plain(row['slower'])} %, throughput {plain(row['relative'])} %"
             for _, row in mine.iterrows()
         ]
         name_last(axes, styles[name].label, notes)
     out = trials[trials["excluded"].astype(bool)]
     axes.plot(out["slower"], out["relative"], "x", color=INK, markersize=7)
-    log_scale(axes, "x", "y")
-    axes.set_xlabel("CPU time of a fixed calculation / lower quartile")
-    axes.set_ylabel("throughput / median\nof its variant")
+    axes.set_xlim(*view)
+    axes.set_xlabel("fixed calculation, above lower quartile / %")
+    axes.set_ylabel("throughput, from median\nof its variant / %")
     legend_below(figure, ordered(trials), styles, lines=False)
     return figure
 
