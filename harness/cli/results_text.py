@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.cli.lines import table, tally, wrapped
 from harness.evidence.results import METRICS, CellResult, Metric, MetricResult, Results, VariantResult
-from harness.model import Verdict
+from harness.model import Outcome, Verdict
 from harness.model.digits import whole_percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.phrases import capital, counted
@@ -110,7 +110,7 @@ def _trials(found: Results) -> str:
         made = f"{found.n_made} of {counted(found.n_planned, 'planned trial')}"
     if found.n_kept == found.n_made:
         return f"{made} in {counted(found.n_blocks, 'block')}"
-    failed = f" ({tally(found.outcomes)})" if len(found.outcomes) > 1 else ""
+    failed = f" ({tally(found.outcomes)})" if set(found.outcomes) - {Outcome.OK} else ""
     return f"{made}, {found.n_kept} kept{failed}"
 
 
