@@ -71,8 +71,8 @@ def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, floa
         )
     if (quiet.get("slowed_share") or 0) > SLOWED_SHARE:
         remarks.append(
-            f"its CPUs are {quiet['slowed_share']:.0%} slower than at their best: another guest of this host uses the "
-            "same cores, which steal does not show; trials at another speed than the others will be left out"
+            f"its CPUs are {quiet['slowed_share']:.0%} slower than at their best, as where another guest of this host "
+            "uses the same cores; steal does not show it, and trials at another speed than the others will be left out"
         )
     if descriptors < DESCRIPTORS_WANTED:
         remarks.append(f"only {descriptors} open files allowed: raise it with ulimit -n {DESCRIPTORS_WANTED}")

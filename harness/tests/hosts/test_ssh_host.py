@@ -313,15 +313,6 @@ def test_the_quickest_question_tells_the_offset_within_half_its_round_trip() -> 
     assert offset.n_questions == 3
 
 
-def test_the_speed_of_cpus_is_read_over_there(far: SshHost) -> None:
-    cpu = min(far.cpus)
-    meter = far.speed_meter((cpu,))
-    time.sleep(0.5)
-    read = meter.stop()
-    assert [one.cpu for one in read] == [cpu] and read[0].n_readings >= 1 and read[0].step_ns_mean > 0
-    assert meter.stop() == read
-
-
 def test_wrong_clocks_over_there_are_known_and_moments_come_on_ours(sshd: Sshd, tmp_path: Path) -> None:
     host = SshHost("bighost", sshd.settings(tmp_path / "base", skew_s=5.0))
     try:
