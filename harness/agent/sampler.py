@@ -228,6 +228,9 @@ class Sampler:
             except ProcessLookupError:  # over before it began: it has no rows
                 continue
             tree.discover()
+            replaced = self._trees.pop(role, None)  # of a generator that is over: another one has its role
+            if replaced is not None:
+                replaced.close()
             self._trees[role] = tree
             if watched.short_lived:
                 self._only_slow.add(role)

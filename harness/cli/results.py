@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,6 +45,13 @@ def results_command(
         str | None,
         typer.Option(help="another session: also print on which verdicts the two agree"),
     ] = None,
+    every_speed: Annotated[
+        bool,
+        typer.Option(
+            "--every-speed",
+            help="also use trials that were left out for the speed of their CPUs, in both sessions",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Compare every variant of a session with the reference: ratio, interval and verdict by metric.
@@ -58,14 +66,16 @@ def results_command(
 
         rematch results strings-rounds --session bundled/quick-local-1 --json
 
-        rematch results strings-warm --session quick-local-8 --against quick-local-5
+        rematch results strings-warm --session quick-local-9 --against quick-local-8
+
+        rematch results strings-warm --every-speed
     """
     from harness.evidence.results import metrics_named, results_of
 
     wanted = metrics_named(metric or [])
     root = find_root()
     folder = choose_session(root, experiment, session)
-    evidence = _opened(root, folder)
+    evidence = replace(_opened(root, folder), every_speed=every_speed)
     found = results_of(evidence, wanted)
     agreed = None
     if against is not None:
@@ -149,7 +159,8 @@ def _compared(evidence: Evidence, other: SessionFolder) -> SessionAgreement:
         raise InputError(
             "a session agrees with itself", place="--against", found=other.key, allowed="another one"
         )
-    return session_agreement(evidence, _opened(evidence.root, other))
+    there = replace(_opened(evidence.root, other), every_speed=evidence.every_speed)
+    return session_agreement(evidence, there)
 
 
 def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:

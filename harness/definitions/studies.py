@@ -113,6 +113,7 @@ def _definition_sha256(experiment: Experiment) -> str:
             _drop_if("independent", load, "coordination")
         _drop_if({}, profile, "scaled_loads")
         _drop_if(None, profile, "calibration", "warm_up", "search")
+        _drop_if(0, profile.get("warm_up", {}), "repeats")
         if "calibration" in profile:
             _drop_if("reference", profile["calibration"], "of")
             _drop_if([], profile["calibration"], "among")

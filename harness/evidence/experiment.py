@@ -20,6 +20,7 @@ from harness.analysis.tables.layout import Source
 from harness.analysis.tables.load import load_requests, load_samples, load_trials, load_windows
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.settled import settled_requests
+from harness.analysis.tables.speed_columns import with_every_speed
 from harness.errors import InputError
 from harness.evidence.once import Once
 from harness.model import Machine, Phase, SessionHeader, TrialRecord
@@ -28,11 +29,15 @@ from harness.store import SessionFolder, Store
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence(Once):
-    """One experiment's trials with their requests and samples. Tables as in ``docs/data.md``."""
+    """One experiment's trials with their requests and samples. Tables as in ``docs/data.md``.
+
+    ``every_speed``: trials that were left out for the speed of their CPUs count, to see what leaving them out does.
+    """
 
     root: Path
     experiment: str
     sessions: tuple[SessionFolder, ...]
+    every_speed: bool = False
 
     @cached_property
     def header(self) -> SessionHeader:
@@ -47,6 +52,8 @@ class Evidence(Once):
         mine = frame[ours & (frame["source"] == self._source)]
         if mine.empty:
             raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", place=self.sessions[0].key)
+        if self.every_speed:
+            mine = with_every_speed(mine)
         places = [mine[factor].map(self._rank(factor)) for factor in self.factors]
         rank = {name: place for place, name in enumerate(self.variants)}
         places += [mine["variant"].map(rank), mine["position"]]

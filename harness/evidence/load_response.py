@@ -141,7 +141,11 @@ def describe_warm_up(evidence: Evidence | None) -> str:
     """Return how every trial was warmed up before its load."""
     if evidence is None:
         return "not measured in this profile"
-    n, users = evidence.header.experiment.warm_up_requests, evidence.header.experiment.warm_up_users
+    experiment, profile = evidence.header.experiment, evidence.header.plan.profile
+    windows = experiment.profiles[profile].warm_up
+    if windows is not None:
+        return f"full load until it had settled, for {plain(windows.at_most_s)} s at most"
+    n, users = experiment.warm_up_requests, experiment.warm_up_users
     if n == 0:
         return "nothing"
     who = f"divided among {users} users at once" if users > 1 else "one after another"

@@ -73,7 +73,7 @@ from harness.model.trial import (
     StoredReading,
     TrialRecord,
 )
-from harness.model.warm_up import WarmUpRecord, WarmUpSpec, WarmUpWindow
+from harness.model.warm_up import EarlierLoad, WarmUpRecord, WarmUpSpec, WarmUpWindow
 
 __all__ = [
     "BOUND_WORDS",
@@ -103,6 +103,7 @@ __all__ = [
     "CpuSpeed",
     "DuetRecord",
     "DuetSeat",
+    "EarlierLoad",
     "EchoReading",
     "Estimate",
     "Expectation",

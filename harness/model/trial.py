@@ -15,7 +15,7 @@ from harness.model.plan import PlannedTrial
 from harness.model.readings import ClockReading, CpuSpeed, HostClock, MachineWindow, ResourceReading
 from harness.model.request_log import RequestLogRecord
 from harness.model.started import BackingRecord, InstanceRecord
-from harness.model.warm_up import WarmUpRecord
+from harness.model.warm_up import EarlierLoad, WarmUpRecord
 
 SCHEMA_VERSION = 1
 
@@ -214,6 +214,9 @@ class TrialRecord(Frozen):
     conformance: ConformanceResult | None = None
     warm_up: WarmUpRecord | None = Field(default=None, description="of its process; None: not in windows")
     load: LoadSummary | None = None
+    earlier_loads: tuple[EarlierLoad, ...] = Field(
+        default=(), description="that the process took before this one and that do not count"
+    )
     search: CapacitySearch | None = Field(
         default=None, description="for the capacity of its process, after the load; None: none was made"
     )

@@ -34,6 +34,11 @@ class WarmUpSpec(Frozen):
         default=0.05, gt=0, le=1, description="of the time, spent by the JIT compilers in the later group"
     )
     at_most_s: int = Field(default=90, ge=1, le=3600)
+    repeats: int = Field(
+        default=0, ge=0, le=5,
+        description="how often at most a load is offered again to the same process, when the JIT compilers worked for "
+        "more than compile_share of it",
+    )  # fmt: skip
 
     @model_validator(mode="after")
     def _can_be_done(self) -> Self:
@@ -74,6 +79,17 @@ class WarmUpWindow(Frozen):
     def compile_share(self) -> float | None:
         """Compile time as a share of the window."""
         return self.compile_s / self.duration_s if self.compile_s is not None and self.duration_s else None
+
+
+class EarlierLoad(Frozen):
+    """A trial's load that does not count, because a JVM compiled during it: the same process took it once more."""
+
+    folder: str = Field(description="of the trial's folder: what its generator wrote")
+    duration_s: float = Field(ge=0, description="as the tool says")
+    n_requests: int = Field(ge=0)
+    n_errors: int = Field(ge=0)
+    cpu_s: float | None = Field(description="of the service")
+    compile_s: float | None = Field(description="of its JIT compilers, all threads together")
 
 
 class WarmUpRecord(Frozen):

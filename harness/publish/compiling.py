@@ -8,6 +8,7 @@ import pandas as pd
 from harness.analysis.stats.about_services import COMPILED_SHARE, compile_share
 from harness.analysis.stats.pairing import counting, inputs_of
 from harness.model.digits import whole_percent
+from harness.model.phrases import listed
 from harness.publish.results import NO_TEXT, Leaf, Words
 
 
@@ -30,6 +31,25 @@ def compiling_sentence(trials: pd.DataFrame) -> str:
     )
 
 
+def repeated_sentence(trials: pd.DataFrame) -> str:
+    """Return which services took a load again because their JVM compiled during it; empty: none did.
+
+    Of kept trials: each has the last of its loads, and says how many it took before.
+    """
+    if "earlier_loads" not in trials:
+        return ""
+    mine = counting(trials)
+    again = mine[mine["earlier_loads"].fillna(0.0) > 0]
+    if again.empty:
+        return ""
+    n_all = mine.groupby("label").size()
+    said = [f"{label} in {len(rows)} of {n_all[label]} trials" for label, rows in again.groupby("label")]
+    return (
+        f"{listed(said)} took the load again on the same process, because the JVM had compiled for too much of it: "
+        "the last load counts, whatever its results."
+    )
+
+
 def compiling(trials: pd.DataFrame | None) -> Leaf:
     """Return that sentence with the trials it is of; absent: no JVM was measured, or none told what it compiled."""
     if trials is None or "compile_s" not in trials or not (said := compiling_sentence(trials)):
@@ -37,4 +57,4 @@ def compiling(trials: pd.DataFrame | None) -> Leaf:
     return Words(said, inputs_of(counting(trials).dropna(subset=["compile_s", "measurement_s"])))
 
 
-__all__ = ["compiling", "compiling_sentence"]
+__all__ = ["compiling", "compiling_sentence", "repeated_sentence"]

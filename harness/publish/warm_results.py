@@ -14,6 +14,7 @@ from harness.evidence.warm import COMPILE_SHARE, RATE, ColdStart, Warm
 from harness.model import Estimate
 from harness.publish.bounds import bound_in_words, bounded_sentence
 from harness.publish.comparisons import comparison_notes, noise_results
+from harness.publish.compiling import repeated_sentence
 from harness.publish.load_sentence import load_sentence
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each, means
 from harness.publish.warm_words import (
@@ -97,12 +98,13 @@ def _sentences(
         )
     place = where(warm.cpus)
     inputs = inputs_of(counting(warm.saturation))
+    loaded = pd.concat([warm.saturation, warm.rate])
     said = {
         "answer": answer(found["throughput"], variants, THROUGHPUT, place),
         "answer_cpu": answer(found["cpu"], variants, CPU, place),
         "answer_cold": cold_answer(variants, warm.cold),
         "bounded": bounded_sentence(warm.saturation),
-        "load": load_sentence(warm.evidence, pd.concat([warm.saturation, warm.rate])),
+        "load": " ".join(filter(None, (load_sentence(warm.evidence, loaded), repeated_sentence(loaded)))),
     }
     return {
         **{name: Words(text, inputs) if text else NO_TEXT for name, text in said.items()},

@@ -26,6 +26,7 @@ from harness.model import (
     ConformanceResult,
     CoordinatorRecord,
     CpuSpeed,
+    EarlierLoad,
     GeneratorRecord,
     HostClock,
     Implementation,
@@ -184,6 +185,8 @@ class Notes:
     conformance: ConformanceResult | None = None
     warm_up: WarmUpRecord | None = None
     load: LoadSummary | None = None
+    #: Loads that were offered again, see ``load_again``.
+    earlier_loads: list[EarlierLoad] = field(default_factory=list)
     request_log: RequestLogRecord | None = None
     #: The reader of the request log's pipe, and the CPU time it used while the load ran.
     log_reader: Watched | None = None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
+from typing import Literal
 
 from harness.backing import refuse_ended
 from harness.errors import HostError, TrialFailure
@@ -217,16 +218,16 @@ def _last_words(engine: LoadProcess) -> str:
     return "nothing"
 
 
-def service_cpu_s(notes: Notes) -> float | None:
-    """The service's CPU time between the two boundaries of the measurement."""
-    used = {boundary.name: boundary.reading.cpu_s for boundary in notes.boundaries}
+def used_in_load(notes: Notes, what: Literal["cpu_s", "compile_s"]) -> float | None:
+    """The service's CPU time, or that of its JIT compilers, between the two boundaries of the measurement."""
+    used = {boundary.name: getattr(boundary.reading, what) for boundary in notes.boundaries}
     before, after = used.get("before-load"), used.get("after-load")
     return None if before is None or after is None else after - before
 
 
 def arm_cpu_s(notes: Notes) -> float | None:
     """CPU time of service, generator and the reader of its log while the load ran; ``None``: not known."""
-    service, generator = service_cpu_s(notes), notes.generator.cpu_s if notes.generator else None
+    service, generator = used_in_load(notes, "cpu_s"), notes.generator.cpu_s if notes.generator else None
     if service is None or generator is None:
         return None
     return service + generator + (notes.log_reader_cpu_s or 0.0)
@@ -243,7 +244,7 @@ def machine_during_load(notes: Notes, partner_cpu_s: float | None = 0.0) -> Mach
     apart = notes.placement is not None and notes.placement.generator_apart
     generator_cpu_s = 0.0 if apart else notes.generator.cpu_s if notes.generator else None
     return machine_window(
-        notes.machine_before, notes.machine_after, service_cpu_s(notes), generator_cpu_s,
+        notes.machine_before, notes.machine_after, used_in_load(notes, "cpu_s"), generator_cpu_s,
         *(notes.backing_cpu_s, notes.log_reader_cpu_s or 0.0, partner_cpu_s),
     )  # fmt: skip
 
@@ -255,4 +256,4 @@ def headroom_ratio(notes: Notes) -> float | None:
     return echo / notes.load.achieved_per_s
 
 
-__all__ = ["OWN_SAMPLES", "arm_cpu_s", "headroom_ratio", "machine_during_load", "measure"]
+__all__ = ["OWN_SAMPLES", "arm_cpu_s", "headroom_ratio", "machine_during_load", "measure", "used_in_load"]

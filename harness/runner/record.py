@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from harness.runner.load_phase import OWN_SAMPLES, headroom_ratio
 from harness.runner.outcome import trial_flags
 from harness.runner.request_log import count_lines
 from harness.runner.start_up import SERVICE_STDERR
-from harness.sampling import merge
+from harness.sampling import as_earlier, merge
 
 SAMPLES = "samples.csv"
 #: The request log that logging experiments write can outgrow everything else; its size is kept, not its text.
@@ -58,6 +59,9 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
     for folder in [*(one.folder for one in notes.generators), *commanding] or ["load"]:
         merge(spec.folder / SAMPLES, spec.folder / folder / OWN_SAMPLES)
     lay_together(spec.folder, SAMPLES)
+    if notes.earlier_loads:
+        began = [one.start.monotonic_s for one in notes.phases if one.name == "measurement"]
+        as_earlier(spec.folder / SAMPLES, began[0] if began else math.inf)
     extra: dict[str, JsonValue] = {
         "missed_ticks": notes.missed_ticks,
         "ticks_by": notes.ticks_by,
@@ -104,6 +108,7 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
         conformance=notes.conformance,
         warm_up=notes.warm_up,
         load=notes.load,
+        earlier_loads=tuple(notes.earlier_loads),
         request_log=request_log,
         generator=generator,
         generators=notes.generators if len(notes.generators) > 1 else (),

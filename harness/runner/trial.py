@@ -38,6 +38,7 @@ from harness.runner.context import (
     phase,
     watch,
 )
+from harness.runner.load_again import set_aside, to_be_repeated
 from harness.runner.load_phase import arm_cpu_s, machine_during_load, measure
 from harness.runner.outcome import crash
 from harness.runner.pinning import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
@@ -215,9 +216,13 @@ def _again(instance: Instance, first: Notes, spec: TrialSpec, context: TrialCont
 def _load(
     instance: Instance, sampler: Sampling, spec: TrialSpec, context: TrialContext, notes: Notes
 ) -> None:
-    _boundary("before-load", instance, spec, context, notes)
-    measure(instance, sampler, spec, context, notes)
-    _boundary("after-load", instance, spec, context, notes)
+    while True:
+        _boundary("before-load", instance, spec, context, notes)
+        measure(instance, sampler, spec, context, notes)
+        _boundary("after-load", instance, spec, context, notes)
+        if not to_be_repeated(spec, context, notes):
+            break
+        set_aside(spec, notes)
     if context.duet is None:
         notes.machine = machine_during_load(notes)
         return

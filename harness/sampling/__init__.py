@@ -2,9 +2,17 @@
 """Records of readings, a native and a portable way to take them; the usual readers are those of ``harness.agent``."""
 
 from harness.sampling.here import readers_here, tick_source_here, tree_here
-from harness.sampling.records import as_reading, machine_window, merge, on_our_clock, read_resources
+from harness.sampling.records import (
+    as_earlier,
+    as_reading,
+    machine_window,
+    merge,
+    on_our_clock,
+    read_resources,
+)
 
 __all__ = [
+    "as_earlier",
     "as_reading",
     "machine_window",
     "merge",

@@ -96,6 +96,23 @@ def merge(file: Path, other: Path) -> None:
     other.unlink()
 
 
+def as_earlier(file: Path, until_s: float) -> None:
+    """Mark the samples of load generators before a moment, on the samples' own clock, as those of earlier loads.
+
+    The role ``generator`` becomes ``earlier-generator``: the CPU time of a role is that of one process.
+    """
+    if not file.is_file():
+        return
+    head, *rows = file.read_text("utf-8").splitlines()
+    marked = [_as_earlier(row) if float(row.partition(",")[0]) < until_s else row for row in rows]
+    file.write_text("\n".join([head, *marked, ""]), "utf-8")
+
+
+def _as_earlier(row: str) -> str:
+    at, comma, rest = row.partition(",")
+    return f"{at}{comma}earlier-{rest}" if rest.startswith("generator") else row
+
+
 def _shifted(row: str, offset_s: float) -> str:
     at, comma, rest = row.partition(",")
     n_decimals = len(at.partition(".")[2])

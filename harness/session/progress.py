@@ -127,7 +127,9 @@ def outcome_words(record: TrialRecord) -> str:
     reason = f" ({record.reason})" if record.reason else ""
     share = slowed_share(record.cpu_speeds) or 0.0
     slowed = f"; its CPUs were {share:.0%} slower than at their best" if share > SLOWED_SHARE else ""
-    return printable(f"{record.outcome.value}{reason}{slowed}".replace("\n", " "))
+    n_earlier = len(record.earlier_loads)
+    again = f"; took its load {n_earlier + 1} times, because the JVM compiled" if n_earlier else ""
+    return printable(f"{record.outcome.value}{reason}{again}{slowed}".replace("\n", " "))
 
 
 def is_slowed(record: TrialRecord) -> bool:

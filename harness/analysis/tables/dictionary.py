@@ -107,6 +107,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "cold_cpu_s": "CPU time until then",
         "cold_extra_cpu_s": "CPU time of all windows beyond that of as many requests to the warm service",
         "compile_s": "work of a JVM's compilers during the measurement, all threads together",
+        "earlier_loads": "loads before this one that do not count, because the JVM compiled too long during each",
         "log_requests": "requests that a logging service had counted itself",
         "log_lines": "lines of the request log that reached the sink",
         "log_lines_lost": "lines of the request log that are missing",

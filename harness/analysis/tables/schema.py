@@ -51,7 +51,7 @@ NUMBERS = (
     "time_to_first_response_s", "cpu_s_at_first_response", "rss_at_first_response_bytes",
     "idle_rss_bytes", "idle_cpu_s",
     "warm_up_s", "warm_up_requests", "warm_up_cpu_s",
-    "cold_s", "cold_requests", "cold_cpu_s", "cold_extra_cpu_s", "compile_s",
+    "cold_s", "cold_requests", "cold_cpu_s", "cold_extra_cpu_s", "compile_s", "earlier_loads",
     "log_requests", "log_lines", "log_lines_lost", "log_bytes", "log_reader_cores",
     "echo_per_s", "headroom_ratio",
     "artifact_bytes", "runtime_bytes", "build_s",

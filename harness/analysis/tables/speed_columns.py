@@ -94,6 +94,15 @@ def at_other_speed(trials: pd.DataFrame) -> pd.Series[bool]:
     return trials["exclusion_reason"].astype("str").str.startswith(f"{OTHER_SPEED}:", na=False)
 
 
+def with_every_speed(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the trials with those kept that were left out for the speed of their CPUs; what bounded them stays."""
+    other = at_other_speed(trials)
+    return trials.assign(
+        excluded=trials["excluded"].astype(bool) & ~other,
+        exclusion_reason=trials["exclusion_reason"].mask(other),
+    )
+
+
 def _why(row: dict[str, object], column: str, usual_s: float | None) -> str | None:
     """Return in words that a trial's CPUs had another speed; ``None``: they had not, or it is not known."""
     step_s = row.get(column)
@@ -117,4 +126,5 @@ __all__ = [
     "exclude_other_speeds",
     "faster_step_s",
     "speed_columns",
+    "with_every_speed",
 ]

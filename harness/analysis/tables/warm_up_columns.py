@@ -16,7 +16,7 @@ def warm_up_columns(record: TrialRecord) -> dict[str, object]:
     warm_up = record.warm_up
     if warm_up is None:
         return row
-    row["warm_class"] = warm_up.end
+    row |= {"warm_class": warm_up.end, "earlier_loads": len(record.earlier_loads)}
     if record.planned.process_of is not None:
         return row
     cold, windows = cold_start(warm_up), warm_up.windows

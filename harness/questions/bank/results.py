@@ -35,6 +35,7 @@ _AT_MOST_LOAD = {
 _RATIOS = {
     "mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request", "memory": "rss_after_bytes",
 }  # fmt: skip
+_ADMISSION = {"throughput": "throughput_per_s", **_RATIOS}
 _TABLE = {"serve": "serve_s", "mean": "latency_mean_s", "cpu": "cpu_s_per_request"}
 #: Levels of the factor ``craft``: as that community writes it, and by hand.
 IDIOMATIC, TUNED = "idiomatic", "tuned"
@@ -48,7 +49,7 @@ _PHRASE = Phrase(
 )
 #: The columns of the load response that tables have means of.
 _COLUMNS = (
-    "offered_per_s", "sustained_per_s", "serve_s", "right_share", "latency_mean_s", "latency_p99_s",
+    "offered_per_s", "throughput_per_s", "sustained_per_s", "serve_s", "right_share", "latency_mean_s", "latency_p99_s",
     "cpu_s_per_request", "error_share", "drain_s", "recovery_under_load_s", "most_connections", "rss_max_bytes",
     "backing_share",
 )  # fmt: skip
@@ -210,8 +211,25 @@ def craft_results(case: Case) -> Tree:
 
 
 def admission_results(case: Case) -> Tree:
-    """Return who enforced the limits of the Java banks, and how they were warmed up."""
-    return {"limits": limits(case.trials), "warm_up": case.warm_up}
+    """Return under each memory limit the Java banks against the one with Tomcat's own number of threads, at the most
+    users that were measured; who enforced the limits, how the banks were warmed up, and what bounded them."""
+    measured = set() if case.trials is None else set(case.trials["limit"])
+
+    def compared(limit: str, metric: str) -> Tree:
+        found = case.ratios(metric, limit=limit) if limit in measured else ()
+        return ratios(found, case.others, case.last_cell(limit=limit))
+
+    return {
+        "name": case.variants,
+        "limits": limits(case.trials),
+        "warm_up": case.warm_up,
+        **{
+            limit: {word: compared(limit, metric) for word, metric in _ADMISSION.items()}
+            for limit in case.definition.factors["limit"]
+        },
+        "bound": bounds(case.trials, case.variants),
+        "database": means(case.trials, case.variants, "backing_share"),
+    }
 
 
 def limits(trials: pd.DataFrame | None) -> Leaf:

@@ -202,6 +202,8 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     made, kept = whole["trials"]["made"], whole["trials"]["kept"]
     assert 0 < kept < made and out.splitlines()[0].endswith(f"{made} trials, {kept} kept")
     assert all("machine: " in reason for reason in whole["exclusion_reasons"])
+    every = json.loads(rematch(root, *words[:4], "--every-speed", "--json")[1])
+    assert every["trials"] == whole["trials"] | {"kept": made} and every["exclusion_reasons"] == {}
     told = whole["against"]
     counts = told["counts"]
     changed = told["counts_changed"]

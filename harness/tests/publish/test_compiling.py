@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.publish.compiling import compiling, compiling_sentence
+from harness.publish.compiling import compiling, compiling_sentence, repeated_sentence
 from harness.publish.results import NO_TEXT, Words
 
 
@@ -51,3 +51,19 @@ def test_nothing_is_said_of_runtimes_without_a_compiler_nor_of_what_was_not_meas
     assert compiling(trials(None, None)) == NO_TEXT
     assert compiling(None) == NO_TEXT
     assert isinstance(compiling(trials(1.0)), Words)
+
+
+def test_loads_that_were_offered_again_are_counted_by_service() -> None:
+    loaded = trials(0.0, 0.1, 0.2, 9.0, excluded=1).assign(
+        label=["Java A", "Java A", "Java B", "Java B"], earlier_loads=[2.0, 0.0, float("nan"), 1.0]
+    )
+    assert repeated_sentence(loaded) == (
+        "Java A in 1 of 2 trials took the load again on the same process, because the JVM had compiled for too much "
+        "of it: the last load counts, whatever its results."
+    )
+
+
+def test_nothing_is_said_where_no_load_was_offered_again() -> None:
+    once = trials(0.0, 0.0).assign(label="Java A", earlier_loads=0.0)
+    assert repeated_sentence(once) == ""
+    assert repeated_sentence(once.drop(columns="earlier_loads")) == ""

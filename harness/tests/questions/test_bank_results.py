@@ -30,6 +30,7 @@ from harness.publish.case import Case
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, leaves
 from harness.questions.bank.analysis import knees
 from harness.questions.bank.results import (
+    admission_results,
     craft_results,
     kept,
     pooled_levels,
@@ -121,6 +122,7 @@ def test_banks_are_compared_within_a_craft_and_each_by_hand_with_itself(
     root = make_project(tmp_path_factory.mktemp("craft"), profile="quick", experiments=("bank-craft",))
     tidy_all(settings, root=root)
     case = Case("bank-craft", open_evidence(settings, "bank-craft", root=root))
+    assert case.warm_up == "full load until it had settled, for 150 s at most"
     found = {".".join(path): leaf for path, leaf in leaves(craft_results(case))}
     for craft in ("idiomatic", "tuned"):
         for variant in case.others:
@@ -134,6 +136,32 @@ def test_banks_are_compared_within_a_craft_and_each_by_hand_with_itself(
         assert (one.variant, one.reference, one.n_blocks) == ("tuned", "idiomatic", 5)
     unmeasured = {".".join(path) for path, _ in leaves(craft_results(Case("bank-craft", None)))}
     assert unmeasured == set(found)
+
+
+def test_banks_with_several_numbers_of_threads_are_compared_within_a_memory_limit(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    settings = StageParameters(profile="quick", experiments="bank-admission")
+    root = make_project(
+        tmp_path_factory.mktemp("admission"), profile="quick", experiments=("bank-admission",)
+    )
+    tidy_all(settings, root=root)
+    case = Case("bank-admission", open_evidence(settings, "bank-admission", root=root))
+    found = {".".join(path): leaf for path, leaf in leaves(admission_results(case))}
+    for limit in ("512m", "2g"):
+        for variant in case.others:
+            one = found[f"{limit}.throughput.{variant}"]
+            assert isinstance(one, Comparison)
+            assert (one.variant, one.reference, one.n_blocks) == (variant, "java-spring-200", 5)
+            assert one.levels["limit"] == limit
+    assert not any(isinstance(leaf, Comparison) for key, leaf in found.items() if key.startswith("1g."))
+    assert (
+        len([row for row in response_rows(case.response, case.variants, by=["limit", "users"]) if row])
+        == 2 * 4
+    )
+    assert {".".join(path) for path, _ in leaves(admission_results(Case("bank-admission", None)))} == set(
+        found
+    )
 
 
 def test_an_older_session_without_faces_is_all_matched_and_has_no_programs_of_the_rematch(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from harness.model import Outcome, TrialRecord
+from harness.model import EarlierLoad, Outcome, TrialRecord
 from harness.session.progress import is_slowed, outcome_words
 from harness.tests.support.toy_sessions import header, record, speeds
 
@@ -21,6 +21,14 @@ def test_a_trial_at_full_speed_or_without_a_reading_is_just_ok() -> None:
 
 def test_a_slowed_trial_says_by_how_much() -> None:
     assert outcome_words(finished(Outcome.OK, 78.0)) == "ok; its CPUs were 30% slower than at their best"
+
+
+def test_a_load_that_was_offered_again_says_how_often_and_why() -> None:
+    earlier = EarlierLoad(
+        folder="earlier-load-1", duration_s=2.0, n_requests=9, n_errors=0, cpu_s=1.0, compile_s=0.5
+    )
+    told = finished(Outcome.OK, None).model_copy(update={"earlier_loads": (earlier,)})
+    assert outcome_words(told) == "ok; took its load 2 times, because the JVM compiled"
 
 
 def test_a_failed_one_says_why_first() -> None:

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A load during which a JVM still compiled is offered once more to the same process, and is kept beside the trial.
+
+Some services are compiled once more long after their warm-up has settled, at a moment that cannot be foreseen, and for
+longer than a warm load allows (``docs/warm-and-cold.md``). Which load counts is decided by the time of the compilers
+alone, and never by throughput, CPU time of requests or latency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.model import EarlierLoad, Outcome, Phase
+from harness.runner.context import Notes, TrialContext, TrialSpec
+from harness.runner.load_phase import used_in_load
+
+#: In the trial's folder, followed by a number: the files of a load that does not count.
+EARLIER = "earlier-load"
+#: Of the trial's folder; the files of the load that counts.
+LOAD = "load"
+_BOUNDARIES = ("before-load", "after-load")
+
+
+def to_be_repeated(spec: TrialSpec, context: TrialContext, notes: Notes) -> bool:
+    """Whether a load that is over shall be offered again.
+
+    It shall where the JVM's compilers worked for more of it than the warm-up allows a settled service, and it was not
+    yet repeated as often as it may be. Arms of a duet go on together, so theirs is not.
+    """
+    asked, load = spec.planned.configuration.warm_up, notes.load
+    if asked is None or load is None or notes.outcome != Outcome.OK:  # a load that failed is not made good
+        return False
+    if context.duet is not None or len(notes.earlier_loads) >= asked.repeats:
+        return False
+    compiled_s = used_in_load(notes, "compile_s")
+    return compiled_s is not None and compiled_s > asked.compile_share * load.duration_s
+
+
+def set_aside(spec: TrialSpec, notes: Notes) -> None:
+    """Write down what the load came to, move its files aside, and make room for the next one.
+
+    Its phase becomes one of the warm-up, which it has been.
+
+    Raises:
+        OSError: the trial's folder cannot be written.
+    """
+    load = notes.load
+    if load is None:
+        raise ValueError("no load to set aside")
+    aside = spec.folder / f"{EARLIER}-{len(notes.earlier_loads) + 1}"
+    notes.earlier_loads.append(
+        EarlierLoad(
+            folder=aside.name,
+            duration_s=load.duration_s,
+            n_requests=load.n_requests,
+            n_errors=load.n_errors,
+            cpu_s=used_in_load(notes, "cpu_s"),
+            compile_s=used_in_load(notes, "compile_s"),
+        )
+    )
+    (spec.folder / LOAD).rename(aside)
+    (spec.folder / LOAD).mkdir()
+    _move(spec.folder, aside, [f"boundary-{name}.*" for name in _BOUNDARIES])
+    notes.boundaries = [one for one in notes.boundaries if one.name not in _BOUNDARIES]
+    notes.phases = [
+        Phase(name="warm-up", start=one.start, end=one.end) if one.name == "measurement" else one
+        for one in notes.phases
+    ]
+    notes.load, notes.answers = None, {}
+
+
+def _move(folder: Path, aside: Path, patterns: Sequence[str]) -> None:
+    for pattern in patterns:
+        for file in folder.glob(pattern):
+            file.rename(aside / file.name)
+
+
+__all__ = ["EARLIER", "LOAD", "set_aside", "to_be_repeated"]

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A load during which the JVM compiled is offered again to the same process; the last one counts."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.agent.sampler import Watched
+from harness.analysis.tables.warm_up_columns import warm_up_columns
+from harness.hosts.local import LocalHost
+from harness.model import Outcome, ResourceReading, TrialRecord
+from harness.session import measure, prepare
+from harness.store import SessionFolder
+from harness.tests.runner.test_one_process import two_loads, with_wrk
+from harness.tests.support.instances import eventually
+from harness.tests.support.sessions import LIMITS, running_below
+
+#: Longer than any load here lasts.
+COMPILED_S = 60.0
+
+
+class CompilingHost(LocalHost):
+    """This machine, on which each process compiles during its first loads, as its counters have it.
+
+    The service is no JVM, so no counters are there: these stand in for them. Boundaries read PSS as well, windows of
+    a warm-up do not, so the readings at boundaries are told apart: the first response, then two around each load.
+    """
+
+    def __init__(self, n_loads: int) -> None:
+        super().__init__()
+        self._n_loads = n_loads
+        self._n_boundaries: Counter[int] = Counter()
+
+    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+        self._n_boundaries[watched.pid] += pss
+        n_over = (self._n_boundaries[watched.pid] - 1) // 2
+        compiled_s = COMPILED_S * min(n_over, self._n_loads)
+        return super().resources(watched, pss=pss).model_copy(update={"compile_s": compiled_s})
+
+
+def measured(root: Path, *, compiling_loads: int, repeats: int) -> SessionFolder:
+    file = two_loads(root) / "harness" / "experiments" / "tiny.toml"
+    file.write_text(file.read_text().replace("at_most_s = 6\n", f"at_most_s = 6\nrepeats = {repeats}\n"))
+    assembly = dataclasses.replace(with_wrk(root), host=CompilingHost(compiling_loads))
+    prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
+    folder = measure(assembly, prepared, limits=LIMITS)
+    assert folder.complete and folder.verify() == ()
+    assert eventually(lambda: not running_below(root))
+    return folder
+
+
+def of(folder: SessionFolder, variant: str) -> list[TrialRecord]:
+    """Return the records of a variant's first process, in the order of its loads."""
+    records = [one for one in folder.records() if one.planned.configuration.variant_name == variant]
+    first = next(one for one in records if one.planned.process_of is None)
+    return [first, *(one for one in records if one.planned.process_of == first.planned.trial_id)]
+
+
+def compiled_s(record: TrialRecord) -> float:
+    read = {one.name: one.reading.compile_s or 0.0 for one in record.boundaries}
+    return read["after-load"] - read["before-load"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
+    """Processes that compile during their first load, which may be offered twice more."""
+    return measured(tmp_path_factory.mktemp("again"), compiling_loads=1, repeats=2)
+
+
+def test_the_last_load_counts_and_the_one_before_it_is_kept(folder: SessionFolder) -> None:
+    first, second = of(folder, "calm")
+    assert (first.outcome, second.outcome) == (Outcome.OK, Outcome.OK)
+    (earlier,) = first.earlier_loads
+    assert (earlier.n_requests, earlier.n_errors, earlier.compile_s) == (10, 0, COMPILED_S)
+    assert earlier.cpu_s is not None and earlier.cpu_s > 0 and earlier.duration_s > 0
+    assert first.load is not None and first.load.n_requests == 10
+    assert compiled_s(first) == 0.0
+    name = first.planned.trial_id
+    for kept in ("load", earlier.folder):
+        assert folder.has(name, f"{kept}/samples.csv")
+    assert (
+        folder.open(name, "load/samples.csv").read()
+        != folder.open(name, f"{earlier.folder}/samples.csv").read()
+    )
+    assert second.earlier_loads == () and second.instance is not None and first.instance is not None
+    assert second.instance.pid == first.instance.pid
+
+
+def test_an_earlier_load_is_a_part_of_the_warm_up(folder: SessionFolder) -> None:
+    first, _ = of(folder, "calm")
+    names = [phase.name for phase in first.phases]
+    assert names == ["start-up", "warm-up", "warm-up", "measurement", "cool-down", "conformance"]
+    assert first.phases[2].end.monotonic_s <= first.phases[3].start.monotonic_s
+    assert [one.name for one in first.boundaries] == ["first-response", "before-load", "after-load"]
+    row = warm_up_columns(first)
+    assert row["earlier_loads"] == 1 and row["compile_s"] == 0.0
+
+
+def test_samples_of_an_earlier_load_are_not_those_of_the_generator_that_counts(folder: SessionFolder) -> None:
+    first, _ = of(folder, "calm")
+    began_s = next(one.start.monotonic_s for one in first.phases if one.name == "measurement")
+    lines = folder.open(first.planned.trial_id, "samples.csv").read().decode().splitlines()
+    at: dict[str, list[float]] = {}
+    for row in csv.DictReader(lines):
+        at.setdefault(row["role"], []).append(float(row["monotonic_s"]))
+    assert set(at) == {"service", "generator", "earlier-generator"}
+    assert max(at["earlier-generator"]) < began_s <= min(at["generator"])
+
+
+def test_a_load_is_offered_again_only_so_often(tmp_path: Path) -> None:
+    first, second = of(measured(tmp_path, compiling_loads=9, repeats=1), "calm")
+    for record in (first, second):
+        assert record.outcome == Outcome.OK
+        assert [one.compile_s for one in record.earlier_loads] == [COMPILED_S]
+        assert compiled_s(record) == COMPILED_S  # which the comparison refuses
+
+
+def test_a_load_that_failed_is_not_made_good(folder: SessionFolder) -> None:
+    first, _ = of(folder, "other")
+    assert first.outcome == Outcome.FAILED and first.earlier_loads == ()

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real JVM compiles when it does; its loads are offered again by what its own counters say, and by nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.model import Outcome
+from harness.tests.support.real_projects import NAME, load, measured, project_of
+
+#: So little that hardly any load of a young JVM is below it.
+SHARE, REPEATS = 0.0005, 2
+WARM_UP = f"""
+[profiles.smoke.warm_up]
+generator = "wrk"
+users = 2
+n_windows = 2
+tolerance = 0.9
+compile_share = {SHARE}
+at_most_s = 4
+repeats = {REPEATS}
+"""
+
+
+def test_each_load_that_does_not_count_compiled_for_too_long_and_the_one_that_does_is_the_last(
+    tmp_path: Path,
+) -> None:
+    told = 'face = "matched", craft = "idiomatic"'
+    root = project_of(
+        tmp_path, "strings", {"go-nethttp": told, "java-jdkhttp": told},
+        mix="hello", loads={"busy": load("wrk", "users = 2, duration_s = 1")}, echo=False,
+    )  # fmt: skip
+    with (root / "harness" / "experiments" / f"{NAME}.toml").open("a") as definition:
+        definition.write(WARM_UP)
+    folder = measured(root)
+    assert folder.verify() == ()
+    for record in folder.records():
+        assert record.outcome == Outcome.OK and record.load is not None, record.reason
+        at = {one.name: one.reading.compile_s for one in record.boundaries}
+        before, after = at["before-load"], at["after-load"]
+        if record.planned.configuration.variant_name == "go-nethttp":
+            assert (before, after, record.earlier_loads) == (None, None, ())
+            continue
+        assert before is not None and after is not None
+        for earlier in record.earlier_loads:
+            assert earlier.compile_s is not None and earlier.compile_s > SHARE * earlier.duration_s
+            assert earlier.n_requests > 0 and folder.has(
+                record.planned.trial_id, f"{earlier.folder}/wrk.json"
+            )
+        if len(record.earlier_loads) < REPEATS:
+            assert after - before <= SHARE * record.load.duration_s
