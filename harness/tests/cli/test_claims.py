@@ -116,6 +116,6 @@ def test_the_list_names_sessions_and_machine(bundled: Path) -> None:
     code, out, err = rematch(bundled, "claims", "--bundled")
     assert (code, err) == (0, "")
     said = " ".join(out.split())
-    assert "strings-warm/quick-local-8" in said
+    assert "strings-warm/quick-local-9" in said
     assert "Measured on 2 CPUs" in said
     assert [line for line in out.splitlines() if len(line) > 80] == []
