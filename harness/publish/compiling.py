@@ -32,7 +32,7 @@ def compiling_sentence(trials: pd.DataFrame) -> str:
 
 
 def repeated_sentence(trials: pd.DataFrame) -> str:
-    """Return which services took a load again because their JVM compiled during it; empty: none did.
+    """Return to which services a load was offered again because their JVM compiled during it; empty: to none.
 
     Of kept trials: each has the last of its loads, and says how many it took before.
     """
@@ -45,8 +45,8 @@ def repeated_sentence(trials: pd.DataFrame) -> str:
     n_all = mine.groupby("label").size()
     said = [f"{label} in {len(rows)} of {n_all[label]} trials" for label, rows in again.groupby("label")]
     return (
-        f"{listed(said)} took the load again on the same process, because the JVM had compiled for too much of it: "
-        "the last load counts, whatever its results."
+        "Because the JVM compiled for too much of it, the load was offered to the same process again: "
+        f"{listed(said)}. The last load counts."
     )
 
 

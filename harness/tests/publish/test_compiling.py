@@ -58,8 +58,8 @@ def test_loads_that_were_offered_again_are_counted_by_service() -> None:
         label=["Java A", "Java A", "Java B", "Java B"], earlier_loads=[2.0, 0.0, float("nan"), 1.0]
     )
     assert repeated_sentence(loaded) == (
-        "Java A in 1 of 2 trials took the load again on the same process, because the JVM had compiled for too much "
-        "of it: the last load counts, whatever its results."
+        "Because the JVM compiled for too much of it, the load was offered to the same process again: "
+        "Java A in 1 of 2 trials. The last load counts."
     )
 
 
