@@ -8,9 +8,6 @@ alone, and never by throughput, CPU time of requests or latency.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from harness.model import EarlierLoad, Outcome, Phase
 from harness.runner.context import Notes, TrialContext, TrialSpec
 from harness.runner.load_phase import used_in_load
@@ -20,6 +17,8 @@ EARLIER = "earlier-load"
 #: Of the trial's folder; the files of the load that counts.
 LOAD = "load"
 _BOUNDARIES = ("before-load", "after-load")
+#: How names of files that were read at these boundaries begin.
+_FILES = tuple(f"boundary-{name}." for name in _BOUNDARIES)
 
 
 def to_be_repeated(spec: TrialSpec, context: TrialContext, notes: Notes) -> bool:
@@ -61,19 +60,15 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
     )
     (spec.folder / LOAD).rename(aside)
     (spec.folder / LOAD).mkdir()
-    _move(spec.folder, aside, [f"boundary-{name}.*" for name in _BOUNDARIES])
+    for file in list(spec.folder.iterdir()):
+        if file.name.startswith(_FILES):
+            file.rename(aside / file.name)
     notes.boundaries = [one for one in notes.boundaries if one.name not in _BOUNDARIES]
     notes.phases = [
         Phase(name="warm-up", start=one.start, end=one.end) if one.name == "measurement" else one
         for one in notes.phases
     ]
     notes.load, notes.answers = None, {}
-
-
-def _move(folder: Path, aside: Path, patterns: Sequence[str]) -> None:
-    for pattern in patterns:
-        for file in folder.glob(pattern):
-            file.rename(aside / file.name)
 
 
 __all__ = ["EARLIER", "LOAD", "set_aside", "to_be_repeated"]

@@ -44,8 +44,8 @@ def test_each_load_that_does_not_count_compiled_for_too_long_and_the_one_that_do
         assert before is not None and after is not None
         for earlier in record.earlier_loads:
             assert earlier.compile_s is not None and earlier.compile_s > SHARE * earlier.duration_s
-            assert earlier.n_requests > 0 and folder.has(
-                record.planned.trial_id, f"{earlier.folder}/wrk.json"
-            )
+            assert earlier.n_requests > 0
+            for kept in ("wrk.json", "boundary-before-load.prom", "boundary-after-load.prom"):
+                assert folder.has(record.planned.trial_id, f"{earlier.folder}/{kept}"), kept
         if len(record.earlier_loads) < REPEATS:
             assert after - before <= SHARE * record.load.duration_s
