@@ -51,6 +51,10 @@ class WarmUpSpec(Frozen):
             )
         return self
 
+    def compiled_too_long(self, compile_s: float, load_s: float) -> bool:
+        """Whether the JIT compilers worked for more of a load than they do for a settled service; both in seconds."""
+        return compile_s > self.compile_share * load_s
+
 
 class WarmUpWindow(Frozen):
     """One window. CPU and compile time are those since the end of the window before it."""

@@ -23,6 +23,8 @@ ROWS = {
 }
 #: Where the collectors were measured: what memory is enough for each language, beside what a heap of some size came to.
 ENOUGH_SENTENCE = "collectors.answer_memory"
+#: Where settings of the reference were measured: what they move of the comparison with the other language's service.
+SETTINGS_SENTENCE = "strings_warm.settings.short"
 #: head of a column, with the better direction -> what is said there of each variant
 COLUMNS = {
     "rank": "strings_warm.rank",
@@ -48,10 +50,11 @@ ANSWERS = {
     "From a cold start?": ("strings_warm.brief.cold",),
     "At what memory?": ("strings_warm.brief.memory",),
     "With just enough memory?": (ENOUGH_SENTENCE,),
+    "With Go tuned?": (SETTINGS_SENTENCE,),
     _HOW_SURE: ("strings_warm.bounded", "strings_warm.detectable.short"),
 }
 #: Published only where they were measured.
-OPTIONAL = (ENOUGH_SENTENCE, "strings_warm.duet.short")
+OPTIONAL = (ENOUGH_SENTENCE, SETTINGS_SENTENCE, "strings_warm.duet.short")
 
 
 class Said(NamedTuple):

@@ -22,7 +22,7 @@ _METRICS = {metric.column: metric.words for metric in METRICS}
 
 
 def agreement_text(evidence: Evidence | None, labels: Mapping[str, str]) -> Leaf:
-    """Return one sentence for each other session of the experiment, the newest first.
+    """Return when this session began, and one sentence for each other session of the experiment, the newest first.
 
     Raises:
         InputError: one of the sessions is not tidied.
@@ -30,7 +30,8 @@ def agreement_text(evidence: Evidence | None, labels: Mapping[str, str]) -> Leaf
     if evidence is None:
         return NO_TEXT
     others = evidence.others
-    said = [
+    said = [f"This session ({_name_and_start(evidence)}) was compared with each other one."] if others else []
+    said += [
         sentence(other, session_agreement(evidence, other), labels, machine=other_machine(evidence, other))
         for other in others
     ]
@@ -104,10 +105,9 @@ def sentence(
     Args:
         machine: where it was measured and where this one, when the machines are not the same.
     """
-    began = datetime.fromtimestamp(other.header.provenance.started_epoch_s, UTC)
     blocks = other.trials["block"].nunique()
     said = [
-        f"Another session ({other.sessions[0].folder.name}, {began:%Y-%m-%d %H:%M} UTC, {blocks} blocks"
+        f"Another session ({_name_and_start(other)}, {blocks} blocks"
         f"{'' if machine is None else f', on another machine: {machine}'}):"
     ]
     disturbed, finished = (
@@ -127,6 +127,11 @@ def sentence(
     against = [pair_in_words(pair, labels) for pair in found.pairs if pair.kind == "contradict"]
     said += [f"Contradictions: {'; '.join(against)}."] if against else []
     return " ".join(said)
+
+
+def _name_and_start(evidence: Evidence) -> str:
+    began = datetime.fromtimestamp(evidence.header.provenance.started_epoch_s, UTC)
+    return f"{evidence.sessions[0].folder.name}, {began:%Y-%m-%d %H:%M} UTC"
 
 
 def counts_in_words(found: SessionAgreement, *, changed: bool = False) -> str:

@@ -3,7 +3,7 @@
 
 Some services are compiled once more long after their warm-up has settled, at a moment that cannot be foreseen, and for
 longer than a warm load allows (``docs/warm-and-cold.md``). Which load counts is decided by the time of the compilers
-alone, and never by throughput, CPU time of requests or latency.
+alone, and never by throughput, CPU time of requests or latency (``rematch verify repeats``).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from harness.runner.context import Notes, TrialContext, TrialSpec
 from harness.runner.load_phase import used_in_load
 
 #: In the trial's folder, followed by a number: the files of a load that does not count.
-EARLIER = "earlier-load"
+_EARLIER = "earlier-load"
 #: Of the trial's folder; the files of the load that counts.
-LOAD = "load"
+_LOAD = "load"
 _BOUNDARIES = ("before-load", "after-load")
 #: How names of files that were read at these boundaries begin.
 _FILES = tuple(f"boundary-{name}." for name in _BOUNDARIES)
@@ -33,7 +33,7 @@ def to_be_repeated(spec: TrialSpec, context: TrialContext, notes: Notes) -> bool
     if context.duet is not None or len(notes.earlier_loads) >= asked.repeats:
         return False
     compiled_s = used_in_load(notes, "compile_s")
-    return compiled_s is not None and compiled_s > asked.compile_share * load.duration_s
+    return compiled_s is not None and asked.compiled_too_long(compiled_s, load.duration_s)
 
 
 def set_aside(spec: TrialSpec, notes: Notes) -> None:
@@ -47,7 +47,7 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
     load = notes.load
     if load is None:
         raise ValueError("no load to set aside")
-    aside = spec.folder / f"{EARLIER}-{len(notes.earlier_loads) + 1}"
+    aside = spec.folder / f"{_EARLIER}-{len(notes.earlier_loads) + 1}"
     notes.earlier_loads.append(
         EarlierLoad(
             folder=aside.name,
@@ -58,8 +58,8 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
             compile_s=used_in_load(notes, "compile_s"),
         )
     )
-    (spec.folder / LOAD).rename(aside)
-    (spec.folder / LOAD).mkdir()
+    (spec.folder / _LOAD).rename(aside)
+    (spec.folder / _LOAD).mkdir()
     for file in list(spec.folder.iterdir()):
         if file.name.startswith(_FILES):
             file.rename(aside / file.name)
@@ -71,4 +71,4 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
     notes.load, notes.answers = None, {}
 
 
-__all__ = ["EARLIER", "LOAD", "set_aside", "to_be_repeated"]
+__all__ = ["set_aside", "to_be_repeated"]

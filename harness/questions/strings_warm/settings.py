@@ -86,4 +86,4 @@ def _short(over: Mapping[str, Comparison | None], labels: Mapping[str, str]) -> 
     if not said:
         return None
     inputs = tuple(dict.fromkeys(path for _, one in told for path in one.ratio.inputs))
-    return Words(f"The ratio of {labels[RIVAL]}'s throughput to Go's is {said}.", inputs)
+    return Words(f"The ratio of {labels[RIVAL]}'s throughput to Go's, by Go's settings, is {said}.", inputs)

@@ -19,7 +19,7 @@ from harness.verify.simulated.result import average, f1, frequency, pooled, resu
 FEWER = {
     "coverage": 400, "quantile": 400, "pooled-quantile": 400, "multiplicity": 800, "cross-check": 10,
     "warmup": 12, "compare": 100, "ranks": 300, "detectable": 2000, "variances": 60, "factors": 400, "capacity": 20,
-    "duet": 300, "agreement": 400, "speed": 400,
+    "duet": 300, "agreement": 400, "speed": 400, "repeats": 400,
 }  # fmt: skip
 ELSEWHERE = {"attribution", "omission", "stalls"}
 
