@@ -96,10 +96,11 @@ def total_words(rows: Sequence[VerifiedRow]) -> str:
     verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot say, others used the machine"}[
         judge(LIMIT_S, [total_s], share)
     ]
-    places = " and ".join(dict.fromkeys(row.place for row in rows))
+    places = tuple(dict.fromkeys(row.place for row in rows))
+    where = f"on {places[0]}" if len(places) == 1 else "not all on the same day; each section names machine and commit"
     return (
         f"The whole table took {total_s / 60:.1f} min, one row after the other (limit: {LIMIT_S / 60:.0f} min on "
-        f"two cores: {verdict}), on {places}."
+        f"two cores: {verdict}), {where}."
     )
 
 

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verification of offering a load again during which a JVM compiled: the ratio stays right, and trials become warm."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.analysis.stats import intervals
+from harness.analysis.stats.inputs import Floats
+from harness.model import WarmUpSpec
+from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
+
+LEVEL = 0.95
+#: True log of the ratio of two warm services; standard deviations of a process and of each of its loads, as logs.
+TRUTH, PROCESS, LOAD = float(np.log(1.03)), 0.007, 0.01
+#: As a session of strings-warm at quick: how long a load takes, the warm-up's bar, how often a load is repeated.
+LOAD_S = 25.0
+SPEC = WarmUpSpec(generator="wrk", compile_share=0.05, repeats=2)
+#: CPU time of the last compilation, from and to: that of the JAX-RS service, which has one CPU.
+COMPILES_S = (1.3, 3.7)
+#: By how much the compiled code is faster, as a log, where it is.
+FASTER = 0.03
+
+
+class _Trials(NamedTuple):
+    """Of the first service, shape (sims, blocks, loads); of the reference, which compiles nothing, (sims, blocks)."""
+
+    logs: Floats
+    compile_s: Floats
+    reference: Floats
+
+
+def repeats(sims: int, seed: int) -> VerifyResult:
+    """Sessions of two services; controls: every first load counts, and the load with the most answers counts."""
+    cells: list[Cell] = []
+    for number, (often, k) in enumerate((often, k) for often in (0.1, 0.4) for k in (10, 20)):
+        made = _trials(np.random.default_rng([seed, number]), sims, k, often)
+        cells += _cells(made, f"{often:.0%} compile in a load, k = {k}")
+    made = _trials(np.random.default_rng([seed, 97]), sims, 20, 0.4, faster=FASTER)
+    cells.append(average(_bias(made), name=f"bias, code {FASTER:.0%} faster once compiled, 40% in a load, k = 20"))
+    made = _trials(np.random.default_rng([seed, 98]), sims, 20, 0.4)
+    cells.append(
+        share(
+            sims, name="coverage, every first load counts, 40% compile in a load, k = 20",
+            value=_coverage(made.logs[:, :, 0] - made.reference), at_most=0.7, control=True,
+        )
+    )  # fmt: skip
+    made = _trials(np.random.default_rng([seed, 99]), sims, 20, 0.0)
+    cells.append(
+        share(
+            sims, name="coverage, of three loads that with the most answers counts, k = 20",
+            value=_coverage(made.logs.max(axis=2) - made.reference), at_most=0.7, control=True,
+        )
+    )  # fmt: skip
+    return result(
+        "repeats",
+        bar="coverage in [.93, .97], bias <= .002, and a load without compilers in >= .98 of the trials",
+        control="every first load counts, or the best of three: coverage <= .70", cells=cells, sims=sims, seed=seed,
+    )  # fmt: skip
+
+
+def _cells(made: _Trials, words: str) -> list[Cell]:
+    n_trials = made.reference.size
+    warm = ~_is_repeated(_counted(made.compile_s, made.compile_s))
+    again = _place(made.compile_s) > 0
+    return [
+        share(
+            len(made.logs), name=f"coverage, {words}", value=_coverage(_differences(made)),
+            at_least=0.93, at_most=0.97,
+        ),
+        average(_bias(made), name=f"bias, {words}", at_least=-0.002, at_most=0.002),
+        share(n_trials, name=f"warm in the load that counts, {words}", value=float(warm.mean()), at_least=0.98),
+        share(n_trials, name=f"offered again, {words}", value=float(again.mean())),
+    ]  # fmt: skip
+
+
+def _trials(rng: np.random.Generator, sims: int, k: int, often: float, faster: float = 0.0) -> _Trials:
+    """``often``: of the processes, which share begins its last compilation in a load that it comes to before it.
+
+    Compilers and requests share one CPU, so that a load has fewer answers by what was compiled in it. A compilation
+    that begins near the end of a load reaches into the next one.
+    """
+    n_loads = 1 + SPEC.repeats
+    rate = -np.log1p(-often) / LOAD_S
+    shape = (sims, k, 1)
+    begins_s = rng.exponential(1 / rate, shape) if rate > 0 else np.full(shape, np.inf)
+    ends_s = begins_s + rng.uniform(*COMPILES_S, shape)
+    from_s = LOAD_S * np.arange(n_loads)
+    compile_s = np.clip(np.minimum(ends_s, from_s + LOAD_S) - np.maximum(begins_s, from_s), 0.0, None)
+    warm = TRUTH + PROCESS * rng.standard_normal(shape) + LOAD * rng.standard_normal((sims, k, n_loads))
+    not_yet = np.where(from_s < begins_s, faster, 0.0)
+    reference = PROCESS * rng.standard_normal((sims, k)) + LOAD * rng.standard_normal((sims, k))
+    return _Trials(warm - not_yet + np.log1p(-compile_s / LOAD_S), compile_s, reference)
+
+
+def _is_repeated(compile_s: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Which loads the rule offers again: the very function that the runner asks."""
+    asked = [SPEC.compiled_too_long(float(one), LOAD_S) for one in compile_s.ravel()]
+    return np.array(asked).reshape(compile_s.shape)
+
+
+def _place(compile_s: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+    """Which load of each process counts: the first that is not offered again, or the last; shape (sims, blocks)."""
+    counts = ~_is_repeated(compile_s)
+    counts[:, :, -1] = True
+    return counts.argmax(axis=2)
+
+
+def _counted(values: Floats, compile_s: Floats) -> Floats:
+    """What was read of the load that counts, shape (sims, blocks)."""
+    return np.take_along_axis(values, _place(compile_s)[:, :, np.newaxis], axis=2)[:, :, 0]
+
+
+def _differences(made: _Trials) -> Floats:
+    return _counted(made.logs, made.compile_s) - made.reference
+
+
+def _bias(made: _Trials) -> Floats:
+    """Of each session, the mean log of the ratio beside the true one."""
+    return np.asarray(_differences(made).mean(axis=1) - TRUTH)
+
+
+def _coverage(differences: Floats) -> float:
+    """Share of the sessions, shape (sims, blocks), whose paired log-t interval holds the truth."""
+    told = [intervals.student(session, LEVEL) for session in differences]
+    return float(np.mean([one.low <= TRUTH <= one.high for one in told]))
+
+
+__all__ = ["repeats"]
