@@ -97,7 +97,11 @@ def total_words(rows: Sequence[VerifiedRow]) -> str:
         judge(LIMIT_S, [total_s], share)
     ]
     places = tuple(dict.fromkeys(row.place for row in rows))
-    where = f"on {places[0]}" if len(places) == 1 else "not all on the same day; each section names machine and commit"
+    where = (
+        f"on {places[0]}"
+        if len(places) == 1
+        else "not all on the same day; each section names machine and commit"
+    )
     return (
         f"The whole table took {total_s / 60:.1f} min, one row after the other (limit: {LIMIT_S / 60:.0f} min on "
         f"two cores: {verdict}), {where}."

@@ -10,6 +10,7 @@ import numpy as np
 from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
 from harness.model import WarmUpSpec
+from harness.model.load_tools import LOAD_TOOLS
 from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
 
 LEVEL = 0.95
@@ -17,7 +18,9 @@ LEVEL = 0.95
 TRUTH, PROCESS, LOAD = float(np.log(1.03)), 0.007, 0.01
 #: As a session of strings-warm at quick: how long a load takes, the warm-up's bar, how often a load is repeated.
 LOAD_S = 25.0
-SPEC = WarmUpSpec(generator="wrk", compile_share=0.05, repeats=2)
+SPEC = WarmUpSpec(
+    generator=next(tool.name for tool in LOAD_TOOLS if tool.saturates), compile_share=0.05, repeats=2
+)
 #: CPU time of the last compilation, from and to: that of the JAX-RS service, which has one CPU.
 COMPILES_S = (1.3, 3.7)
 #: By how much the compiled code is faster, as a log, where it is.
@@ -39,7 +42,9 @@ def repeats(sims: int, seed: int) -> VerifyResult:
         made = _trials(np.random.default_rng([seed, number]), sims, k, often)
         cells += _cells(made, f"{often:.0%} compile in a load, k = {k}")
     made = _trials(np.random.default_rng([seed, 97]), sims, 20, 0.4, faster=FASTER)
-    cells.append(average(_bias(made), name=f"bias, code {FASTER:.0%} faster once compiled, 40% in a load, k = 20"))
+    cells.append(
+        average(_bias(made), name=f"bias, code {FASTER:.0%} faster once compiled, 40% in a load, k = 20")
+    )
     made = _trials(np.random.default_rng([seed, 98]), sims, 20, 0.4)
     cells.append(
         share(
@@ -105,7 +110,7 @@ def _place(compile_s: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
     """Which load of each process counts: the first that is not offered again, or the last; shape (sims, blocks)."""
     counts = ~_is_repeated(compile_s)
     counts[:, :, -1] = True
-    return counts.argmax(axis=2)
+    return np.asarray(counts.argmax(axis=2))
 
 
 def _counted(values: Floats, compile_s: Floats) -> Floats:
