@@ -30,7 +30,7 @@ def agreement_text(evidence: Evidence | None, labels: Mapping[str, str]) -> Leaf
     if evidence is None:
         return NO_TEXT
     others = evidence.others
-    said = [f"This session ({_name_and_start(evidence)}) was compared with each other one."] if others else []
+    said = [f"This session ({_name_and_start(evidence)}) is compared with the others."] if others else []
     said += [
         sentence(other, session_agreement(evidence, other), labels, machine=other_machine(evidence, other))
         for other in others
