@@ -23,7 +23,13 @@ from harness.tests.support.instances import eventually
 from harness.tests.support.namespace import Namespace, tidy_namespace
 from harness.tests.support.patience import patient
 from harness.tests.support.remote_sessions import measure_remote, running_with, shape, when
-from harness.tests.support.sessions import make_session_project, measure_tiny, running_below, tiny_folder
+from harness.tests.support.sessions import (
+    calm_alone,
+    make_session_project,
+    measure_tiny,
+    running_below,
+    tiny_folder,
+)
 from harness.tests.support.small_disk import small_disk
 from harness.tests.support.sshd import Sshd
 
@@ -42,7 +48,7 @@ def namespace() -> Iterator[Namespace]:
 
 
 def test_the_same_experiment_gives_the_same_records_here_and_over_there(sshd: Sshd, tmp_path: Path) -> None:
-    root = make_session_project(tmp_path / "project")
+    root = calm_alone(make_session_project(tmp_path / "project"))
     here = measure_tiny(root)
     host = SshHost("bighost", sshd.settings(tmp_path / "base", skew_s=5.0))
     try:
@@ -79,7 +85,8 @@ def test_a_service_over_there_takes_its_load_from_here(namespace: Namespace, tmp
     sshd.start()
     host = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=namespace.far)
     try:
-        folder = measure_remote(make_session_project(tmp_path / "project", loops=100), host, LocalHost())
+        root = calm_alone(make_session_project(tmp_path / "project", loops=100))
+        folder = measure_remote(root, host, LocalHost())
     finally:
         host.close()
         sshd.die()
@@ -96,7 +103,9 @@ def test_a_connection_that_dies_in_the_middle_of_a_trial_costs_nothing(sshd: Ssh
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=10)
     host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=patient(20)))
     try:
-        folder = _measured_while(lambda: _load_runs(tmp_path), sshd.end_connections, root, host)
+        folder = _measured_while(
+            lambda: _load_runs(tmp_path), sshd.end_connections, root, host, duplicates=False
+        )
     finally:
         host.close()
     _lost_nothing(folder, host)
@@ -116,7 +125,7 @@ def test_an_sshd_that_is_killed_in_the_middle_of_a_trial_and_started_again_costs
 
     host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=patient(20)))
     try:
-        folder = _measured_while(lambda: _load_runs(tmp_path), kill_and_start, root, host)
+        folder = _measured_while(lambda: _load_runs(tmp_path), kill_and_start, root, host, duplicates=False)
     finally:
         host.close()
         sshd.die()
@@ -139,7 +148,7 @@ def test_a_link_that_is_silent_for_a_while_in_the_middle_of_a_trial_costs_nothin
         assert noticed
 
     try:
-        folder = _measured_while(lambda: _load_runs(tmp_path), cut_and_join, root, host)
+        folder = _measured_while(lambda: _load_runs(tmp_path), cut_and_join, root, host, duplicates=False)
     finally:
         host.close()
         sshd.die()
@@ -157,12 +166,14 @@ def _measured_while(
     root: Path,
     host: SshHost,
     load: MeasuringHost | None = None,
+    *,
+    duplicates: bool = True,
 ) -> SessionFolder:
     """Measure, and do something once something holds."""
     beside = threading.Thread(target=when(holds, act))
     beside.start()
     try:
-        return measure_remote(root, host, load)
+        return measure_remote(root, host, load, duplicates=duplicates)
     finally:
         beside.join()
 
@@ -184,7 +195,7 @@ def _load_runs(tmp_path: Path) -> bool:
 def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
     namespace: Namespace, tmp_path: Path
 ) -> None:
-    root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)
     sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
     sshd.start()
     settings = sshd.settings(tmp_path / "base", grace_s=patient(4))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.session import assemble, measure, prepare
 from harness.store import SessionFolder
-from harness.tests.support.sessions import LIMITS, REPOSITORY
+from harness.tests.support.sessions import LIMITS, REPOSITORY, without_duplicates
 from setup import run_tests
 
 NAME = "real"
@@ -108,9 +108,11 @@ def project_of(
     return root
 
 
-def measured(root: Path) -> SessionFolder:
-    """Measure all of it, on this machine."""
+def measured(root: Path, *, duplicates: bool = True) -> SessionFolder:
+    """Measure all of it, on this machine; ``duplicates``: with the second trial of the reference in a block."""
     assembly = assemble(root)
     prepared = prepare(assembly, NAME, profile="smoke", host="local", seed=1)
     assert not prepared.unavailable, prepared.unavailable
+    if not duplicates:
+        prepared = without_duplicates(prepared)
     return measure(assembly, prepared, limits=replace(LIMITS, ready_s=60.0))

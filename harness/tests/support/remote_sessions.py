@@ -25,7 +25,7 @@ from harness.session import Assembly, measure, prepare
 from harness.session.host_roles import HostRoles
 from harness.store import SessionFolder
 from harness.tests.support.instances import OBEYS_WITHIN_S, Started, make_project
-from harness.tests.support.sessions import LIMITS, tiny_assembly
+from harness.tests.support.sessions import LIMITS, tiny_assembly, without_duplicates
 
 #: Of a container's record, and of no plain process': what is known of an image.
 OF_CONTAINERS = ("container", "runtime_bytes", "runtime_version")
@@ -80,11 +80,13 @@ class RemoteProject(Started[ProcessInstance]):
         return self._launcher
 
 
-def measure_remote(root: Path, far: SshHost, load: MeasuringHost | None = None) -> SessionFolder:
+def measure_remote(
+    root: Path, far: SshHost, load: MeasuringHost | None = None, *, duplicates: bool = True
+) -> SessionFolder:
+    """Measure the small project there; ``duplicates``: with the second trial of the reference."""
     assembly = remote_assembly(root, far, load)
-    return measure(
-        assembly, prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1), limits=LIMITS
-    )
+    prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
+    return measure(assembly, prepared if duplicates else without_duplicates(prepared), limits=LIMITS)
 
 
 def shape(value: Any) -> Any:

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,19 @@ def make_session_project(
         # the fake answers as the contract has it whatever it is told; a flag it ignores takes the body
         (raw / "service.toml").write_text(f'{toml}body = "--log-file={{value}}"\n')
     return root
+
+
+def calm_alone(root: Path) -> Path:
+    """Leave a project of one variant; it, and its A/A duplicate, are enough where all variants would do the same."""
+    file = root / "harness" / "experiments" / "tiny.toml"
+    file.write_text(file.read_text().replace("[profiles.smoke]\n", '[profiles.smoke]\nvariants = ["calm"]\n'))
+    return root
+
+
+def without_duplicates(prepared: Prepared) -> Prepared:
+    """Leave the A/A duplicates out of a plan; a session that is to be gone on with needs all of its plan."""
+    trials = tuple(trial for trial in prepared.plan.trials if not trial.duplicate)
+    return replace(prepared, plan=prepared.plan.model_copy(update={"trials": trials}))
 
 
 def tiny_assembly(root: Path) -> Assembly:

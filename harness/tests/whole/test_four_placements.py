@@ -54,7 +54,13 @@ from harness.tests.support.remote_sessions import (
     shape,
     when,
 )
-from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
+from harness.tests.support.sessions import (
+    LIMITS,
+    calm_alone,
+    make_session_project,
+    running_below,
+    tiny_assembly,
+)
 from harness.tests.support.sshd import Sshd
 
 
@@ -131,13 +137,6 @@ class TestInAContainerOverSsh(LauncherContract):
         made = Contained(tmp_path, remote_daemon, remote_base, far)
         yield made
         made.close()
-
-
-def calm_alone(root: Path) -> Path:
-    """One variant, and its A/A duplicate, are enough to tell places apart."""
-    file = root / "harness" / "experiments" / "tiny.toml"
-    file.write_text(file.read_text().replace("[profiles.smoke]\n", '[profiles.smoke]\nvariants = ["calm"]\n'))
-    return root
 
 
 def pinned(root: Path) -> Path:
