@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections import Counter
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
@@ -16,12 +15,15 @@ from harness.hosts.local import LocalHost
 from harness.model import Outcome, ResourceReading, TrialRecord
 from harness.session import measure, prepare
 from harness.store import SessionFolder
-from harness.tests.runner.test_one_process import two_loads, with_wrk
+from harness.tests.runner.test_one_process import two_loads, with_windows
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import LIMITS, running_below
 
 #: Longer than any load here lasts.
 COMPILED_S = 60.0
+#: So often a load may be offered again, and during so many loads the first and the second calm process compile.
+REPEATS = 2
+COMPILING_LOADS = (1, 9)
 
 
 class CompilingHost(LocalHost):
@@ -29,24 +31,29 @@ class CompilingHost(LocalHost):
 
     The service is no JVM, so no counters are there: these stand in for them. Boundaries read PSS as well, windows of
     a warm-up do not, so the readings at boundaries are told apart: the first response, then two around each load.
+    Processes are told apart by the order in which they answered first.
     """
 
-    def __init__(self, n_loads: int) -> None:
+    def __init__(self, n_loads: Sequence[int]) -> None:
         super().__init__()
         self._n_loads = n_loads
-        self._n_boundaries: Counter[int] = Counter()
+        self._n_boundaries: dict[int, int] = {}
 
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
-        self._n_boundaries[watched.pid] += pss
+        self._n_boundaries[watched.pid] = self._n_boundaries.get(watched.pid, 0) + pss
         n_over = (self._n_boundaries[watched.pid] - 1) // 2
-        compiled_s = COMPILED_S * min(n_over, self._n_loads)
+        n_loads = self._n_loads[list(self._n_boundaries).index(watched.pid)]
+        compiled_s = COMPILED_S * min(n_over, n_loads)
         return super().resources(watched, pss=pss).model_copy(update={"compile_s": compiled_s})
 
 
-def measured(root: Path, *, compiling_loads: int, repeats: int) -> SessionFolder:
-    file = two_loads(root) / "harness" / "experiments" / "tiny.toml"
-    file.write_text(file.read_text().replace("at_most_s = 6\n", f"at_most_s = 6\nrepeats = {repeats}\n"))
-    assembly = dataclasses.replace(with_wrk(root), host=CompilingHost(compiling_loads))
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
+    """One session: its first calm process compiles during its first load, its second one during all of them."""
+    root = two_loads(tmp_path_factory.mktemp("again"), more="")
+    file = root / "harness" / "experiments" / "tiny.toml"
+    file.write_text(file.read_text().replace("at_most_s = 60\n", f"at_most_s = 60\nrepeats = {REPEATS}\n"))
+    assembly = dataclasses.replace(with_windows(root), host=CompilingHost(COMPILING_LOADS))
     prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
     folder = measure(assembly, prepared, limits=LIMITS)
     assert folder.complete and folder.verify() == ()
@@ -54,22 +61,16 @@ def measured(root: Path, *, compiling_loads: int, repeats: int) -> SessionFolder
     return folder
 
 
-def of(folder: SessionFolder, variant: str) -> list[TrialRecord]:
-    """Return the records of a variant's first process, in the order of its loads."""
+def of(folder: SessionFolder, variant: str, process: int = 0) -> list[TrialRecord]:
+    """Return the records of one of a variant's processes, counted from 0, in the order of its loads."""
     records = [one for one in folder.records() if one.planned.configuration.variant_name == variant]
-    first = next(one for one in records if one.planned.process_of is None)
+    first = [one for one in records if one.planned.process_of is None][process]
     return [first, *(one for one in records if one.planned.process_of == first.planned.trial_id)]
 
 
 def compiled_s(record: TrialRecord) -> float:
     read = {one.name: one.reading.compile_s or 0.0 for one in record.boundaries}
     return read["after-load"] - read["before-load"]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
-    """Processes that compile during their first load, which may be offered twice more."""
-    return measured(tmp_path_factory.mktemp("again"), compiling_loads=1, repeats=2)
 
 
 def test_the_last_load_counts_and_the_one_before_it_is_kept(folder: SessionFolder) -> None:
@@ -112,11 +113,11 @@ def test_samples_of_an_earlier_load_are_not_those_of_the_generator_that_counts(f
     assert max(at["earlier-generator"]) < began_s <= min(at["generator"])
 
 
-def test_a_load_is_offered_again_only_so_often(tmp_path: Path) -> None:
-    first, second = of(measured(tmp_path, compiling_loads=9, repeats=1), "calm")
+def test_a_load_is_offered_again_only_so_often(folder: SessionFolder) -> None:
+    first, second = of(folder, "calm", process=1)
     for record in (first, second):
         assert record.outcome == Outcome.OK
-        assert [one.compile_s for one in record.earlier_loads] == [COMPILED_S]
+        assert [one.compile_s for one in record.earlier_loads] == [COMPILED_S] * REPEATS
         assert compiled_s(record) == COMPILED_S  # which the comparison refuses
 
 

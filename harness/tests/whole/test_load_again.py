@@ -32,13 +32,19 @@ def test_each_load_that_does_not_count_compiled_for_too_long_and_the_one_that_do
     )  # fmt: skip
     with (root / "harness" / "experiments" / f"{NAME}.toml").open("a") as definition:
         definition.write(WARM_UP)
-    folder = measured(root)
+    folder = measured(root, duplicates=False)
     assert folder.verify() == ()
     for record in folder.records():
         assert record.outcome == Outcome.OK and record.load is not None, record.reason
+        is_jvm = record.planned.configuration.variant_name != "go-nethttp"
+        assert record.warm_up is not None and record.warm_up.windows
+        for window in record.warm_up.windows:
+            assert window.n_requests > 0 and window.n_errors == 0
+            assert window.cpu_s is not None and window.cpu_s > 0
+            assert (window.compile_s is not None) == is_jvm
         at = {one.name: one.reading.compile_s for one in record.boundaries}
         before, after = at["before-load"], at["after-load"]
-        if record.planned.configuration.variant_name == "go-nethttp":
+        if not is_jvm:
             assert (before, after, record.earlier_loads) == (None, None, ())
             continue
         assert before is not None and after is not None
