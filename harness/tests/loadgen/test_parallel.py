@@ -37,7 +37,7 @@ from harness.session.dry_run import commands_of
 from harness.session.host_roles import HostRoles
 from harness.session.wiring import stations
 from harness.store import SessionFolder
-from harness.tests.support.fakes import FakeLoadGenerator
+from harness.tests.support.fakes import CLIENT, FakeLoadGenerator
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 from harness.tests.support.sshd import Sshd
@@ -224,7 +224,7 @@ def _kill_second(root: Path) -> None:
             words: list[bytes] = []
             with contextlib.suppress(OSError):
                 words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if len(words) > 2 and words[1].endswith(b"fake_client.py") and words[2].endswith(b"/load/2"):
+            if words[3:4] == [bytes(CLIENT)] and words[4].endswith(b"/load/2"):
                 return pid
         return None
 

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,10 +23,12 @@ from harness.runner import Limits
 from harness.runner.outcome import judge_load, trial_flags
 from harness.sampling import tick_source_here
 from harness.session import measure
-from harness.tests.support.fakes import FakeLoadGenerator
+from harness.store import SessionFolder
+from harness.tests.support.fakes import CLIENT, FakeLoadGenerator
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import (
     LIMITS,
+    calm_alone,
     make_session_project,
     measure_tiny,
     running_below,
@@ -35,9 +38,45 @@ from harness.tests.support.sessions import (
 #: What shall be ended is ended soon.
 SHORT = replace(LIMITS, ready_s=5.0, load_extra_s=3.0)
 
+#: Variants that misbehave under the limits of every test, and what each is told.
+MISBEHAVING = {
+    "fails-to-start": 'fail_start = "no such database"',
+    "port-always-taken": 'port_taken = "always"',
+    "port-taken-once": 'port_taken = "once"',
+    "never-right": "wrong_answers = 0",
+    "wrong-in-conformance": "wrong_answers = 1",
+    "wrong-under-load": "wrong_answers = 7",
+    "wrong-now-and-then": "wrong_answers = 12",
+    "crashes-at-once": "crash_after = 0",
+    "crashes-under-load": "crash_after = 6",
+    "out-of-memory": "memory_error_after = 6",
+    "killed": "killed_after = 6",
+    "hangs-on-stop": 'hang_on_stop = "true"',
+    "with-a-child": 'child = "true"',
+}
+#: Variants that take too long.
+SLOW = {
+    "silent": 'never_ready = "silent"',
+    "deaf": 'never_ready = "deaf"',
+    "slow-under-load": "slow_s = 0.35",
+}
 
-def other_trial(root: Path, limits: Limits = LIMITS) -> TrialRecord:
-    """Measure the tiny experiment; return the record of the variant that was told to misbehave."""
+
+def lay_out(root: Path, variants: Mapping[str, str], *, loops: int = 5) -> Path:
+    """Lay out the tiny project with these variants beside the calm one; each is told something, as TOML."""
+    make_session_project(root, loops=loops)
+    file = root / "harness" / "experiments" / "tiny.toml"
+    head, _, rest = file.read_text().partition("\n[variants.other]")
+    tables = "".join(
+        f'\n[variants.{name}]\nimplementation = "misbehaving"\nsettings = {{ {told} }}\n'
+        for name, told in variants.items()
+    )
+    file.write_text(f"{head}{tables}\n{rest[rest.index('[profiles.smoke]') :]}")
+    return root
+
+
+def measured(root: Path, limits: Limits = LIMITS) -> dict[str, TrialRecord]:
+    """Measure the tiny experiment; return variant -> its record, of all but the calm one."""
     folder = measure_tiny(root, limits=limits)
     assert folder.complete
     assert folder.verify() == ()
@@ -46,27 +85,47 @@ def other_trial(root: Path, limits: Limits = LIMITS) -> TrialRecord:
     calm = [record for record in folder.records() if record.planned.configuration.variant_name == "calm"]
     assert [record.outcome for record in calm] == [Outcome.OK, Outcome.OK]
     assert {record.extra["ticks_by"] for record in calm} == {tick_source_here()[0].name}
-    return next(record for record in folder.records() if record.planned.configuration.variant_name == "other")
+    named = {record.planned.configuration.variant_name: record for record in folder.records()}
+    return {name: record for name, record in named.items() if name != "calm"}
+
+
+@pytest.fixture(scope="module")
+def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrialRecord]:
+    """The records of one session of all that misbehave."""
+    return measured(lay_out(tmp_path_factory.mktemp("misbehaving"), MISBEHAVING))
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrialRecord]:
+    """The records of one session of all that take too long, under short limits."""
+    return measured(lay_out(tmp_path_factory.mktemp("slow"), SLOW, loops=20), SHORT)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SessionFolder]:
+    """A project and its session, in which everything is as it should be."""
+    root = calm_alone(make_session_project(tmp_path_factory.mktemp("good"), echo=True, loops=300))
+    return root, measure_tiny(root)
 
 
 @pytest.mark.parametrize(
-    ("told", "outcome", "words"),
+    ("variant", "outcome", "words"),
     [
-        ('fail_start = "no such database"', Outcome.FAILED, "exited with 3.*no such database"),
-        ('port_taken = "always"', Outcome.FAILED, "port.*taken"),
-        ("wrong_answers = 0", Outcome.NONCONFORMING, "first answer to uppercase-hello"),
-        ("wrong_answers = 1", Outcome.NONCONFORMING, "1 of 6 cases: hello: expected"),
-        ("crash_after = 0", Outcome.FAILED, "told to crash"),
-        ("crash_after = 6", Outcome.FAILED, "while under load.*exit code 2.*told to crash"),
-        ("memory_error_after = 6", Outcome.OUT_OF_MEMORY, "while under load.*MemoryError"),
-        ("killed_after = 6", Outcome.OUT_OF_MEMORY, "signal 9"),
-        ("wrong_answers = 7", Outcome.OVERLOADED, "requests went wrong"),
+        ("fails-to-start", Outcome.FAILED, "exited with 3.*no such database"),
+        ("port-always-taken", Outcome.FAILED, "port.*taken"),
+        ("never-right", Outcome.NONCONFORMING, "first answer to uppercase-hello"),
+        ("wrong-in-conformance", Outcome.NONCONFORMING, "1 of 6 cases: hello: expected"),
+        ("crashes-at-once", Outcome.FAILED, "told to crash"),
+        ("crashes-under-load", Outcome.FAILED, "while under load.*exit code 2.*told to crash"),
+        ("out-of-memory", Outcome.OUT_OF_MEMORY, "while under load.*MemoryError"),
+        ("killed", Outcome.OUT_OF_MEMORY, "signal 9"),
+        ("wrong-under-load", Outcome.OVERLOADED, "requests went wrong"),
     ],
 )
 def test_misbehaviour_is_an_outcome_with_its_reason(
-    tmp_path: Path, told: str, outcome: Outcome, words: str
+    misbehaving: dict[str, TrialRecord], variant: str, outcome: Outcome, words: str
 ) -> None:
-    record = other_trial(make_session_project(tmp_path, other=told))
+    record = misbehaving[variant]
     assert record.outcome == outcome
     assert record.reason is not None
     assert record.reason == record.reason.replace("\n", " ")
@@ -75,27 +134,27 @@ def test_misbehaviour_is_an_outcome_with_its_reason(
 
 
 @pytest.mark.parametrize("silence", ["silent", "deaf"])
-def test_a_service_that_is_never_ready_times_out(tmp_path: Path, silence: str) -> None:
-    record = other_trial(make_session_project(tmp_path, other=f'never_ready = "{silence}"'), SHORT)
+def test_a_service_that_is_never_ready_times_out(slow: dict[str, TrialRecord], silence: str) -> None:
+    record = slow[silence]
     assert record.outcome == Outcome.TIMED_OUT
     assert record.load is None and record.start_up is None
 
 
-def test_a_load_that_takes_far_too_long_is_ended(tmp_path: Path) -> None:
-    record = other_trial(make_session_project(tmp_path, other="slow_s = 0.6", loops=20), SHORT)
+def test_a_load_that_takes_far_too_long_is_ended(slow: dict[str, TrialRecord]) -> None:
+    record = slow["slow-under-load"]
     assert record.outcome == Outcome.TIMED_OUT
     assert "the load took longer than" in (record.reason or "")
 
 
-def test_a_service_that_hangs_on_stop_is_killed_and_flagged(tmp_path: Path) -> None:
-    record = other_trial(make_session_project(tmp_path, other='hang_on_stop = "true"'))
+def test_a_service_that_hangs_on_stop_is_killed_and_flagged(misbehaving: dict[str, TrialRecord]) -> None:
+    record = misbehaving["hangs-on-stop"]
     assert record.outcome == Outcome.OK
     assert record.instance is not None and record.instance.stop_signal == "SIGKILL"
     assert "killed_on_stop" in record.flags
 
 
-def test_a_child_of_the_service_is_stopped_with_it(tmp_path: Path) -> None:
-    assert other_trial(make_session_project(tmp_path, other='child = "true"')).outcome == Outcome.OK
+def test_a_child_of_the_service_is_stopped_with_it(misbehaving: dict[str, TrialRecord]) -> None:
+    assert misbehaving["with-a-child"].outcome == Outcome.OK
 
 
 def test_a_signal_right_after_the_launch_leaves_no_service(
@@ -112,15 +171,15 @@ def test_a_signal_right_after_the_launch_leaves_no_service(
     assert not running_below(root)
 
 
-def test_a_port_taken_once_costs_nothing_but_another_port(tmp_path: Path) -> None:
-    assert other_trial(make_session_project(tmp_path, other='port_taken = "once"')).outcome == Outcome.OK
+def test_a_port_taken_once_costs_nothing_but_another_port(misbehaving: dict[str, TrialRecord]) -> None:
+    assert misbehaving["port-taken-once"].outcome == Outcome.OK
 
 
 def test_a_killed_generator_is_a_failed_trial_that_says_so(tmp_path: Path) -> None:
     root = make_session_project(tmp_path, other="slow_s = 0.2", loops=10)
     killer = threading.Thread(target=_kill_generator_of_other, args=(root,))
     killer.start()
-    record = other_trial(root)
+    record = measured(root)["other"]
     killer.join()
     assert record.outcome == Outcome.FAILED
     assert record.reason == "the load generator was killed by signal 9"
@@ -135,7 +194,7 @@ def _kill_generator_of_other(root: Path) -> None:
             with contextlib.suppress(OSError):
                 words = Path(f"/proc/{pid}/cmdline").read_bytes()
             argv = words.split(b"\0")  # before it is executed, all of this stands in one word of the stub
-            if len(argv) > 2 and argv[1].endswith(b"fake_client.py") and b"-other/load" in argv[2]:
+            if argv[3:4] == [bytes(CLIENT)] and b"-other/load" in argv[4]:
                 return pid
         return None
 
@@ -145,9 +204,8 @@ def _kill_generator_of_other(root: Path) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def test_a_good_trial_has_everything_a_reader_asks_for(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path, echo=True, loops=300)
-    folder = measure_tiny(root)
+def test_a_good_trial_has_everything_a_reader_asks_for(good: tuple[Path, SessionFolder]) -> None:
+    _, folder = good
     for record in folder.records():
         assert [phase.name for phase in record.phases] == [
             "start-up",
@@ -183,11 +241,11 @@ def test_a_good_trial_has_everything_a_reader_asks_for(tmp_path: Path) -> None:
         assert {row.split(",")[1] for row in rows[1:]} == {"service", "generator"}
 
 
-def test_no_place_of_this_machine_stands_in_the_data(tmp_path: Path) -> None:
-    folder = measure_tiny(make_session_project(tmp_path))
+def test_no_place_of_this_machine_stands_in_the_data(good: tuple[Path, SessionFolder]) -> None:
+    root, folder = good
     for path in folder.folder.rglob("*"):
         if path.is_file() and path.suffix != ".gz":
-            assert os.fsencode(tmp_path) not in path.read_bytes(), path
+            assert os.fsencode(root) not in path.read_bytes(), path
     for record in folder.records():
         assert record.instance is not None
         assert record.instance.argv[0] == "{python_env}/bin/python"
@@ -293,9 +351,12 @@ class Afterwards(FakeLoadGenerator):
 
 
 def measured_with_after(root: Path, *after: str) -> TrialRecord:
+    """Measure the first trial of the plan alone, with a command that follows its load."""
     assembly, prepared = tiny_session(make_session_project(root))
     assembly = replace(assembly, generators={"locust": lambda: Afterwards(after=after)})
-    return next(iter(measure(assembly, prepared, limits=LIMITS).records()))
+    first = prepared.plan.model_copy(update={"trials": prepared.plan.trials[:1]})
+    (record,) = measure(assembly, replace(prepared, plan=first), limits=LIMITS).records()
+    return record
 
 
 def test_what_a_tool_does_with_its_output_is_done_after_the_load_in_its_folder(tmp_path: Path) -> None:
@@ -313,8 +374,8 @@ def test_a_tool_that_cannot_turn_its_output_into_rows_is_a_failed_trial(tmp_path
     assert "after the load" in (record.reason or "") and "no such encoding" in (record.reason or "")
 
 
-def test_errors_below_the_limit_are_flagged_not_dropped(tmp_path: Path) -> None:
-    record = other_trial(make_session_project(tmp_path, other="wrong_answers = 12"))
+def test_errors_below_the_limit_are_flagged_not_dropped(misbehaving: dict[str, TrialRecord]) -> None:
+    record = misbehaving["wrong-now-and-then"]
     assert record.outcome == Outcome.OK
     flag: Flag = "errors_seen"
     assert flag in record.flags

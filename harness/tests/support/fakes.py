@@ -24,6 +24,8 @@ from harness.loadgen.summary import (
 from harness.loadgen.tools.locust.adapter import what_is_asked
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
+CLIENT = Path(__file__).with_name("fake_client.py")
+
 
 @dataclass(frozen=True, kw_only=True)
 class FakeLoadGenerator:
@@ -51,7 +53,8 @@ class FakeLoadGenerator:
         """This Python, running ``fake_client.py``."""
         name, asked = what_is_asked(spec)
         return LoadCommand(
-            argv=(sys.executable, str(Path(__file__).with_name("fake_client.py")), str(spec.folder)),
+            # without site packages, which take it as long as its own modules
+            argv=(sys.executable, "-I", "-S", str(CLIENT), str(spec.folder)),
             files={"order.json": order_text(spec), name: json.dumps(asked)},
             outputs=("samples.csv", "order.json", name),
             expected_s=self.expected_s(spec.profile, spec.requests),
