@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ from harness.store import SessionFolder, SessionWriter
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.sessions import (
     LIMITS,
+    calm_alone,
     make_session_project,
     measure_tiny,
     tiny_assembly,
@@ -151,9 +153,18 @@ def test_a_database_that_lives_on_is_not_touched_by_the_calibration() -> None:
     assert saturated(first, order).load == order.load
 
 
-def test_a_session_measures_its_capacity_once_and_goes_on_with_it(tmp_path: Path) -> None:
-    root = scaled_project(tmp_path)
-    folder = measure_tiny(root)
+@pytest.fixture(scope="module")
+def scaled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scaled project with one session."""
+    root = calm_alone(scaled_project(tmp_path_factory.mktemp("scaled")))
+    measure_tiny(root)
+    return root
+
+
+def test_a_session_measures_its_capacity_once_and_goes_on_with_it(scaled: Path, tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    shutil.copytree(scaled, root, symlinks=True)
+    folder = tiny_folder(root)
     found = folder.calibration()
     assert folder.complete
     assert found is not None
@@ -183,8 +194,8 @@ def test_a_reference_that_answers_nothing_rightly_has_no_capacity_and_no_session
     assert not tiny_folder(root).exists
 
 
-def test_a_calibration_is_never_written_twice(tmp_path: Path) -> None:
-    folder = measure_tiny(scaled_project(tmp_path))
+def test_a_calibration_is_never_written_twice(scaled: Path) -> None:
+    folder = tiny_folder(scaled)
     found = folder.calibration()
     assert found is not None
     writer = SessionWriter(folder)
@@ -222,7 +233,7 @@ def measure_searching(root: Path) -> SessionFolder:
 
 
 def test_a_capacity_that_is_searched_for_is_kept_with_all_its_trials(tmp_path: Path) -> None:
-    folder = measure_searching(searching_project(tmp_path, late_after_s=30.0))
+    folder = measure_searching(calm_alone(searching_project(tmp_path, late_after_s=30.0)))
     found = folder.calibration()
     assert folder.complete and found is not None
     search = found.searches["calm"]

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -26,6 +28,7 @@ from harness.store import SessionFolder
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import (
     LIMITS,
+    calm_alone,
     command_line,
     make_session_project,
     measure_tiny,
@@ -53,6 +56,51 @@ def wait_for_work(root: Path, process: subprocess.Popen[str], starts: int = 1) -
         return begun == starts and bool(list(folder.folder.glob(".partial-*")))
 
     assert eventually(lambda: process.poll() is not None or at_work(), within_s=60)
+
+
+class Telling(Silent):
+    """Hands every state to a function."""
+
+    def __init__(self, told: Callable[[ProgressState], None]) -> None:
+        self.step = told  # type: ignore[assignment]
+
+    def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
+        self.step(state)
+
+
+class Finished(NamedTuple):
+    """A project with one session that is complete, and what its progress said."""
+
+    root: Path
+    states: list[ProgressState]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    root, states = make_session_project(tmp_path_factory.mktemp("finished")), list[ProgressState]()
+    measure_tiny(root, progress=Telling(states.append))
+    return Finished(root, states)
+
+
+@pytest.fixture
+def root(finished: Finished, tmp_path: Path) -> Path:
+    """A copy of the project with its session."""
+    return Path(shutil.copytree(finished.root, tmp_path / "project", symlinks=True))
+
+
+@pytest.fixture(scope="module")
+def two_blocks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of one block, with a session that was asked for two."""
+    root = calm_alone(make_session_project(tmp_path_factory.mktemp("two-blocks")))
+    measure_blocks(root, 2)
+    return root
+
+
+def without_last_trial(root: Path) -> None:
+    """Leave the session of a project as if it had been killed in its last trial."""
+    folder = tiny_folder(root)
+    last = folder.header.plan.trials[-1].trial_id
+    (folder.folder / last).rename(folder.folder / ".partial-again")
 
 
 def test_killed_at_random_moments_it_resumes_to_a_complete_session(tmp_path: Path) -> None:
@@ -105,9 +153,8 @@ def test_a_signal_stops_the_trial_keeps_the_rest_and_says_how_to_go_on(
     assert {trial: fingerprints(folder)[trial] for trial in before} == before
 
 
-def test_the_same_command_measures_nothing_twice(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path)
-    before = fingerprints(measure_tiny(root))
+def test_the_same_command_measures_nothing_twice(root: Path) -> None:
+    before = fingerprints(tiny_folder(root))
     assert fingerprints(measure_tiny(root)) == before
     assert [event["event"] for event in tiny_folder(root).events()] == [
         "started",
@@ -118,18 +165,14 @@ def test_the_same_command_measures_nothing_twice(tmp_path: Path) -> None:
     ]
 
 
-def test_another_definition_is_refused_and_says_what_differs(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path)
-    measure_tiny(root)
+def test_another_definition_is_refused_and_says_what_differs(root: Path) -> None:
     path = root / "harness/experiments/tiny.toml"
     path.write_text(path.read_text().replace("loops = 5", "loops = 6"))
     with pytest.raises(InputError, match=r"another definition: 0001-[\w-]+: load was.*loops=5.*--new"):
         measure_tiny(root)
 
 
-def test_more_blocks_are_another_plan(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path)
-    measure_tiny(root)
+def test_more_blocks_are_another_plan(root: Path) -> None:
     path = root / "harness/experiments/tiny.toml"
     path.write_text(path.read_text().replace("blocks = 1", "blocks = 2"))
     with pytest.raises(InputError, match="3 trials then, 6 now"):
@@ -142,19 +185,22 @@ def measure_blocks(root: Path, blocks: int | None, *, new: bool = False) -> Sess
     return measure(assembly, prepared, limits=LIMITS, new=new)
 
 
-def test_so_many_blocks_as_are_asked_for_are_measured_and_the_header_says_so(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path, blocks=1)
-    _, prepared = tiny_session(root)
-    header = measure_blocks(root, 2).header
+def test_so_many_blocks_as_are_asked_for_are_measured_and_the_header_says_so(two_blocks: Path) -> None:
+    _, prepared = tiny_session(two_blocks)
+    folder = tiny_folder(two_blocks)
+    header = folder.header
+    assert len(list(folder.records())) == len(header.plan.trials)
     assert header.plan.n_blocks == header.blocks_asked == 2
     assert header.notes["blocks"] == {"asked": 2, "profile": 1}
     assert header.experiment.profiles["smoke"].blocks == 1, "the definition is as it was written"
     assert header.plan.trials[: len(prepared.plan.trials)] == prepared.plan.trials
 
 
-def test_a_session_of_so_many_blocks_goes_on_with_them_and_with_no_other_number(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path, blocks=1)
-    folder = measure_blocks(root, 2)
+def test_a_session_of_so_many_blocks_goes_on_with_them_and_with_no_other_number(
+    two_blocks: Path, tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(two_blocks, tmp_path / "project", symlinks=True))
+    folder = tiny_folder(root)
     before = [record.planned.trial_id for record in folder.records()]
     for again in (2, None):
         records = measure_blocks(root, again).records()
@@ -165,27 +211,23 @@ def test_a_session_of_so_many_blocks_goes_on_with_them_and_with_no_other_number(
     assert fresh.key != folder.key and fresh.header.plan.n_blocks == 2
 
 
-def test_changed_source_is_refused_while_trials_are_left(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path)
-    folder = measure_tiny(root)
-    last = folder.header.plan.trials[-1].trial_id
-    (folder.folder / last).rename(folder.folder / ".partial-again")
+def test_changed_source_is_refused_while_trials_are_left(root: Path) -> None:
+    without_last_trial(root)
     service = root / "services/strings/misbehaving/service.py"
     service.write_text(service.read_text() + "\n# changed\n")
     with pytest.raises(InputError, match="source of misbehaving changed"):
         measure_tiny(root)
 
 
-def test_new_takes_the_next_free_seed_and_leaves_the_old_session_alone(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path)
-    before = fingerprints(measure_tiny(root))
+def test_new_takes_the_next_free_seed_and_leaves_the_old_session_alone(root: Path) -> None:
+    before = fingerprints(tiny_folder(root))
     folder = measure_tiny(root, new=True)
     assert folder.folder.name == "smoke-local-2" and folder.complete
     assert fingerprints(tiny_folder(root)) == before
 
 
 def test_a_session_refuses_to_measure_beside_an_orphan_and_names_it(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path)
+    root = calm_alone(make_session_project(tmp_path))
     orphan = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
         RunningProcesses(root, "tiny/smoke-local-9").note(pid=orphan.pid, role="calm", port=4711)
@@ -239,36 +281,26 @@ def test_a_variant_that_cannot_run_is_said_and_recorded_and_the_rest_is_measured
     assert {record.planned.configuration.variant_name for record in folder.records()} == {"calm"}
 
 
-class Telling(Silent):
-    """Hands every state to a function."""
-
-    def __init__(self, told: Callable[[ProgressState], None]) -> None:
-        self.step = told  # type: ignore[assignment]
-
-    def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        self.step(state)
-
-
-def test_progress_counts_to_the_end_and_has_an_estimate(tmp_path: Path) -> None:
-    states: list[ProgressState] = []
-    measure_tiny(make_session_project(tmp_path), progress=Telling(states.append))
+def test_progress_counts_to_the_end_and_has_an_estimate(finished: Finished) -> None:
+    states = finished.states
     assert [state.done for state in states] == sorted(state.done for state in states)
     assert states[-1].done == states[-1].total == 3
     assert states[-1].left_s == 0.0
 
 
-def test_a_terminal_that_is_gone_does_not_end_a_session(tmp_path: Path) -> None:
+def test_a_terminal_that_is_gone_does_not_end_a_session(root: Path) -> None:
+    without_last_trial(root)
     read_end, write_end = os.pipe()
     os.close(read_end)
     with os.fdopen(write_end, "w") as gone:
-        folder = measure_tiny(make_session_project(tmp_path), progress=PlainProgress(gone))
+        folder = measure_tiny(root, progress=PlainProgress(gone))
         assert folder.complete
         with contextlib.suppress(BrokenPipeError):
             gone.close()
 
 
 def test_a_full_disk_stops_the_session_and_space_lets_it_go_on(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path)
+    root = calm_alone(make_session_project(tmp_path))
     with small_disk(root / "data", "72m") as disk:
         kept: list[TrialRecord] = []
         filler = disk / "filler"

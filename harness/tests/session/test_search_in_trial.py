@@ -13,31 +13,35 @@ from pydantic import ValidationError
 from harness.analysis.tables.load import load_trials
 from harness.definitions import load_study
 from harness.errors import InputError, MissingTool
-from harness.model import Outcome, ProfileDefinition
+from harness.model import Outcome, ProfileDefinition, TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.session import measure, prepare
 from harness.session.dry_run import session_s
 from harness.store import SessionFolder
 from harness.tests.support.fakes import FakeLoadGenerator
-from harness.tests.support.sessions import LIMITS, make_session_project, tiny_assembly
+from harness.tests.support.sessions import LIMITS, make_session_project, tiny_assembly, tiny_folder
 
 USERS = {"generator": "locust", "profile": {"model": "closed", "users": 2, "loops": 5}}
 RATE = {"generator": "locust", "profile": {"model": "open", "rate_per_s": 5, "duration_s": 1}}
 SEARCH = (
-    "search = {{ generator = 'k6', connections = 4, loss_ratio = 0.9, late_after_s = {late_after_s}, "
-    "first_trial_s = 0.2, trial_s = 0.3, trials_s = 0.6, width = 0.2 }}"
+    "search = { generator = 'k6', connections = 4, loss_ratio = 0.9, late_after_s = 30.0, "
+    "first_trial_s = 0.2, trial_s = 0.3, trials_s = 0.6, width = 0.2 }"
 )
+#: Before a search: one poll for readiness, the four posts among the cases of the contract, and the load.
+RIGHT_ANSWERS = 1 + 4 + 10
 
 
-def searching_project(root: Path, *, late_after_s: float) -> Path:
-    """The tiny project, whose trials search for their capacity with another tool than their load has."""
-    made = make_session_project(root, other="slow_s = 0.04")
+def searching_project(root: Path) -> Path:
+    """The tiny project, whose trials search for their capacity with another tool than their load has.
+
+    The variant ``other`` answers wrongly from the end of its load on, so at every rate of its search.
+    """
+    made = make_session_project(root, other=f"slow_s = 0.04, wrong_answers = {RIGHT_ANSWERS}")
     path = made / "harness/experiments/tiny.toml"
     calm = 'implementation = "misbehaving"'
     text = path.read_text().replace(calm, f"{calm}\nsettings = {{ slow_s = 0.04 }}", 1)
-    search = SEARCH.format(late_after_s=late_after_s)
-    path.write_text(text.replace("blocks = 1\n", f"blocks = 1\n{search}\n", 1))
+    path.write_text(text.replace("blocks = 1\n", f"blocks = 1\n{SEARCH}\n", 1))
     return made
 
 
@@ -48,39 +52,52 @@ def measured(root: Path, *tools: str) -> SessionFolder:
     return measure(assembly, prepared, limits=LIMITS)
 
 
-def test_each_trial_has_a_capacity_of_its_own_with_all_its_short_loads(tmp_path: Path) -> None:
-    folder = measured(searching_project(tmp_path, late_after_s=30.0), "locust", "k6")
-    records = list(folder.records())
-    assert len(records) == 3 and {record.outcome for record in records} == {Outcome.OK}
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with one session: two trials of the calm variant, and one of another in which no rate is good."""
+    made = searching_project(tmp_path_factory.mktemp("searching"))
+    assert measured(made, "locust", "k6").complete
+    return made
+
+
+def of_variant(root: Path, name: str) -> list[TrialRecord]:
+    records = tiny_folder(root).records()
+    return [one for one in records if one.planned.configuration.variant_name == name]
+
+
+def test_each_trial_has_a_capacity_of_its_own_with_all_its_short_loads(root: Path) -> None:
+    records = of_variant(root, "calm")
+    assert len(records) == 2 and {record.outcome for record in records} == {Outcome.OK}
     for record in records:
         search = record.search
         assert search is not None and search.goals == record.planned.configuration.search
         assert len(search.trials) >= 2 and search.lower_per_s > 0
         assert record.load is not None and record.load.n_requests == 10, "the load is apart from its search"
-    assert not list((tmp_path / ".cache").rglob("samples.csv*")), "files of the search are thrown away"
-    tidy_all(StageParameters(profile="smoke", experiments="tiny"), root=tmp_path)
-    trials = load_trials(tmp_path, "tiny")
+    assert not list((root / ".cache").rglob("samples.csv*")), "files of the search are thrown away"
+    tidy_all(StageParameters(profile="smoke", experiments="tiny"), root=root)
+    trials = load_trials(root, "tiny")
+    trials = trials[trials["variant"] == "calm"]
     assert sorted(trials["capacity_per_s"]) == sorted(one.search.lower_per_s for one in records if one.search)
     assert (trials["search_load_s"] > 0).all()
 
 
-def test_a_trial_of_which_no_rate_keeps_the_goals_has_failed_and_the_session_goes_on(tmp_path: Path) -> None:
-    folder = measured(searching_project(tmp_path, late_after_s=0.001), "locust", "k6")
-    assert folder.complete
-    for record in folder.records():
-        assert record.outcome == Outcome.FAILED and record.search is None
-        assert record.reason is not None and "already misses the goals" in record.reason
-        assert record.load is not None, "what the load came to is kept"
+def test_a_trial_of_which_no_rate_keeps_the_goals_has_failed_and_the_session_goes_on(root: Path) -> None:
+    assert tiny_folder(root).complete
+    (record,) = of_variant(root, "other")
+    assert record.outcome == Outcome.FAILED and record.search is None
+    assert record.reason is not None and "already misses the goals" in record.reason
+    assert record.load is not None, "what the load came to is kept"
+    assert record.load.n_requests == 10
 
 
 def test_a_search_whose_tool_is_not_here_is_refused_before_the_first_trial(tmp_path: Path) -> None:
-    root = searching_project(tmp_path, late_after_s=30.0)
+    root = searching_project(tmp_path)
     with pytest.raises(MissingTool, match="k6"):
         measured(root, "locust")
 
 
 def test_the_time_of_searches_is_part_of_what_a_session_is_expected_to_take(tmp_path: Path) -> None:
-    root = searching_project(tmp_path, late_after_s=30.0)
+    root = searching_project(tmp_path)
     generators = {name: partial(FakeLoadGenerator, name=name) for name in ("locust", "k6")}
     assembly = replace(tiny_assembly(root), generators=generators)
     path = root / "harness/experiments/tiny.toml"
@@ -106,7 +123,7 @@ def test_a_search_begins_at_what_users_reach_and_offers_rates(changes: dict[str,
 
 
 def test_a_search_needs_a_load_on_a_process_of_its_own(tmp_path: Path) -> None:
-    path = searching_project(tmp_path, late_after_s=30.0) / "harness/experiments/tiny.toml"
+    path = searching_project(tmp_path) / "harness/experiments/tiny.toml"
     text = path.read_text().replace('load = "few"', 'load = "few"\nkind = "startup"', 1)
     path.write_text(text)
     with pytest.raises(

@@ -15,19 +15,29 @@ from harness.definitions import load_study
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import make_plan
-from harness.session import for_the_undecided, measure, with_blocks, within_minutes
+from harness.session import for_the_undecided, measure, measuring, with_blocks, within_minutes
 from harness.session.undecided import FIRST_BLOCKS, STOPPING, wanted_trials
 from harness.store import LEFT_OUT, Store
-from harness.tests.support.sessions import LIMITS, make_session_project, tiny_session
+from harness.tests.support.sessions import LIMITS, calm_alone, make_session_project, tiny_session
 from harness.tests.support.synthetic import ROOT, make_project
 
 
-def test_when_the_time_is_over_the_rest_is_left_out_and_the_session_is_complete(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path, blocks=FIRST_BLOCKS + 2)
+@pytest.fixture
+def two_first_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Have sessions take two blocks for the first ones, and return that number: all of them take longer."""
+    assert vars(measuring)["FIRST_BLOCKS"] == FIRST_BLOCKS > 2, "those that are registered"
+    monkeypatch.setattr(measuring, "FIRST_BLOCKS", 2)
+    return 2
+
+
+def test_when_the_time_is_over_the_rest_is_left_out_and_the_session_is_complete(
+    tmp_path: Path, two_first_blocks: int
+) -> None:
+    root = calm_alone(make_session_project(tmp_path, blocks=two_first_blocks + 2, loops=1))
     assembly, prepared = tiny_session(root)
     prepared = replace(prepared, budget_s=0.0)
     folder = measure(assembly, prepared, limits=LIMITS)
-    assert {record.planned.block for record in folder.records()} == set(range(1, FIRST_BLOCKS + 1))
+    assert {record.planned.block for record in folder.records()} == set(range(1, two_first_blocks + 1))
     (event,) = [one for one in folder.events() if one["event"] == LEFT_OUT]
     assert event["why"] == "the time is over" and set(event["trials"]) == folder.left_out()
     assert folder.complete and len(folder.finished()) + len(folder.left_out()) == len(prepared.plan.trials)
@@ -37,8 +47,8 @@ def test_when_the_time_is_over_the_rest_is_left_out_and_the_session_is_complete(
     assert again.finished() == folder.finished(), "what was left out is not made later"
 
 
-def test_a_session_without_a_budget_makes_every_trial(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path, blocks=FIRST_BLOCKS + 1, loops=1)
+def test_a_session_without_a_budget_makes_every_trial(tmp_path: Path, two_first_blocks: int) -> None:
+    root = calm_alone(make_session_project(tmp_path, blocks=two_first_blocks + 1, loops=1))
     assembly, prepared = tiny_session(root)
     folder = measure(assembly, prepared, limits=LIMITS)
     assert folder.complete and not folder.left_out()
