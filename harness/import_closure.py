@@ -20,6 +20,8 @@ SOURCES = Path(__file__).resolve().parent.parent
 #: Otherwise every change of the project would be one of every notebook. A process loads more than that, but only
 #: modules whose names nobody asked for.
 FACES = frozenset({"harness.notebook", "harness.pipeline"})
+#: Where a statement holds other statements: an expression, of which a module has most, holds no import.
+_STATEMENTS = ("body", "handlers", "orelse", "finalbody", "cases")
 
 
 def closure_sha256(root: Path, modules: set[str]) -> str:
@@ -39,10 +41,16 @@ def closure(root: Path, modules: set[str], *, faces: frozenset[str] = FACES) -> 
         faces: modules of which an import by name leads to the modules of these names alone.
     """
     seen: set[str] = set()
+    asked: set[str] = (
+        set()
+    )  # most of what is imported is a name that many modules import, and no module itself
     waiting = sorted(modules)
     while waiting:
         module = waiting.pop()
-        path = None if module in seen else module_path(root, module)
+        if module in asked:
+            continue
+        asked.add(module)
+        path = module_path(root, module)
         if path is None:
             continue
         seen.add(module)
@@ -91,5 +99,6 @@ def imports(source: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
             found.append((node.module, tuple(alias.name for alias in node.names)))
         elif isinstance(node, ast.Import):
             found += [(alias.name, ()) for alias in node.names]
-        waiting += ast.iter_child_nodes(node)
+        for part in _STATEMENTS:
+            waiting += getattr(node, part, ())
     return tuple(found)

@@ -16,7 +16,7 @@ import pandas as pd
 
 from harness.agent.platforms import die_with_parent
 from harness.analysis.tables.layout import Source
-from harness.analysis.tables.tidy import tidy
+from harness.analysis.tables.tidy import ExperimentTidied, tidy
 from harness.errors import InputError, RematchError
 from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import chosen_experiments, newest_session, sessions_read
@@ -83,10 +83,12 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
     there = [  # what was never measured has nothing to tidy
         name for name in chosen if Store(here).sessions(name, bundled=sources[name] == "bundled")
     ]
-    found = [
-        one for name in there or chosen for one in tidy(here, [name], sources=[sources[name]]).experiments
-    ]
-    for one in found:
+    asked = there or chosen
+    found: dict[str, ExperimentTidied] = {}
+    for source in dict.fromkeys(sources[name] for name in asked):
+        mine = [name for name in asked if sources[name] == source]
+        found |= {one.experiment: one for one in tidy(here, mine, sources=[source]).experiments}
+    for one in (found[name] for name in asked):
         reasons = "; ".join(f"{n} {why}" for why, n in one.by_reason.items())
         rows.append(
             {

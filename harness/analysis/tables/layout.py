@@ -121,7 +121,12 @@ class Processed:
             ) from error
 
     def _parquet(self, path: Path, frame: pd.DataFrame) -> None:
-        self._replace(path, lambda fresh: frame.to_parquet(fresh, index=False, compression="zstd"))
+        import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
+        import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it has no types
+
+        # as `to_parquet` makes it, which starts a pool of threads for each table of a few hundred rows
+        table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
+        self._replace(path, lambda fresh: pq.write_table(table, fresh, compression="zstd"))
 
     def _replace(self, path: Path, write: Callable[[Path], object]) -> None:
         fresh = path.with_name(f".{path.name}.{os.getpid()}.new")

@@ -65,6 +65,8 @@ NUMBERS = (
     "go_collections", "go_paused_s", "go_heap_bytes", "go_memory_bytes",
 )  # fmt: skip  # grouped as in docs/data.md
 COLUMNS = (*TEXT, *OPTIONAL_TEXT, *COUNTS, *SWITCHES, *NUMBERS)
+#: What no two rows have.
+_ONE_TRIAL = ["source", "session_id", "trial_id"]
 
 
 def factor_column(factor: str) -> str:
@@ -78,8 +80,6 @@ def as_trials(rows: Sequence[dict[str, object]], factors: Sequence[str]) -> pd.D
     Raises:
         InputError: a row breaks the schema: which column, which value, and how many.
     """
-    import pandera.pandas as pa  # a fifth of a second for who only reads tables
-
     frame = pd.DataFrame(list(rows), columns=[*COLUMNS, *factors])
     text = dict.fromkeys((*TEXT, *OPTIONAL_TEXT, *factors), "str")
     kinds = (
@@ -88,8 +88,30 @@ def as_trials(rows: Sequence[dict[str, object]], factors: Sequence[str]) -> pd.D
         | dict.fromkeys(SWITCHES, "bool")
         | dict.fromkeys(NUMBERS, "float64")
     )
+    typed = frame.astype(kinds)
+    return typed if keeps_to_schema(typed) else _validated(typed, factors)
+
+
+def keeps_to_schema(frame: pd.DataFrame) -> bool:
+    """Tell whether a table of these columns and types keeps to ``trials_schema``, without what loads a library.
+
+    pandera tells what is wrong with a table, and takes a second for that, most of it to load.
+    """
+    return bool(
+        frame[list(TEXT)].notna().to_numpy().all()
+        and (frame[list(COUNTS)].to_numpy() >= 1).all()
+        and not (frame[list(NUMBERS)].to_numpy() < 0).any()
+        and not frame.duplicated(_ONE_TRIAL).any()
+        and _has_its_reason(frame).all()
+        and _stands_once(frame).all()
+    )
+
+
+def _validated(frame: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
+    import pandera.pandas as pa
+
     try:
-        return trials_schema(factors).validate(frame.astype(kinds), lazy=True)
+        return trials_schema(factors).validate(frame, lazy=True)
     except pa.errors.SchemaErrors as error:
         first = error.failure_cases.iloc[0]
         raise InputError(
@@ -112,18 +134,21 @@ def trials_schema(factors: Sequence[str]) -> pa.DataFrameSchema:
     return pa.DataFrameSchema(
         columns,
         strict=True,
-        unique=["source", "session_id", "trial_id"],
+        unique=_ONE_TRIAL,
         checks=[
+            pa.Check(_has_its_reason, error="excluded exactly when there is a reason"),
             pa.Check(
-                lambda frame: frame["excluded"] == frame["exclusion_reason"].notna(),
-                error="excluded exactly when there is a reason",
-            ),
-            pa.Check(
-                lambda frame: (
-                    ~frame.duplicated(["source", "session_id", "block", "configuration", "duplicate"])
-                    | frame["duet_partner"].notna()
-                ),
+                _stands_once,
                 error="a configuration stands once in a block, but for the duplicate and the pairs of a duet",
             ),
         ],
     )
+
+
+def _has_its_reason(frame: pd.DataFrame) -> pd.Series[bool]:
+    return frame["excluded"] == frame["exclusion_reason"].notna()
+
+
+def _stands_once(frame: pd.DataFrame) -> pd.Series[bool]:
+    again = frame.duplicated(["source", "session_id", "block", "configuration", "duplicate"])
+    return ~again | frame["duet_partner"].notna()

@@ -90,17 +90,15 @@ def tidy(
                 allowed=", ".join(sorted(by_name)) or "measure one first: python -m harness measure NAME",
             )  # fmt: skip
     code = _code_hash()
-    done = [
-        _Tidying(root, name, source, folders, code)
-        for name in sorted(names)
-        for source, folders in by_name[name].items()
-    ]
-    results = tuple(one.run() for one in done)
-    return TidyResult(
-        n_fresh=sum(one.n_fresh for one in done),
-        n_unchanged=sum(one.n_unchanged for one in done),
-        experiments=results,
-    )
+    n_fresh = n_unchanged = 0
+    results: list[ExperimentTidied] = []
+    for name in sorted(names):
+        for source, folders in by_name[name].items():
+            one = _Tidying(root, name, source, folders, code)
+            results.append(one.run())
+            n_fresh += one.n_fresh
+            n_unchanged += one.n_unchanged
+    return TidyResult(n_fresh=n_fresh, n_unchanged=n_unchanged, experiments=tuple(results))
 
 
 class _Tidying:
