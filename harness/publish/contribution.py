@@ -49,6 +49,7 @@ class Part(NamedTuple):
 
 
 class _Kept(NamedTuple):
+    written: tuple[int, ...] | None
     text: str
     part: Part
 
@@ -77,16 +78,21 @@ def parsed(path: Path, text: str) -> Contribution:
 
 
 def read_part(path: Path) -> Part | None:
-    """Return the contribution in a file, parsed only when its text has changed; ``None``: no file.
+    """Return the contribution in a file; ``None``: no file.
+
+    It is read only when the file was written again, and parsed only when its text has changed.
 
     Raises:
         InputError: the file is damaged.
     """
+    kept, written = _kept.get(path), _when_written(path)
+    if kept is not None and written is not None and kept.written == written:
+        return kept.part
     text = read_text(path)
     if text is None:
         return None
-    kept = _kept.get(path)
     if kept is not None and kept.text == text:
+        keep(path, text, kept.part)
         return kept.part
     content = parsed(path, text)
     entries = [(kind, key, entry) for kind in KINDS for key, entry in content[kind].items()]
@@ -100,7 +106,16 @@ def keep(path: Path, text: str, part: Part) -> None:
     _kept.pop(path, None)
     while len(_kept) >= _AT_MOST:
         del _kept[next(iter(_kept))]
-    _kept[path] = _Kept(text, part)
+    _kept[path] = _Kept(_when_written(path), text, part)
+
+
+def _when_written(path: Path) -> tuple[int, ...] | None:
+    """Return what differs from one time that a file was written to the next; ``None``: there is none."""
+    try:
+        now = path.stat()
+    except OSError:
+        return None
+    return now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
 
 
 def merged_json(parts: Iterable[Part], kind: str) -> str:
@@ -134,7 +149,7 @@ def merged_macros(parts: Iterable[Part]) -> str:
     every = tuple(parts)
     for kind in ("values", "figures", "tables"):
         found = {key: entry.macros for part in every for key, entry in part.entries[kind].items()}
-        lines += [macros for _, macros in sorted(found.items())]
+        lines += [found[key] for key in sorted(found)]
     return "\n".join(lines) + "\n"
 
 

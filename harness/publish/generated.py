@@ -10,13 +10,14 @@ from __future__ import annotations
 import difflib
 import fcntl
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError, UnknownKey
 from harness.publish.contribution import (
+    KINDS,
     Contribution,
     Part,
     keep,
@@ -54,7 +55,7 @@ def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, Con
         text = mine.text
         _replace(path, text)
         keep(path, text, mine)
-        _merge(generated)
+        _merge(generated, {kind for kind, _, _ in entries})
 
 
 def text_entry(
@@ -139,10 +140,12 @@ def _parts(generated: Path) -> tuple[Part, ...]:
     return tuple(part for path in _files(generated) if (part := read_part(path)) is not None)
 
 
-def _merge(generated: Path) -> None:
+def _merge(generated: Path, changed: Collection[str] = KINDS) -> None:
+    """Merge all contributions, of which entries of these kinds have changed: there are megabytes of values."""
     parts = _parts(generated)
-    _replace(generated / VALUES, merged_json(parts, "values"))
-    _replace(generated / FIGURES, merged_json(parts, "figures"))
+    for name, kind in ((VALUES, "values"), (FIGURES, "figures")):
+        if kind in changed or not (generated / name).is_file():
+            _replace(generated / name, merged_json(parts, kind))
     _replace(generated / MACROS, merged_macros(parts))
 
 
@@ -163,10 +166,11 @@ def _read(path: Path) -> Contribution | None:
 
 
 def _replace(path: Path, text: str) -> None:
-    if read_text(path) == text:
+    content = text.encode()
+    if path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content:
         return  # unchanged: leave the time stamp, so that latexmk has nothing to do
     fresh = path.with_name(f".{path.name}.new")
-    fresh.write_text(text, "utf-8")
+    fresh.write_bytes(content)
     os.replace(fresh, path)
 
 
