@@ -7,6 +7,7 @@ import base64
 import binascii
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, get_args
 
@@ -102,7 +103,7 @@ def load_cases(contract_folder: Path) -> tuple[Case, ...]:
         InputError: the file cannot be read, a line of it is no case, or a case uses what none before captured.
     """
     file = contract_folder / CASES
-    numbered = [(number, _parse(Case, file, number, line)) for number, line in _lines(file)]
+    numbered = [(number, _parse(Case, file, number, line)) for number, line in _lines(_text(file))]
     cases = tuple(case for _, case in numbered)
     seen: dict[tuple[str, str, str | None, tuple[str, ...] | None], int] = {}
     for number, case in enumerate(cases, start=1):
@@ -144,8 +145,14 @@ def load_all_requests(contract_folder: Path) -> tuple[Request, ...]:
         InputError: the file cannot be read, a line is no request, or a mix is no sound flow.
     """
     file = contract_folder / REQUESTS
+    return _requests(file, _text(file))
+
+
+@lru_cache(maxsize=32)
+def _requests(file: Path, text: str) -> tuple[Request, ...]:
+    """Return all requests of a file; the same text, which may be a hundred kilobytes, is read once in a process."""
     numbered = [
-        (number, _as_written(_parse(Request, file, number, line), line)) for number, line in _lines(file)
+        (number, _as_written(_parse(Request, file, number, line), line)) for number, line in _lines(text)
     ]
     for mix in dict.fromkeys(request.mix for _, request in numbered):
         lines, requests = zip(*((n, request) for n, request in numbered if request.mix == mix), strict=True)
@@ -188,12 +195,15 @@ def _wrong(fault: FlowFault, file: Path, line: int, name: str) -> InputError:
     return InputError(fault.problem, file=file, place=place, found=fault.found, allowed=fault.allowed)
 
 
-def _lines(file: Path) -> Iterator[tuple[int, str]]:
+def _text(file: Path) -> str:
     try:
-        text = file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         why = problem.strerror if isinstance(problem, OSError) else str(problem)
         raise InputError(f"cannot be read: {why}", file=file, allowed="JSON lines in UTF-8") from problem
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
     # not splitlines(): U+2028 and its like may stand inside a JSON string
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():

@@ -51,8 +51,10 @@ def list_all(
     rows = []
     for name in names:
         word = launcher or usual_launcher(root, name)
-        if word not in parts:
+        if not parts:
             parts[word] = assemble(root, launcher=word)
+        elif word not in parts:  # tools are looked for once: it takes longer than all else
+            parts[word] = assemble(root, launcher=word, tools=next(iter(parts.values())).tools)
         rows.append(_row(parts[word], name, strict=experiment is not None))
     for assembly in parts.values():
         assembly.close()

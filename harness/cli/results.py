@@ -143,12 +143,16 @@ def _opened(root: Path, folder: SessionFolder) -> Evidence:
     from harness.evidence import Evidence
 
     name = folder.folder.parent.name
+    _require_a_trial(folder)
+    tidy(root, [name])
+    return Evidence(root=root, experiment=name, sessions=(folder,))
+
+
+def _require_a_trial(folder: SessionFolder) -> None:
     if not folder.finished():
         raise InputError(
             "no trial is finished", place=folder.key, allowed="resume with: rematch measure (see --help)"
         )
-    tidy(root, [name])
-    return Evidence(root=root, experiment=name, sessions=(folder,))
 
 
 def _compared(evidence: Evidence, other: SessionFolder) -> SessionAgreement:
@@ -159,8 +163,10 @@ def _compared(evidence: Evidence, other: SessionFolder) -> SessionAgreement:
         raise InputError(
             "a session agrees with itself", place="--against", found=other.key, allowed="another one"
         )
-    there = replace(_opened(evidence.root, other), every_speed=evidence.every_speed)
-    return session_agreement(evidence, there)
+    _require_a_trial(
+        other
+    )  # its tables are up to date: those of an experiment are brought up to date together
+    return session_agreement(evidence, replace(evidence, sessions=(other,)))
 
 
 def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from harness.definitions.strict_files import read_toml, short, to_model, unknown
+from harness.definitions.strict_files import short, text_of, to_model, toml_of, unknown
 from harness.errors import InputError
 from harness.model.claim import Above, Below, Claim, Ledger, MeasuredNumber, PublishedNumber
 from harness.project import EXPERIMENTS, LEDGERS, experiment_paths
@@ -28,11 +29,23 @@ def load_claims(root: Path, ledger: str = LEDGERS[0]) -> dict[str, Claim]:
             that is not there, or an experiment, variant, factor or level of nothing.
     """
     path = short(root / EXPERIMENTS / f"{ledger}.toml")
-    claims = to_model(Ledger, read_toml(path), path).claims
+    claims = dict(_ledger(path, text_of(path)).claims)
     check = _Check(root, path)
     for name, claim in claims.items():
         check.claim(f"claims.{name}", claim, claims)
     return claims
+
+
+@lru_cache(maxsize=8)
+def _ledger(path: Path, text: str) -> Ledger:
+    """Return what a ledger says; the same text is read once in a process."""
+    return to_model(Ledger, toml_of(text, path), path)
+
+
+@lru_cache(maxsize=128)
+def _said(path: Path, text: str) -> Mapping[str, Any]:
+    """Return what the text of an experiment says, which nobody changes; the same one is read once in a process."""
+    return toml_of(text, path)
 
 
 def load_ledgers(root: Path) -> dict[str, Claim]:
@@ -60,7 +73,7 @@ class _Check:
         self._sources = _sources(root)
         self._tables = {file.stem for file in (root / PUBLISHED).glob("*.csv")}
         self._files = experiment_paths(root)
-        self._read: dict[str, dict[str, Any]] = {}
+        self._read: dict[str, Mapping[str, Any]] = {}
 
     def claim(self, place: str, claim: Claim, all_claims: Mapping[str, Claim]) -> None:
         self._known("source", claim.source, self._sources, f"{place}.source")
@@ -108,9 +121,9 @@ class _Check:
                 found=", ".join(given) or "none", allowed=f"a level of {', '.join(lacking)} too",
             )  # fmt: skip
 
-    def _experiment(self, name: str) -> dict[str, Any]:
+    def _experiment(self, name: str) -> Mapping[str, Any]:
         if name not in self._read:
-            self._read[name] = read_toml(self._files[name])
+            self._read[name] = _said(self._files[name], text_of(self._files[name]))
         return self._read[name]
 
     def _known(self, what: str, found: str, known: Any, place: str) -> None:

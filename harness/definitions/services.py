@@ -7,9 +7,10 @@ A workload stands in ``services/WORKLOAD`` beside the experiment's file, else in
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from pathlib import Path
 
-from harness.definitions.strict_files import read_toml, short, to_model, unknown
+from harness.definitions.strict_files import short, text_of, to_model, toml_of, unknown
 from harness.errors import InputError
 from harness.model import Implementation, Request
 
@@ -57,11 +58,7 @@ def load_implementations(root: Path, workload: str, beside: Path | None = None) 
     found: dict[str, Implementation] = {}
     there = workload_folder(root, workload, beside)
     for path in map(short, sorted(there.glob("*/service.toml"))):
-        data = read_toml(path)
-        for key in NOT_OF_A_FILE:
-            if key in data:
-                raise unknown("key", key, set(Implementation.model_fields) - set(NOT_OF_A_FILE), file=path)
-        implementation = to_model(Implementation, data, path)
+        implementation = _implementation(path, text_of(path))
         for place, said, meant in (
             ("name", implementation.name, path.parent.name),
             ("workload", implementation.workload, workload),
@@ -81,6 +78,16 @@ def load_implementations(root: Path, workload: str, beside: Path | None = None) 
     return found
 
 
+@lru_cache(maxsize=256)
+def _implementation(path: Path, text: str) -> Implementation:
+    """Return what a ``service.toml`` says; the same text is read once in a process."""
+    data = toml_of(text, path)
+    for key in NOT_OF_A_FILE:
+        if key in data:
+            raise unknown("key", key, set(Implementation.model_fields) - set(NOT_OF_A_FILE), file=path)
+    return to_model(Implementation, data, path)
+
+
 def load_requests(root: Path, workload: str, beside: Path | None = None) -> dict[str, tuple[Request, ...]]:
     """Return mix -> its requests, from the workload's ``contract/requests.jsonl``.
 
@@ -92,17 +99,16 @@ def load_requests(root: Path, workload: str, beside: Path | None = None) -> dict
         known = sorted(folder.name for folder in (root / SERVICES).glob("*") if folder.is_dir())
         raise unknown("workload", workload, known, file=path)
     mixes: dict[str, tuple[Request, ...]] = {}
-    try:
-        text = path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", file=path, place=f"byte {error.start}") from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=path) from None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            request = _request(line, path, number)
-            mixes[request.mix] = (*mixes.get(request.mix, ()), request)
+    for request in _requests(path, text_of(path)):
+        mixes[request.mix] = (*mixes.get(request.mix, ()), request)
     return mixes
+
+
+@lru_cache(maxsize=32)
+def _requests(path: Path, text: str) -> tuple[Request, ...]:
+    """Return the requests of a contract; the same text, which may be a hundred kilobytes, is read once in a process."""
+    lines = enumerate(text.splitlines(), start=1)
+    return tuple(_request(line, path, number) for number, line in lines if line.strip())
 
 
 def _request(line: str, path: Path, number: int) -> Request:

@@ -41,19 +41,38 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         InputError: it cannot be read, or is none.
     """
+    return toml_of(text_of(path), path)
+
+
+def text_of(path: Path) -> str:
+    """Return what stands in a file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
     try:
-        return parse_toml(path.read_text("utf-8"))
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError("not UTF-8", file=path, place=f"byte {error.start}") from None
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=path) from None
+
+
+def toml_of(text: str, path: Path) -> dict[str, Any]:
+    """Return what the text of a TOML file says.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return parse_toml(text)
     except tomllib.TOMLDecodeError as error:  # its message ends with "(at line 3, column 7)"
         message, _, where = str(error).rpartition(" (at ")
         raise InputError(
             f"broken TOML: {message or error}", file=path, place=where.rstrip(")") or None
         ) from None
-    except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", file=path, place=f"byte {error.start}") from None
     except (RecursionError, ValueError) as error:  # too deep, or a number of thousands of digits
         raise InputError(f"TOML that cannot be read: {str(error)[:80]}", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=path) from None
 
 
 def to_model(model: type[M], data: Any, path: Path, *, at: str = "") -> M:

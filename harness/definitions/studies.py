@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from harness.definitions.checks import check_duets, check_levels, check_variants, with_backing
 from harness.definitions.memory_checks import check_memory
 from harness.definitions.services import SERVICES, contract_folder, load_implementations, load_requests
-from harness.definitions.strict_files import read_toml, short, to_model, unknown
+from harness.definitions.strict_files import short, text_of, to_model, toml_of, unknown
 from harness.errors import InputError
 from harness.model import BackingSettings, Experiment, Frozen, Implementation, ProfileName, Request
 from harness.project import EXPERIMENTS, experiment_paths
@@ -54,12 +55,7 @@ def load_study(root: Path, name: str) -> Study:
         InputError: unknown name, broken TOML, unknown or ill-typed key, or a reference to nothing.
     """
     path = _experiment_path(root, name)
-    data = read_toml(path)
-    if "name" in data and data["name"] != path.stem:
-        raise InputError(
-            "must be the file's name", file=path, place="name", found=data["name"], allowed=repr(path.stem)
-        )
-    experiment = to_model(Experiment, data, path)
+    experiment = _experiment(path, text_of(path))
     beside = path.parent.resolve()
     known = {folder.parent.name for base in (root, beside) for folder in (base / SERVICES).glob("*/contract")}
     if experiment.workload not in known:  # a name, never a path
@@ -81,6 +77,17 @@ def load_study(root: Path, name: str) -> Study:
         definition_sha256=_definition_sha256(experiment),
         beside=beside,
     )
+
+
+@lru_cache(maxsize=128)
+def _experiment(path: Path, text: str) -> Experiment:
+    """Return what an experiment's file says; the same text is read once in a process, for many ask for it again."""
+    data = toml_of(text, path)
+    if "name" in data and data["name"] != path.stem:
+        raise InputError(
+            "must be the file's name", file=path, place="name", found=data["name"], allowed=repr(path.stem)
+        )
+    return to_model(Experiment, data, path)
 
 
 def _definition_sha256(experiment: Experiment) -> str:

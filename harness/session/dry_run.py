@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from harness.definitions import Study
 from harness.errors import RematchError
 from harness.memory_sizing.spec import asked_of, fit_s, tried
@@ -60,18 +58,19 @@ def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -
 
 def session_s(assembly: Assembly, prepared: Prepared) -> float:
     """Return about how long the whole session takes, headroom and memory included, builds not."""
-    times = Counter(_same_time(trial) for trial in prepared.plan.trials)
-    alike = {_same_time(trial): trial for trial in prepared.plan.trials}
-    total = sum(n * trial_s(assembly, prepared.study, alike[key]) for key, n in times.items())
-    once = {one.configuration.key: one.configuration for one in prepared.plan.trials if one.duet is None}
+    # blocks share their configurations: of a plan of thousands of trials there are some dozens
+    shared = {id(trial.configuration): trial.configuration for trial in prepared.plan.trials}
+    keys = {number: configuration.key for number, configuration in shared.items()}
+    alike: dict[tuple[str, bool, bool], list[PlannedTrial]] = {}
+    for trial in prepared.plan.trials:
+        key = keys[id(trial.configuration)], trial.process_of is None, trial.pair == trial.trial_id
+        alike.setdefault(key, []).append(trial)
+    total = sum(len(mine) * trial_s(assembly, prepared.study, mine[-1]) for mine in alike.values())
+    alone = {id(trial.configuration) for trial in prepared.plan.trials if trial.duet is None}
+    once = {keys[number]: shared[number] for number in shared if number in alone}
     for load, mix in wanted_readings(once.values(), ()):
         total += ECHO_OVERHEAD_S + load_s(assembly, echo_load(load), prepared.study.requests[mix])
     return total + _memory_s(assembly, prepared)
-
-
-def _same_time(trial: PlannedTrial) -> tuple[str, bool, bool]:
-    """What trials that take the same time have in common."""
-    return trial.configuration.key, trial.process_of is None, trial.pair == trial.trial_id
 
 
 def _memory_s(assembly: Assembly, prepared: Prepared) -> float:

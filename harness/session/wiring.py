@@ -140,11 +140,13 @@ def assemble(
     launcher: str = "process",
     load_host: str | None = None,
     database_host: str | None = None,
+    tools: tuple[Tool, ...] | None = None,
 ) -> Assembly:
     """Return the real parts; ``close`` them when far hosts are among them.
 
     ``load_host``: where the load comes from, several joined by commas, ``database_host``: where backing
     services stand; default: the service's own host.
+    ``tools``: those of another assembly of this machine; ``None``: they are looked for.
 
     Raises:
         InputError: unknown host or launcher.
@@ -159,8 +161,7 @@ def assemble(
             allowed=f"--host {LOCAL}",
         )
     around = Surroundings(project=root)
-    with ThreadPoolExecutor() as asked:  # most of them are asked for their version, which takes a process
-        tools = tuple(asked.map(lambda name: find_tool(name, around), TOOLS))
+    tools = _found(around) if tools is None else tools
     paths = {tool.name: tool.path for tool in tools if tool.usable}
     jdks = find_jdks(around)
     launcher_tools = tools_among(tools, jdks)
@@ -282,6 +283,11 @@ def launcher_name(word: str) -> str:
     if name not in LAUNCHERS:
         raise InputError("unknown launcher", place="--launcher", found=word, allowed=", ".join(LAUNCHERS))
     return name
+
+
+def _found(around: Surroundings) -> tuple[Tool, ...]:
+    with ThreadPoolExecutor() as asked:  # most of them are asked for their version, which takes a process
+        return tuple(asked.map(lambda name: find_tool(name, around), TOOLS))
 
 
 def usual_launcher(root: Path, experiment: str) -> str:

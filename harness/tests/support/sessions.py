@@ -27,6 +27,7 @@ from harness.store import SessionFolder, Store
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, SERVICE, make_project
 from harness.tests.support.patience import patient
+from harness.toolchains import Tool
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 #: A busy machine may hold up a process for seconds; what shall run into a limit names its own.
@@ -169,6 +170,7 @@ def _main() -> None:
         launcher: str = "process",
         load_host: str | None = None,
         database_host: str | None = None,
+        tools: tuple[Tool, ...] | None = None,
     ) -> Assembly:
         return tiny_assembly(root)
 
