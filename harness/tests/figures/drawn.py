@@ -221,6 +221,7 @@ def loops() -> dict[str, dict[str, list[np.ndarray]]]:
     return {"java-helidon": {"open": slow, "closed": quick}}
 
 
+@cache
 def drawn() -> dict[str, Callable[[], Figure]]:
     """Every public figure function, drawn from small data: real where the project has some."""
     trials, load = made_up_trials().query("language != 'rust'"), under_growing_load()
@@ -302,6 +303,3 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "under_load": lambda: bank.under_load(load, knees),
         "warm_up": lambda: warm_up.warm_up(warming()),  # type: ignore[arg-type]  # curves, read from real files
     }
-
-
-DRAWN = drawn()

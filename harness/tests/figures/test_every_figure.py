@@ -22,7 +22,7 @@ from matplotlib.text import Text
 
 from harness import figures
 from harness.figures.style import COLUMN_INCHES, PAGE_INCHES
-from harness.tests.figures.drawn import DRAWN, FIGURES
+from harness.tests.figures.drawn import FIGURES, drawn
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.kept import fonts_cut_once
 from harness.tests.support.synthetic import ROOT
@@ -43,15 +43,15 @@ PRINTED_INCHES = {
 }
 
 
-@pytest.fixture(scope="module", params=sorted(DRAWN))
+@pytest.fixture(scope="module", params=sorted(FIGURES))
 def figure(request: pytest.FixtureRequest) -> Figure:
-    made = DRAWN[request.param]()
+    made = drawn()[request.param]()
     made.canvas.draw()
     return made
 
 
 def test_every_public_figure_is_drawn_here_and_shown_in_a_notebook() -> None:
-    assert set(DRAWN) == set(FIGURES)
+    assert set(drawn()) == set(FIGURES)
     assert {name for name, _ in shown()} == set(FIGURES)
 
 
@@ -80,7 +80,7 @@ def test_every_figure_of_a_notebook_is_described_for_who_cannot_see_it() -> None
 
 
 #: Saving takes most of the time of these tests, and what could differ lies in a module's own way to draw.
-ONE_OF_EACH_MODULE = {FIGURES[name].__module__: name for name in sorted(DRAWN)}
+ONE_OF_EACH_MODULE = {FIGURES[name].__module__: name for name in sorted(FIGURES)}
 #: The others follow in `make test-all`: what they share, the style and how a figure is saved, is in each of these.
 IN_EVERY_RUN = sorted(ONE_OF_EACH_MODULE.values())[::4]
 
@@ -99,9 +99,9 @@ def _fonts_cut_once() -> Iterator[None]:
     ),
 )
 def test_the_same_data_give_the_same_bytes_whatever_a_notebook_has_set(name: str, tmp_path: Path) -> None:
-    first = [path.read_bytes() for path in figures.save(DRAWN[name](), tmp_path / "a")]
+    first = [path.read_bytes() for path in figures.save(drawn()[name](), tmp_path / "a")]
     with mpl.rc_context({"font.size": 20, "svg.hashsalt": None}):
-        again = [path.read_bytes() for path in figures.save(DRAWN[name](), tmp_path / "b")]
+        again = [path.read_bytes() for path in figures.save(drawn()[name](), tmp_path / "b")]
     assert first == again
     assert b"CreationDate" not in first[0]
 

@@ -19,7 +19,8 @@ from harness.publish.build import PaperFailed, build_paper, explain
 from harness.tests.support.available import only_when_long, some_in_every_run
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
-from harness.tests.support.synthetic import ROOT, make_project, make_session
+from harness.tests.support.kept_sessions import lay_project, lay_session
+from harness.tests.support.synthetic import ROOT, make_session
 
 PAPER = ROOT / "paper"
 SOURCES = sorted([PAPER / "main.tex", *(PAPER / "sections").glob("*.tex")])
@@ -153,7 +154,7 @@ def _made_once() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A made-up quick session, analysed by the notebooks of this project, and its paper."""
-    root = make_project(tmp_path_factory.mktemp("paper"))
+    root = lay_project(tmp_path_factory.mktemp("paper"))
     tidy_all(StageParameters(experiments="strings-rounds,strings-startup"), root=root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REMATCH_ROOT", str(root))
@@ -230,7 +231,7 @@ def test_of_the_forms_those_stand_in_the_paper_that_were_measured(
 ) -> None:
     root = tmp_path / "project"
     shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("main.[!t]*"))
-    make_session(root, measured, "quick")
+    lay_session(root, measured, "quick")
     tidy_all(StageParameters(experiments=measured), root=root)
     monkeypatch.setenv("REMATCH_ROOT", str(root))
     execute_in_process(root, "34-forms")

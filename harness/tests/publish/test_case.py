@@ -11,14 +11,14 @@ from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish.case import Case, Cases
 from harness.publish.results import NO_TEXT
-from harness.tests.support.synthetic import make_project
+from harness.tests.support.kept_sessions import lay_project
 
 NAME = "bank-rematch"
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Case:
-    root = make_project(tmp_path_factory.mktemp("case"), profile="smoke", experiments=(NAME,))
+    root = lay_project(tmp_path_factory.mktemp("case"), profile="smoke", experiments=(NAME,))
     settings = StageParameters(profile="smoke", experiments=NAME)
     tidy_all(settings, root=root)
     return Case(NAME, open_evidence(settings, NAME, root=root))

@@ -14,7 +14,7 @@ from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher
 from harness.publish.flags import FLAG_WORDS, flag_counts, flags_table
 from harness.store import Store
-from harness.tests.support.synthetic import make_project
+from harness.tests.support.kept_sessions import lay_project
 
 
 def test_every_flag_has_words() -> None:
@@ -22,7 +22,7 @@ def test_every_flag_has_words() -> None:
 
 
 def test_the_table_counts_the_flags_of_the_records(tmp_path: Path) -> None:
-    root = make_project(tmp_path, profile="smoke", experiments=("strings-rounds",))
+    root = lay_project(tmp_path, profile="smoke", experiments=("strings-rounds",))
     settings = StageParameters(profile="smoke", experiments="strings-rounds")
     tidy_all(settings, root=root)
     recorded = Counter(

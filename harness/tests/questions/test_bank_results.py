@@ -40,15 +40,16 @@ from harness.questions.bank.results import (
 )
 from harness.questions.clients.results import ClientCase, parts_rows
 from harness.session.planning import prepare
+from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.sessions import make_session_project, tiny_assembly
-from harness.tests.support.synthetic import CAPACITY_PER_S, make_project
+from harness.tests.support.synthetic import CAPACITY_PER_S
 
 CHOSEN = ("bank-connections", "clients-hello")
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = make_project(tmp_path_factory.mktemp("articles"), profile="smoke", experiments=CHOSEN)
+    root = lay_project(tmp_path_factory.mktemp("articles"), profile="smoke", experiments=CHOSEN)
     tidy_all(StageParameters(profile="smoke", experiments=",".join(CHOSEN)), root=root)
     return root
 
@@ -99,7 +100,7 @@ def test_an_overloaded_trial_stays_in_the_table_and_out_of_the_comparison(projec
 @pytest.fixture(scope="module")
 def rematch(tmp_path_factory: pytest.TempPathFactory) -> Case:
     settings = StageParameters(profile="quick", experiments="bank-rematch")
-    root = make_project(tmp_path_factory.mktemp("rematch"), profile="quick", experiments=("bank-rematch",))
+    root = lay_project(tmp_path_factory.mktemp("rematch"), profile="quick", experiments=("bank-rematch",))
     tidy_all(settings, root=root)
     return Case("bank-rematch", open_evidence(settings, "bank-rematch", root=root))
 
@@ -119,7 +120,7 @@ def test_banks_are_compared_within_a_craft_and_each_by_hand_with_itself(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     settings = StageParameters(profile="quick", experiments="bank-craft")
-    root = make_project(tmp_path_factory.mktemp("craft"), profile="quick", experiments=("bank-craft",))
+    root = lay_project(tmp_path_factory.mktemp("craft"), profile="quick", experiments=("bank-craft",))
     tidy_all(settings, root=root)
     case = Case("bank-craft", open_evidence(settings, "bank-craft", root=root))
     assert case.warm_up == "full load until it had settled, for 150 s at most"
@@ -142,9 +143,7 @@ def test_banks_with_several_numbers_of_threads_are_compared_within_a_memory_limi
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     settings = StageParameters(profile="quick", experiments="bank-admission")
-    root = make_project(
-        tmp_path_factory.mktemp("admission"), profile="quick", experiments=("bank-admission",)
-    )
+    root = lay_project(tmp_path_factory.mktemp("admission"), profile="quick", experiments=("bank-admission",))
     tidy_all(settings, root=root)
     case = Case("bank-admission", open_evidence(settings, "bank-admission", root=root))
     found = {".".join(path): leaf for path, leaf in leaves(admission_results(case))}

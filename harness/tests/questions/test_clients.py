@@ -48,7 +48,8 @@ from harness.questions.clients.usage import (
     second_half,
     use_table,
 )
-from harness.tests.support.synthetic import ROOT, make_project
+from harness.tests.support.kept_sessions import lay_project
+from harness.tests.support.synthetic import ROOT
 from harness.tests.support.synthetic_files import OPENED_PUBLISHED
 
 CHOSEN = ("clients-hello", "clients-faces", "clients-hello-tools", "clients-calls", "clients-craft")
@@ -56,7 +57,7 @@ CHOSEN = ("clients-hello", "clients-faces", "clients-hello-tools", "clients-call
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = make_project(tmp_path_factory.mktemp("clients"), profile="smoke", experiments=CHOSEN)
+    root = lay_project(tmp_path_factory.mktemp("clients"), profile="smoke", experiments=CHOSEN)
     tidy_all(StageParameters(profile="smoke", experiments=",".join(CHOSEN)), root=root)
     return root
 

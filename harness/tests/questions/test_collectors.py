@@ -21,7 +21,7 @@ from harness.pipeline.steps import tidy_all
 from harness.publish.results import Absent, Words, leaves
 from harness.questions.collectors import points, results
 from harness.questions.collectors.analysis import enough, memory_ratio, unlike_only_in_build
-from harness.tests.support.synthetic import make_project
+from harness.tests.support.kept_sessions import lay_project
 
 EXPERIMENT, REFERENCE = "collectors", "go-gogc-100"
 #: variant -> what it held in MiB, and its right answers per second: chosen here, every other variant is far behind.
@@ -34,7 +34,7 @@ MADE = {
 @pytest.fixture(scope="module")
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """A made-up quick session."""
-    root: Path = make_project(tmp_path_factory.mktemp("collectors"), experiments=(EXPERIMENT,))
+    root: Path = lay_project(tmp_path_factory.mktemp("collectors"), experiments=(EXPERIMENT,))
     settings = StageParameters(experiments=EXPERIMENT)
     tidy_all(settings, root=root)
     return open_evidence(settings, EXPERIMENT, root=root)

@@ -21,7 +21,9 @@ from harness.publish import read_values
 from harness.publish.cells import Cell
 from harness.questions.forms import build_rows, form_rows
 from harness.tests.support.in_process import execute_in_process
-from harness.tests.support.synthetic import AOT_CACHE_BYTES, AOT_TRAINING_S, ROOT, make_project, make_session
+from harness.tests.support.kept import pictures_in_pdf_alone
+from harness.tests.support.kept_sessions import lay_session
+from harness.tests.support.synthetic import AOT_CACHE_BYTES, AOT_TRAINING_S, ROOT, make_project
 
 REASON = "native-image is missing: it was not looked for, as this is made up"
 NATIVE = "Java JDK server native"
@@ -33,9 +35,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project whose made-up session had no compiler of native images."""
     root = make_project(tmp_path_factory.mktemp("forms"), profile="smoke", experiments=())
     gone = [Unavailable(variant=name, reason=REASON) for name in GONE]
-    make_session(root, "forms", "quick", unavailable=gone)
+    lay_session(root, "forms", "quick", unavailable=gone)
     tidy_all(StageParameters(experiments="forms"), root=root)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, pictures_in_pdf_alone():
         patch.setenv("REMATCH_ROOT", str(root))
         execute_in_process(root, "34-forms")
     return root

@@ -19,7 +19,8 @@ from harness.publish.results import Absent, leaves
 from harness.questions.forms_load import leads, leads_of_forms, results
 from harness.questions.forms_load.analysis import Ends, compared_with_plain, ends, plain_of, races
 from harness.questions.forms_load.results import in_words
-from harness.tests.support.synthetic import ROOT, make_project
+from harness.tests.support.kept_sessions import lay_project
+from harness.tests.support.synthetic import ROOT
 
 EXPERIMENT = "forms-load"
 
@@ -27,7 +28,7 @@ EXPERIMENT = "forms-load"
 @pytest.fixture(scope="module")
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """A made-up quick session: with an AOT cache the first answer comes in half the time, and nothing else differs."""
-    root: Path = make_project(tmp_path_factory.mktemp("forms"), experiments=(EXPERIMENT,))
+    root: Path = lay_project(tmp_path_factory.mktemp("forms"), experiments=(EXPERIMENT,))
     settings = StageParameters(experiments=EXPERIMENT)
     tidy_all(settings, root=root)
     return open_evidence(settings, EXPERIMENT, root=root)

@@ -24,7 +24,8 @@ from harness.questions.gc_peaks.analysis import one_of_each
 from harness.questions.gc_peaks.equal_memory import MemoryPair, defined_pairs, memory_pairs
 from harness.questions.gc_peaks.results import pair_rows, results
 from harness.store import Store
-from harness.tests.support.synthetic import LEAST_MIB, ROOT, make_project, make_session
+from harness.tests.support.kept_sessions import lay_session
+from harness.tests.support.synthetic import LEAST_MIB, ROOT, make_project
 from harness.tests.support.synthetic_trial import HELD_MIB
 
 MIB = 2**20
@@ -33,7 +34,7 @@ MIB = 2**20
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = make_project(tmp_path_factory.mktemp("equal"), experiments=())
-    make_session(root, "gc-peaks", "quick")
+    lay_session(root, "gc-peaks", "quick")
     tidy(root, experiments=("gc-peaks",))
     return root
 

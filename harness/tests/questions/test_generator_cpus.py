@@ -14,7 +14,7 @@ from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish.results import Absent, leaves
 from harness.questions.strings_warm import generator_levels, generator_results, generator_rows
-from harness.tests.support.synthetic import make_project
+from harness.tests.support.kept_sessions import lay_project
 
 EXPERIMENT, GO = "generator-cpus", "go-nethttp"
 VARIANTS = defined_variants(EXPERIMENT)
@@ -24,7 +24,7 @@ VARIANTS = defined_variants(EXPERIMENT)
 def measured(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """The trials of a made-up quick session of all levels; a request costs half on the service's CPU, and a quarter of
     the cost is the kernel's."""
-    root: Path = make_project(tmp_path_factory.mktemp("generator"), experiments=(EXPERIMENT,))
+    root: Path = lay_project(tmp_path_factory.mktemp("generator"), experiments=(EXPERIMENT,))
     settings = StageParameters(experiments=EXPERIMENT)
     tidy_all(settings, root=root)
     trials = open_evidence(settings, EXPERIMENT, root=root).trials

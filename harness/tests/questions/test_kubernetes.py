@@ -27,6 +27,7 @@ from harness.publish.results import Words
 from harness.questions.kubernetes import clustered, results
 from harness.questions.kubernetes.analysis import counted
 from harness.tests.support.in_process import execute_in_process
+from harness.tests.support.kept_sessions import lay_session
 from harness.tests.support.synthetic import make_project, make_session
 from harness.tests.support.synthetic_pods import (
     EVENT_LATE_S,
@@ -47,7 +48,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with a quick session of each experiment in pods, and notebook 53 executed on them."""
     root: Path = make_project(tmp_path_factory.mktemp("kubernetes"), profile="smoke", experiments=())
     for name in EXPERIMENTS:
-        make_session(root, name, "quick", launcher="kubernetes")
+        lay_session(root, name, "quick", launcher="kubernetes")
     tidy_all(StageParameters(experiments=",".join(EXPERIMENTS)), root=root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REMATCH_ROOT", str(root))

@@ -20,7 +20,8 @@ from harness.pipeline.steps import tidy_all
 from harness.publish.results import Absent, Words, leaves
 from harness.questions.logging import cost_by_logger, logged_services, results
 from harness.questions.logging.analysis import CPU, SILENT, SINKS, THROUGHPUT, costs
-from harness.tests.support.synthetic import ROOT, make_project
+from harness.tests.support.kept_sessions import lay_project
+from harness.tests.support.synthetic import ROOT
 
 EXPERIMENT = "logging"
 #: What a line was made up to add to the CPU time of a request, and to leave of the throughput.
@@ -29,7 +30,7 @@ DEARER, LEFT = 1.5, 0.6
 
 @pytest.fixture(scope="module")
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
-    root: Path = make_project(tmp_path_factory.mktemp("logging"), experiments=(EXPERIMENT,))
+    root: Path = lay_project(tmp_path_factory.mktemp("logging"), experiments=(EXPERIMENT,))
     settings = StageParameters(experiments=EXPERIMENT)
     tidy_all(settings, root=root)
     return open_evidence(settings, EXPERIMENT, root=root)

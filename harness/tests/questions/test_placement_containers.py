@@ -15,7 +15,8 @@ from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
 from harness.questions.placement.containers import container_rows
 from harness.tests.support.in_process import execute_in_process
-from harness.tests.support.synthetic import make_project, make_session
+from harness.tests.support.kept import pictures_in_pdf_alone
+from harness.tests.support.kept_sessions import lay_project, lay_session
 from harness.tests.support.synthetic_trial import GROUP_BYTES, LAYERS_BYTES
 
 TABLE = "paper/generated/tables/placement-containers.tex"
@@ -23,16 +24,17 @@ TABLE = "paper/generated/tables/placement-containers.tex"
 
 def placed(folder: Path, monkeypatch: pytest.MonkeyPatch, *, containers: bool) -> dict[str, object]:
     """Run notebook 51 on made-up places; return its namespace."""
-    root = make_project(folder, profile="smoke", experiments=("placement",))
+    root = lay_project(folder, profile="smoke", experiments=("placement",))
     if containers:
-        make_session(root, "placement", "smoke", launcher="container")
+        lay_session(root, "placement", "smoke", launcher="container")
     tidy_all(StageParameters(profile="smoke", experiments="placement"), root=root)
     monkeypatch.setenv("REMATCH_ROOT", str(root))
     path = root / "notebooks/51-placement.ipynb"
     path.write_text(
         path.read_text("utf-8").replace('profile = \\"quick\\"', 'profile = \\"smoke\\"'), "utf-8"
     )
-    return execute_in_process(root, "51-placement") | {"root": root}
+    with pictures_in_pdf_alone():
+        return execute_in_process(root, "51-placement") | {"root": root}
 
 
 def test_a_container_stands_beside_its_process_and_a_plain_process_has_none(

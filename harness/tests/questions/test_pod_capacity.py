@@ -21,6 +21,8 @@ from harness.questions.pod_capacity import results, searched
 from harness.questions.pod_capacity.analysis import Demand, Searched
 from harness.questions.pod_capacity.results import demand_words
 from harness.tests.support.in_process import execute_in_process
+from harness.tests.support.kept import pictures_in_pdf_alone
+from harness.tests.support.kept_sessions import lay_session
 from harness.tests.support.synthetic import make_project, make_session
 from harness.tests.support.synthetic_pods import POD_CAPACITY_PER_S
 
@@ -32,9 +34,9 @@ NAMES = {"go-nethttp": "Go net/http", "java-helidon": "Java Helidon SE"}
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with a quick session in pods, and notebook 54 executed on it."""
     root: Path = make_project(tmp_path_factory.mktemp("pod-capacity"), profile="smoke", experiments=())
-    make_session(root, NAME, "quick", launcher="kubernetes")
+    lay_session(root, NAME, "quick", launcher="kubernetes")
     tidy_all(StageParameters(experiments=NAME), root=root)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, pictures_in_pdf_alone():
         patch.setenv("REMATCH_ROOT", str(root))
         execute_in_process(root, "54-pod-capacity")
     return root

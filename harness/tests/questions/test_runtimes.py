@@ -17,7 +17,8 @@ from harness.pipeline.steps import tidy_all
 from harness.publish.results import Absent, leaves
 from harness.questions.runtimes import releases, results
 from harness.questions.runtimes.analysis import compared, pairs
-from harness.tests.support.synthetic import ROOT, make_project, make_session
+from harness.tests.support.kept_sessions import lay_session
+from harness.tests.support.synthetic import ROOT, make_project
 
 EXPERIMENT = "runtimes"
 #: As on a machine without these.
@@ -31,7 +32,7 @@ GONE = tuple(
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """A made-up quick session in which some releases could not be had."""
     root: Path = make_project(tmp_path_factory.mktemp("runtimes"), experiments=())
-    make_session(root, EXPERIMENT, "quick", unavailable=GONE)
+    lay_session(root, EXPERIMENT, "quick", unavailable=GONE)
     settings = StageParameters(experiments=EXPERIMENT)
     tidy_all(settings, root=root)
     return open_evidence(settings, EXPERIMENT, root=root)

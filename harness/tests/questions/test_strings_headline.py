@@ -21,8 +21,9 @@ from harness.publish import Publisher, read_values
 from harness.questions.startup.other_session import compared_in_words
 from harness.questions.strings.headline import cell_in_words, headline
 from harness.store import Store
+from harness.tests.support.kept_sessions import lay_project, lay_session
 from harness.tests.support.kept_tables import lay_tables
-from harness.tests.support.synthetic import ROOT, make_project, make_session
+from harness.tests.support.synthetic import ROOT, make_project
 
 MAIN = {"logging": "off", "warm_up": "calls-1000"}
 
@@ -41,8 +42,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
 @pytest.fixture(scope="module")
 def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project whose made-up sessions have neither samples of a generator nor metrics of a JVM."""
-    root = make_project(tmp_path_factory.mktemp("made-up"), experiments=("strings-rounds", "strings-startup"))
-    make_session(root, "forms", "quick")
+    root = lay_project(tmp_path_factory.mktemp("made-up"), experiments=("strings-rounds", "strings-startup"))
+    lay_session(root, "forms", "quick")
     tidy_all(StageParameters(experiments="strings-rounds,strings-startup,forms"), root=root)
     return root
 

@@ -24,8 +24,8 @@ from harness.questions.strings_published.answer import (
     waits_in_words,
     where,
 )
+from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.made_up_trials import made_up_trials
-from harness.tests.support.synthetic import make_project
 
 EXPERIMENT = "strings-published"
 VIEW = """
@@ -39,7 +39,7 @@ java.lang.Object                                          2   20.0 us  20.0 us  
 
 
 def opened(folder: Path, profile: ProfileName) -> Evidence:
-    root: Path = make_project(folder, profile=profile, experiments=(EXPERIMENT,))
+    root: Path = lay_project(folder, profile=profile, experiments=(EXPERIMENT,))
     settings = StageParameters(profile=profile, experiments=EXPERIMENT)
     for trial in (root / "data/raw" / EXPERIMENT).glob(f"*/*-{RECORDED}"):
         (trial / "contention.txt").write_text(VIEW, "utf-8")

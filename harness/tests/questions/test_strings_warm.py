@@ -25,9 +25,9 @@ from harness.publish.warm_words import THROUGHPUT, answer, until_warm, where
 from harness.questions.strings_warm import cold_windows, duet_results, quantities, results, warm_services
 from harness.questions.strings_warm.short_answer import answers
 from harness.questions.validity.session_power import split_rows, splits
+from harness.tests.support.kept_sessions import lay_project, lay_session
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.made_up_trials import made_up_trials
-from harness.tests.support.synthetic import make_project, make_session
 
 EXPERIMENT = "strings-warm"
 
@@ -35,7 +35,7 @@ EXPERIMENT = "strings-warm"
 @pytest.fixture(scope="module")
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """A made-up quick session: JVMs begin slowly, all others at once, and every process settles."""
-    root: Path = make_project(tmp_path_factory.mktemp("warm"), experiments=(EXPERIMENT,))
+    root: Path = lay_project(tmp_path_factory.mktemp("warm"), experiments=(EXPERIMENT,))
     settings = StageParameters(experiments=EXPERIMENT)
     tidy_all(settings, root=root)
     return open_evidence(settings, EXPERIMENT, root=root)
@@ -272,8 +272,8 @@ def test_variation_is_split_among_blocks_processes_and_windows_and_of_one_sessio
 
 
 def test_every_verdict_of_another_session_has_a_row_and_is_counted_once(tmp_path: Path) -> None:
-    root = make_project(tmp_path, experiments=(EXPERIMENT,))
-    make_session(root, EXPERIMENT, "quick", 2)
+    root = lay_project(tmp_path, experiments=(EXPERIMENT,))
+    lay_session(root, EXPERIMENT, "quick", 2)
     settings = StageParameters(experiments=EXPERIMENT)
     tidy_all(settings, root=root)
     evidence = open_evidence(settings, EXPERIMENT, root=root)

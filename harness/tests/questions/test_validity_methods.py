@@ -14,6 +14,7 @@ from harness.publish.results import leaves, measured
 from harness.questions.validity.duet_places import duet_places, place_results, place_rows
 from harness.questions.validity.methods import PARTS, method_cells, method_results
 from harness.store import Store
+from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.synthetic import make_project
 from harness.verify.simulated import VERIFICATIONS, run_verify
 
@@ -49,6 +50,7 @@ def test_the_bundled_duet_tells_what_its_places_did(tmp_path: Path) -> None:
     (session,) = Store(find_root()).sessions(DUET, bundled=True)
     (root / "data" / "raw" / "bundled").mkdir(parents=True, exist_ok=True)
     (root / "data" / "raw" / "bundled" / DUET).symlink_to(session.folder.parent)
+    lay_tables(root, DUET)
     tidy(root, [DUET])
     (mine,) = Store(root).sessions(DUET, bundled=True)
     found = duet_places(Evidence(root=root, experiment=DUET, sessions=(mine,)))

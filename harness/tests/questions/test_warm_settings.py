@@ -14,7 +14,7 @@ from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish.results import Absent, Tree, leaves
 from harness.questions.strings_warm import settings_results
-from harness.tests.support.synthetic import make_project
+from harness.tests.support.kept_sessions import lay_project
 
 EXPERIMENT, GO = "strings-settings", "go-nethttp"
 VARIANTS = defined_variants(EXPERIMENT)
@@ -27,7 +27,7 @@ TRUTH = {
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    root: Path = make_project(tmp_path_factory.mktemp("settings"), experiments=(EXPERIMENT,))
+    root: Path = lay_project(tmp_path_factory.mktemp("settings"), experiments=(EXPERIMENT,))
     settings = StageParameters(experiments=EXPERIMENT)
     tidy_all(settings, root=root)
     trials = open_evidence(settings, EXPERIMENT, root=root).trials

@@ -31,8 +31,8 @@ from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.report.requests import gather
 from harness.report.result import Report
-from harness.store import SessionFolder, Store
 from harness.tests.support.available import only_when_long
+from harness.tests.support.bundled_rows import Bundled, bundled_rows
 from harness.tests.support.generated_jtl import Load, open_load, write_load
 from harness.tests.support.patience import patient
 
@@ -197,29 +197,8 @@ def test_no_captured_file_of_a_tool_has_a_stall_below_its_own_limit(path: Path, 
     assert page.count("<td>stall</td>") + page.count("<td>slow period</td>") == len(report.stalls)
 
 
-#: What tools write for each request, in the folder of a trial.
-ROWS = ("load/samples.jtl", "load/samples.csv")
 #: Trials of each session and kind of file in every run: the first, the last, and some between.
 SOME = 3
-Bundled = tuple[SessionFolder, str, list[str]]
-
-
-def bundled_rows() -> dict[str, Bundled]:
-    """Every bundled session whose tool wrote a row a request: a name -> session, file, and its trials."""
-    store, found = Store(find_root()), {}
-    for experiment in sorted(path.name for path in (find_root() / "data" / "raw" / "bundled").iterdir()):
-        for session in store.sessions(experiment, bundled=True):
-            trials = sorted(session.finished())
-            for name in ROWS:
-                if mine := [trial for trial in trials if session.has(trial, name)]:
-                    found[f"{session.key.removeprefix('bundled/')}/{Path(name).suffix[1:]}"] = (
-                        session,
-                        name,
-                        mine,
-                    )
-    return found
-
-
 BUNDLED = bundled_rows()
 
 
@@ -248,7 +227,7 @@ def test_the_bundled_sessions_with_requests_are_found() -> None:
 
 @pytest.mark.parametrize("name", BUNDLED)
 def test_no_bundled_trial_has_a_stall_below_its_own_limit(name: str, tmp_path: Path) -> None:
-    trials = BUNDLED[name][2]
+    trials = BUNDLED[name].trials
     places = sorted({round(at) for at in np.linspace(0, len(trials) - 1, SOME)})
     no_trial_lists_what_its_limit_excludes(BUNDLED[name], [trials[at] for at in places], tmp_path)
 
@@ -256,7 +235,7 @@ def test_no_bundled_trial_has_a_stall_below_its_own_limit(name: str, tmp_path: P
 @only_when_long("every bundled trial with a row a request")
 @pytest.mark.parametrize("name", BUNDLED)
 def test_none_of_all_bundled_trials_has_a_stall_below_its_own_limit(name: str, tmp_path: Path) -> None:
-    no_trial_lists_what_its_limit_excludes(BUNDLED[name], BUNDLED[name][2], tmp_path)
+    no_trial_lists_what_its_limit_excludes(BUNDLED[name], BUNDLED[name].trials, tmp_path)
 
 
 def test_jitter_that_reaches_above_the_ordinary_tail_is_not_listed_stop_by_stop(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notebooks without a kernel: quick enough to be run in every order of their cells."""
+"""Notebooks without a kernel: quick enough to be run in every order of their cells.
+
+IPython is loaded by who uses its shell: every worker of a run collects the tests, and few execute them.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
-
-from IPython.core.displayhook import CapturingDisplayHook
-from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
-from traitlets.config import Config
 
 from harness.publish.generated import PUBLISHING
 
@@ -66,6 +64,9 @@ class Shell:
         self._root, self._parameters = root, parameters
 
     def __enter__(self) -> Shell:
+        from IPython.core.interactiveshell import InteractiveShell
+        from traitlets.config import Config
+
         quiet = Config({"HistoryManager": {"enabled": False}})
         self._shell = InteractiveShell.instance(
             config=quiet, ipython_dir=str(self._root / ".ipython"), user_ns={}
@@ -73,6 +74,8 @@ class Shell:
         return self
 
     def __exit__(self, *_: object) -> None:
+        from IPython.core.interactiveshell import InteractiveShell
+
         InteractiveShell.clear_instance()
 
     def execute(self, numbers: Iterable[int]) -> None:
@@ -81,6 +84,9 @@ class Shell:
         Raises:
             Exception: what the first cell that fails raised.
         """
+        from IPython.core.displayhook import CapturingDisplayHook
+        from IPython.utils.capture import capture_output
+
         for number in numbers:
             cell = self.cells[number]
             results: list[dict[str, Any]] = []

@@ -39,8 +39,17 @@ def _derived(experiment: str) -> Path:
         if not made.is_file() or made.read_text() != of:
             made.unlink(missing_ok=True)
             tidy(KEPT, [experiment], sources=["bundled"])
+            _forget_other_sessions(experiment)
             made.write_text(of)
     return tables_folder(KEPT, experiment, "bundled")
+
+
+def _forget_other_sessions(experiment: str) -> None:
+    """Remove the tables of sessions that came with the project once: each test would be given them."""
+    there = {session.folder.name for session in Store(REPOSITORY).sessions(experiment, bundled=True)}
+    for folder in tables_folder(KEPT, experiment, "bundled").glob("*/*"):
+        if folder.is_dir() and folder.name not in there:
+            shutil.rmtree(folder)
 
 
 def _lay_out() -> None:

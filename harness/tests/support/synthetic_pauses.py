@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from harness.tests.support.synthetic_files import write_jtl
+
 Spans = Sequence[tuple[float, float]]
 #: Requests and seconds of a trial: enough beyond p99 that a share of it may be said.
 N_REQUESTS, LASTS_S, ORDINARY_S = 2400, 3.0, 0.003
@@ -98,7 +100,9 @@ def write_trial(
         (folder / "gc.log").write_text(jvm_log(launched_s, pauses), "utf-8")
     own = [(begin_s + 1.31, begin_s + 1.33)]
     (folder / "load" / "generator-gc.log").write_text(jvm_log(begin_s - 1, own, collector="G1"), "utf-8")
-    requests_behind(begin_s, pauses, rng).to_csv(folder / "load" / "samples.jtl", index=False)
+    sent = requests_behind(begin_s, pauses, rng)
+    begun_ms, elapsed_ms = (sent[name].to_numpy() for name in ("timeStamp", "elapsed"))
+    write_jtl(folder / "load" / "samples.jtl", begun_ms, elapsed_ms, "work")
 
 
 def _line(launched_s: float, at_s: float, tags: str, text: str) -> str:

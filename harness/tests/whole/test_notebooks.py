@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
 
 from harness import questions
 from harness.pipeline import StageParameters, analysis_notebooks
@@ -25,8 +23,12 @@ from harness.questions.workshop.tables import TrialValues
 from harness.tests.support.available import long_tests_are_asked_for, some_in_every_run
 from harness.tests.support.in_process import Shell, execute_in_process
 from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
+from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT, make_project
+
+if TYPE_CHECKING:  # it loads all of Jupyter, in every worker that collects these tests
+    from nbclient import NotebookClient
 
 FOLDER = ROOT / "notebooks"
 ALL = sorted(FOLDER.rglob("*.ipynb"))
@@ -130,7 +132,7 @@ def _drawn_quickly() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tidied project whose made-up session is small: two blocks."""
-    root = make_project(tmp_path_factory.mktemp("notebooks"), profile="smoke", experiments=MEASURED)
+    root = lay_project(tmp_path_factory.mktemp("notebooks"), profile="smoke", experiments=MEASURED)
     tidy_all(StageParameters(profile="smoke", experiments=",".join(MEASURED)), root=root)
     return root
 
@@ -145,6 +147,8 @@ def snapshot(root: Path) -> dict[str, bytes]:
 
 def opened(root: Path, name: str, **parameters: object) -> NotebookClient:
     """Return a client with the notebook's profile set as papermill would: a cell behind the parameters."""
+    from nbclient import NotebookClient
+
     nb = nbformat.read(root / "notebooks" / f"{name}.ipynb", 4)  # type: ignore[no-untyped-call]  # nbformat has no types
     place = next(i for i, cell in enumerate(nb.cells) if "parameters" in cell.metadata.get("tags", []))
     source = "\n".join(["# Parameters", *(f"{key} = {value!r}" for key, value in parameters.items())])
@@ -199,6 +203,7 @@ def test_a_notebook_in_a_kernel_of_its_own_publishes_what_it_publishes_in_a_shel
     assert [bool(cell.outputs) for cell in code] == [bool(said) for said in shell.displayed.values()]
 
 
+@pytest.mark.usefixtures("_drawn_quickly")  # the test before draws every format
 def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -237,7 +242,7 @@ def test_the_workshop_and_each_of_its_exercises_run(
     sample = {'profile = "sample"': 'profile = "newest"'}  # the made-up session is measured here
     changes = changes if "profile" in str(changes) else sample | changes
     if ', "off"\n' in changes:  # a smoke session has no trial with logging
-        project = make_project(tmp_path, profile="quick", experiments=("strings-rounds",))
+        project = lay_project(tmp_path, profile="quick", experiments=("strings-rounds",))
         tidy_all(StageParameters(profile="quick", experiments="strings-rounds"), root=project)
         monkeypatch.setenv("REMATCH_ROOT", str(project))
     found = execute_in_process(project, WORKSHOP, changes, publishing=False)
@@ -264,6 +269,8 @@ def test_what_was_not_measured_is_published_as_absent_under_the_same_keys(
 
 
 def test_a_misspelt_parameter_stops_the_notebook_at_its_set_up(project: Path) -> None:
+    from nbclient.exceptions import CellExecutionError
+
     client = opened(project, "30-strings", profil="smoke")
     code = [i for i, cell in enumerate(client.nb.cells) if cell.cell_type == "code"]
     with (
