@@ -10,6 +10,7 @@ import pytest
 
 from harness.analysis.attribution.memory_labels import memory_fit, memory_words
 from harness.analysis.attribution.table import attribution_table
+from harness.analysis.attribution.trial import TrialAttribution
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
@@ -44,6 +45,11 @@ def evidence(project: Path) -> Evidence:
     found = find_evidence(StageParameters(profile="quick", experiments="gc-peaks"), "gc-peaks", root=project)
     assert found is not None
     return found
+
+
+@pytest.fixture(scope="module")
+def peaks(evidence: Evidence) -> tuple[TrialAttribution, ...]:
+    return attribute_peaks(evidence)
 
 
 @pytest.fixture(scope="module")
@@ -105,16 +111,20 @@ def test_a_margin_that_noise_has_widened_is_the_one_that_is_named(pairs: tuple[M
     assert wide.words == "equal within 17 %, the noise between equal trials"
 
 
-def test_p99_of_a_pair_is_that_of_settled_requests(evidence: Evidence, pairs: tuple[MemoryPair, ...]) -> None:
-    rows = {row.variant: row for row in attribution_table(attribute_peaks(evidence))}
+def test_p99_of_a_pair_is_that_of_settled_requests(
+    peaks: tuple[TrialAttribution, ...], pairs: tuple[MemoryPair, ...]
+) -> None:
+    rows = {row.variant: row for row in attribution_table(peaks)}
     pair = pairs[0]
     there = rows[pair.go].latency_s.value, rows[pair.java].latency_s.value
     assert pair.p99.ratio.value == pytest.approx((there[0] or 0) / (there[1] or 1))
     assert any("no A/A pairs of these programs" in warning for warning in pair.memory.warnings)
 
 
-def test_the_table_says_what_bounded_memory_and_how_often_it_was_collected(evidence: Evidence) -> None:
-    rows = {row.variant: row for row in attribution_table(attribute_peaks(evidence))}
+def test_the_table_says_what_bounded_memory_and_how_often_it_was_collected(
+    peaks: tuple[TrialAttribution, ...],
+) -> None:
+    rows = {row.variant: row for row in attribution_table(peaks)}
     assert rows["g1-6x"].memory == f"6x: {6 * LEAST_MIB} MiB"
     assert rows["go-as-g1-3x"].memory == f"as G1, 3x: {HELD_MIB} MiB"
     assert rows["go-gogc-100"].memory == "GOGC 100"
@@ -124,17 +134,20 @@ def test_the_table_says_what_bounded_memory_and_how_often_it_was_collected(evide
     assert attribution_rows([java])[0]["memory"] == java.memory  # type: ignore[index]  # a row, no gap
 
 
-def test_one_of_each_collector_is_the_tightest_java_heap(evidence: Evidence) -> None:
+def test_one_of_each_collector_is_the_tightest_java_heap(peaks: tuple[TrialAttribution, ...]) -> None:
     # of the made-up trials all of Java's logs are those of Serial
-    assert one_of_each(attribute_peaks(evidence)) == ["serial-3x", "go-gogc-100"]
+    assert one_of_each(peaks) == ["serial-3x", "go-gogc-100"]
 
 
 def test_what_was_measured_is_published_by_variant_and_what_was_not_is_absent(
-    project: Path, evidence: Evidence, pairs: tuple[MemoryPair, ...]
+    project: Path,
+    evidence: Evidence,
+    peaks: tuple[TrialAttribution, ...],
+    pairs: tuple[MemoryPair, ...],
 ) -> None:
     publisher = Publisher("41-gc-peaks", root=project, publish=True)
     labels = defined_variants("gc-peaks", root=ROOT)
-    rows = attribution_table(attribute_peaks(evidence))
+    rows = attribution_table(peaks)
     found = results(evidence, rows, pairs, labels, defined_pairs("gc-peaks", root=ROOT))
     publisher.put("gc", found, guards=["equal"])
     values = read_values(project)
