@@ -41,9 +41,8 @@ def closure(root: Path, modules: set[str], *, faces: frozenset[str] = FACES) -> 
         faces: modules of which an import by name leads to the modules of these names alone.
     """
     seen: set[str] = set()
-    asked: set[str] = (
-        set()
-    )  # most of what is imported is a name that many modules import, and no module itself
+    # most of what is imported is a name that many modules import, and no module itself
+    asked: set[str] = set()
     waiting = sorted(modules)
     while waiting:
         module = waiting.pop()

@@ -163,9 +163,7 @@ def _compared(evidence: Evidence, other: SessionFolder) -> SessionAgreement:
         raise InputError(
             "a session agrees with itself", place="--against", found=other.key, allowed="another one"
         )
-    _require_a_trial(
-        other
-    )  # its tables are up to date: those of an experiment are brought up to date together
+    _require_a_trial(other)  # tables of all sessions of an experiment are brought up to date together
     return session_agreement(evidence, replace(evidence, sessions=(other,)))
 
 

@@ -64,10 +64,11 @@ def with_compiling(row: Mapping[str, object], told_s: float | None) -> dict[str,
     compile_s = told_s if row["compile_s"] is None else row["compile_s"]
     flags = str(row["flags"]).split()
     times = {"compile_s": compile_s, **{name: row.get(name) for name in ("measurement_s", "search_load_s")}}
-    known = (
+    # of a service without a JIT compiler it is not known, and a table takes a millisecond
+    if (
         compile_s is not None
-    )  # of a service without a JIT compiler it never is, and a table takes a millisecond
-    if known and (compile_share(pd.DataFrame([times], dtype="float64")) > COMPILED_SHARE).all():
+        and (compile_share(pd.DataFrame([times], dtype="float64")) > COMPILED_SHARE).all()
+    ):
         flags.append("still_compiling")
     return dict(row) | {"compile_s": compile_s, "flags": " ".join(flags)}
 
