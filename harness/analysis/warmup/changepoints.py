@@ -120,31 +120,42 @@ def mean_and_spread(series: FloatArray) -> tuple[float, float]:
 
 def _optimal_partition(unit: FloatArray, penalty: float, min_size: int) -> tuple[int, ...]:
     n = len(unit)
-    total = np.concatenate([[0.0], np.cumsum(unit)])
-    squares = np.concatenate([[0.0], np.cumsum(unit * unit)])
-    best = np.full(n + 1, np.inf)
+    total = np.concatenate([[0.0], np.cumsum(unit)]).tolist()
+    squares = np.concatenate([[0.0], np.cumsum(unit * unit)]).tolist()
+    best = [np.inf] * (n + 1)
     best[0] = -penalty
-    previous = np.zeros(n + 1, dtype=np.int64)
-    starts = np.array([0])
-    retires = np.array([n + 1])
+    previous = [0] * (n + 1)
+    # A column for each start that may still win: its place, sum and sum of squares before it, best cost up to it, and
+    # the end from which on it is left out.
+    starts = np.empty((5, n + 1))
+    starts[:, 0] = 0.0, 0.0, 0.0, -penalty, n + 1
+    n_starts, next_retires = 1, n + 1
     for end in range(min_size, n + 1):
-        alive = retires > end
-        starts, retires = starts[alive], retires[alive]
-        length = end - starts
-        mean = (total[end] - total[starts]) / length
-        variance = np.maximum((squares[end] - squares[starts]) / length - mean * mean, 0.0)
-        cost = best[starts] + length * np.log(variance + VARIANCE_FLOOR)
+        if end >= next_retires:
+            alive = np.flatnonzero(starts[4, :n_starts] > end)
+            n_starts = len(alive)
+            starts[:, :n_starts] = starts[:, alive]
+            next_retires = int(starts[4, :n_starts].min(initial=n + 1))
+        start, total_before, squares_before, best_before, retires = starts[:, :n_starts]
+        length = end - start
+        mean = (total[end] - total_before) / length
+        variance = np.maximum((squares[end] - squares_before) / length - mean * mean, 0.0)
+        cost = best_before + length * np.log(variance + VARIANCE_FLOOR)
         chosen = int(cost.argmin())
-        best[end] = cost[chosen] + penalty
-        previous[end] = starts[chosen]
+        best[end] = float(cost[chosen]) + penalty
+        previous[end] = int(start[chosen])
         # A start that loses even without paying a penalty can never win again, but only once
         # ``end`` itself may be a start: min_size windows later. Sooner would not be exact.
-        retires = np.where(cost > best[end], np.minimum(retires, end + min_size), retires)
-        if end + 1 >= 2 * min_size:
-            starts, retires = np.append(starts, end + 1 - min_size), np.append(retires, n + 1)
+        lost = cost > best[end]
+        if lost.any():
+            np.minimum(retires, end + min_size, out=retires, where=lost)
+            next_retires = min(next_retires, end + min_size)
+        if (begin := end + 1 - min_size) >= min_size:
+            starts[:, n_starts] = begin, total[begin], squares[begin], best[begin], n + 1
+            n_starts += 1
     indices: list[int] = []
-    at = int(previous[n])
+    at = previous[n]
     while at > 0:
         indices.append(at)
-        at = int(previous[at])
+        at = previous[at]
     return tuple(reversed(indices))

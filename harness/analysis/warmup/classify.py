@@ -189,8 +189,7 @@ def classify_warmup(
             warnings=("all windows are equal: is the clock fine enough?",),
         )  # fmt: skip
     path = shift_path(unit, _candidates(unit), min_size=MIN_SIZE, seed=seed)
-    called = select(unit, path, level=CALL_LEVEL, min_size=MIN_SIZE)
-    doubted = select(unit, path, level=DOUBT_LEVEL, min_size=MIN_SIZE)
+    called, doubted = select(unit, path, levels=(CALL_LEVEL, DOUBT_LEVEL), min_size=MIN_SIZE)
     segments = _segments(series, called)
     kind, steady_from = _judge(segments, n, better, tolerance)
     other, _ = _judge(_segments(series, doubted), n, better, tolerance)

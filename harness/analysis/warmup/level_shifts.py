@@ -23,6 +23,7 @@ Huber losses for changes, Fearnhead & Rigaill 2019. The combination is this proj
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,39 +131,56 @@ def scan(series: FloatArray, scale: FloatArray, rho: float, min_size: int) -> tu
     """
     n = series.shape[1]
     rows = n - 1
-    innovation = (series[:, 1:] - rho * series[:, :-1]) / scale
+    innovation = series[:, 1:] - rho * series[:, :-1]
+    innovation /= scale
     # From the median: beside a step of many scales the mean lies between the levels, where every row is clipped.
-    innovation = innovation - np.median(innovation, axis=1, keepdims=True)
+    innovation -= np.median(innovation, axis=1, keepdims=True)
+    clipped, weights = np.empty_like(innovation), np.empty_like(innovation)
     for _ in range(3):  # reweighting steps towards Huber's location; none of them can overshoot
-        clipped = np.clip(innovation, -CORNER, CORNER)
-        weight = np.mean(_weights(innovation), axis=1, keepdims=True)
-        innovation = innovation - clipped.mean(axis=1, keepdims=True) / weight
-    clipped = np.clip(innovation, -CORNER, CORNER)
+        np.clip(innovation, -CORNER, CORNER, out=clipped)
+        weight = np.mean(_weights(innovation, out=weights), axis=1, keepdims=True)
+        innovation -= clipped.mean(axis=1, keepdims=True) / weight
+    np.clip(innovation, -CORNER, CORNER, out=clipped)
     inside = np.mean(clipped == innovation, axis=1, keepdims=True)
     # Two levels of equal length may leave no row inside; the loss then still bends, by the weights.
-    inside = np.maximum(inside, 0.5 * np.mean(_weights(innovation), axis=1, keepdims=True))
+    inside = np.maximum(inside, 0.5 * np.mean(_weights(innovation, out=weights), axis=1, keepdims=True))
+    loss = _huber(innovation)
     at = np.arange(min_size, n - min_size + 1) - 1
-    pull = -np.cumsum(clipped, axis=1)[:, at] * (1.0 - rho)
+    places = slice(min_size - 1, n - min_size)
+    pull = np.cumsum(clipped, axis=1)[:, places] * (rho - 1.0)
     after = rows - 1 - at
     stiffness = (1.0 - rho) ** 2 * inside * (after * (rows - after) / rows)
-    jump = innovation[:, at]
+    jump = innovation[:, places]
     size = (jump + pull) / (1.0 + stiffness)
+    # Where the jump stays outside of the corner, its loss is linear.
     rest = jump - size
-    linear = (np.sign(rest) * CORNER + pull) / np.maximum(stiffness, 1e-12)
-    size = np.where(np.abs(rest) > CORNER, linear, size)
-    gain = _huber(jump) - _huber(jump - size) + 2.0 * pull * size - stiffness * size * size
-    loss: FloatArray = _huber(innovation).sum(axis=1)
-    return loss, gain
+    linear = np.copysign(CORNER, rest)
+    linear += pull
+    linear /= np.maximum(stiffness, 1e-12)
+    np.copyto(size, linear, where=np.abs(rest) > CORNER)
+    gain: FloatArray = loss[:, places] - _huber(jump - size)
+    pull *= 2.0
+    pull *= size
+    gain += pull
+    stiffness *= size
+    stiffness *= size
+    gain -= stiffness
+    return loss.sum(axis=1), gain
 
 
 def _huber(value: FloatArray) -> FloatArray:
     clipped = np.clip(value, -CORNER, CORNER)
-    loss: FloatArray = clipped * (2.0 * value - clipped)  # square inside, linear outside
+    loss: FloatArray = 2.0 * value  # square inside, linear outside
+    loss -= clipped
+    loss *= clipped
     return loss
 
 
-def _weights(innovations: FloatArray) -> FloatArray:
-    weights: FloatArray = np.minimum(1.0, CORNER / np.maximum(np.abs(innovations), 1e-9))
+def _weights(innovations: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    weights: FloatArray = np.abs(innovations, out=out)
+    np.maximum(weights, 1e-9, out=weights)
+    np.divide(CORNER, weights, out=weights)
+    np.minimum(1.0, weights, out=weights)
     return weights
 
 
@@ -215,25 +233,37 @@ def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int
     scale = _first_scale(series, candidates)
     richest = fit(series, candidates, scale)
     moved = _moved(series, candidates, scale, richest.rho, min_size)
-    if moved != candidates and fit(series, moved, scale).loss < richest.loss:
-        candidates = moved
-    models = _path(series, candidates, scale)
+    if moved != candidates:
+        richest = min(richest, fit(series, moved, scale), key=lambda model: model.loss)
+    models = _path(series, richest, scale)
     base = min(models, key=lambda model: model.priced(FIRST_PRICE))
     scale *= _robust_scale(base.innovations)
-    models = _path(series, candidates, scale)
+    models = _path(series, fit(series, richest.shifts, scale), scale)
     base = min(models, key=lambda model: model.priced(FIRST_PRICE))
     null = _null_gains(base, len(series), min_size, seed)
     return ShiftPath(models=models, null_gains=null, scale=scale)
 
 
-def select(series: FloatArray, path: ShiftPath, *, level: float, min_size: int) -> ShiftModel:
-    """Return the model whose shifts pay at ``level``, after moving each to its best place."""
-    price = path.price(level)
-    best = min(path.models, key=lambda model: model.priced(price))
-    if best.shifts:
-        moved = _moved(series, best.shifts, path.scale, best.rho, min_size)
-        best = min(_path(series, moved, path.scale), key=lambda model: model.priced(price))
-    return best
+def select(
+    series: FloatArray, path: ShiftPath, *, levels: Sequence[float], min_size: int
+) -> tuple[ShiftModel, ...]:
+    """Return, for each level, the model whose shifts pay at it, after moving each to its best place."""
+    refined: dict[tuple[int, ...], tuple[ShiftModel, ...]] = {}
+
+    def moved(model: ShiftModel) -> tuple[ShiftModel, ...]:
+        """The path down from this model's shifts, each at its best place; mostly one for all levels."""
+        if not model.shifts:
+            return (model,)
+        if model.shifts not in refined:
+            places = _moved(series, model.shifts, path.scale, model.rho, min_size)
+            refined[model.shifts] = _path(series, fit(series, places, path.scale), path.scale)
+        return refined[model.shifts]
+
+    def cheapest(models: Sequence[ShiftModel], level: float) -> ShiftModel:
+        price = path.price(level)
+        return min(models, key=lambda model: model.priced(price))
+
+    return tuple(cheapest(moved(cheapest(path.models, level)), level) for level in levels)
 
 
 def _first_scale(series: FloatArray, candidates: tuple[int, ...]) -> float:
@@ -251,8 +281,9 @@ def _robust_scale(innovations: FloatArray) -> float:
     return robust if robust > 1e-9 else max(float(innovations.std()), 1e-9)
 
 
-def _path(series: FloatArray, shifts: tuple[int, ...], scale: float) -> tuple[ShiftModel, ...]:
-    models = [fit(series, shifts, scale)]
+def _path(series: FloatArray, richest: ShiftModel, scale: float) -> tuple[ShiftModel, ...]:
+    """The models from the richest down to that without a shift."""
+    models = [richest]
     while models[-1].shifts:
         last = models[-1]
         # One at a time; of a long series' many candidates a twelfth, until MANY are left.
