@@ -7,6 +7,7 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
+from harness.analysis.attribution.stalls import detect_stalls
 from harness.analysis.load.coordinated_omission import coordinated_omission_check
 from harness.verify.simulated.queueing import (
     Arrivals,
@@ -49,9 +50,10 @@ def omission(sims: int, seed: int) -> VerifyResult:
             every_s = pause_s / PAUSED
             pauses = regular_pauses(sims * every_s, pause_s, every_s, rng, spread=0.0)
             start, latency = _closed(users, sims * every_s, pauses, rng)
-            check = coordinated_omission_check(start, latency, users=users.n)
+            stalls = detect_stalls(start, latency)
+            check = coordinated_omission_check(start, latency, users=users.n, stalls=stalls)
             flagged.append(check.flagged)
-            noticed.append(coordinated_omission_check(start, latency).flagged)
+            noticed.append(coordinated_omission_check(start, latency, stalls=stalls).flagged)
             said = any("open loop" in warning for warning in check.warnings)
             if pause_s < min(_PAUSES_S):
                 warned.append(said)

@@ -9,7 +9,8 @@ simulation with and without pauses differs in nothing else.
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
+import itertools
+from bisect import bisect_left, bisect_right
 from typing import Literal
 
 import numpy as np
@@ -102,12 +103,12 @@ def simulate_open(
         done = worked + np.maximum.accumulate(coming - (worked - service))
         return arrivals, clock.to_wall(done) - arrivals
     free = [0.0] * servers
-    done = np.empty(len(arrivals))
-    for i, (at, needs) in enumerate(zip(coming.tolist(), service.tolist(), strict=True)):
+    finishes: list[float] = []
+    for at, needs in zip(coming.tolist(), service.tolist(), strict=True):
         finished = max(free[0], at) + needs
         heapq.heapreplace(free, finished)
-        done[i] = finished
-    return arrivals, clock.to_wall(done) - arrivals
+        finishes.append(finished)
+    return arrivals, clock.to_wall(np.array(finishes)) - arrivals
 
 
 def simulate_closed(
@@ -122,22 +123,20 @@ def simulate_closed(
 ) -> tuple[FloatArray, FloatArray]:
     """Return (start_s, latency_s) of a closed loop: ``users`` wait for their answer, think, and ask again."""
     clock = _WorkingClock(pauses or Pauses())
-    pool = service_times(200_000, law, rng)
+    pool = itertools.cycle(service_times(200_000, law, rng).tolist())
     waiting = [(rng.random() * 0.1, user) for user in range(users)]
     heapq.heapify(waiting)
     free = [0.0] * servers
     starts: list[float] = []
     latencies: list[float] = []
-    while waiting:
-        at, user = heapq.heappop(waiting)
-        if at > duration_s:
-            continue
-        done = max(free[0], clock.to_work_one(at)) + float(pool[len(starts) % len(pool)])
+    while waiting[0][0] <= duration_s:  # the others come later still
+        at, user = waiting[0]
+        done = max(free[0], clock.to_work_one(at)) + next(pool)
         heapq.heapreplace(free, done)
         answered = clock.to_wall_one(done)
         starts.append(at)
         latencies.append(answered - at)
-        heapq.heappush(waiting, (answered + (rng.exponential(think_s) if think_s else 0.0), user))
+        heapq.heapreplace(waiting, (answered + (rng.exponential(think_s) if think_s else 0.0), user))
     return np.array(starts), np.array(latencies)
 
 
@@ -150,6 +149,7 @@ class _WorkingClock:
         self.before = np.concatenate([[0.0], np.cumsum(self.ends - self.starts)])
         self.work_starts = self.starts - self.before[:-1]
         self._work_list, self._before_list = self.work_starts.tolist(), self.before.tolist()
+        self._start_list, self._end_list = [*self.starts.tolist(), np.inf], self.ends.tolist()
 
     def to_work(self, wall: FloatArray) -> FloatArray:
         if not len(self.starts):
@@ -162,7 +162,8 @@ class _WorkingClock:
         return np.asarray(work + self.before[np.searchsorted(self.work_starts, work, side="left")])
 
     def to_work_one(self, wall: float) -> float:
-        return float(self.to_work(np.array([wall]))[0]) if len(self.starts) else wall
+        i = bisect_right(self._end_list, wall)
+        return float(self._work_list[i] if wall >= self._start_list[i] else wall - self._before_list[i])
 
     def to_wall_one(self, work: float) -> float:
         return float(work + self._before_list[bisect_left(self._work_list, work)])
