@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import exp, log, sqrt
 
 import numpy as np
@@ -30,8 +31,8 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.intervals import t_critical, t_two_sided_p
 from harness.analysis.stats.session_agreement import KINDS, Kind, SessionAgreement, kind_of_verdicts
-from harness.analysis.stats.verdicts import decide, default_margin, smallest_p
-from harness.model import Estimate, Verdict
+from harness.analysis.stats.verdicts import Interval, decide, default_margin, smallest_p
+from harness.model import Verdict
 from harness.model.base import Frozen
 
 Indices = NDArray[np.int64]
@@ -73,8 +74,8 @@ class Side:
             p = float(t_two_sided_p(log_ratio / self.error, self.n_blocks - 1))
             p = min(1.0, max(p, smallest_p(self.n_blocks)) * self.p_factor)
         return decide(
-            self._ratio(log_ratio, 0.95),
-            self._ratio(log_ratio, 0.90),
+            self._interval(log_ratio, 0.95),
+            self._interval(log_ratio, 0.90),
             n_blocks=self.n_blocks,
             margin=self.margin or default_margin(""),
             noise=None if self.margin else float("inf"),
@@ -85,14 +86,17 @@ class Side:
 
     def half_width(self, level: float) -> float:
         """Return half of the interval of the log ratio."""
-        return self.error * float(t_critical(level, self.n_blocks - 1))
+        return self.error * _critical(level, self.n_blocks - 1)
 
-    def _ratio(self, log_ratio: float, level: float) -> Estimate:
+    def _interval(self, log_ratio: float, level: float) -> Interval:
         half = self.half_width(level)
-        return Estimate(
-            value=exp(log_ratio), low=exp(log_ratio - half), high=exp(log_ratio + half), level=level, unit="ratio",
-            method="paired log-t", estimand="ratio", n_trials=2 * self.n_blocks,
-        )  # fmt: skip
+        return Interval(low=exp(log_ratio - half), high=exp(log_ratio + half))
+
+
+@cache
+def _critical(level: float, degrees: int) -> float:
+    """Return ``t_critical``: it is asked for at every step of every pair."""
+    return float(t_critical(level, degrees))
 
 
 def expected_agreement(
@@ -181,7 +185,7 @@ def side_of(one: Comparison) -> Side | None:
     value, low, high = one.ratio.value, one.ratio.low, one.ratio.high
     if value is None or low is None or high is None or not 0 < low < high:
         return None
-    error = log(high / low) / 2 / float(t_critical(one.ratio.level, one.n_blocks - 1))
+    error = log(high / low) / 2 / _critical(one.ratio.level, one.n_blocks - 1)
     factor = one.p_adjusted / one.p_value if one.p_adjusted is not None and one.p_value else None
     return Side(
         log_ratio=log(value),

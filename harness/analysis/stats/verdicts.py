@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from pydantic import Field
@@ -33,6 +33,23 @@ MEMORY_MARGIN = 0.10
 MOST_NOISE = 0.25
 #: Error rate of the two-sided statements: 95 % intervals, adjusted p-values.
 ALPHA = 0.05
+
+
+class HasInterval(Protocol):
+    """All of an estimate that a verdict is decided by: the ends of its interval."""
+
+    @property
+    def low(self) -> float | None: ...
+
+    @property
+    def high(self) -> float | None: ...
+
+
+class Interval(NamedTuple):
+    """The ends of an interval that no estimate was made of."""
+
+    low: float
+    high: float
 
 
 class Decision(Frozen):
@@ -70,8 +87,8 @@ class Decision(Frozen):
 
 
 def decide(
-    ratio: Estimate,
-    equivalence: Estimate,
+    ratio: HasInterval,
+    equivalence: HasInterval,
     *,
     n_blocks: int,
     margin: float,
@@ -211,11 +228,11 @@ def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Ve
     return _VERDICTS[_leaves_out_one(difference), _within(equivalence, margin)]
 
 
-def _leaves_out_one(ratio: Estimate) -> bool:
+def _leaves_out_one(ratio: HasInterval) -> bool:
     return ratio.low is not None and ratio.high is not None and not (ratio.low <= 1.0 <= ratio.high)
 
 
-def _within(ratio: Estimate, margin: float) -> bool:
+def _within(ratio: HasInterval, margin: float) -> bool:
     if ratio.low is None or ratio.high is None:
         return False
     return ratio.low >= 1 / (1 + margin) and ratio.high <= 1 + margin

@@ -12,8 +12,8 @@ from harness.analysis.stats import intervals
 from harness.analysis.stats.expected_agreement import Side, expected, kind_at, kinds_of
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.session_agreement import kind_of_verdicts
-from harness.analysis.stats.verdicts import MOST_NOISE, decide
-from harness.model import Estimate, Verdict
+from harness.analysis.stats.verdicts import MOST_NOISE, Interval, decide
+from harness.model import Verdict
 from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
 
 BLOCKS = 10
@@ -91,8 +91,8 @@ def _verdicts(rng: np.random.Generator, truth: Floats, sd: float) -> tuple[list[
     noise = np.expm1(np.maximum(np.abs(pair.low), np.abs(pair.high)))
     verdicts = [
         decide(
-            _ratio(wide, n, 0.95),
-            _ratio(narrow, n, 0.90),
+            _interval(wide, n),
+            _interval(narrow, n),
             n_blocks=BLOCKS,
             margin=MARGIN,
             noise=float(noise[n]),
@@ -102,11 +102,8 @@ def _verdicts(rng: np.random.Generator, truth: Floats, sd: float) -> tuple[list[
     return verdicts, wide
 
 
-def _ratio(bounds: intervals.Bounds, n: int, level: float) -> Estimate:
-    return Estimate(
-        value=exp(bounds.centre[n]), low=exp(bounds.low[n]), high=exp(bounds.high[n]), level=level, unit="ratio",
-        method="paired log-t", estimand="simulated ratio", n_trials=2 * BLOCKS,
-    )  # fmt: skip
+def _interval(log_ratios: intervals.Bounds, n: int) -> Interval:
+    return Interval(low=exp(log_ratios.low[n]), high=exp(log_ratios.high[n]))
 
 
 def _expected_cells(n: int, seed: int) -> list[Cell]:
