@@ -152,9 +152,10 @@ def _checked(
 
 def _fit(n: Floats, x: Floats) -> tuple[float, float, float]:
     first = float(np.exp(np.mean(np.log(x[n == n.min()])))) / float(n.min())
+    logs = np.log(x)
 
     def residuals(p: Floats) -> Floats:
-        return np.asarray(np.log(usl(n, float(np.exp(p[0])), p[1], p[2])) - np.log(x))
+        return np.asarray(np.log(usl(n, float(np.exp(p[0])), p[1], p[2])) - logs)
 
     start = [float(np.log(first)), 0.05, 0.001]
     found = scipy.optimize.least_squares(
