@@ -5,14 +5,21 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.project import find_root
 from harness.store import SessionFolder, Store, archive_of, gzipping, pack
+from harness.tests.support.kept_blocks import blocks_compressed_once
 from harness.tests.support.packed_sessions import seal
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compressed_once() -> Iterator[None]:
+    with blocks_compressed_once():
+        yield
 
 
 @pytest.fixture(scope="module")
