@@ -28,16 +28,17 @@ class Taken(Frozen):
 def take(argv: Sequence[str], folder: Path) -> Taken:
     """Run a command, its output into ``folder``, and return what it took.
 
-    Byte code is kept in ``folder``: whether an installation brought its own must not show in the time.
+    Byte code is kept in ``folder``, or where the environment says: whether an installation brought its own must not
+    show in the time.
 
     Raises:
         RematchError: it failed; says with which words.
     """
     note, out, err = (folder / f"stopwatch.{name}" for name in ("json", "out", "err"))
     environment = {
+        "PYTHONPYCACHEPREFIX": str(folder / "byte-code"),
         **os.environ,
         "PYTHONPATH": str(PACKAGE_ROOT),
-        "PYTHONPYCACHEPREFIX": str(folder / "byte-code"),
     }
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with out.open("wb") as stdout, err.open("wb") as stderr:

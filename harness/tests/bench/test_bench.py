@@ -162,7 +162,9 @@ def test_a_longer_simulated_file_repeats_a_stretch_at_later_times(
     assert [b.start_s > a.end_s for a, b in pairwise(events)].count(False) == 0
 
 
-def test_ingest_compares_the_same_file_in_one_run(tmp_path: Path) -> None:
+def test_ingest_compares_the_same_file_in_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # To compile all of pandas takes longer than all else here.
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(ROOT / ".cache" / "tests" / "byte-code"))
     found = bench_ingest(tmp_path, sizes=(2000,), repeats=1, long_rows=(3000,))
     compared = found.rows[:3]
     assert [(one.peer, one.unit) for one in compared] == [(PANDAS, "s"), (PANDAS, "s"), (PANDAS, "MiB")]
