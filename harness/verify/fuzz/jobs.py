@@ -58,15 +58,18 @@ class Children:
         self._stop = self._forked.RawValue("b", 0)
         self._every: list[_Child] = []
         self._n_started = 0
+        self._others_froze = False
 
     def __enter__(self) -> Children:
         prepare([data for one in self._chosen if one.make is hostile_archive for data in one.recordings])
+        self._others_froze = gc.get_freeze_count() > 0
         gc.collect()
         gc.freeze()  # what is there before the first file is not looked through after each thousand of them
         return self
 
     def __exit__(self, *_: object) -> None:
-        gc.unfreeze()
+        if not self._others_froze:  # else what they froze would be looked through again
+            gc.unfreeze()
         for child in self._every:
             child.process.kill()
             child.process.join()
