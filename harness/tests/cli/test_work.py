@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -138,14 +139,21 @@ def test_a_list_fills_in_no_template() -> None:
 
 
 def imported(words: list[str], libraries: tuple[str, ...], *, code: int = 0) -> list[str]:
-    """Run a command in a process of its own and return which of the libraries it imported; ``code``: its exit code."""
+    """Return which of the libraries a command imports; ``code``: its exit code."""
+    loaded = modules_of(tuple(words), code)
+    return [name for name in libraries if name in loaded]
+
+
+@cache
+def modules_of(words: tuple[str, ...], code: int) -> frozenset[str]:
+    """Run a command in a process of its own, once for all that is asked of it, and return what it imported."""
     program = (
         "import sys\n"
         f"sys.argv = ['rematch', *{words!r}]\n"
         "from harness.cli import main\n"
         "try:\n    main()\n"
         f"except SystemExit as end:\n    assert (end.code or 0) == {code}, end.code\n"
-        f"print(*[name for name in {libraries!r} if name in sys.modules])\n"
+        "print(*sys.modules)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -154,4 +162,4 @@ def imported(words: list[str], libraries: tuple[str, ...], *, code: int = 0) -> 
         text=True,
         check=True,
     )
-    return done.stdout.splitlines()[-1].split()
+    return frozenset(done.stdout.splitlines()[-1].split())

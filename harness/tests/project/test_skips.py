@@ -51,7 +51,10 @@ def outcome(folder: Path, call: str, *more: str, **environment: str) -> tuple[in
     file = folder / "test_one.py"
     file.write_text(f"from harness.tests.support.available import *\n\ndef test_it():\n    {call}\n")
     kept = {name: value for name, value in os.environ.items() if name != "CI"}
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "harness.tests.conftest", "-p", "no:cacheprovider"]
+    # Of the plugins that packages bring, the run needs none but xdist.
+    kept["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    plugins = ("xdist.plugin", "harness.tests.conftest", "no:cacheprovider")
+    words = [sys.executable, "-m", "pytest", "-q", *(word for one in plugins for word in ("-p", one))]
     done = subprocess.run(
         [*words, *more, f"--rootdir={folder}", str(file)],
         cwd=folder, env={**kept, "PYTHONPATH": str(PROJECT), **environment}, capture_output=True, text=True,

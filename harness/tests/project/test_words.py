@@ -49,16 +49,16 @@ def found_in(text: str) -> list[str]:
 
 def messages_in(source: str) -> Iterator[str]:
     """Yield the texts of a module with a blank in them, docstrings left out; parts of an f-string together."""
-    tree = ast.parse(source)
-    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    nodes = list(ast.walk(ast.parse(source)))
+    inside = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
