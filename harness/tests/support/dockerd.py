@@ -182,22 +182,40 @@ def processes_in_containers(folder: Path) -> list[int]:
 
 
 def make_python_base(client: object, folder: Path) -> str:
-    """Make an image with this Python, its standard library and what it loads; return its name."""
+    """Make an image with this Python and as much of its standard library as services of tests use; return its name.
+
+    Every container is laid out and read anew, so its root is small, and has the byte code.
+    """
     root = folder / "python-root"
     program = Path(sys.executable).resolve()
-    library = Path(sysconfig.get_path("stdlib")).resolve()
-    unwanted = shutil.ignore_patterns(
-        "site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip", "tkinter", "lib2to3",
-        "config-*", "__pycache__", "turtledemo", "pydoc_data",
-    )  # fmt: skip
-    shutil.copytree(library, root / library.relative_to("/"), ignore=unwanted)
-    files = [file for file in (root / library.relative_to("/")).rglob("*.so") if is_elf(file)]
-    lay_out(root, [program, *libraries(LocalHost(), [program, *files])])
+    used = _used_files(program)
+    lay_out(root, [program, *used, *libraries(LocalHost(), [program, *filter(is_elf, used)])])
     link = root / "bin" / "python3"
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(program)
     import_root(client, root, PYTHON_BASE, label="tests", settings=("ENV PATH=/bin",))  # type: ignore[arg-type]  # docker is not imported here
     return PYTHON_BASE
+
+
+#: What services of tests import, and what their libraries import when they are used.
+_IMPORTED = (
+    "argparse, copy, encodings.ascii, encodings.idna, encodings.latin_1, http.server, json, linecache, locale, random,"
+    " signal, site, socket, subprocess, sys, textwrap, threading, time, traceback, urllib.request, weakref"
+)
+_TOLD = """
+for one in list(sys.modules.values()):
+    print(getattr(one, "__file__", None))
+    print(getattr(one, "__cached__", None))
+"""
+
+
+def _used_files(program: Path) -> list[Path]:
+    """The files of the standard library, and their byte code, that a Python has loaded which imported all that."""
+    library = Path(sysconfig.get_path("stdlib")).resolve()
+    words = [str(program), "-I", "-S", "-c", f"import {_IMPORTED}{_TOLD}"]
+    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    files = {Path(name).resolve() for name in told if name.startswith("/")}
+    return sorted(file for file in files if file.is_relative_to(library) and file.is_file())
 
 
 __all__ = [
