@@ -19,6 +19,8 @@ from harness.tests.support.patience import VARIABLE, calibrated
 
 # A grammar of IRIs that jsonschema makes when it is imported, in every worker: no notebook has one.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # an import of it fails, as where it is absent
+# A rule of a contract that does not hold says what was found, as in a test.
+pytest.register_assert_rewrite("harness.tests.contracts")
 
 TESTS = Path(__file__).parent
 #: Files that take longest, begun first so that no worker is left with one at the end.

@@ -28,6 +28,8 @@ from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
+from harness.tests.support.available import cannot_tell
+from harness.tests.support.lateness import lateness
 from harness.tests.support.patience import patient
 
 #: A tool that has not ended by then hangs.
@@ -269,6 +271,8 @@ class OpenLoopContract:
     spacings: tuple[str, ...] = ("poisson", "constant")
     #: It ends while a request on each connection may be unanswered, and counts answers only.
     leaves_what_is_under_way = False
+    #: Over so many connections the arrivals come that are counted.
+    connections = 100
 
     @pytest.fixture
     def server(self) -> Iterator[AnsweringServer]:
@@ -279,7 +283,9 @@ class OpenLoopContract:
     def test_the_number_of_arrivals_is_rate_times_duration(
         self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path, arrivals: str
     ) -> None:
-        profile = OpenLoad.model_validate({"rate_per_s": 50.0, "duration_s": 2.0, "arrivals": arrivals})
+        profile = OpenLoad.model_validate(
+            {"rate_per_s": 50.0, "duration_s": 2.0, "arrivals": arrivals, "connections": self.connections}
+        )
         if arrivals not in self.spacings:
             assert "evenly spaced" in (generator.supports(profile, (request_to("/right"),)) or "")
             return
@@ -290,7 +296,8 @@ class OpenLoopContract:
             folder=tmp_path,
             seed=7,
         )
-        offered = offer(generator, order)
+        with lateness() as late:
+            offered = offer(generator, order)
         assert offered.exit_code == 0
         summary = generator.read(tmp_path)
         left = profile.connections if self.leaves_what_is_under_way else 0
@@ -299,4 +306,9 @@ class OpenLoopContract:
         assert summary.offered_per_s == 50.0
         assert summary.n_dropped is not None
         assert summary.n_requests + summary.n_dropped == pytest.approx(100, rel=0.05)
+        if (
+            summary.n_requests < 95 and late.most_s > 5 / 50.0
+        ):  # the time of as many arrivals as may be missing
+            held_up = f"this machine held up who slept for {late.most_s:.1f} s"
+            cannot_tell(f"{summary.n_dropped} arrivals were late, and {held_up}")
         assert summary.n_requests == pytest.approx(100, rel=0.05)

@@ -11,6 +11,10 @@ the rest, and ``n_latencies`` tells of how many requests.
 Each connection has an equal share of the rate and a schedule of its own, which begins when the connection is opened.
 wrk2 opens those of a thread 5 ms apart, so the later ones have less time: 100 connections of two threads get about
 half a per cent fewer requests in 20 s than rate times duration. These were never due.
+
+A thread ends at its first answer after the time, and counts the answers that arrive together with it. So of each
+connection one request that was due only then may be counted, or one that was due before may be under way: requests and
+``n_dropped`` together are what was due, but for one request of each connection.
 """
 
 from __future__ import annotations
@@ -47,7 +51,8 @@ def n_due(profile: OpenLoad, n_threads: int) -> int:
 def n_under_way(profile: OpenLoad, achieved_per_s: float, latency_mean_s: float | None) -> int:
     """Return how many requests had been sent and not answered when the load ended, by Little's law.
 
-    A connection waits for its answer, so there are never more of them than connections.
+    A connection waits for its answer, so there are never more of them than connections. wrk2's latencies begin when
+    a request was due, which makes this the most that there can have been.
     """
     if latency_mean_s is None:
         return 0
