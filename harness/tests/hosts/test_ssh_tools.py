@@ -17,7 +17,6 @@ from harness.launchers.base import LaunchSpec
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
-from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.runner import Limits
 from harness.runner.start_up import wait_first_response
@@ -25,12 +24,14 @@ from harness.session import measure, prepare
 from harness.session.remote_hosts import words_there
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.patience import patient
+from harness.tests.support.quick_jmeter import QuickJMeter
 from harness.tests.support.remote_sessions import remote_assembly
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.sshd import Sshd
 from harness.tests.support.synthetic import ROOT
 from harness.tests.support.tiny_java import make_java_project, reference_jdk
 from harness.toolchains import Jdk, Surroundings, find_tool
+from setup.run_tests import QUICK_JVM
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def test_jmeter_is_sent_over_once_and_offers_its_load_from_there(
     paths = {"jmeter": jar}
     assembly = dataclasses.replace(
         remote_assembly(root, far),
-        generators={"jmeter": lambda: JMeter(home=home, java=jdk.java, heap="128m")},
+        generators={"jmeter": lambda: QuickJMeter(home=home, java=jdk.java, heap="128m")},
         load_words=lambda generator: words_there(far, generator, paths, jdk.java),
     )
     prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
@@ -113,7 +114,7 @@ def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, t
     elsewhere = Elsewhere(builds_on=LocalHost(), jdks=(jdk,), python=sys.executable)
     compiler = stand_in_for_native_image(tmp_path)
     launcher = ProcessLauncher(far, tmp_path, Tools(jdks=(jdk,), native_image=compiler), elsewhere=elsewhere)
-    cached = RuntimeSettings(aot_cache=True, gc="serial", heap_max="64m", jvm_flags=("-Xlog:aot",))
+    cached = RuntimeSettings(aot_cache=True, gc="serial", heap_max="64m", jvm_flags=("-Xlog:aot", QUICK_JVM))
     said: dict[str, str] = {}
     for name, runtime in {"aot": cached, "native": RuntimeSettings(form="native")}.items():
         variant = Variant(implementation="tiny", runtime=runtime)

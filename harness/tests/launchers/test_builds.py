@@ -35,6 +35,7 @@ from harness.tests.support.fake_backing import FakeDatabase, ask
 from harness.tests.support.patience import patient
 from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
 from harness.toolchains import Jdk, Surroundings, build_environment, one_maven
+from setup.run_tests import QUICK_JVM
 
 TOY = Implementation(
     name="toy",
@@ -220,7 +221,8 @@ def test_an_aot_cache_is_trained_once_and_used(
     java: tuple[ProcessLauncher, Implementation], tmp_path: Path
 ) -> None:
     launcher, implementation = java
-    runtime = RuntimeSettings(aot_cache=True, gc="serial", heap_max="64m", nmt=True, jvm_flags=("-Xlog:aot",))
+    flags = ("-Xlog:aot", QUICK_JVM)
+    runtime = RuntimeSettings(aot_cache=True, gc="serial", heap_max="64m", nmt=True, jvm_flags=flags)
     variant = Variant(implementation="tiny", runtime=runtime)
     assert launcher.unavailable(implementation, variant) is None
     record = launcher.build(implementation, variant)
@@ -393,7 +395,5 @@ def test_a_go_experiment_is_another_build_and_one_that_go_does_not_know_is_unava
 
 
 def _run(host: LocalHost, folder: Path, *argv: str) -> None:
-    from harness.hosts.base import Command
-
     completed = host.run(Command(argv=argv, folder=folder), patient(60))
     assert completed.exit_code == 0, json.dumps(completed.stderr)

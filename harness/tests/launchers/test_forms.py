@@ -37,6 +37,7 @@ from harness.tests.support.available import not_asked_for, not_run
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
 from harness.toolchains import Surroundings, find_jdks, find_tool
+from setup.run_tests import QUICK_JVM
 
 SAID = Path(__file__).resolve().parents[1] / "golden" / "native-image" / "build.txt"
 JAVA = Implementation(
@@ -162,9 +163,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     (folder / "Hello.java").write_text(HELLO)
     host = LocalHost()
     for argv in (
-        (str(jdk.home / "bin/javac"), "--release", "21", "Hello.java"),
+        (str(jdk.home / "bin/javac"), f"-J{QUICK_JVM}", "--release", "21", "Hello.java"),
         (
             str(jdk.home / "bin/jar"),
+            f"-J{QUICK_JVM}",
             "--create",
             "--file",
             "hello.jar",
@@ -189,8 +191,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return Built(folder=out, artifact=out / "hello.jar", record=record, runtime_version=None)
 
 
-def test_a_real_trimmed_runtime_has_few_modules_and_runs_the_program(built: Built, tmp_path: Path) -> None:
+def test_a_real_trimmed_runtime_has_few_modules_and_runs_the_program(
+    built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     jdks = find_jdks(Surroundings(project=ROOT))
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", QUICK_JVM)
     forms = Forms(LocalHost(), tmp_path, Tools(jdks=jdks))
     assert forms.unavailable(JAVA, "jlink", built) is None
     made = forms.make(JAVA, "jlink", built)

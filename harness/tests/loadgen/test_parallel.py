@@ -27,7 +27,6 @@ from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import merge_summaries, seed_of, shares
-from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import ClosedLoad, LoadSummary, OpenLoad, Outcome, TrialRecord
 from harness.runner import Limits
@@ -39,6 +38,7 @@ from harness.session.wiring import stations
 from harness.store import SessionFolder
 from harness.tests.support.fakes import CLIENT, FakeLoadGenerator
 from harness.tests.support.instances import eventually
+from harness.tests.support.quick_jmeter import QuickJMeter
 from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 from harness.tests.support.sshd import Sshd
 from harness.toolchains import Surroundings, find_jdks, find_jmeter
@@ -263,7 +263,7 @@ def test_two_real_engines_of_a_tool_against_a_real_service_lose_no_request(tmp_p
         tiny_assembly(root),
         generators={
             "locust": Locust,
-            "jmeter": lambda: JMeter(
+            "jmeter": lambda: QuickJMeter(
                 home=find_jmeter(around).require().parent.parent, java=find_jdks(around)[0].java, heap="128m"
             ),
         },

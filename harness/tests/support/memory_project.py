@@ -18,6 +18,7 @@ from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import SERVICE
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
+from setup.run_tests import QUICK_JVM
 
 HOLDER = """
 import os, re
@@ -39,7 +40,7 @@ runtime = { gogc = 100 }
 [variants.java-2x]
 implementation = "tiny"
 lean = true
-runtime = { gc = "serial", heap_max = "%(multiple)s" }
+runtime = { gc = "serial", heap_max = "%(multiple)s", jvm_flags = ["%(quick)s"] }
 
 [variants.go-as-java]
 implementation = "gotiny"
@@ -79,7 +80,7 @@ def make_memory_project(root: Path, *, multiple: str = "2x", settings: str = "",
 
 def rewrite(root: Path, *, multiple: str = "2x", settings: str = "", rate: int = 200) -> None:
     """Write the experiment's file anew."""
-    said = EXPERIMENT % {"multiple": multiple, "settings": settings, "rate": rate}
+    said = EXPERIMENT % {"multiple": multiple, "settings": settings, "rate": rate, "quick": QUICK_JVM}
     (root / "harness" / "experiments" / "memory.toml").write_text(said)
 
 

@@ -11,6 +11,7 @@ from harness.model import Implementation
 from harness.project import find_root
 from harness.tests.support.instances import CONTRACT
 from harness.toolchains import Jdk, Surroundings
+from setup.run_tests import QUICK_JVM
 
 SOURCE = """
 import com.sun.net.httpserver.HttpServer;
@@ -54,10 +55,12 @@ def make_java_project(root: Path, jdk: Jdk) -> Implementation:
     folder.mkdir(parents=True)
     (folder / "Main.java").write_text(SOURCE)
     (folder / "manifest").write_text("Main-Class: Main\n")
-    bin_folder = jdk.home / "bin"
+    compiler, archiver = (
+        f"{jdk.home}/bin/{name} -J{QUICK_JVM} -J-XX:+UseSerialGC" for name in ("javac", "jar")
+    )
     (folder / "build.sh").write_text(
-        f"set -e; mkdir target; {bin_folder}/javac -d target Main.java;"
-        f"{bin_folder}/jar cfm target/service.jar manifest -C target Main.class"
+        f"set -e; mkdir target; {compiler} -d target Main.java;"
+        f"{archiver} -cfm target/service.jar manifest -C target Main.class"
     )
     (folder / "service.toml").write_text("# its words are given to the tests directly\n")
     shutil.copytree(CONTRACT, folder.parent / "contract")
