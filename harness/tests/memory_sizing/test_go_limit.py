@@ -51,6 +51,8 @@ def test_a_real_go_service_has_a_least_limit_that_it_keeps_to_and_in_a_tiny_one_
 ) -> None:
     monkeypatch.setattr(spec, "COLD_S", 0.2)
     monkeypatch.setattr(spec, "SEARCH_S", 0.4)
+    monkeypatch.setattr(spec, "FEWEST_REQUESTS", 40)
+    monkeypatch.setattr(spec, "TRIED_S", 1.0)
     assembly = assemble(ROOT)
     prepared = prepare(assembly, "collectors", profile="smoke", host="local", seed=1)
     said = fit_order(assembly, prepared, limits=Limits(), say=lambda _: None)

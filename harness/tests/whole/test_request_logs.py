@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import threading
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -109,11 +110,11 @@ def test_a_reader_that_is_gone_costs_no_request(
         assert instance.exited() is None
 
 
-def project(root: Path, sink: str) -> Path:
+def project(root: Path, sink: str, services: Sequence[str] = ("go-nethttp", "java-helidon")) -> Path:
     told = f'face = "matched", craft = "idiomatic", logging = "on", log_sink = "{sink}", log_file = "requests.log"'
+    loggers = {"go-nethttp": "slog-json", "java-helidon": "logback"}
     return project_of(
-        root, "strings",
-        {"go-nethttp": f'{told}, logger = "slog-json"', "java-helidon": f'{told}, logger = "logback"'},
+        root, "strings", {name: f'{told}, logger = "{loggers[name]}"' for name in services},
         mix="hello", loads={"busy": load("wrk", "users = 4, duration_s = 1")}, echo=False,
     )  # fmt: skip
 
@@ -154,7 +155,7 @@ def _kill_reader(root: Path) -> None:
 
 
 def test_a_killed_reader_costs_a_trial_lines_which_are_counted(tmp_path: Path) -> None:
-    root = project(tmp_path, "pipe")
+    root = project(tmp_path, "pipe", ["go-nethttp"])
     killer = threading.Thread(target=_kill_reader, args=(root,))
     killer.start()
     folder = measured(root)

@@ -21,6 +21,7 @@ from harness.definitions import load_study
 from harness.model import Outcome
 from harness.store import Store
 from harness.tests.support.available import PROJECT, program_or_not_run
+from harness.tests.support.command import run_here
 
 EXAMPLE = Path("docs/examples/node-strings.toml")
 SERVICE = Path("services/strings/node-http")
@@ -116,15 +117,16 @@ def test_the_files_on_the_page_are_measured_and_print_what_the_page_shows(empty:
         assert record.load is not None and (record.load.n_requests, record.load.n_errors) == (200, 0)
         assert record.instance is not None and record.instance.stop_signal == "SIGTERM"
         assert (record.instance.runtime_version or "").startswith("python3 Python 3")
-    shown = rematch(empty, "results", "hello")
-    assert shown.returncode == 0 and "none (1 block)" in shown.stdout, shown.stderr
+    code, shown, why = run_here(empty, "results", "hello")
+    assert code == 0 and "none (1 block)" in shown, why
 
     service = empty / "services/hello/hello-python/hello.py"
     service.write_text(service.read_text("utf-8").replace("else 404", "else 200"), "utf-8")
     done = rematch(empty, "measure", "hello.toml", "--profile", "smoke", "--new")
     said = " ".join(done.stdout.split())
     assert [line for line in of_wrong if line not in said] == []
-    assert rematch(empty, "results", "hello").returncode == 1
+    code, _, _ = run_here(empty, "results", "hello")
+    assert code == 1
 
 
 def test_the_quick_profile_of_the_page_has_the_blocks_of_a_verdict(empty: Path) -> None:
