@@ -306,9 +306,8 @@ class OpenLoopContract:
         assert summary.offered_per_s == 50.0
         assert summary.n_dropped is not None
         assert summary.n_requests + summary.n_dropped == pytest.approx(100, rel=0.05)
-        if (
-            summary.n_requests < 95 and late.most_s > 5 / 50.0
-        ):  # the time of as many arrivals as may be missing
+        # the time of as many arrivals as may be missing
+        if summary.n_requests < 95 and late.most_s > 5 / 50.0:
             held_up = f"this machine held up who slept for {late.most_s:.1f} s"
             cannot_tell(f"{summary.n_dropped} arrivals were late, and {held_up}")
         assert summary.n_requests == pytest.approx(100, rel=0.05)
