@@ -86,4 +86,8 @@ def _short(over: Mapping[str, Comparison | None], labels: Mapping[str, str]) -> 
     if not said:
         return None
     inputs = tuple(dict.fromkeys(path for _, one in told for path in one.ratio.inputs))
-    return Words(f"The ratio of {labels[RIVAL]}'s throughput to Go's, by Go's settings, is {said}.", inputs)
+    blocks = told[0][1].n_blocks
+    return Words(
+        f"Over {blocks} blocks, the ratio of {labels[RIVAL]}'s throughput to Go's, by Go's settings, is {said}.",
+        inputs,
+    )
