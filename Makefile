@@ -72,13 +72,13 @@ outdated:
 paper:
 	@$(SETUP) --for paper --profile $(PROFILE) --brief
 	@mkdir -p results
-	$(VENV)/papermill notebooks/run_all.ipynb results/run_all.ipynb $(PARAMETERS)
+	REMATCH_COMMAND="make paper PROFILE=$(PROFILE)" $(VENV)/papermill notebooks/run_all.ipynb results/run_all.ipynb $(PARAMETERS)
 	@test -s paper/main.pdf || { echo "the notebooks ended well but paper/main.pdf is not there; see results/run_all.ipynb" >&2; exit 1; }
 	@echo "the paper: $(CURDIR)/paper/main.pdf"
 
 site:
 	@$(SETUP) --for lab --brief
-	@$(VENV)/rematch site
+	@REMATCH_COMMAND="make site" $(VENV)/rematch site
 
 test test-fast test-all:
 	@$(SETUP) --for test --brief

@@ -19,6 +19,8 @@ from typing import Any
 
 NOTEBOOKS, RESULTS, RUN_ALL = "notebooks", "results", "run_all.ipynb"
 ENGINE = "rematch"
+#: In the environment of a kernel that papermill started by this engine; JupyterLab's kernels do not have it.
+UNDER_PAPERMILL = "REMATCH_PAPERMILL"
 #: A display with this kind of data carries lines for a terminal. Notebook front ends ignore it.
 STATUS_MIME = "application/vnd.rematch.status+json"
 #: How often a kernel is started, and how nbclient's message begins when one has ended before its first answer.
@@ -168,6 +170,7 @@ class RematchEngine:
         """Execute and return the notebook, saved after every cell like papermill's default engine."""
         from papermill.engines import NotebookExecutionManager  # type: ignore[import-untyped]  # papermill ships no types
 
+        os.environ[UNDER_PAPERMILL] = "1"
         manager = NotebookExecutionManager(
             nb,
             output_path=output_path,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 
 from harness.cli.lines import counted
 from harness.project import find_root
+from harness.publish.generated import Values
 
 #: Where the page is written, below the project.
 FOLDER = Path("results") / "site"
@@ -23,8 +25,10 @@ def site_command(
 ) -> None:
     """Write the results page: one HTML file with every published number, table, figure and claim.
 
-    It loads nothing and works as a file. Executed notebooks are pages beside it. Where nothing was published, the
-    bundled sessions are analysed first, as make paper PROFILE=sample does.
+    It loads nothing and works as a file. Executed notebooks are pages beside it. Where nothing of your own was
+    published, the bundled sessions are analysed first, as make paper PROFILE=sample does; what is up to date is left
+    alone, so that a first call that was interrupted goes on where it stopped. Exit status 1: a notebook failed; the
+    page has the results of the others.
 
     Examples:
 
@@ -33,15 +37,23 @@ def site_command(
         rematch site --folder /tmp/site
     """
     from harness.model.digits import fixed
+    from harness.pipeline.execute import StageFailed
+    from harness.pipeline.notebook_process import COMMAND
+    from harness.pipeline.publishing import publish_bundled
     from harness.publish.generated import read_values
     from harness.site import build_site
 
     root = find_root()
-    if not read_values(root):
-        from harness.pipeline.publishing import publish_bundled
-
-        print("Nothing was published: analysing the bundled sessions first.", flush=True)
-        publish_bundled(root)
+    os.environ.setdefault(COMMAND, "rematch site")
+    failure: StageFailed | None = None
+    if _of_bundled_sessions(read_values(root)):
+        print("Analysing the bundled sessions where that is not done yet.", flush=True)
+        try:
+            publish_bundled(root)
+        except StageFailed as error:
+            if not read_values(root):
+                raise
+            failure = error
     built = build_site(root, folder if folder is not None else root / FOLDER)
     parts = {"number": built.n_numbers, "trial": built.n_trials, "figure": built.n_figures}
     said = ", ".join(counted(n, thing) for thing, n in parts.items())
@@ -51,3 +63,11 @@ def site_command(
     )
     if built.beside:
         print(f"too large for the page, files beside it: {', '.join(built.beside)}")
+    if failure is not None:
+        print(f"not all of its results are up to date: {failure}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _of_bundled_sessions(values: Values) -> bool:
+    """Tell whether no published number rests on a session that was measured here; true where nothing is published."""
+    return all(trial.startswith("bundled/") for entry in values.values() for trial in entry["inputs"])

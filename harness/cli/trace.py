@@ -33,6 +33,12 @@ def trace(
         typer.Option("--page", help="list the numbers in the text of this page of paper/main.pdf", min=1),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="look up the trials of all published numbers; status 1: some are missing"
+        ),
+    ] = False,
 ) -> None:
     """Show a published number, its estimator, and the trial records behind it.
 
@@ -45,11 +51,16 @@ def trace(
         rematch trace 0.89
 
         rematch trace --page 5
+
+        rematch trace --check
     """
     from harness.store import Store
 
     root = find_root()
     values = _values(root)
+    if check:
+        _check(Store(root), values)
+        return
     if page is not None:
         if key is not None:
             raise InputError("give a key or a page, not both", place="--page", found=f"{key} and page {page}")
@@ -100,6 +111,32 @@ def _is_printed_as(value: Any, text: str) -> bool:
     if not isinstance(value, dict):
         return False
     return any(f"{value.get(name) or ''} ".startswith(f"{text} ") for name in ("text", "interval_text"))
+
+
+def _check(store: Any, values: dict[str, Any]) -> None:
+    """Print how many numbers and trials there are; name each number of which a trial is missing, with the trial."""
+    trials = {name for value in values.values() for name in value["inputs"]}
+    missing = {name for name in trials if not _is_stored(store, name)}
+    for key, value in sorted(values.items()):
+        absent = [name for name in value["inputs"] if name in missing]
+        if absent:
+            print(
+                wrapped(
+                    f"{key}: {len(absent)} of {counted(len(value['inputs']), 'trial')} missing: {absent[0]}",
+                    hang="  ",
+                )
+            )
+    print(f"{counted(len(values), 'number')}, {counted(len(trials), 'trial')}: {len(missing)} missing")
+    if missing:
+        raise typer.Exit(1)
+
+
+def _is_stored(store: Any, name: str) -> bool:
+    try:
+        store.find_trial(name)
+    except InputError:
+        return False
+    return True
 
 
 def _trial(store: Any, root: Path, name: str) -> dict[str, Any]:

@@ -73,9 +73,12 @@ class StageParameters(Parameters):
 
 
 class RunAllParameters(StageParameters):
-    """Parameters of ``run_all`` and of measuring: the profile says what is measured, so it is never ``newest``."""
+    """Parameters of ``run_all`` and of measuring: the profile says what is measured, so it is never ``newest``.
 
-    profile: Literal["smoke", "quick", "full", "sample"] = "quick"
+    ``auto`` is settled before anything is planned (:func:`harness.pipeline.chosen_profile`).
+    """
+
+    profile: Literal["auto", "smoke", "quick", "full", "sample"] = "auto"
 
 
 def check_parameters(model: type[M], namespace: Mapping[str, Any]) -> M:

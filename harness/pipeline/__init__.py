@@ -7,6 +7,7 @@ before and after the analyses do is imported from here.
 """
 
 from harness.evidence.parameters import Parameters, RunAllParameters, StageParameters, check_parameters
+from harness.pipeline.default_profile import chosen_profile
 from harness.pipeline.execute import StageFailed, run
 from harness.pipeline.notebook_file import NotebookFile, analysis_notebooks
 from harness.pipeline.plan import make_plan
@@ -25,6 +26,7 @@ __all__ = [
     "analysis_notebooks",
     "check_machine",
     "check_parameters",
+    "chosen_profile",
     "describe_session",
     "make_plan",
     "measure_all",

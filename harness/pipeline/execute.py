@@ -10,12 +10,19 @@ from dataclasses import dataclass, field
 
 from harness.errors import RematchError
 from harness.evidence.sessions import session_of
-from harness.pipeline.notebook_process import UnderWay, begin, explain, resume_command, stop
+from harness.pipeline.notebook_process import (
+    UnderWay,
+    begin,
+    explain,
+    published_by,
+    resume_command,
+    stop,
+)
 from harness.pipeline.stage import PlannedStage, StagePlan, may_begin, places_here
 from harness.pipeline.staleness import judge, remember
 from harness.pipeline.status import Progress, StageTable, duration, progress_here
 from harness.publish.build import build_paper
-from harness.publish.generated import clear
+from harness.publish.generated import clear, replace
 from harness.store import SessionFolder
 
 #: How often stages under way are looked at, and how often a long one is worth a line on a terminal.
@@ -32,19 +39,20 @@ def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None
     """Execute the stages that are to do and return the table of how they ended.
 
     A stage is looked at again when its turn comes: when everything it depends on turned out
-    unchanged it is left alone. Contributions of notebooks outside the plan leave the paper.
+    unchanged it is left alone. A notebook's contribution is replaced when the notebook has ended well, and those of
+    notebooks outside the plan leave the paper when all of the plan have.
 
     Args:
         places: how many analyses may be at work at once; ``None``: as this machine has cores, four at most.
 
     Raises:
-        StageFailed: the first stage of the plan that did not end well; once one has failed no other is
-            begun, and those under way are let finish.
+        StageFailed: the first stage of the plan that did not end well, with the names of the others. Other analyses
+            are executed all the same; after any other stage that failed none is begun, and those under way are let
+            finish.
     """
     shown = progress or progress_here()
     table = StageTable.of(plan.stages)
     plan.results.mkdir(parents=True, exist_ok=True)
-    _drop_outsiders(plan)
     shown.show(table, *table.lines(), f"expected: {duration(plan.expected_s)}")
     room = places or places_here()
     work = _Work(plan, table, shown)
@@ -52,7 +60,7 @@ def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None
     try:
         while waiting or work.busy:
             if work.failures:
-                waiting.clear()
+                waiting = deque(stage for stage in waiting if work.may_follow(stage))
             if waiting and may_begin(waiting[0], work.busy, room) and work.apart:
                 work.begin(waiting.popleft())
             elif not work.look():
@@ -60,9 +68,9 @@ def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None
     except BaseException:
         work.stop()
         raise
-    for stage in plan.stages:
-        if stage.name in work.failures:
-            raise work.failures[stage.name]
+    if work.failures:
+        raise work.failure()
+    _drop_outsiders(plan)
     return table
 
 
@@ -86,8 +94,22 @@ class _Work:
         """Whether the last one was begun long enough ago."""
         return not self._under_way or time.monotonic() - self._under_way[-1].started_s >= _APART_S
 
+    def may_follow(self, stage: PlannedStage) -> bool:
+        """Tell whether a stage can still be executed although another one failed: analyses need no other analysis."""
+        failed = [one.kind for one in self.plan.stages if one.name in self.failures]
+        return stage.kind == "analysis" and set(failed) == {"analysis"}
+
+    def failure(self) -> RematchError:
+        """Return the first failure in the order of the plan; its text names the other stages that failed."""
+        first, *others = [stage.name for stage in self.plan.stages if stage.name in self.failures]
+        if not others:
+            return self.failures[first]
+        return StageFailed(f"{self.failures[first]}; also failed: {', '.join(others)}")
+
     def begin(self, stage: PlannedStage) -> None:
         """Begin a stage, unless nothing it depends on has changed. The paper is made at once."""
+        if stage.kind == "paper":
+            _drop_outsiders(self.plan)
         row = self.table.rows[stage.name]
         now = judge(self.plan.root, self.plan.settings, stage)
         if now.state == "done":
@@ -102,8 +124,6 @@ class _Work:
                 self._build_paper()
                 self._done(now, time.monotonic() - started_s)
                 return
-            if now.kind == "analysis":
-                clear(self.plan.root, now.name)
         except RematchError as error:
             self._failed(now, time.monotonic() - started_s, error)
             return
@@ -144,6 +164,12 @@ class _Work:
             said = f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(self.plan)}"
             self._failed(stage, took_s, StageFailed(said))
             return
+        if stage.kind == "analysis":
+            try:
+                replace(self.plan.root, stage.name, published_by(self.plan, stage))
+            except RematchError as error:
+                self._failed(stage, took_s, StageFailed(f"{stage.name}: {error}"))
+                return
         self._done(stage, took_s)
 
     def _done(self, stage: PlannedStage, took_s: float) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +27,12 @@ _STOP_WITHIN_S = 30.0
 _PAPERMILL = (
     "import sys; sys.modules['rfc3987_syntax'] = None; from papermill.__main__ import papermill; papermill()"
 )
+
+
+#: In the environment: the command that a user gave, where it is not papermill's own.
+COMMAND = "REMATCH_COMMAND"
+#: Where a traceback of IPython names the line of a cell, and what colours it.
+_IN_CELL, _COLOUR = re.compile(r"Cell In\[\d+\], line (\d+)"), re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +67,14 @@ def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
         json.dumps(stage.parameters),
     ]
     output.unlink(missing_ok=True)  # a copy of an earlier time must not pass for this one's
+    shutil.rmtree(published_by(plan, stage), ignore_errors=True)
     with log.open("wb") as stream:
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
-            env=_environment(plan.root),
+            env=_environment(plan, stage),
             preexec_fn=die_with_parent,  # a child of a kernel that died must not go on measuring unseen
         )
     return UnderWay(stage=stage, child=child, output=output, log=log)
@@ -91,8 +100,8 @@ def explain(plan: StagePlan, one: UnderWay) -> str:
     what = f"papermill ended with {one.child.returncode}"
     failed = _failed_cell(one.output)
     if failed is not None:
-        number, first_line, said = failed
-        where, what = f"{where}, cell {number} ({first_line})", said
+        number, line, what = failed
+        where = f"{where}, cell {number} ({line})"
     else:
         tail = [line for line in one.log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
         what = tail[-1].strip() if tail else what
@@ -101,7 +110,10 @@ def explain(plan: StagePlan, one: UnderWay) -> str:
 
 
 def resume_command(plan: StagePlan) -> str:
-    """Return the command that goes on from where it stopped."""
+    """Return the command that goes on from where it stopped: what the user gave, where make or rematch say so."""
+    given = os.environ.get(COMMAND)
+    if given:
+        return given
     settings = plan.settings
     default = type(settings)()
     words = [
@@ -113,7 +125,7 @@ def resume_command(plan: StagePlan) -> str:
 
 
 def _failed_cell(output: Path) -> tuple[int, str, str] | None:
-    """Return number (from 1, as papermill counts), first line and message of the cell that failed."""
+    """Return number (from 1, as papermill counts), failing line and message of the cell that failed."""
     try:
         cells = json.loads(output.read_text("utf-8"))["cells"]
     except (OSError, ValueError, KeyError):
@@ -124,7 +136,9 @@ def _failed_cell(output: Path) -> tuple[int, str, str] | None:
         for result in cell.get("outputs", ()):
             if result.get("output_type") == "error":
                 lines = "".join(cell["source"]).splitlines() or [""]
-                return number, lines[0].strip(), f"{result['ename']}: {result['evalue']}".replace("\n", " ")
+                at = _IN_CELL.search(_COLOUR.sub("", "\n".join(result.get("traceback", ()))))
+                line = lines[min(int(at[1]), len(lines)) - 1] if at else lines[0]
+                return number, line.strip(), f"{result['ename']}: {result['evalue']}".replace("\n", " ")
     return None
 
 
@@ -133,12 +147,17 @@ def _copy_name(stage: PlannedStage) -> str:
     return f"{stage.notebook.name}-{stage.experiments[0]}" if stage.kind == "measure" else stage.notebook.name
 
 
-def _environment(root: Path) -> dict[str, str]:
-    path = os.pathsep.join(part for part in (str(root), os.environ.get("PYTHONPATH", "")) if part)
+def published_by(plan: StagePlan, stage: PlannedStage) -> Path:
+    """Return the folder into which a stage's notebook publishes until it has ended well."""
+    return plan.results / "published" / stage.name
+
+
+def _environment(plan: StagePlan, stage: PlannedStage) -> dict[str, str]:
+    path = os.pathsep.join(part for part in (str(plan.root), os.environ.get("PYTHONPATH", "")) if part)
     return {
         **os.environ,
         "PYTHONPATH": path,
-        "REMATCH_ROOT": str(root),
-        PUBLISHING: "1",
+        "REMATCH_ROOT": str(plan.root),
+        PUBLISHING: str(published_by(plan, stage)),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import fcntl
 import os
+import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +33,8 @@ GENERATED = Path("paper") / "generated"
 VALUES = "values.json"
 FIGURES = "figures.json"
 MACROS = "values.tex"
-#: Set to 1 in the environment of notebooks that ``run_all`` executes: they alone write contributions.
+#: In the environment of notebooks that ``run_all`` executes, which alone write contributions: the folder to write into,
+#: whose content takes the place of the notebook's earlier contribution once the notebook has ended well.
 PUBLISHING = "REMATCH_PUBLISH"
 _MERGED = (VALUES, FIGURES)
 
@@ -77,18 +79,51 @@ def text_entry(
     }
 
 
-def clear(root: Path, notebook: str) -> None:
-    """Forget what a notebook contributed, before it is executed as a whole: renamed keys must not linger."""
+def replace(root: Path, notebook: str, fresh: Path) -> None:
+    """Put what a notebook wrote into the folder ``fresh`` in the place of its earlier contribution.
+
+    Keys and files that it no longer has go. ``fresh`` is removed. A notebook that published nothing has no
+    contribution any more.
+
+    Raises:
+        InputError: another notebook has published one of the keys; the earlier contribution stays then.
+    """
     generated = root / GENERATED
+    name = f"{notebook}.json"
+    part = read_part(fresh / name)
     with _locked(generated):
-        mine = _read(generated / f"{notebook}.json")
-        if mine is None:
-            return
-        for entry in [*mine["figures"].values(), *mine["tables"].values()]:
-            for name in entry["files"]:
-                (generated / name).unlink(missing_ok=True)
-        (generated / f"{notebook}.json").unlink()
+        if part is not None:
+            others = [other for other in _parts(generated) if other.notebook != notebook]
+            for kind, entries in part.entries.items():
+                for key in entries:
+                    _refuse_foreign(others, notebook, kind, key)
+        _remove(generated, notebook)
+        for path in sorted(fresh.rglob("*")):
+            within = path.relative_to(fresh)
+            if path.is_file() and (len(within.parts) > 1 or path.name == name):
+                (generated / within).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(path, generated / within)
         _merge(generated)
+    shutil.rmtree(fresh, ignore_errors=True)
+
+
+def clear(root: Path, notebook: str) -> None:
+    """Remove what a notebook contributed."""
+    with _locked(root / GENERATED):
+        if _remove(root / GENERATED, notebook):
+            _merge(root / GENERATED)
+
+
+def _remove(generated: Path, notebook: str) -> bool:
+    """Remove a notebook's contribution with its files; return whether there was one."""
+    content = _read(generated / f"{notebook}.json")
+    if content is None:
+        return False
+    for entry in [*content["figures"].values(), *content["tables"].values()]:
+        for name in entry["files"]:
+            (generated / name).unlink(missing_ok=True)
+    (generated / f"{notebook}.json").unlink()
+    return True
 
 
 def merge(root: Path) -> None:

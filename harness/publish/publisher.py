@@ -59,8 +59,8 @@ class Publisher:
         notebook: its name without ending; each key belongs to one notebook.
         root: the project's root; found from here when absent.
         draft: what figures are stamped with, such as "draft measurement: quick"; ``None``: no stamp.
-        publish: whether to write; ``None``: when the notebook runs under ``run_all``, which says so in the
-            environment. A notebook opened alone shows the same and leaves ``paper/generated`` as it is.
+        publish: whether to write; ``None``: when the notebook runs under ``run_all``, whose environment names the
+            folder. A notebook opened alone shows the same and leaves ``paper/generated`` as it is.
     """
 
     def __init__(
@@ -74,8 +74,9 @@ class Publisher:
         self.notebook = notebook
         self.draft = draft
         self.root = root or find_root()
-        self._generated = self.root / generated.GENERATED
-        self._publish = os.environ.get(generated.PUBLISHING) == "1" if publish is None else publish
+        folder = os.environ.get(generated.PUBLISHING, "")
+        self._generated = Path(folder) if folder else self.root / generated.GENERATED
+        self._publish = bool(folder) if publish is None else publish
         self._waiting: list[tuple[str, str, dict[str, Any]]] | None = None
         self._shown = Published()
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from harness.analysis.stats.estimates import nothing
 from harness.analysis.stats.knee import knee, saturation
+from harness.analysis.stats.pairing import inputs_of
 from harness.model import Estimate
 
 
@@ -28,9 +29,7 @@ def _bends(table: pd.DataFrame | None, metric: str, find: Callable[..., Estimate
     found = {}
     for name, mine in table[~table["duplicate"].astype(bool)].groupby("variant", sort=False):
         told = mine.dropna(subset=[metric, "offered_per_s"])
-        inputs = tuple(
-            f"{e}/{s}/{t}" for e, s, t in told[["experiment", "session_id", "trial_id"]].to_numpy()
-        )
+        inputs = inputs_of(told)
         if len(told) == 0:
             found[str(name)] = _nothing(metric)
             continue

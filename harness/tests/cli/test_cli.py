@@ -246,21 +246,42 @@ def test_list_names_what_cannot_run_and_why(tmp_path: Path, cli: Cli) -> None:
     assert row["profiles"]["smoke"]["trials"] == 2
 
 
-def test_trace_leads_from_a_number_to_the_records_it_came_from(tmp_path: Path, cli: Cli) -> None:
-    root = make_session_project(tmp_path)
-    folder = measure_tiny(root)
+def traced_project(root: Path) -> tuple[Path, str, list[str]]:
+    """Lay out a measured project with one published number; return it, the number's key and its trials."""
+    folder = measure_tiny(make_session_project(root))
     key = "tiny.throughput.ratio.other"
     inputs = [f"{folder.key}/{trial.trial_id}" for trial in folder.header.plan.trials]
     values = root / "paper" / "generated" / "values.json"
     values.parent.mkdir(parents=True)
     number = {"value": 1.25, "low": 1.0, "high": 1.5, "unit": "ratio", "text": "1.25", "method": "log-t"}
     values.write_text(json.dumps({key: {**number, "estimand": "ratio", "n_trials": 3, "inputs": inputs}}))
+    return root, key, inputs
+
+
+def test_trace_leads_from_a_number_to_the_records_it_came_from(tmp_path: Path, cli: Cli) -> None:
+    root, key, _ = traced_project(tmp_path)
     code, out, err = cli(root, "trace", key, "--json")
     assert code == 0, err
     for trial in json.loads(out)["trials"]:
         assert json.loads((root / trial["record"]).read_text())["planned"]["trial_id"] in trial["trial"]
     assert "nearest: tiny.throughput.ratio.other" in cli.refused(root, "trace", "tiny.throughput.ratio.othr")
     assert json.loads(cli(root, "trace", "1.25", "--json")[1])["key"] == key
+
+
+def test_trace_checks_that_each_trial_of_each_number_is_stored(tmp_path: Path, cli: Cli) -> None:
+    root, _, trials = traced_project(tmp_path)
+    code, out, err = cli(root, "trace", "--check")
+    assert (code, out, err) == (0, f"1 number, {len(trials)} trials: 0 missing\n", "")
+    values = root / "paper" / "generated" / "values.json"
+    content = json.loads(values.read_text("utf-8"))
+    content["tiny.lost"] = {"inputs": [trials[0], "tiny/smoke-local-1/9999-none"]}
+    values.write_text(json.dumps(content), "utf-8")
+    code, out, err = cli(root, "trace", "--check")
+    assert code == 1
+    assert out.splitlines() == [
+        "tiny.lost: 1 of 2 trials missing: tiny/smoke-local-1/9999-none",
+        f"2 numbers, {len(trials) + 1} trials: 1 missing",
+    ]
 
 
 def test_trace_takes_a_printed_number_and_lists_its_keys_where_there_are_several(

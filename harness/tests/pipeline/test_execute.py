@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from harness.pipeline.notebook_file import NotebookFile
 from harness.pipeline.notebook_process import UnderWay
 from harness.pipeline.stage import Kind, PlannedStage, StagePlan, may_begin
 from harness.pipeline.status import StageTable
+from harness.publish.generated import GENERATED, read_values, text_entry, update
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
 
@@ -151,7 +153,7 @@ def test_where_there_is_one_place_each_begins_when_the_one_before_has_ended(
     assert shown.at_once() == 1
 
 
-def test_after_a_failure_nothing_is_begun_the_rest_ends_and_the_first_of_the_plan_is_named(
+def test_after_an_analysis_fails_the_others_are_executed_no_paper_is_made_and_all_failures_are_named(
     scripts: Callable[..., StagePlan], tmp_path: Path
 ) -> None:
     until_shown = "until [ -e shown ]; do sleep 0.02; done;"
@@ -160,12 +162,61 @@ def test_after_a_failure_nothing_is_begun_the_rest_ends_and_the_first_of_the_pla
     with pytest.raises(StageFailed) as caught:
         run(plan, progress=shown, places=3)
     assert str(caught.value) == (
-        "a.ipynb: a broke; see results/smoke/a.log; resume: papermill notebooks/run_all.ipynb -p profile smoke"
+        "a.ipynb: a broke; see results/smoke/a.log; resume: papermill notebooks/run_all.ipynb -p profile smoke; "
+        "also failed: c"
     )
-    assert {"a": "running", "b": "running", "c": "failed", "d": "to do", "paper": "to do"} in shown.states
-    assert shown.states[-1] == {"a": "failed", "b": "done", "c": "failed", "d": "to do", "paper": "to do"}
-    assert (tmp_path / "b").is_file()
-    assert not (tmp_path / "d").exists()
+    assert shown.states[-1] == {"a": "failed", "b": "done", "c": "failed", "d": "done", "paper": "to do"}
+    assert (tmp_path / "b").is_file() and (tmp_path / "d").is_file()
+
+
+def test_after_a_stage_fails_that_analyses_build_on_nothing_is_begun(
+    scripts: Callable[..., StagePlan], tmp_path: Path
+) -> None:
+    plan = scripts(a="exit 1", b="touch b")
+    first, *rest = plan.stages
+    shown = Shown()
+    with pytest.raises(StageFailed, match="a broke"):
+        run(replace(plan, stages=(replace(first, kind="tidy"), *rest)), progress=shown, places=2)
+    assert shown.states[-1] == {"a": "failed", "b": "to do", "paper": "to do"}
+    assert not (tmp_path / "b").exists()
+
+
+def publish(root: Path, notebook: str, text: str) -> None:
+    """Publish one text as a notebook would that ``run_all`` executed earlier."""
+    update(root / GENERATED, notebook, [("values", f"{notebook}.x", text_entry(text, notebook=notebook))])
+
+
+def publishing(notebook: str, text: str) -> str:
+    """Return a script that publishes one text into the folder of a stage under way."""
+    code = (
+        "from pathlib import Path; from harness.publish.generated import text_entry, update; "
+        f"update(Path('results/smoke/published/{notebook}'), '{notebook}', "
+        f"[('values', '{notebook}.y', text_entry('{text}', notebook='{notebook}'))])"
+    )
+    return f'PYTHONPATH={ROOT} {sys.executable} -c "{code}"'
+
+
+def texts(root: Path) -> dict[str, str]:
+    return {key: entry["text"] for key, entry in read_values(root).items()}
+
+
+def test_what_was_published_is_replaced_when_its_notebook_has_ended_well_and_never_before(
+    scripts: Callable[..., StagePlan], tmp_path: Path
+) -> None:
+    for name in ("a", "b", "outside"):
+        publish(tmp_path, name, "old")
+    plan = scripts(a=publishing("a", "new"), b=f"{publishing('b', 'new')}; exit 1")
+    skipped = replace(stage("outside"), state="skipped")
+    plan = replace(plan, stages=(*plan.stages[:2], skipped))
+    with pytest.raises(StageFailed, match="b broke"):
+        run(plan, progress=Shown(), places=1)
+    assert texts(tmp_path) == {"a.y": "new", "b.x": "old", "outside.x": "old"}
+
+    plan = scripts(a="true", b=publishing("b", "new"))
+    run(replace(plan, stages=(*plan.stages[:2], skipped)), progress=Shown(), places=1)
+    assert texts(tmp_path) == {
+        "b.y": "new"
+    assert texts(tmp_path) == {"a.y": "new", "b.y": "new"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])

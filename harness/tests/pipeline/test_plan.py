@@ -15,7 +15,16 @@ import pytest
 from harness.errors import InputError
 from harness.evidence.sessions import HEADLINE, chosen_experiments
 from harness.import_closure import closure
-from harness.pipeline import RunAllParameters, StageFailed, StageParameters, check_parameters, make_plan, run
+from harness.pipeline import (
+    RunAllParameters,
+    StageFailed,
+    StageParameters,
+    check_parameters,
+    chosen_profile,
+    make_plan,
+    run,
+)
+from harness.pipeline.default_profile import missing_tools
 from harness.pipeline.fingerprint import Remembered, of_files, why_stale
 from harness.pipeline.notebook_file import analysis_notebooks
 from harness.pipeline.stage import PlannedStage, StagePlan
@@ -223,7 +232,7 @@ def test_a_failure_names_notebook_cell_and_the_command_that_resumes(
     with pytest.raises(StageFailed) as caught:
         run(broken(project, tmp_path), progress=LineProgress())
     said = str(caught.value)
-    assert "90-broken.ipynb, cell 3 (number = 0): ZeroDivisionError: division by zero" in said
+    assert "90-broken.ipynb, cell 3 (1 / number): ZeroDivisionError: division by zero" in said
     assert "see results/smoke/90-broken.ipynb" in said
     assert said.endswith(
         "resume: papermill notebooks/run_all.ipynb -p profile smoke -p seed 3 -p experiments strings-rounds"
@@ -231,6 +240,73 @@ def test_a_failure_names_notebook_cell_and_the_command_that_resumes(
     shown = capsys.readouterr().err
     assert "✗ 90-broken" in shown
     assert "▶ paper" not in shown  # nothing after it is begun
+
+
+def test_the_command_that_resumes_is_the_one_that_was_given(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMATCH_COMMAND", "make site")
+    with pytest.raises(StageFailed, match="; resume: make site$"):
+        run(broken(project, tmp_path), progress=LineProgress())
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...] = ()) -> None:
+    monkeypatch.setattr("harness.pipeline.default_profile.missing_tools", lambda root: missing)
+
+
+@pytest.mark.parametrize(
+    ("papermill", "missing", "profile", "said"),
+    [
+        ("", (), "sample", "profile: sample, because the notebook was opened to be read; to measure, set"),
+        ("1", (), "quick", "profile: quick, because the measuring tools are installed"),
+        (
+            "1",
+            ("go", "docker"),
+            "sample",
+            "profile: sample, because measuring needs go, docker, not installed here",
+        ),
+    ],
+    ids=["in JupyterLab", "papermill, tools installed", "papermill, without tools"],
+)
+def test_who_asks_for_no_profile_measures_only_under_papermill_where_the_tools_are_installed(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    papermill: str, missing: tuple[str, ...], profile: str, said: str,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("REMATCH_PAPERMILL", papermill)
+    installed(monkeypatch, missing)
+    settings = check_parameters(RunAllParameters, {"In": [], **parameters_of(project)})
+    assert chosen_profile(settings, root=project).profile == profile
+    printed = capsys.readouterr().out
+    assert printed.startswith(said)
+    assert printed.count("\n") == 1
+
+
+def test_a_profile_that_is_asked_for_is_taken_without_a_word(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed(monkeypatch, ("go",))
+    assert chosen_profile(RunAllParameters(profile="quick"), root=project).profile == "quick"
+    assert capsys.readouterr().out == ""
+
+
+def parameters_of(project: Path) -> dict[str, object]:
+    """Return the parameters that stand in the notebook ``run_all``."""
+    cells = json.loads((project / "notebooks" / "run_all.ipynb").read_text("utf-8"))["cells"]
+    source = next("".join(c["source"]) for c in cells if "parameters" in c["metadata"].get("tags", ()))
+    namespace: dict[str, object] = {}
+    exec(source, namespace)
+    return {name: namespace[name] for name in RunAllParameters.model_fields}
+
+
+def test_a_machine_without_programs_lacks_them_by_name(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "harness.pipeline.default_profile.find_spec", lambda name: None if name == "docker" else name
+    )
+    monkeypatch.setenv("PATH", "")
+    missing = missing_tools(project)
+    assert "maven" in missing and "docker" in missing and "locust" not in missing
 
 
 def test_the_table_has_one_row_a_stage_and_escapes_what_it_shows() -> None:

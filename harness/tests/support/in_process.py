@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from harness.publish.generated import PUBLISHING
+from harness.publish.generated import GENERATED, PUBLISHING
 
 
 def execute_in_process(
@@ -37,7 +37,7 @@ def execute_in_process(
     content = json.loads((root / "notebooks" / f"{notebook}.ipynb").read_text("utf-8"))
     namespace: dict[str, object] = {}
     todo = dict(changes or {})
-    with patch.dict(os.environ, {PUBLISHING: "1" if publishing else "0"}):
+    with patch.dict(os.environ, {PUBLISHING: str(root / GENERATED) if publishing else ""}):
         for cell in content["cells"]:
             if cell["cell_type"] == "code":
                 source = "".join(cell["source"])
@@ -93,7 +93,10 @@ class Shell:
             self._shell.display_trap.hook = CapturingDisplayHook(  # type: ignore[no-untyped-call]  # IPython has no types
                 shell=self._shell, outputs=results
             )
-            with patch.dict(os.environ, {PUBLISHING: "1"}), capture_output() as said:
+            with (
+                patch.dict(os.environ, {PUBLISHING: str(self._root / GENERATED)}),
+                capture_output() as said,
+            ):
                 ended = self._shell.run_cell("".join(cell["source"]))  # type: ignore[no-untyped-call]  # nor has this
                 ended.raise_error()
             if "parameters" in cell["metadata"].get("tags", ()):

@@ -163,7 +163,7 @@ def opened(root: Path, name: str, **parameters: object) -> NotebookClient:
 def _in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMATCH_ROOT", str(project))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("REMATCH_PUBLISH", "1")
+    monkeypatch.setenv("REMATCH_PUBLISH", str(project / "paper" / "generated"))
 
 
 @pytest.mark.usefixtures("_drawn_quickly")  # the next test draws every format
