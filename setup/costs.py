@@ -4,10 +4,9 @@
     python3 setup/costs.py measure "make test" "make paper PROFILE=smoke" ...
     python3 setup/costs.py render
 
-``measure`` clones this repository's HEAD into an empty folder, gives it an empty
-HOME, runs the commands there one after the other, and keeps the readings in
-``docs/costs.json``, where readings of other commands stay. ``render`` writes the
-table between the README's markers.
+``measure`` runs each command alone: it clones this repository's HEAD into an empty folder, gives it an empty HOME,
+and runs the command there. The readings are stored in ``docs/costs.json``, where readings of other commands stay.
+``render`` writes the table between the README's markers.
 Nothing here is imported by the harness: it runs on a bare Python.
 """
 
@@ -15,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -51,53 +49,50 @@ def clean_environment(home: Path) -> dict[str, str]:
     return kept | {"HOME": str(home), "CI": "true"}
 
 
-def words_of(command: str, clone: Path) -> list[str]:
-    """Return a command in words; ``rematch`` is that of the clone, which a command before it has set up."""
-    first, *words = command.split()
-    return [str(clone / ".venv" / "bin" / "rematch") if first == "rematch" else first, *words]
-
-
-def measure(commands: list[str], keep: Path | None) -> int:
-    """Run ``commands`` in a clean clone; return the first exit status that is not 0."""
-    folder = keep or Path(tempfile.mkdtemp(prefix="rematch-costs-"))
-    clone, home = folder / "rematch", folder / "home"
-    if not clone.exists():
-        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-        home.mkdir(parents=True)
+def measure(commands: list[str]) -> int:
+    """Run each command in a clean clone of its own; return the first exit status that is not 0."""
     readings: list[dict[str, object]] = []
     for command in commands:
-        before, started = disk_bytes(clone, home), time.monotonic()
-        with (folder / f"{command.replace(' ', '_').replace('/', '_')}.log").open("wb") as log:
-            status = subprocess.run(
-                words_of(command, clone), cwd=clone, env=clean_environment(home), stdin=subprocess.DEVNULL,
-                stdout=log, stderr=subprocess.STDOUT, check=False,
-            ).returncode  # fmt: skip
-        reading = {
-            "command": command,
-            "after": commands[: len(readings)],
-            "wall_s": round(time.monotonic() - started, 1),
-            "added_bytes": disk_bytes(clone, home) - before,
-            "exit_status": status,
-        }
+        with tempfile.TemporaryDirectory(prefix="rematch-costs-") as name:
+            reading = measure_alone(command, Path(name))
         print(json.dumps(reading), flush=True)
+        if status := reading["exit_status"]:
+            return int(str(status))
         readings.append(reading)
-        if status:
-            print(f"{command} ended with {status}; its output: {log.name}", file=sys.stderr)
-            return status
     machine = {
         "cpus": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     }
-    others = [reading for reading in kept_readings() if reading["command"] not in commands]
+    others = [reading for reading in stored_readings() if reading["command"] not in commands]
     READINGS.write_text(
         json.dumps({"machine": machine, "readings": readings + others}, indent=2) + "\n", encoding="utf-8"
     )
-    if keep is None:
-        shutil.rmtree(folder)
     return 0
 
 
-def kept_readings() -> list[dict[str, object]]:
+def measure_alone(command: str, folder: Path) -> dict[str, object]:
+    """Run a command in a clone below an empty folder; return its reading, its output on stderr where it fails."""
+    clone, home, log = folder / "rematch", folder / "home", folder / "output"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    home.mkdir()
+    before, started = disk_bytes(clone, home), time.monotonic()
+    with log.open("wb") as stream:
+        status = subprocess.run(
+            command.split(), cwd=clone, env=clean_environment(home), stdin=subprocess.DEVNULL, stdout=stream,
+            stderr=subprocess.STDOUT, check=False,
+        ).returncode  # fmt: skip
+    reading = {
+        "command": command,
+        "wall_s": round(time.monotonic() - started, 1),
+        "added_bytes": disk_bytes(clone, home) - before,
+        "exit_status": status,
+    }
+    if status:
+        print(log.read_text(encoding="utf-8", errors="replace"), file=sys.stderr)
+    return reading
+
+
+def stored_readings() -> list[dict[str, object]]:
     """Return the readings that stand in ``docs/costs.json``."""
     return json.loads(READINGS.read_text(encoding="utf-8"))["readings"] if READINGS.exists() else []
 
@@ -108,17 +103,15 @@ def table() -> str:
     machine = kept["machine"]
     lines = [
         f"Measured on {machine['cpus']} shared cores and {machine['memory_bytes'] / 2**30:.0f} GiB, one reading each, "
-        "in an empty clone with an empty HOME; system packages were already there.",
+        "each alone in an empty clone with an empty HOME; system packages were already there.",
         "",
-        "| command | in a clone where | time | disk it adds |",
-        "|---|---|--:|--:|",
+        "| command | time | disk it adds |",
+        "|---|--:|--:|",
     ]
     for reading in kept["readings"]:
         minutes, seconds = divmod(round(reading["wall_s"]), 60)
         size = reading["added_bytes"] / 1e6
-        before = ", ".join(f"`{command}`" for command in reading["after"])
-        place = f"{before} ran before" if before else "nothing ran before"
-        lines.append(f"| `{reading['command']}` | {place} | {minutes} min {seconds:02d} s | {size:,.0f} MB |")
+        lines.append(f"| `{reading['command']}` | {minutes} min {seconds:02d} s | {size:,.0f} MB |")
     return "\n".join(lines)
 
 
@@ -139,10 +132,8 @@ def render() -> int:
 def main(arguments: list[str]) -> int:
     """Dispatch; anything not understood prints this module's text."""
     match arguments:
-        case ["measure", "--keep", folder, *commands] if commands:
-            return measure(commands, Path(folder))
         case ["measure", *commands] if commands:
-            return measure(commands, None)
+            return measure(commands)
         case ["render"]:
             return render()
     print(__doc__, file=sys.stderr)

@@ -148,9 +148,9 @@ def _machine(root: Path) -> str:
         return ""
     machine = json.loads(file.read_text("utf-8"))["machine"]
     return (
-        f"One reading each, on {machine['cpus']} shared cores and {plain(machine['memory_bytes'] / 2**30)} GiB, in a "
-        "clone with an empty HOME; what ran in it before is in `docs/costs.json`. Times of sessions are those of "
-        "the bundled ones, and their disk is that of the archive."
+        f"One reading each, on {machine['cpus']} shared cores and {plain(machine['memory_bytes'] / 2**30)} GiB, each "
+        "alone in an empty clone with an empty HOME. Times of sessions are those of the bundled ones, and their disk "
+        "is that of the archive."
     )
 
 
