@@ -164,9 +164,9 @@ class _Work:
             said = f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(self.plan)}"
             self._failed(stage, took_s, StageFailed(said))
             return
-        if stage.kind == "analysis":
+        if stage.notebook is not None and stage.kind in ("tidy", "analysis"):
             try:
-                replace(self.plan.root, stage.name, published_by(self.plan, stage))
+                replace(self.plan.root, stage.notebook.name, published_by(self.plan, stage))
             except RematchError as error:
                 self._failed(stage, took_s, StageFailed(f"{stage.name}: {error}"))
                 return
