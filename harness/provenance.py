@@ -129,7 +129,7 @@ def describe_place(root: Path) -> str:
     pages = tuple(
         f":!docs/{name}"
         for name in (
-            "benchmarks.md", "verify.md", "verify.json", "faults*", "kubernetes-faults*", "fuzz.json", "security.md",
+            "benchmarks.md", "verify.md", "verify.json", "faults*", "security.md",
         )
     )  # fmt: skip
     changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", *pages)

@@ -5,17 +5,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import completion
-from harness.cli.faults import FAULTS, run_faults
-from harness.cli.fuzz import FUZZ, run_fuzz
 from harness.cli.lines import counted, wrapped
-from harness.cli.soak import SOAK, run_soak
 from harness.errors import InputError, RematchError
 from harness.project import find_root
 
@@ -23,6 +19,8 @@ if TYPE_CHECKING:
     from harness.verify.rows import VerifiedRow
 
 ALL = "all"
+#: What this command ran once.
+MOVED = frozenset(("fuzz", "faults", "soak"))
 
 
 def verify_command(
@@ -37,24 +35,10 @@ def verify_command(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="random seed")] = 1,
-    minutes: Annotated[
-        float | None, typer.Option(help="only with fuzz, faults and soak: end after so many minutes")
-    ] = None,
-    only: Annotated[
-        int | None, typer.Option(help="only with faults: repeat the fault of this number")
-    ] = None,
     krun: Annotated[
         list[Path] | None,
         typer.Option("--krun", help="only with warmup: files of Krun that warmup_stats classified"),
     ] = None,
-    cluster: Annotated[
-        bool, typer.Option("--cluster", help="only with faults: those of the cluster of KUBECONFIG")
-    ] = False,
-    host: Annotated[
-        str | None,
-        typer.Option(help="only with soak: local or ssh; default: a session on each, and the control"),
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(help="only with fuzz and faults: processes at once")] = None,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -74,56 +58,17 @@ def verify_command(
         rematch verify all --write
 
         rematch verify warmup --krun results_changepoints.json.bz2
-
-        rematch verify fuzz --minutes 5 --seed 7
-
-        rematch verify fuzz --sims 1000000 --seed 8 --jobs 3 --write
-
-        rematch verify faults --minutes 30 --seed 7
-
-        rematch verify faults --sims 1000 --seed 7 --jobs 2 --write
-
-        rematch verify faults --cluster --sims 30 --seed 7
-
-        rematch verify soak --sims 2000
-
-        rematch verify soak --host ssh --sims 300
-
-    `fuzz`, `faults` and `soak` run alone. `fuzz` gives changed and hostile files to
-    every reader, `faults` disturbs sessions of real services at random moments,
-    `soak` watches sessions of very many tiny trials; --sims is then the number
-    of files, faults or trials. Faults that ran before are
-    not repeated: the same command goes on where it was stopped.
     """
     if krun:
         _published(krun, names or [], as_json=as_json)
-        return
-    campaign = _alone(names or [])
-    of_one = {"--only": (only, FAULTS), "--cluster": (cluster or None, FAULTS), "--host": (host, SOAK)}
-    _refuse_options(campaign, of_one, jobs, minutes)
-    if campaign == FUZZ:
-        run_fuzz(
-            inputs=sims,
-            minutes=minutes,
-            seed=seed,
-            write=write,
-            as_json=as_json,
-            jobs=1 if jobs is None else jobs,
-        )
-        return
-    if campaign == SOAK:
-        run_soak(trials=sims, minutes=minutes, seed=seed, host=host, write=write, as_json=as_json)
-        return
-    if campaign == FAULTS:
-        run_faults(
-            number=sims, minutes=minutes, seed=seed, only=only, write=write, as_json=as_json, cluster=cluster,
-            jobs=1 if jobs is None else jobs,
-        )  # fmt: skip
         return
     from harness.provenance import describe_place
     from harness.verify.page import write_page
     from harness.verify.rows import ROWS, verify_row
 
+    moved = sorted(MOVED & set(names or ()))
+    if moved:
+        raise InputError("is a part of the tests now", place="NAMES", found=moved[0], allowed="make test-all")
     root = find_root()
     every = not names or ALL in names
     wanted = list(ROWS) if every else list(names or ())
@@ -171,36 +116,6 @@ def _published(paths: list[Path], names: list[str], *, as_json: bool) -> None:
         for published, said in getattr(found, table).items():
             counts = ", ".join(f"{word} {n}" for word, n in sorted(said.items(), key=lambda one: -one[1]))
             print(wrapped(f"{published}: {counts or 'none'}", indent="  ", hang="    "))
-
-
-def _refuse_options(
-    campaign: str | None, of_one: Mapping[str, tuple[object, str]], jobs: int | None, minutes: float | None
-) -> None:
-    """Refuse what belongs to a campaign that was not asked for; ``of_one``: option -> what it has, its campaign."""
-    if jobs is not None and campaign not in (FUZZ, FAULTS):
-        allowed = "rematch verify fuzz, rematch verify faults"
-        raise InputError("belongs to fuzz and faults", place="--jobs", found=jobs, allowed=allowed)
-    for option, (found, owner) in of_one.items():
-        if found is not None and campaign != owner:
-            raise InputError(
-                f"belongs to {owner}", place=option, found=found, allowed=f"rematch verify {owner}"
-            )
-    if minutes is not None and campaign is None:
-        raise InputError("simulations have a number", place="--minutes", found=minutes, allowed="--sims")
-
-
-def _alone(names: list[str]) -> str | None:
-    """Return the campaign among the names, which stands alone; ``None``: there is none.
-
-    Raises:
-        InputError: something stands beside it.
-    """
-    for campaign in (FUZZ, FAULTS, SOAK):
-        if campaign in names:
-            if names != [campaign]:
-                raise InputError("stands alone", place="NAMES", found=" ".join(names), allowed=campaign)
-            return campaign
-    return None
 
 
 def _show(row: VerifiedRow) -> None:

@@ -39,7 +39,7 @@ LONGEST = (
     "memory_sizing/test_fit.py",
     "memory_sizing/test_go_limit.py",
     "runner/test_one_process.py",
-    "verify/test_faults.py",
+    "chaos/test_faults.py",
     "whole/test_service_of_another_language.py",
     "figures/test_every_figure.py",
     "verify/test_simulated.py",

@@ -118,7 +118,7 @@ def test_no_thread_of_a_trial_needs_a_buffer_that_its_malloc_keeps(tmp_path: Pat
 HEAPS = """
 import sys, threading
 from harness.agent.platforms import return_large_blocks
-from harness.verify.soak.watch import held
+from harness.tests.chaos.watch import held
 import os
 
 def act():

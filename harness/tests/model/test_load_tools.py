@@ -38,7 +38,7 @@ OWN_PLACES = (
 IN_THE_PAPER = "publish/session_facts.py"  # keys of versions that its text prints
 CELLS = "questions/validity/generators.py"
 #: Trials of real processes, each made with one tool.
-REAL = ("verify/real/bound.py", "verify/faults/scenes.py")
+REAL = ("verify/real/bound.py",)
 
 every_tool = pytest.mark.parametrize("tool", LOAD_TOOLS, ids=lambda tool: tool.name)
 
