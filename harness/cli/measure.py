@@ -125,13 +125,17 @@ def measure_command(
         label = f"{label}-with-{database_host}"
     assembly = assemble(root, host=host, load_host=load_host, database_host=database_host, launcher=launcher)
     with contextlib.closing(assembly):
-        prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher)
+        prepared = prepare(
+            assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher, anywhere=dry_run
+        )
         prepared = _sized(assembly, prepared, blocks, minutes, undecided=undecided)
         again = f"rematch measure {experiment} --profile {profile} --host {host}"
         again += f" --load-host {load_host}" if load_host else ""
         again += (f" --database-host {database_host}" if database_host else "") + f" --seed {seed}"
         again += "" if launcher == "process" else f" --launcher {launcher}"
         again += _size_in_words(prepared)
+        if prepared.refused is not None:
+            print(wrapped(f"cannot be measured here: {prepared.refused}", hang="  "), file=sys.stderr)
         for gone in prepared.unavailable:
             print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
         planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
@@ -229,6 +233,7 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
             "blocks_of_profile": prepared.experiment.profiles[plan.profile].blocks,
             "large_host": prepared.experiment.profiles[plan.profile].large_host,
             "memory_to_be_measured": asked,
+            "refused": prepared.refused,
             "unavailable": {gone.variant: gone.reason for gone in prepared.unavailable},
             "trials": [
                 {
@@ -281,6 +286,9 @@ def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
         print(wrapped(f"{kinds[0]} {', '.join(names)}:", indent="  ", hang="    "))
         if not argv:
             print("    no command: nothing is started")
+            continue
+        if argv[0] == "#":  # it cannot be told, and why
+            print(wrapped(f"# {argv[1]}", indent="    ", hang="    # "))
             continue
         print(" \\\n".join(_shell_lines(argv)))
 
