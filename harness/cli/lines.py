@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 
@@ -34,6 +35,11 @@ def wrapped(text: str, *, indent: str = "", hang: str | None = None) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def complain(text: str) -> None:
+    """Print a message on stderr: wrapped between words on a terminal, in one line where a program reads it."""
+    print(wrapped(text, hang="  ") if sys.stderr.isatty() else printable(text), file=sys.stderr, flush=True)
 
 
 def table(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +14,7 @@ import typer
 
 from harness.cli import completion
 from harness.cli.known_cell import known_cells, refuse_elsewhere
-from harness.cli.lines import counted, width, wrapped
+from harness.cli.lines import complain, counted, width, wrapped
 from harness.cli.options import Launcher
 from harness.errors import InputError, RematchError
 from harness.project import find_root
@@ -135,13 +134,13 @@ def measure_command(
         again += "" if launcher == "process" else f" --launcher {launcher}"
         again += _size_in_words(prepared)
         if prepared.refused is not None:
-            print(wrapped(f"cannot be measured here: {prepared.refused}", hang="  "), file=sys.stderr)
+            complain(f"cannot be measured here: {prepared.refused}")
         for gone in prepared.unavailable:
-            print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
+            complain(f"not measured: {gone.variant}: {gone.reason}")
         planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
         for variant, remark in remarks(assembly, prepared.experiment.variants).items():
             if variant in planned:
-                print(f"{variant}: {remark}", file=sys.stderr)
+                complain(f"{variant}: {remark}")
         if dry_run:
             _print_plan(assembly, prepared, as_json=as_json)
             return
@@ -150,9 +149,7 @@ def measure_command(
             with known_cells(root, silent=as_json) if known_cell else contextlib.nullcontext():
                 folder = measure(assembly, prepared, progress=progress, new=new)
         except Interrupted as stop:
-            print(
-                f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}", file=sys.stderr
-            )
+            complain(f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}")
             raise typer.Exit(stop.exit_code) from None
         summarise(folder, as_json=as_json)
 
@@ -177,7 +174,7 @@ def _sized(
     if undecided:
         return for_the_undecided(assembly, prepared, minutes)
     sized = within_minutes(assembly, prepared, minutes)
-    print(_within(assembly, sized, minutes), file=sys.stderr)
+    complain(_within(assembly, sized, minutes))
     return sized
 
 
@@ -213,7 +210,7 @@ def summarise(folder: SessionFolder, *, as_json: bool) -> None:
     try:
         print_conclusion(read_results(find_root(), folder))
     except RematchError as problem:  # what was measured is kept, whatever keeps it from being analysed now
-        print(f"rematch: {folder.key} is measured, but cannot be analysed: {problem}", file=sys.stderr)
+        complain(f"rematch: {folder.key} is measured, but cannot be analysed: {problem}")
     name, session = folder.key.split("/")
     print(f"All metrics and verdicts: rematch results {name} --session {session}")
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +13,7 @@ import typer
 from harness.cli import completion
 from harness.cli.faults import FAULTS, run_faults
 from harness.cli.fuzz import FUZZ, run_fuzz
-from harness.cli.lines import counted, wrapped
+from harness.cli.lines import complain, counted, wrapped
 from harness.cli.soak import SOAK, run_soak
 from harness.errors import InputError, RematchError
 from harness.project import find_root
@@ -135,7 +134,7 @@ def verify_command(
         except RematchError as problem:
             if not every:
                 raise
-            print(f"not run: {name}: {problem}", file=sys.stderr)
+            complain(f"not run: {name}: {problem}")
             continue
         if not as_json:
             _show(rows[-1])

@@ -41,6 +41,9 @@ class Evidence(Once):
     every_speed: bool = False
     against: str | None = None
 
+    def __repr__(self) -> str:
+        return f"evidence of {', '.join(session.key for session in self.sessions)}"
+
     @cached_property
     def header(self) -> SessionHeader:
         """The newest session's header: definition, plan, provenance."""

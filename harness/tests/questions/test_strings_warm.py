@@ -334,3 +334,11 @@ def test_what_stands_side_by_side_has_the_same_keys_measured_or_not(tmp_path: Pa
     assert isinstance(compared, Comparison) and "both under contention" in compared.ratio.estimand
     assert isinstance(said := found["duet", "short"], Words) and "beside itself" in said.text
     assert all(isinstance(leaf, Absent) for _, leaf in leaves(untold))
+
+
+def test_what_a_cell_shows_of_evidence_and_of_a_cold_start_is_short(evidence: Evidence) -> None:
+    warm = warm_services(evidence)
+    assert warm is not None
+    assert repr(evidence) == "evidence of strings-warm/quick-local-1"
+    assert repr(warm) == f"30 trials at saturation and {len(warm.rate)} at a rate, {evidence!r}"
+    assert "0001" not in repr(warm.cold["go-nethttp"]) and len(repr(warm.cold["go-nethttp"])) < 1000
