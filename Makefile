@@ -7,13 +7,16 @@ EXPERIMENTS ?=
 BUSY ?=
 MEMORY ?=
 REV ?=
+LAB_ARGS ?=
 
 # Kernels and tests start many Pythons; without byte code each would compile pandas and the rest again.
 unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv/bin
 # keys for the connections between JupyterLab and its kernels, which are TCP ports of this machine
-LAB := $(VENV)/jupyter lab --KernelManager.transport_encryption=auto
+# setup/jupyter has its settings: nothing is asked of other servers, neither news nor newer releases
+LAB = JUPYTER_CONFIG_PATH="$(CURDIR)/setup/jupyter:$$JUPYTER_CONFIG_PATH" \
+	$(VENV)/jupyter lab --KernelManager.transport_encryption=auto $(if $(filter 0,$(shell id -u)),--allow-root)
 # asked for only by rules that use it
 FIND_PYTHON = PYTHON="$(PYTHON)" sh setup/find_python.sh
 SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is required to run anything here; install it with: apt-get install -y python3 (Debian 12 or newer), or conda env create --file environment.yml" >&2; exit 2; }; \
@@ -53,6 +56,7 @@ help:  ## print this table
 	@echo "HOST=name                        host that runs the services: local, or a name of hosts.toml"
 	@echo "PYTEST=\"WORDS\"                   words for pytest; BUSY=N: test beside N busy loops"
 	@echo "MEMORY=90                        test while N % of the memory are in use"
+	@echo "LAB_ARGS=\"WORDS\"                 words for JupyterLab, such as --no-browser"
 	@echo "WRK2_SOURCE=FOLDER               source of wrk2 for make generators; without it, by git"
 	@echo "YES=1                            install missing packages without asking"
 
@@ -91,11 +95,11 @@ test-kubernetes:
 
 lab:
 	@$(SETUP) --for lab --brief
-	$(LAB) notebooks
+	$(LAB) --LabApp.default_url=/lab/tree/notebooks $(LAB_ARGS)
 
 workshop:
 	@$(SETUP) --for workshop --brief
-	$(LAB) notebooks/workshop
+	$(LAB) --LabApp.default_url=/lab/tree/notebooks/workshop $(LAB_ARGS)
 
 workshop-check:
 	@$(SETUP) --for workshop --brief

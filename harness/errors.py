@@ -50,6 +50,10 @@ class InputError(RematchError):
         super().__init__("; ".join(parts).replace("\n", " "))
 
 
+class NothingRunsHere(InputError):
+    """A machine lacks what an experiment cannot do without, so it can be planned here and not measured."""
+
+
 class NothingToDraw(InputError):
     """A figure of trials none of which has what it shows."""
 

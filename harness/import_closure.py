@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -32,6 +34,18 @@ def closure_sha256(root: Path, modules: set[str]) -> str:
         assert path is not None, module  # closure() returns modules that have a file
         digest.update(f"{module}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
+
+
+def source_texts(root: Path, modules: Iterable[str]) -> list[str]:
+    """Return the sources of these modules of the project."""
+    paths = [module_path(root, module) for module in modules]
+    return [path.read_text("utf-8") for path in paths if path is not None]
+
+
+def packages(sources: Iterable[str]) -> set[str]:
+    """Return the packages that these sources cannot do without; the project and the standard library are left out."""
+    names = {target.partition(".")[0] for text in sources for target, _ in imports(text, guarded=False)}
+    return names - {"harness", *sys.stdlib_module_names}
 
 
 def closure(root: Path, modules: set[str], *, faces: frozenset[str] = FACES) -> tuple[str, ...]:
@@ -85,8 +99,11 @@ def module_path(root: Path, module: str) -> Path | None:
 
 
 @cache  # a plan reads the same modules for every notebook, twice, and again at each one's turn
-def imports(source: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return (module, names) of every import that can run; those for type checkers alone cannot."""
+def imports(source: str, *, guarded: bool = True) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return (module, names) of every import that can run; those for type checkers alone cannot.
+
+    ``guarded``: with those that may fail, because an ``ImportError`` is caught.
+    """
     found: list[tuple[str, tuple[str, ...]]] = []
     waiting: list[ast.AST] = [ast.parse(source)]
     while waiting:
@@ -98,6 +115,12 @@ def imports(source: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
             found.append((node.module, tuple(alias.name for alias in node.names)))
         elif isinstance(node, ast.Import):
             found += [(alias.name, ()) for alias in node.names]
+        may_fail = isinstance(node, ast.Try) and any(_catches_import(handler) for handler in node.handlers)
         for part in _STATEMENTS:
-            waiting += getattr(node, part, ())
+            if guarded or not (may_fail and part == "body"):
+                waiting += getattr(node, part, ())
     return tuple(found)
+
+
+def _catches_import(handler: ast.ExceptHandler) -> bool:
+    return handler.type is not None and "ImportError" in ast.unparse(handler.type)

@@ -11,7 +11,7 @@ from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import compare
 from harness.evidence.opening import find_evidence, open_evidence
 from harness.evidence.parameters import StageParameters, check_parameters
-from harness.evidence.requests import attribute_peaks, defined_variants, latencies_by
+from harness.evidence.requests import attribute_peaks, defined_variants, definition_of, latencies_by
 from harness.publish import Publisher, comparison_rows
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "compare",
     "comparison_rows",
     "defined_variants",
+    "definition_of",
     "figures",
     "find_evidence",
     "latencies_by",

@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 NOTEBOOKS, RESULTS, RUN_ALL = "notebooks", "results", "run_all.ipynb"
@@ -144,9 +145,23 @@ def _complete_command_line() -> None:
     if not _is_papermill():
         return
     arguments, line = completed(sys.argv[1:])
+    if ENGINE in arguments:
+        sys.excepthook = _in_one_line
     sys.argv[1:] = arguments
     if line:
         print(line, file=sys.stderr, flush=True)
+
+
+def _in_one_line(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
+    """Print an error that a notebook raised on purpose as its line, all others as Python does.
+
+    Its kernel shows such an error without a traceback (``harness.evidence.parameters``).
+    """
+    lines = getattr(error, "traceback", None) or []
+    if kind.__name__ == "PapermillExecutionError" and len(lines) == 1:
+        print(f"rematch: {lines[0]}", file=sys.stderr, flush=True)
+    else:
+        sys.__excepthook__(kind, error, frames)
 
 
 class RematchEngine:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import ssl
 import subprocess
 import sys
@@ -29,6 +30,8 @@ INPUTS = (
 STAMP = Path(".tools/python.json")
 #: What is installed where only records are read: a part of the lock file.
 LIGHT_LOCK = Path(".tools/light.lock")
+PROJECT = "rematch"
+_LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 
 
 def can_bootstrap(python: str) -> bool:
@@ -48,7 +51,8 @@ def is_ready(project: Path, python: str, *, light: bool) -> bool:
 
 
 def environment_is_current(project: Path, python: str) -> bool:
-    """Whether ``.venv`` is what the inputs ask for: the stamp says so, and what it lists is really there."""
+    """Whether ``.venv`` is what the inputs ask for: the stamp says so, and what it lists is really there. What a user
+    installed beside it does not count."""
     return _is_current(project, python, light=False)
 
 
@@ -69,7 +73,13 @@ def _is_current(project: Path, python: str, *, light: bool) -> bool:
     stamp = _stamp(project)
     if stamp.get("inputs") != inputs_hash(project, python) or stamp.get("light", False) is not light:
         return False
-    return (project / ".venv/bin/rematch").exists() and stamp.get("installed") == installed(project)
+    return (project / ".venv/bin/rematch").exists() and _listed(stamp) <= set(installed(project))
+
+
+def _listed(stamp: Mapping[str, object]) -> set[str]:
+    """What set-up installed when it wrote the stamp."""
+    names = stamp.get("installed")
+    return {str(name) for name in names} if isinstance(names, list) else set()
 
 
 def inputs_hash(project: Path, python: str) -> str:
@@ -97,7 +107,9 @@ def installed(project: Path) -> list[str]:
 
 
 def make_environment(project: Path, python: str, environ: Mapping[str, str], *, light: bool = False) -> None:
-    """Make ``.venv`` agree with the lock file, every file checked against its hash.
+    """Bring what ``.venv`` lacks of the lock file or has in another version, every file checked against its hash.
+
+    What a user installed stays; what set-up installed for an earlier lock file and this one does not have goes.
 
     Args:
         light: install only what reading and teaching need (``setup/light.py``).
@@ -107,6 +119,7 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str], *, 
     """
     uv, env = bring_uv(project, python, environ)
     venv = project / ".venv"
+    before = _listed(_stamp(project))
     if not _works(venv, python):
         step(f"making .venv with {python}")
         run([uv, "venv", "-q", "--clear", "--python", python, venv], doing="making .venv", env=env)
@@ -119,9 +132,10 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str], *, 
         f"installing {'those locked Python packages that reading needs' if light else 'the locked Python packages'}"
         " into .venv (a minute when nothing is cached)"
     )
+    locks = (lock, project / PINS / "build.txt")
     run(
-        [uv, "pip", "sync", "-q", "--require-hashes", "--python", venv / "bin/python",
-         lock, project / PINS / "build.txt"],
+        [uv, "pip", "install", "-q", "--no-deps", "--require-hashes", "--python", venv / "bin/python",
+         *(word for file in locks for word in ("-r", file))],
         doing="installing requirements.lock", env=env,
         then="check that the package index of pip's configuration can be reached, then call this again",
     )  # fmt: skip
@@ -130,8 +144,23 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str], *, 
          "--editable", project],
         doing="installing this project", env=env,
     )  # fmt: skip
-    stamp = {"inputs": inputs_hash(project, python), "light": light, "installed": installed(project)}
+    ours = {PROJECT, *(name for file in locks for name in _LOCKED.findall(file.read_text(encoding="utf-8")))}
+    ours = {_normal(name) for name in ours}
+    there = installed(project)
+    if gone := sorted(name for name in before & set(there) if _normal(name) not in ours):
+        run(
+            [uv, "pip", "uninstall", "-q", "--python", venv / "bin/python",
+             *(name.partition("==")[0] for name in gone)],
+            doing="removing what the lock file no longer has", env=env,
+        )  # fmt: skip
+    there = [name for name in there if _normal(name) in ours]
+    stamp = {"inputs": inputs_hash(project, python), "light": light, "installed": there}
     (project / STAMP).write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
+
+
+def _normal(distribution: str) -> str:
+    """The name of a distribution, with its version or without, as an index compares it."""
+    return re.sub(r"[-_.]+", "-", distribution.partition("==")[0]).lower()
 
 
 def _works(venv: Path, python: str) -> bool:

@@ -12,7 +12,7 @@ from harness.backing.postgres_install import find_account, memory_unavailable
 from harness.errors import InputError, MissingTool
 from harness.hosts.base import Host
 from harness.model import BackingName
-from harness.toolchains import Tool
+from harness.toolchains import Tool, require_package
 
 if TYPE_CHECKING:
     from harness.backing.postgres_database import Lent
@@ -36,6 +36,7 @@ class Postgres:
     def unavailable(self, need: BackingNeed) -> str | None:
         try:
             self._tool.require()
+            require_package("psycopg")
             find_account()
         except (MissingTool, InputError) as problem:
             return str(problem)

@@ -13,8 +13,9 @@ import sys
 
 import typer
 
+from harness.cli.lines import complain
 from harness.cli.on_demand import Entry, group_of
-from harness.errors import RematchError, printable
+from harness.errors import RematchError
 
 #: What the system says -> what to do about it. Other errors of the system are faults of ours, with a traceback.
 _HELP = {
@@ -111,20 +112,19 @@ def main() -> None:
     try:
         app()
     except RematchError as error:
-        print(f"rematch: {printable(str(error))}", file=sys.stderr)
+        complain(f"rematch: {error}")
         sys.exit(error.exit_code)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "harness":
             raise
-        print(
-            f"rematch: the Python package {printable(error.name)} is not installed: this environment has only what"
-            " reading needs; install the rest with: make setup",
-            file=sys.stderr,
+        complain(
+            f"rematch: the Python package {error.name} is not installed: this environment has only what reading needs;"
+            " install the rest with: make setup"
         )
         sys.exit(2)
     except (OSError, RuntimeError, MemoryError) as error:
         said = at_a_limit(error)
         if said is None:
             raise
-        print(f"rematch: {printable(said)}", file=sys.stderr)
+        complain(f"rematch: {said}")
         sys.exit(2)

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import wrapped
+from harness.cli.lines import complain, wrapped
 from harness.errors import RematchError
 from harness.project import find_root
 
@@ -75,12 +74,12 @@ def bench_command(
                 progress=progress,
             )
         except Interrupted as stop:
-            print(f"rematch: stopped by {stop}; the same command resumes the session", file=sys.stderr)
+            complain(f"rematch: stopped by {stop}; the same command resumes the session")
             raise typer.Exit(stop.exit_code) from None
         except RematchError as problem:
             if ALL not in names:
                 raise
-            print(f"not run: {name}: {problem}", file=sys.stderr)
+            complain(f"not run: {name}: {problem}")
             continue
         results.append(result)
         if not as_json:

@@ -26,8 +26,8 @@ from harness.cli.machine_fitness import (
 from harness.errors import InputError
 from harness.project import find_root
 
-#: What notebooks, figures and tables import; the command itself runs without some of them.
-_FOR_READING = ("jupyterlab", "papermill", "pandas", "pyarrow", "scipy", "matplotlib", "seaborn")
+#: What shows and executes notebooks.
+_NOTEBOOKS = ("jupyterlab", "papermill", "nbconvert")
 
 
 class Purpose(StrEnum):
@@ -85,16 +85,44 @@ def _check_reading(purpose: Purpose, *, alone: bool) -> None:
         raise InputError(
             "is about this machine, in words", place=f"--for {purpose}", allowed="no --host, no --json"
         )
-    missing = [name for name in _FOR_READING if find_spec(name) is None]
-    if missing:
+    wanted = {name: {"the notebooks"} for name in _NOTEBOOKS} | _imported(find_root(), purpose)
+    missing = {name: users for name, users in wanted.items() if find_spec(name) is None}
+    for name, users in missing.items():
         print(
             wrapped(
-                f"Missing Python packages: {', '.join(missing)}; install them with: python3 -m setup --for lab",
-                hang="  ",
+                f"Not ready: the Python package {name} is missing, required by {', '.join(sorted(users))}"
             )
         )
+    if missing:
+        print("install with: python3 -m setup --for lab")
         raise typer.Exit(1)
     print(wrapped(_ready_for(purpose), hang="  "))
+
+
+def _imported(root: Path, purpose: Purpose) -> dict[str, set[str]]:
+    """Return package -> which notebooks and pages cannot do without it, as their sources say."""
+    from harness.import_closure import closure, packages, source_texts
+    from harness.pipeline.notebook_file import analysis_notebooks
+
+    def of_module(name: str) -> list[str]:
+        return source_texts(root, closure(root, {name}))
+
+    if purpose is Purpose.WORKSHOP:
+        users = {"the workshop": of_module("harness.questions.workshop")}
+    else:
+        users = {
+            notebook.name: [*notebook.code_cells, *source_texts(root, notebook.imported(root))]
+            for notebook in analysis_notebooks(root)
+        }
+        users |= {
+            "the paper": of_module("harness.pipeline"),
+            "the results page": of_module("harness.site.build"),
+        }
+    found: dict[str, set[str]] = {}
+    for user, texts in users.items():
+        for name in packages(texts):
+            found.setdefault(name, set()).add(user)
+    return found
 
 
 def _ready_for(purpose: Purpose) -> str:
@@ -114,7 +142,7 @@ def _ready_for(purpose: Purpose) -> str:
 def _look() -> dict[str, Any]:
     from harness.provenance import read_machine
     from harness.sampling import tick_source_here
-    from harness.toolchains import Surroundings, find_all, find_jdks
+    from harness.toolchains import Surroundings, find_all, find_jdks, lacking_packages
 
     around = Surroundings(project=find_root())
     tools = find_all(around)
@@ -125,6 +153,7 @@ def _look() -> dict[str, Any]:
     lacking = [tool.name for tool in tools if tool.required and not tool.usable]
     return {
         "machine": machine.model_dump(),
+        "packages_missing": lacking_packages(),
         "containers": containers,
         "sampling": {"ticks_by": glancer.name, "reason": why_not_native},
         "quiet": quiet,
@@ -208,6 +237,11 @@ def _print(found: dict[str, Any]) -> None:
     print(wrapped(f"containers: {containers['engine'] or 'unavailable: ' + containers['reason']}", hang="  "))
     print(wrapped(f"sampling loop: {_ticks_in_words(found['sampling'])}", hang="  "))
     _print_missing([tool for tool in found["tools"] if tool["state"] != "ok"])
+    if found["packages_missing"]:
+        print("\nPython packages of measuring, not installed:")
+        for name, why in found["packages_missing"].items():
+            print(wrapped(f"{name}: {why}", indent="  ", hang="    "))
+        print(wrapped("install with: make setup", indent="    "))
 
 
 def verdict(found: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from harness.cli.lines import table, wrapped
 from harness.model.claim import ClaimVerdict
-from harness.model.formatting import DASH, show
+from harness.model.formatting import show
 from harness.model.phrases import counted
 from harness.questions.claims import JudgedClaim, JudgedTest, counts
 from harness.questions.claims.words import (
@@ -48,28 +48,30 @@ def print_list(judged: Sequence[JudgedClaim]) -> None:
     if machines:
         print(wrapped(f"Measured on {'; '.join(machines)}.", hang="  "))
     print()
-    rows = [(one.name, _SHORT[one.verdict], *_number(one), one.claim.statement) for one in judged]
-    print(table(("claim", "verdict", "claimed", "here", "statement"), rows, short=True))
+    rows = [
+        (one.name, _SHORT[one.verdict], f"{one.claim.statement} [claimed {needed}{here}]")
+        for one in judged
+        for needed, here in [_number(one)]
+    ]
+    print(table(("claim", "verdict", "statement"), rows))
     print()
     print(
         wrapped(
-            "claimed: the number, or ratio, that the claim needs. here: what was measured, or was printed where the "
+            "claimed: the number, or ratio, that the claim needs; here: what was measured, or was printed where the "
             "claim's own numbers (verdict: own numbers) contradict it. All of one claim: rematch claims NAME."
         )
     )
 
 
 def _number(one: JudgedClaim) -> tuple[str, str]:
-    """What a claim needs and what there is, of the test that decided."""
+    """What a claim needs and what there is, of the test that decided: ``, here 0.42``."""
     wrong = one.contradiction
     if wrong is not None and wrong.published is not None:
-        return _needed(wrong), number(wrong.published, unit(wrong.test)).replace(
-            "\N{NARROW NO-BREAK SPACE}", " "
-        )
-    test = one.shown
-    found = test.measured
-    here = DASH if found is None else show(found.estimate).text.replace("\N{NARROW NO-BREAK SPACE}", " ")
-    return _needed(test), here
+        test, here = wrong, number(wrong.published, unit(wrong.test))
+    else:
+        test = one.shown
+        here = "" if test.measured is None else show(test.measured.estimate).text
+    return _needed(test), f", here {here}".replace("\N{NARROW NO-BREAK SPACE}", " ") if here else ""
 
 
 def _needed(one: JudgedTest) -> str:

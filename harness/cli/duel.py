@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.fail_if import end_with, limits_as_plain
-from harness.cli.lines import counted, wrapped
+from harness.cli.lines import complain, counted, wrapped
 from harness.errors import InputError
 from harness.project import find_root
 
@@ -115,7 +114,7 @@ def duel_command(
     try:
         both, agreed, found = work.go(first, second, adopted, requests, repo)
     except Interrupted as stop:
-        print(f"rematch: stopped by {stop}; nothing runs on", file=sys.stderr)
+        complain(f"rematch: stopped by {stop}; nothing runs on")
         raise typer.Exit(stop.exit_code) from None
     rows = () if found is None else rows_of(found)
     checked = [check_row(limit, _row(limit, rows)) for limit in limits] if found is not None else []
@@ -253,7 +252,7 @@ def _end(agreed: Agreement, allow: Sequence[str], found: Results | None, checked
         words = (
             f"answers differ in {counted(len(refused), 'case')}, so nothing is measured: {', '.join(refused)}"
         )
-        print(f"rematch: {words}; allowed: --allow {refused[0]}, or --allow all", file=sys.stderr)
+        complain(f"rematch: {words}; allowed: --allow {refused[0]}, or --allow all")
         raise typer.Exit(1)
     if found is not None and not found.n_kept:
         raise typer.Exit(1)

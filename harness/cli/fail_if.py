@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 import typer
+
+from harness.cli.lines import complain
 
 if TYPE_CHECKING:
     from harness.compare.limits import Checked
@@ -30,7 +31,7 @@ def end_with(checked: Iterable[Judged]) -> None:
         raise typer.Exit(1)
     unknown = [one.text for one in checked if one.outcome == "cannot be told"]
     if unknown:
-        print(f"rematch: {unknown[0]}", file=sys.stderr)
+        complain(f"rematch: {unknown[0]}")
         raise typer.Exit(2)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 
@@ -36,9 +37,9 @@ def wrapped(text: str, *, indent: str = "", hang: str | None = None) -> str:
     )
 
 
-def shortened(text: str, columns: int) -> str:
-    """Return the text, cut at a word and with an ellipsis where it is longer."""
-    return textwrap.shorten(printable(text), max(columns, 2), placeholder=" …")
+def complain(text: str) -> None:
+    """Print a message on stderr: wrapped between words on a terminal, in one line where a program reads it."""
+    print(wrapped(text, hang="  ") if sys.stderr.isatty() else printable(text), file=sys.stderr, flush=True)
 
 
 def table(
@@ -47,13 +48,11 @@ def table(
     *,
     right: Sequence[int] = (),
     indent: str = "",
-    short: bool = False,
 ) -> str:
     """Return a table without borders, as wide as its cells; the last column takes what is left of the width.
 
     Args:
         right: columns that are aligned at the right.
-        short: cut the last column to one line; else it is wrapped.
     """
     rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[place]) for row in (heads, *rows)) for place in range(len(heads) - 1)]
@@ -65,7 +64,7 @@ def table(
             for place, (cell, size) in enumerate(zip(row[:-1], widths, strict=True))
         ]
         begin = indent + "".join(cell + " " * _GAP for cell in cells)
-        last = [shortened(row[-1], left)] if short else textwrap.wrap(row[-1], left, break_on_hyphens=False)
+        last = textwrap.wrap(row[-1], left, break_on_hyphens=False)
         lines.append((begin + (last[0] if last else "")).rstrip())
         lines += [" " * len(begin) + more for more in last[1:]]
     return "\n".join(lines)

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 #: What ``measure`` takes unless it is told otherwise, and so what the overview is about.
 DEFAULT_PROFILE = "quick"
+#: The session that ``rematch --help`` begins with.
+FIRST = "smoke"
 
 
 def list_all(
@@ -46,7 +50,7 @@ def list_all(
     from harness.session import assemble, usual_launcher
 
     root = find_root()
-    names = [experiment] if experiment else list(experiment_files(root))
+    names = [experiment] if experiment else _by_importance(root, experiment_files(root))
     parts: dict[str, Assembly] = {}
     rows = []
     for name in names:
@@ -85,7 +89,9 @@ def _row(assembly: Assembly, name: str, *, strict: bool) -> dict[str, Any]:
     levels: dict[str, str] = {}
     for profile in study.experiment.profiles:
         try:
-            prepared = prepare_study(assembly, study, profile=profile, host="local", seed=1, reasons=reasons)
+            prepared = prepare_study(
+                assembly, study, profile=profile, host="local", seed=1, reasons=reasons, anywhere=True
+            )
         except RematchError as problem:
             profiles[profile] = {"problem": str(problem)}
             continue
@@ -95,6 +101,7 @@ def _row(assembly: Assembly, name: str, *, strict: bool) -> dict[str, Any]:
             "blocks": prepared.plan.n_blocks,
             "expected_s": session_s(assembly, prepared),
             "large_host": study.experiment.profiles[profile].large_host,
+            **({} if prepared.refused is None else {"problem": prepared.refused}),
         }
     return {
         "name": study.experiment.name,
@@ -109,13 +116,27 @@ def _row(assembly: Assembly, name: str, *, strict: bool) -> dict[str, Any]:
     }
 
 
+def _by_importance(root: Path, names: Iterable[str]) -> list[str]:
+    """The first round, then experiments as the notebooks speak of them, then all others by name."""
+    order = [FIRST]
+    for path in sorted((root / "notebooks").glob("[0-9]*.ipynb")):
+        declared = json.loads(path.read_text("utf-8"))["metadata"].get("rematch", {})
+        order += [*declared.get("experiments", ()), *declared.get("optional", ())]
+    places = {name: place for place, name in reversed(list(enumerate(order)))}
+    return sorted(names, key=lambda name: (places.get(name, len(order)), name))
+
+
 def _print_overview(rows: list[dict[str, Any]]) -> None:
     shown: list[tuple[str, ...]] = []
+    refused: dict[str, list[str]] = {}
     for row in rows:
         if "problem" in row:
             shown.append((row["name"], "-", "-", "no", row["problem"]))
             continue
         name, profile = _shown_profile(row["profiles"])
+        if "problem" in profile:
+            cause = row["variants"][row["reference"]] or profile["problem"]
+            refused.setdefault(cause, []).append(row["name"])
         shown.append(
             (
                 row["name"] if name == DEFAULT_PROFILE else f"{row['name']} ({name})",
@@ -126,6 +147,9 @@ def _print_overview(rows: list[dict[str, Any]]) -> None:
             )
         )
     print(table(("experiment", "trials", "time", "here", "title"), shown, right=(1, 2)))
+    for cause, names in refused.items():
+        print()
+        print(wrapped(f"Not here: {', '.join(names)}: {cause}", hang="  "))
     print()
     print(
         wrapped(
@@ -160,22 +184,30 @@ def _print_details(row: dict[str, Any]) -> None:
 
     print(wrapped(f"{row['name']}: {row['question']}"))
     print()
+    refused: dict[str, list[str]] = {}
     for name, profile in row["profiles"].items():
         if "problem" in profile:
-            print(wrapped(f"{name}: {profile['problem']}", indent="  ", hang="    "))
+            refused.setdefault(profile["problem"], []).append(name)
+        if "trials" not in profile:
             continue
         large = ", for a large host" if profile["large_host"] else ""
         print(
             f"  {name}: {counted(profile['trials'], 'trial')} in {counted(profile['blocks'], 'block')}, "
             f"about {in_words(profile['expected_s'])}{large}"
         )
+    for reason, names in refused.items():
+        print(wrapped(f"not here: {', '.join(names)}: {reason}", indent="  ", hang="    "))
     for factor, levels in row["factors"].items():
         print(wrapped(f"factor {factor}: {', '.join(levels)}", indent="  ", hang="    "))
     print()
     shown = []
+    before = None
     for name, reason in row["variants"].items():
         mark = " (reference)" if name == row["reference"] else ""
         remark = f", but {row['remarks'][name]}" if name in row["remarks"] else ""
-        shown.append((f"{name}{mark}", f"yes{remark}" if reason is None else f"no: {reason}"))
+        again = reason is not None and reason == before
+        said = f"yes{remark}" if reason is None else "no: the same" if again else f"no: {reason}"
+        shown.append((f"{name}{mark}", said))
+        before = reason
     shown += [(name, f"no: {reason}") for name, reason in row["levels_unavailable"].items()]
     print(table(("variant", "runs here"), shown))

@@ -69,7 +69,7 @@ def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, floa
         remarks.append(
             f"{quiet['steal_share']:.1%} of the CPU time goes to other guests of this host (steal)"
         )
-    if (quiet.get("slowed_share") or 0) > SLOWED_SHARE:
+    if not is_busy(quiet) and (quiet.get("slowed_share") or 0) > SLOWED_SHARE:  # else it is what runs here
         remarks.append(
             f"its CPUs are {quiet['slowed_share']:.0%} slower than at their best, as where another guest of this host "
             "uses the same cores; steal does not show it, and trials at another speed than the others will be left out"

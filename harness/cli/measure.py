@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +14,7 @@ import typer
 
 from harness.cli import completion
 from harness.cli.known_cell import known_cells, refuse_elsewhere
-from harness.cli.lines import counted, width, wrapped
+from harness.cli.lines import complain, counted, width, wrapped
 from harness.cli.options import Launcher
 from harness.errors import InputError, RematchError
 from harness.project import find_root
@@ -125,19 +124,23 @@ def measure_command(
         label = f"{label}-with-{database_host}"
     assembly = assemble(root, host=host, load_host=load_host, database_host=database_host, launcher=launcher)
     with contextlib.closing(assembly):
-        prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher)
+        prepared = prepare(
+            assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher, anywhere=dry_run
+        )
         prepared = _sized(assembly, prepared, blocks, minutes, undecided=undecided)
         again = f"rematch measure {experiment} --profile {profile} --host {host}"
         again += f" --load-host {load_host}" if load_host else ""
         again += (f" --database-host {database_host}" if database_host else "") + f" --seed {seed}"
         again += "" if launcher == "process" else f" --launcher {launcher}"
         again += _size_in_words(prepared)
+        if prepared.refused is not None:
+            complain(f"cannot be measured here: {prepared.refused}")
         for gone in prepared.unavailable:
-            print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
+            complain(f"not measured: {gone.variant}: {gone.reason}")
         planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
         for variant, remark in remarks(assembly, prepared.experiment.variants).items():
             if variant in planned:
-                print(f"{variant}: {remark}", file=sys.stderr)
+                complain(f"{variant}: {remark}")
         if dry_run:
             _print_plan(assembly, prepared, as_json=as_json)
             return
@@ -146,9 +149,7 @@ def measure_command(
             with known_cells(root, silent=as_json) if known_cell else contextlib.nullcontext():
                 folder = measure(assembly, prepared, progress=progress, new=new)
         except Interrupted as stop:
-            print(
-                f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}", file=sys.stderr
-            )
+            complain(f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}")
             raise typer.Exit(stop.exit_code) from None
         summarise(folder, as_json=as_json)
 
@@ -173,7 +174,7 @@ def _sized(
     if undecided:
         return for_the_undecided(assembly, prepared, minutes)
     sized = within_minutes(assembly, prepared, minutes)
-    print(_within(assembly, sized, minutes), file=sys.stderr)
+    complain(_within(assembly, sized, minutes))
     return sized
 
 
@@ -209,7 +210,7 @@ def summarise(folder: SessionFolder, *, as_json: bool) -> None:
     try:
         print_conclusion(read_results(find_root(), folder))
     except RematchError as problem:  # what was measured is kept, whatever keeps it from being analysed now
-        print(f"rematch: {folder.key} is measured, but cannot be analysed: {problem}", file=sys.stderr)
+        complain(f"rematch: {folder.key} is measured, but cannot be analysed: {problem}")
     name, session = folder.key.split("/")
     print(f"All metrics and verdicts: rematch results {name} --session {session}")
 
@@ -229,6 +230,7 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
             "blocks_of_profile": prepared.experiment.profiles[plan.profile].blocks,
             "large_host": prepared.experiment.profiles[plan.profile].large_host,
             "memory_to_be_measured": asked,
+            "refused": prepared.refused,
             "unavailable": {gone.variant: gone.reason for gone in prepared.unavailable},
             "trials": [
                 {
@@ -281,6 +283,9 @@ def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
         print(wrapped(f"{kinds[0]} {', '.join(names)}:", indent="  ", hang="    "))
         if not argv:
             print("    no command: nothing is started")
+            continue
+        if argv[0] == "#":  # it cannot be told, and why
+            print(wrapped(f"# {argv[1]}", indent="    ", hang="    # "))
             continue
         print(" \\\n".join(_shell_lines(argv)))
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import wrapped
+from harness.cli.lines import complain, wrapped
 from harness.project import find_root
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def measure_whole(root: Path, experiment: str, profile: str, *, silent: bool) ->
             progress = Silent() if silent else suitable_progress()
             return measure(assembly, prepared, progress=progress, new=True)
         except Interrupted as stop:
-            print(f"rematch: stopped by {stop}; a passport is of whole sessions only", file=sys.stderr)
+            complain(f"rematch: stopped by {stop}; a passport is of whole sessions only")
             raise typer.Exit(stop.exit_code) from None
 
 

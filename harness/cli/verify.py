@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import counted, wrapped
+from harness.cli.lines import complain, counted, wrapped
 from harness.errors import InputError, RematchError
 from harness.project import find_root
 
@@ -80,7 +79,7 @@ def verify_command(
         except RematchError as problem:
             if not every:
                 raise
-            print(f"not run: {name}: {problem}", file=sys.stderr)
+            complain(f"not run: {name}: {problem}")
             continue
         if not as_json:
             _show(rows[-1])

@@ -32,12 +32,17 @@ class Evidence(Once):
     """One experiment's trials with their requests and samples. Tables as in ``docs/data.md``.
 
     ``every_speed``: trials that were left out for the speed of their CPUs count, to see what leaving them out does.
+    ``against``: the reference in place of the definition's; see :meth:`over`.
     """
 
     root: Path
     experiment: str
     sessions: tuple[SessionFolder, ...]
     every_speed: bool = False
+    against: str | None = None
+
+    def __repr__(self) -> str:
+        return f"evidence of {', '.join(session.key for session in self.sessions)}"
 
     @cached_property
     def header(self) -> SessionHeader:
@@ -67,8 +72,20 @@ class Evidence(Once):
 
     @property
     def reference(self) -> str:
-        """The variant others are compared with."""
-        return self.header.experiment.reference
+        """The variant others are compared with: the definition's, or that of :meth:`over`."""
+        return self.against or self.header.experiment.reference
+
+    def over(self, reference: str) -> Evidence:
+        """Return the same sessions with another variant as the denominator of every ratio.
+
+        Raises:
+            InputError: the definition has no such variant.
+        """
+        if reference not in self.variants:
+            raise InputError(
+                "no such variant", place="reference", found=reference, allowed=", ".join(self.variants)
+            )
+        return replace(self, against=reference)
 
     @property
     def machine(self) -> Machine:

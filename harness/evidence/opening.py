@@ -9,10 +9,11 @@ from pathlib import Path
 from harness.analysis.tables.layout import Source
 from harness.analysis.tables.load import load_exclusions
 from harness.analysis.tables.tidy import tidy
+from harness.definitions import experiment_files
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.evidence.parameters import StageParameters
-from harness.evidence.sessions import is_measured, sessions_read
+from harness.evidence.parameters import ALL, StageParameters
+from harness.evidence.sessions import is_chosen, is_measured, sessions_read
 from harness.model.formatting import NOT_MEASURED
 from harness.project import find_root
 from harness.store import SessionFolder, Store
@@ -45,12 +46,25 @@ def find_evidence(settings: StageParameters, experiment: str, *, root: Path | No
     """Open what was measured of an experiment; ``None``: nothing was, or it is not among the chosen ones.
 
     For notebooks that say "not measured in this profile" instead of failing.
+
+    Raises:
+        InputError: an experiment that was named does not exist.
     """
     here = root or find_root()
+    _refuse_unknown(here, settings)
     if not is_measured(here, settings, experiment):
-        print(f"{experiment}: {NOT_MEASURED}", flush=True)
+        why = NOT_MEASURED if is_chosen(settings, experiment) else "not among the experiments that were named"
+        print(f"{experiment}: {why}", flush=True)
         return None
     return open_evidence(settings, experiment, root=here)
+
+
+def _refuse_unknown(root: Path, settings: StageParameters) -> None:
+    """Refuse names that neither a definition nor a session has."""
+    defined = experiment_files(root)
+    if settings.experiments != ALL and not set(settings.names) <= set(defined):
+        recorded = {session.folder.parent.name for session in Store(root).sessions()}
+        settings.chosen(tuple(dict.fromkeys((*defined, *sorted(recorded)))))
 
 
 def _origin(evidence: Evidence) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import Field, ValidationError, field_validator
 
-from harness.errors import InputError
+from harness.errors import InputError, RematchError
 from harness.model.base import Frozen
 
 #: The first line of a notebook's parameters cell; papermill begins the cell it injects with it too.
@@ -55,6 +56,11 @@ class StageParameters(Parameters):
 
     experiments: str = Field(default=ALL, pattern=r"^[A-Za-z0-9_-]+(\s*,\s*[A-Za-z0-9_-]+)*$")
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The experiments as they are named; ``all`` among them stands for every one."""
+        return tuple(name.strip() for name in self.experiments.split(","))
+
     def chosen(self, known: tuple[str, ...]) -> tuple[str, ...]:
         """Return the chosen experiments in the order of ``known``.
 
@@ -63,13 +69,12 @@ class StageParameters(Parameters):
         """
         if self.experiments == ALL:
             return known
-        names = [name.strip() for name in self.experiments.split(",")]
-        for name in names:
+        for name in self.names:
             if name not in known:
                 raise InputError(
                     "no such experiment", place="experiments", found=name, allowed=", ".join(known)
                 )
-        return tuple(name for name in known if name in names)
+        return tuple(name for name in known if name in self.names)
 
 
 class RunAllParameters(StageParameters):
@@ -81,18 +86,24 @@ class RunAllParameters(StageParameters):
     profile: Literal["auto", "smoke", "quick", "full", "sample"] = "auto"
 
 
-def check_parameters(model: type[M], namespace: Mapping[str, Any]) -> M:
+def check_parameters(model: type[M], namespace: Mapping[str, Any], *, any_experiment: bool = False) -> M:
     """Return the parameters that stand in a notebook's namespace, checked.
+
+    From then on an error that is raised on purpose is shown as its line, without a traceback.
 
     Args:
         namespace: ``globals()`` of the notebook; the source of its parameters cells is read from the
             history, so that a misspelt name is found even though it is just another variable.
+        any_experiment: the notebook has something to say whichever experiments are named, also of those that it
+            does not read.
 
     Raises:
-        InputError: an unknown name, or a value that is not allowed.
+        InputError: an unknown name, a value that is not allowed, or an experiment that the notebook does not read.
     """
+    _show_own_errors_in_one_line()
     allowed = tuple(model.model_fields)
-    for name in _assigned(namespace.get("In", ())):
+    rows = _parameter_cells(namespace.get("In", ()))
+    for name in _assigned(rows[-1] if rows else []):
         if name not in allowed:
             near = difflib.get_close_matches(name, allowed, n=1)
             hint = f" (did you mean {near[0]}?)" if near else ""
@@ -101,7 +112,7 @@ def check_parameters(model: type[M], namespace: Mapping[str, Any]) -> M:
             )
     values = {name: namespace[name] for name in allowed if name in namespace}
     try:
-        return model.model_validate(values)
+        checked = model.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
@@ -111,25 +122,67 @@ def check_parameters(model: type[M], namespace: Mapping[str, Any]) -> M:
             found=first["input"],
             allowed=_allowed(model, name),
         ) from None
+    if rows and isinstance(checked, StageParameters) and checked.experiments != ALL and not any_experiment:
+        _refuse_others(checked.names, rows[0][0])
+    return checked
 
 
-def _assigned(history: object) -> list[str]:
-    """Return the names assigned in the newest unbroken row of parameters cells (committed, then injected)."""
+def _refuse_others(names: Sequence[str], committed: str) -> None:
+    """Refuse experiments that the notebook's own parameters cell does not name."""
+    read = [
+        str(node.value.value)
+        for node in ast.parse(committed).body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        if "experiments" in {ast.unparse(target) for target in node.targets}
+    ]
+    known = read[0].split(",") if read else [ALL]
+    for name in names:
+        if known != [ALL] and name not in known:
+            raise InputError(
+                "this notebook reads no such experiment",
+                place="experiments",
+                found=name,
+                allowed=", ".join(known),
+            )
+
+
+def _parameter_cells(history: object) -> list[list[str]]:
+    """Return the unbroken rows of parameters cells (committed, then injected), the oldest row first."""
     cells = [str(cell) for cell in history] if isinstance(history, (list, tuple)) else []
-    newest: list[str] = []
-    row: list[str] = []
+    rows: list[list[str]] = []
+    within = False
     for source in cells:
         if source.lstrip().startswith(MARK):
-            row.append(source)
-            newest = list(row)
+            rows = [*rows[:-1], [*rows[-1], source]] if within else [*rows, [source]]
+            within = True
         elif source.strip():
-            row = []
+            within = False
+    return rows
+
+
+def _assigned(cells: Sequence[str]) -> list[str]:
     return [
         node.id
-        for source in newest
+        for source in cells
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     ]
+
+
+def _show_own_errors_in_one_line() -> None:
+    """In a kernel, show an error that is raised on purpose as its line: the frames above it explain nothing."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is not None:
+        shell.set_custom_exc((RematchError,), _show_line)
+
+
+def _show_line(
+    shell: Any, kind: type[BaseException], error: BaseException, *_: object, **__: object
+) -> list[str]:
+    line = [f"{kind.__name__}: {error}"]
+    shell._showtraceback(kind, error, line)
+    return line
 
 
 def _allowed(model: type[Parameters], name: str) -> str:

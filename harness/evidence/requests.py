@@ -7,32 +7,38 @@ returns nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from harness.analysis.attribution.log_clock import service_log
-from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
+from harness.analysis.attribution.trial import QUANTILES, TrialAttribution, attribute_trial
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.pairing import counting
 from harness.definitions import load_study
 from harness.evidence.experiment import Evidence
+from harness.model import Experiment
 from harness.project import find_root
 
 
-def attribute_peaks(evidence: Evidence | None) -> tuple[TrialAttribution, ...]:
+def attribute_peaks(
+    evidence: Evidence | None, *, quantiles: Mapping[str, float] = QUANTILES
+) -> tuple[TrialAttribution, ...]:
     """Attribute the tail of every kept trial that has single requests; duplicates (the A/A arm) are left out.
 
     Requests begun while generator and service still settled are left out, as everywhere: their latency is that of
     two programs that warm up, and it would be all there is to explain.
+
+    Args:
+        quantiles: name -> quantile of the latencies, such as ``{"p95": 0.95}``.
     """
     if evidence is None:
         return ()
     sessions = {session.folder.name: session for session in evidence.sessions}
     return tuple(
-        attribute_trial(sessions[session_id], trial_id, requests)
+        attribute_trial(sessions[session_id], trial_id, requests, quantiles=quantiles)
         for session_id, trial_id, _, requests in _with_requests(evidence, evidence.trials)
     )
 
@@ -54,9 +60,20 @@ def pauses_of_first_trials(evidence: Evidence, trials: pd.DataFrame) -> dict[str
     return found
 
 
+def definition_of(experiment: str, *, root: Path | None = None) -> Experiment:
+    """Return an experiment as it is defined today, measured or not."""
+    return load_study(root or find_root(), experiment).experiment
+
+
 def defined_variants(experiment: str, *, root: Path | None = None) -> dict[str, str]:
     """Return every variant of an experiment's definition with its label, measured or not."""
-    return load_study(root or find_root(), experiment).experiment.labels
+    return definition_of(experiment, root=root).labels
+
+
+def reference_of(evidence: Evidence | None, definition: Experiment) -> str:
+    """Return the variant that others are compared with: that of the evidence; of what was not measured, the
+    definition's."""
+    return definition.reference if evidence is None else evidence.reference
 
 
 def settling(evidence: Evidence | None) -> str:

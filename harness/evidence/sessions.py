@@ -85,10 +85,12 @@ def is_disturbed(session: SessionFolder) -> bool:
 
 def is_measured(root: Path, settings: StageParameters, experiment: str) -> bool:
     """Whether an experiment is among the chosen ones, and has a session under these parameters."""
-    chosen = settings.experiments == ALL or experiment in {
-        name.strip() for name in settings.experiments.split(",")
-    }
-    return chosen and bool(sessions_read(root, settings, experiment))
+    return is_chosen(settings, experiment) and bool(sessions_read(root, settings, experiment))
+
+
+def is_chosen(settings: StageParameters, experiment: str) -> bool:
+    """Whether an experiment is among those that were named, or all were."""
+    return settings.experiments == ALL or experiment in settings.names
 
 
 def measured_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:

@@ -60,6 +60,11 @@ class Warm(Once):
     cpus: tuple[float, ...]
     cold: Mapping[str, ColdStart]
 
+    def __repr__(self) -> str:
+        return (
+            f"{len(self.saturation)} trials at saturation and {len(self.rate)} at a rate, {self.evidence!r}"
+        )
+
     def compared(self, metric: str, *, load: str = SATURATION) -> Sequence[Comparison]:
         """Return the comparisons with the reference under one load, computed once; none: it was not measured."""
         return self.once((metric, load), lambda: self._compare(metric, load))

@@ -32,6 +32,7 @@ from harness.model.digits import percent, plain
 from harness.model.formatting import show
 from harness.model.level_words import cell_words
 
+_MEMORY = "rss_after_bytes"
 _SIGNS = {
     Verdict.DIFFERENT: "different",
     Verdict.DIFFERENT_BUT_NEGLIGIBLE: "negligible",
@@ -185,23 +186,21 @@ def _word(axes: Axes, y: int, word: str) -> None:
 
 
 @styled
-def pareto(
-    trials: pd.DataFrame, *, latency: str = "latency_mean_s", memory: str = "rss_after_bytes"
-) -> Figure:
-    """Return latency against memory: every trial a dot, one colour and marker a variant; lower left is better.
+def pareto(trials: pd.DataFrame, *, latency: str = "latency_mean_s") -> Figure:
+    """Return latency against memory after the load: every trial a dot; lower left is better.
 
     Raises:
         NothingToDraw: no trial has both.
     """
-    kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[latency, memory])
+    kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[latency, _MEMORY])
     if kept.empty:
-        raise NothingToDraw("no trial has both", place=f"{latency} and {memory}")
+        raise NothingToDraw("no trial has both", place=f"{latency} and {_MEMORY}")
     styles = variant_styles(trials)
     figure, panels = canvas(height=2.5)
     axes = panels[0, 0]
     for name in ordered(kept):
         mine = kept[kept["variant"] == name]
-        axes.plot(mine[memory] / 2**20, mine[latency] * 1e3, **styles[name].dots)
+        axes.plot(mine[_MEMORY] / 2**20, mine[latency] * 1e3, **styles[name].dots)
     log_scale(axes, "x", "y")
     axes.set_xlabel("resident memory after the load / MiB (log)")
     axes.set_ylabel(f"{latency.removeprefix('latency_').removesuffix('_s')} latency / ms (log)")

@@ -15,7 +15,7 @@ from harness.errors import HostError, RematchError
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.images import LABEL, OWNER, project_label
-from harness.toolchains import Surroundings, how_to_get, wanted
+from harness.toolchains import Surroundings, how_to_get, require_package, wanted
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -30,6 +30,7 @@ def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> Docke
     Raises:
         RematchError: none answers; says what to do.
     """
+    require_package("docker")
     import docker
     import docker.errors
 

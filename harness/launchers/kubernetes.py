@@ -54,6 +54,7 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
+from harness.toolchains import require_package
 
 FROM_CGROUP = "processes of the pods, read on their node, which is this machine"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -349,6 +350,7 @@ class KubernetesLauncher:
         return self._cluster
 
     def _connect(self) -> Cluster:
+        require_package("lightkube")
         file = self._file or kubeconfig()
         if file is None:
             raise HostError(

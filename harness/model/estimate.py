@@ -72,7 +72,9 @@ class Estimate(Frozen):
     n_trials: int = Field(ge=0)
     n_requests: int | None = None
     seed: int | None = None
-    inputs: tuple[str, ...] = Field(default=(), description="trials it came from: experiment/session/trial")
+    inputs: tuple[str, ...] = Field(
+        default=(), repr=False, description="trials it came from: experiment/session/trial"
+    )
     warnings: tuple[str, ...] = ()
 
     @model_validator(mode="before")

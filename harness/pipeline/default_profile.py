@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 
 from harness.evidence.parameters import RunAllParameters
 from harness.papermill_engine import UNDER_PAPERMILL
 from harness.project import find_root
-from harness.toolchains import Surroundings, find_tool
+from harness.toolchains import Surroundings, find_tool, lacking_packages
 
-#: What every measurement needs: programs by their names in ``harness.toolchains``, and Python packages.
-PROGRAMS, PACKAGES = ("go", "jdk", "maven", "jmeter", "postgres"), ("docker", "locust", "paramiko")
+#: The programs that every measurement needs, by their names in ``harness.toolchains``.
+PROGRAMS = ("go", "jdk", "maven", "jmeter", "postgres")
 
 
 def chosen_profile(settings: RunAllParameters, *, root: Path | None = None) -> RunAllParameters:
@@ -42,4 +41,4 @@ def missing_tools(root: Path) -> tuple[str, ...]:
     """Return the programs and Python packages that measuring needs and that are not installed here."""
     around = Surroundings(project=root)
     programs = [name for name in PROGRAMS if not find_tool(name, around).usable]
-    return (*programs, *(name for name in PACKAGES if find_spec(name) is None))
+    return (*programs, *lacking_packages())

@@ -13,14 +13,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from harness.analysis.stats.comparisons import Comparison
-from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.evidence.load_response import describe_calibration, describe_warm_up, load_response
 from harness.evidence.opening import find_evidence
 from harness.evidence.parameters import StageParameters
+from harness.evidence.requests import definition_of, reference_of
 from harness.figures.style import describe
 from harness.model import Experiment
-from harness.project import find_root
 from harness.publish.results import NO_TEXT, Leaf
 
 
@@ -34,7 +33,7 @@ class Case:
     @cached_property
     def definition(self) -> Experiment:
         """The experiment as it is defined today."""
-        return load_study(find_root(), self.experiment).experiment
+        return definition_of(self.experiment)
 
     @property
     def variants(self) -> dict[str, str]:
@@ -42,9 +41,14 @@ class Case:
         return self.definition.labels
 
     @property
+    def reference(self) -> str:
+        """The variant that the others are compared with."""
+        return reference_of(self.evidence, self.definition)
+
+    @property
     def others(self) -> list[str]:
-        """The variants of the definition that are compared with its reference."""
-        return [name for name in self.definition.variants if name != self.definition.reference]
+        """The variants of the definition that are compared with the reference."""
+        return [name for name in self.definition.variants if name != self.reference]
 
     @property
     def trials(self) -> pd.DataFrame | None:

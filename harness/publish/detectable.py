@@ -20,9 +20,7 @@ _WORDS = {
 }
 
 
-def detectable_tree(
-    found: Mapping[str, Sequence[PowerCurve]], variants: Mapping[str, str], *, reference: str
-) -> Tree:
+def detectable_tree(found: Mapping[str, Sequence[PowerCurve]], variants: Mapping[str, str]) -> Tree:
     """Return ``<branch>.blocks_<n>.<variant>``, the reference's own against its duplicate, and in words ``text`` of all
     branches, and ``short``: of the first, the least and the largest in one sentence.
 
@@ -39,16 +37,14 @@ def detectable_tree(
             }
             for branch, curves in found.items()
         },
-        "text": detectable_sentence(found, variants, reference=reference),
+        "text": detectable_sentence(found, variants),
         "short": _short(next(iter(found.values()), ()), variants),
     }
 
 
-def detectable_sentence(
-    found: Mapping[str, Sequence[PowerCurve]], variants: Mapping[str, str], *, reference: str
-) -> Leaf:
+def detectable_sentence(found: Mapping[str, Sequence[PowerCurve]], variants: Mapping[str, str]) -> Leaf:
     """Return from which differences on 5, 10 and 20 blocks find one in 80 % of sessions, one sentence a metric."""
-    said = [sentence for curves in found.values() if (sentence := _of_metric(curves, variants, reference))]
+    said = [sentence for curves in found.values() if (sentence := _of_metric(curves, variants))]
     if not said:
         return NO_TEXT
     inputs = dict.fromkeys(
@@ -87,7 +83,7 @@ def smallest_differences(curve: PowerCurve) -> list[str]:
     return [_difference(one.ratio) for one in curve.smallest]
 
 
-def _of_metric(curves: Sequence[PowerCurve], variants: Mapping[str, str], reference: str) -> str | None:
+def _of_metric(curves: Sequence[PowerCurve], variants: Mapping[str, str]) -> str | None:
     told = [one for one in curves if all(point.ratio.value is not None for point in one.smallest)]
     twice = [one for one in told if one.twice]
     others = sorted(
@@ -100,7 +96,7 @@ def _of_metric(curves: Sequence[PowerCurve], variants: Mapping[str, str], refere
     ]
     if not parts:
         return None
-    metric = curves[0].metric
+    metric, reference = curves[0].metric, curves[0].reference
     against = f" against {variants.get(reference, reference)}" if others else ""
     return f"{_WORDS.get(metric, metric)}{against}: {'; '.join(parts)}"
 

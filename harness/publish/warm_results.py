@@ -10,8 +10,9 @@ import pandas as pd
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import counting, inputs_of
 from harness.evidence import Evidence
+from harness.evidence.requests import reference_of
 from harness.evidence.warm import COMPILE_SHARE, RATE, ColdStart, Warm
-from harness.model import Estimate
+from harness.model import Estimate, Experiment
 from harness.publish.bounds import bound_in_words, bounded_sentence
 from harness.publish.comparisons import comparison_notes, noise_results
 from harness.publish.compiling import repeated_sentence
@@ -41,9 +42,8 @@ _UNITS = {"throughput_per_s": "1/s", "cpu_s_per_request": "s/request", "rss_afte
 
 def warm_tree(
     warm: Warm | None,
-    variants: Mapping[str, str],
+    definition: Experiment,
     *,
-    reference: str,
     also: Mapping[str, str] | None = None,
 ) -> dict[str, Tree | Leaf]:
     """Return what is said of every variant of the definition, measured or not.
@@ -58,6 +58,7 @@ def warm_tree(
         also: further branches at saturation -> column of the trials.
     """
     saturated = {**_SATURATED, **(also or {})}
+    variants, reference = definition.labels, reference_of(warm and warm.evidence, definition)
     others = [name for name in variants if name != reference]
     found = {branch: () if warm is None else warm.compared(metric) for branch, metric in saturated.items()}
     at_rate = {

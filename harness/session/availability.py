@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from harness.backing import BackingNeed, source_of
 from harness.definitions import Study, contract_of
-from harness.errors import InputError, MissingTool
+from harness.errors import MissingTool, NothingRunsHere
 from harness.launchers.arguments import ONLY_PODS
 from harness.launchers.limits import remark_on_limits
 from harness.model import (
@@ -36,7 +36,7 @@ def unavailable_here(
     ``reasons``: what ``variant_reasons`` said of this study; ``None``: it is asked.
 
     Raises:
-        MissingTool, UnsupportedLoad: without the generator nothing at all would be left.
+        MissingTool, NothingRunsHere, UnsupportedLoad: nothing at all would be left.
     """
     experiment, definition = study.experiment, study.experiment.profiles[profile]
     names = definition.variants or tuple(experiment.variants)
@@ -61,7 +61,7 @@ def unavailable_here(
             if (problem := _level_problem(assembly, study, levels[name])) is not None
         }
         if cannot and len(cannot) == len(used):
-            raise InputError(next(iter(cannot.values())), place=f"{experiment.name}: factors.{factor}")
+            raise NothingRunsHere(next(iter(cannot.values())), place=f"{experiment.name}: factors.{factor}")
         found += [Unavailable(variant=f"{factor}={name}", reason=problem) for name, problem in cannot.items()]
     named = any(level.load for levels in experiment.factors.values() for level in levels.values())
     if not named and experiment.load in problems:

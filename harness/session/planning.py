@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.definitions import Study, load_study
-from harness.errors import InputError
+from harness.errors import InputError, MissingTool, NothingRunsHere
 from harness.model import (
     Calibration,
     Configuration,
@@ -38,6 +38,8 @@ MOST_BLOCKS = 1000
 class Prepared:
     """A plan with everything it refers to. ``blocks_asked``: how many, in place of the profile's number.
 
+    ``refused``: why this machine can measure nothing of it; the plan is then that of a machine that can. ``None``: it
+    can.
     ``budget_s``: after the first blocks only what is undecided is measured, until so much time is over; ``None``: all.
     """
 
@@ -45,6 +47,7 @@ class Prepared:
     plan: Plan
     session_id: str
     unavailable: tuple[Unavailable, ...]
+    refused: str | None = None
     blocks_asked: int | None = None
     budget_s: float | None = None
 
@@ -54,15 +57,25 @@ class Prepared:
 
 
 def prepare(
-    assembly: Assembly, name: str, *, profile: str, host: str, seed: int, launcher: str = "process"
+    assembly: Assembly,
+    name: str,
+    *,
+    profile: str,
+    host: str,
+    seed: int,
+    launcher: str = "process",
+    anywhere: bool = False,
 ) -> Prepared:
-    """Load the experiment, find out which of its variants can run here, and plan those.
+    """Load the experiment, find out which of its variants can run here, and plan those; ``anywhere`` as of
+    ``prepare_study``.
 
     Raises:
         InputError: the definition is wrong; the reference, or every other variant, cannot run here.
     """
     study = load_study(assembly.root, name)
-    return prepare_study(assembly, study, profile=profile, host=host, seed=seed, launcher=launcher)
+    return prepare_study(
+        assembly, study, profile=profile, host=host, seed=seed, launcher=launcher, anywhere=anywhere
+    )
 
 
 def prepare_study(
@@ -74,19 +87,36 @@ def prepare_study(
     seed: int,
     launcher: str = "process",
     reasons: Mapping[str, str | None] | None = None,
+    anywhere: bool = False,
 ) -> Prepared:
     """Plan an experiment that is loaded already; ``reasons`` as of ``unavailable_here``.
 
+    ``anywhere``: for a plan that is only looked at; where nothing can be measured here, it is that of a machine that
+    has all of it, and ``refused`` says why.
+
     Raises:
         InputError: no such profile; the reference, or every other variant, cannot run here.
+        MissingTool: the only load generator is not here.
     """
     study = _as_written(assembly.root, study)
     profile_name = study.profile_name(profile)
     refuse_duets_here(assembly, study.experiment, profile_name, launcher)
-    unavailable = unavailable_here(assembly, study, profile_name, reasons)
-    plan = plan_without(study.experiment, profile_name, unavailable, host=host, seed=seed, launcher=launcher)
+    unavailable: tuple[Unavailable, ...] = ()
+    refused = None
+    try:
+        unavailable = unavailable_here(assembly, study, profile_name, reasons)
+        plan = plan_without(
+            study.experiment, profile_name, unavailable, host=host, seed=seed, launcher=launcher
+        )
+    except (MissingTool, NothingRunsHere) as problem:
+        if not anywhere:
+            raise
+        unavailable = ()
+        refused = problem.problem if isinstance(problem, NothingRunsHere) else str(problem)
+        plan = plan_without(study.experiment, profile_name, (), host=host, seed=seed, launcher=launcher)
     return Prepared(
         study=study,
+        refused=refused,
         plan=plan,
         session_id=session_name(profile, host, launcher, seed),
         unavailable=unavailable,
@@ -199,7 +229,7 @@ def plan_without(
     definition = experiment.profiles[profile]
     names = definition.variants or tuple(experiment.variants)
     if experiment.reference in reasons:
-        raise InputError(
+        raise NothingRunsHere(
             f"the reference {experiment.reference} cannot run here, and without it nothing can be compared: "
             f"{reasons[experiment.reference]}",
             place=experiment.name,

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from harness.errors import printable
 from harness.model import Frozen, TrialRecord
+from harness.model.phrases import counted
 from harness.model.readings import SLOWED_SHARE, slowed_share
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class ProgressState(Frozen):
@@ -54,21 +58,45 @@ class Silent:
         return
 
 
+class SlowTrials:
+    """Counts finished trials whose CPUs another guest of the hypervisor slowed, to say so once."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._shares: list[float] = []
+
+    def add(self, record: TrialRecord) -> None:
+        self._n += 1
+        share = slowed_share(record.cpu_speeds) or 0.0
+        self._shares += [share] if share > SLOWED_SHARE else []
+
+    @property
+    def words(self) -> str | None:
+        """How many there were and the most that one was slowed by; ``None``: there was none."""
+        if not self._shares:
+            return None
+        n = f"{len(self._shares)} of {counted(self._n, 'trial')}"
+        return f"CPUs slower than at their best in {n}, by up to {max(self._shares):.0%}"
+
+
 class PlainProgress:
-    """A line per finished trial and per longer step."""
+    """A line per finished trial and per longer step; at the end, how many trials were slowed."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
+        self._slow = SlowTrials()
 
     def step(self, state: ProgressState) -> None:
         if not state.doing.startswith("trial "):
             self._say(state.line())
 
     def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
+        self._slow.add(record)
         self._say(f"{state.line()}: {outcome_words(record)}")
 
     def close(self) -> None:
-        return
+        if self._slow.words is not None:
+            self._say(self._slow.words)
 
     def _say(self, line: str) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -76,45 +104,48 @@ class PlainProgress:
 
 
 class TerminalProgress:
-    """One bar that moves, and a lasting line for whatever was not ok."""
+    """One bar that moves, below it what is done, and a lasting line for whatever was not ok.
 
-    def __init__(self) -> None:
+    The bar has the counter and the time alone, which fit into any terminal; what is done is cut where it does not.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        from rich.console import Group
+        from rich.live import Live
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as Bars
+        from rich.text import Text
 
+        self._slow = SlowTrials()
         self._bars = Bars(
-            TextColumn("{task.fields[session]}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.description}"),
-            transient=False,
-            redirect_stdout=False,
+            BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("trials{task.description}")
         )
-        self._task = self._bars.add_task("", total=None, session="")
-        self._bars.start()
+        self._task = self._bars.add_task("", total=None)
+        self._doing = Text(no_wrap=True, overflow="ellipsis")
+        self._live = Live(Group(self._bars, self._doing), console=console, redirect_stdout=False)
+        self._live.start()
 
     def step(self, state: ProgressState) -> None:
-        left = "" if state.left_s is None else f"{in_words(state.left_s)} left, "
+        left = "" if state.left_s is None else f", {in_words(state.left_s)} left"
         with contextlib.suppress(OSError, ValueError):
-            self._bars.update(
-                self._task,
-                total=state.total,
-                completed=state.done,
-                description=left + state.doing,
-                session=state.session,
-            )
+            self._bars.update(self._task, total=state.total, completed=state.done, description=left)
+            self._doing.plain = printable(f"{state.session}: {state.doing}")
 
     def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        if record.outcome != "ok" or is_slowed(record):
-            with contextlib.suppress(OSError, ValueError):
-                self._bars.console.print(
-                    f"{record.planned.trial_id}: {outcome_words(record)}", markup=False, highlight=False
-                )
+        self._slow.add(record)
+        if record.outcome != "ok":
+            self._say(f"{record.planned.trial_id}: {outcome_words(record)}")
         self.step(state)
 
     def close(self) -> None:
+        if self._slow.words is not None:
+            self._say(self._slow.words)
         with contextlib.suppress(OSError, ValueError):
-            self._bars.stop()
+            self._live.stop()
+
+    def _say(self, line: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._live.console.print(line, markup=False, highlight=False)
 
 
 def suitable_progress() -> Progress:
@@ -123,18 +154,11 @@ def suitable_progress() -> Progress:
 
 
 def outcome_words(record: TrialRecord) -> str:
-    """``ok``, or the outcome with its reason, in one line; and how slow the CPUs were, where that is worth a word."""
+    """``ok``, or the outcome with its reason, in one line."""
     reason = f" ({record.reason})" if record.reason else ""
-    share = slowed_share(record.cpu_speeds) or 0.0
-    slowed = f"; its CPUs were {share:.0%} slower than at their best" if share > SLOWED_SHARE else ""
     n_earlier = len(record.earlier_loads)
     again = f"; took its load {n_earlier + 1} times, because the JVM compiled" if n_earlier else ""
-    return printable(f"{record.outcome.value}{reason}{again}{slowed}".replace("\n", " "))
-
-
-def is_slowed(record: TrialRecord) -> bool:
-    """Tell whether another guest of the hypervisor slowed a trial's CPUs so much that it is worth a word."""
-    return (slowed_share(record.cpu_speeds) or 0) > SLOWED_SHARE
+    return printable(f"{record.outcome.value}{reason}{again}".replace("\n", " "))
 
 
 def in_words(seconds: float) -> str:

@@ -46,7 +46,7 @@ from harness.model.load_tools import run_as
 from harness.runner.context import SAMPLING_HZ, LoadSlot
 from harness.runner.load_coordination import meeting_addresses
 from harness.session.host_roles import HostRoles, this_machine
-from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_tool
+from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_tool, require_package
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-image")
@@ -230,9 +230,11 @@ def stations(
 
     Raises:
         InputError, HostError: as ``remote_hosts.connected``.
+        MissingTool: what speaks SSH is not installed.
     """
     if {host, load_host or LOCAL, database_host or LOCAL} == {LOCAL}:
         return this_machine()
+    require_package("paramiko")
     from harness.session.remote_hosts import connected  # what speaks SSH takes a while to load
 
     return connected(root, host, load_host, jdks, database_host)

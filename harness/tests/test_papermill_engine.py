@@ -216,3 +216,33 @@ def test_a_kernel_that_ends_before_its_first_answer_is_started_again(
     assert starts.read_text() == "x" * 3
     if runs:
         assert ran(project)
+
+
+def test_an_error_that_a_notebook_raises_on_purpose_is_one_line_and_others_keep_their_traceback(
+    project: Path,
+) -> None:
+    check = (
+        "from harness.evidence.parameters import StageParameters, check_parameters\n"
+        "settings = check_parameters(StageParameters, globals())"
+    )
+    parameters = '# Parameters\nexperiments = "gc-peaks"'
+    (project / RUN_ALL).write_text(notebook(parameters, check, "1 / 0"))
+    marked = json.loads((project / RUN_ALL).read_text())
+    marked["cells"][0]["metadata"]["tags"] = ["parameters"]
+    (project / RUN_ALL).write_text(json.dumps(marked))
+    words = [*PAPERMILL, RUN_ALL, "--no-progress-bar", "--log-level", "ERROR"]
+    failed = subprocess.run(
+        [*words, "-p", "experiments", "nosuch"], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert failed.returncode != 0
+    (_, line) = failed.stderr.splitlines()
+    assert line == (
+        "rematch: InputError: experiments: this notebook reads no such experiment; found 'nosuch'; allowed: gc-peaks"
+    )
+    executed = json.loads((project / "results/run_all.ipynb").read_text())
+    (error,) = [
+        out for cell in executed["cells"] for out in cell.get("outputs", ()) if out["output_type"] == "error"
+    ]
+    assert error["ename"] == "InputError" and len(error["traceback"]) == 1
+    fault = subprocess.run(words, cwd=project, capture_output=True, text=True, check=False)
+    assert "ZeroDivisionError" in fault.stderr and "Traceback" in fault.stderr

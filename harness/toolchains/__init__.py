@@ -39,6 +39,7 @@ from .jmeter import (
 )
 from .native_sampler import GLANCES_FLAGS, GLANCES_SOURCE, find_tick_library, tick_library
 from .one_maven import one_maven
+from .packages import lacking_packages, require_package
 from .probe import which
 from .tool import Jdk, State, Surroundings, Tool, parse_version
 
@@ -78,6 +79,7 @@ __all__ = [
     "how_to_get",
     "jmeter_home",
     "jmeter_jar",
+    "lacking_packages",
     "list_tree",
     "made_program",
     "maven_options",
@@ -85,6 +87,7 @@ __all__ = [
     "parse_version",
     "read_jdk",
     "read_manifest",
+    "require_package",
     "tick_library",
     "wanted",
     "which",

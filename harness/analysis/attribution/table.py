@@ -14,6 +14,7 @@ from harness.analysis.attribution.spans import CauseName
 from harness.analysis.attribution.trial import TrialAttribution
 from harness.analysis.stats.estimates import nothing, withheld
 from harness.analysis.stats.means import mean_within
+from harness.errors import InputError
 from harness.model import Estimate, Support
 
 #: What the load tool itself tells of its requests.
@@ -30,9 +31,17 @@ def attribution_table(
     Args:
         quantile: a name that ``attribute_trial`` was asked for; trials with too few requests beyond it do
             not enter its shares, and the estimate says how many did.
+
+    Raises:
+        InputError: trials were not asked for that quantile.
     """
     groups: dict[tuple[str, ...], list[TrialAttribution]] = {}
     for trial in trials:
+        if quantile not in trial.quantiles:
+            raise InputError(
+                "these trials were not attributed at it", place="quantile", found=quantile,
+                allowed=", ".join(trial.quantiles),
+            )  # fmt: skip
         groups.setdefault((trial.variant, *map("=".join, sorted(trial.levels.items()))), []).append(trial)
     return tuple(_row(group, quantile, level) for group in groups.values())
 

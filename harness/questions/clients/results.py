@@ -293,7 +293,7 @@ def _at(trials: pd.DataFrame | None, factor: str, level: str) -> pd.DataFrame | 
 
 def _against_reference(case: ClientCase, trials: pd.DataFrame | None, metric: str) -> Tree:
     found: Sequence[Comparison] = ()
-    reference = case.definition.reference
+    reference = case.reference
     if trials is not None:
         told = trials.dropna(subset=[metric])
         found = compare(told, metric, reference=reference) if reference in set(told["variant"]) else ()

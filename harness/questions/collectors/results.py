@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.attribution.memory_labels import memory_fit, memory_words
 from harness.analysis.stats.comparisons import Comparison
 from harness.evidence.warm import Warm
-from harness.model import LeastHeap
+from harness.model import Experiment, LeastHeap
 from harness.model.digits import whole_percent
 from harness.model.formatting import show, verdict_words
 from harness.publish.findings import FINDING, Phrase, finding
@@ -36,7 +36,7 @@ _PHRASE = Phrase(
 )
 
 
-def results(warm: Warm | None, variants: Mapping[str, str], *, reference: str) -> Tree:
+def results(warm: Warm | None, definition: Experiment) -> Tree:
     """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``, and
 
     ``p99``, at saturation; ``setting.<variant>``: what bounded its memory; ``least`` and ``least_load``: least heaps
@@ -45,13 +45,14 @@ def results(warm: Warm | None, variants: Mapping[str, str], *, reference: str) -
     sentences ``answer_memory`` and ``answer_former``, on the collector that Go had before; ``finding``: title,
     take-away and how sure, of the memory that is enough.
     """
+    variants = definition.labels
     fit = None if warm is None else memory_fit(warm.evidence.header)
     found = {language: enough(warm, language) for language in _LANGUAGES}
     ratio = memory_ratio(warm, found["java"], found["go"])
     settings = {} if warm is None else _settings(warm, variants)
     searched = fit is not None and bool(fit.least)
     return {
-        **warm_tree(warm, variants, reference=reference, also={"p99": "latency_p99_s"}),
+        **warm_tree(warm, definition, also={"p99": "latency_p99_s"}),
         FINDING: finding([ratio], _PHRASE),
         "setting": for_each(variants, settings, NO_TEXT),
         "least": least_words(fit, lambda one: _family(warm, one)) if warm and fit and searched else NO_TEXT,

@@ -51,13 +51,12 @@ def results(warm: Warm | None, experiment: str) -> Tree:
     take-away and how sure, of its throughput.
     """
     defined = load_study(find_root(), experiment).experiment
-    variants = defined.labels
     forms = defined_forms(defined)
     found = {spent: races(warm, spent) for spent in _SPENT}
     told = {spent: ends(mine) for spent, mine in found.items()}
     own = {branch: compared_with_plain(warm, metric) for branch, metric in _OWN.items()}
     return {
-        **warm_tree(warm, variants, reference=defined.reference),
+        **warm_tree(warm, defined),
         FINDING: finding(own["throughput"], _PHRASE),
         "own": {branch: compared(tuple(forms), mine) for branch, mine in own.items()},
         "even": {

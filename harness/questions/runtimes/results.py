@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.definitions import load_study
+from harness.evidence.requests import reference_of
 from harness.evidence.warm import Warm
+from harness.model import Experiment
 from harness.project import find_root
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, finding
@@ -44,7 +46,7 @@ def results(warm: Warm | None, experiment: str) -> Tree:
     """
     defined = load_study(find_root(), experiment).experiment
     variants = defined.labels
-    tree: dict[str, Tree | Leaf] = dict(warm_tree(warm, variants, reference=defined.reference))
+    tree: dict[str, Tree | Leaf] = dict(warm_tree(warm, defined))
     found = {
         kind: {part: compared(warm, kind, metric) for part, metric in _METRICS.items()} for kind in _KINDS
     }
@@ -69,12 +71,13 @@ def results(warm: Warm | None, experiment: str) -> Tree:
     return tree
 
 
-def poller_results(warm: Warm | None, variants: Mapping[str, str], *, reference: str) -> Tree:
+def poller_results(warm: Warm | None, definition: Experiment) -> Tree:
     """Return how much of what a release changed is its pollers': ``{throughput,cpu}.<variant>`` with those of the
     older one over the release as it is, measured or not; and ``name.<variant>``."""
-    others = [name for name in variants if name != reference]
+    reference = reference_of(warm and warm.evidence, definition)
+    others = [name for name in definition.variants if name != reference]
     return {
-        "name": variants,
+        "name": definition.labels,
         **{
             branch: branch_of(others, () if warm is None else warm.compared(metric))
             for branch, metric in (("throughput", "throughput_per_s"), ("cpu", "cpu_s_per_request"))

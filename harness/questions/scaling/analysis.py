@@ -165,13 +165,14 @@ Compared = Mapping[str, Comparison | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What a sweep over cores says. ``fewest`` and ``most``: its ends, as levels.
+    """What a sweep over cores says. ``reference``: what ``lead`` is over; ``fewest`` and ``most``: its ends, as levels.
 
     ``log``: ``fewest``, ``most`` or ``by_cores`` -> variant -> throughput with a log line over that without, on the
     fewest cores, on the most, and the second of these ratios over the first. ``lead``: the same of the throughput
     over the reference's, by logging.
     """
 
+    reference: str
     trials: pd.DataFrame
     rows: tuple[ScalingRow, ...]
     fewest: str
@@ -204,6 +205,7 @@ def core_sweep(evidence: Evidence | None) -> Sweep | None:
     fewest, most = str(sizes[0]), str(sizes[-1])
     ends = {"fewest": fewest, "most": most}
     return Sweep(
+        reference=reference,
         trials=trials,
         rows=scaling_rows(trials, by=[LOGGING]),
         fewest=fewest,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.analysis.stats.estimates import nothing
-from harness.model import Estimate
+from harness.model import Estimate, Experiment
 from harness.publish.cells import Cell, gapped
 from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, for_each
@@ -29,13 +29,15 @@ _PHRASE = Phrase(
 _WHERE = ("fewest", "most", "by_cores")
 
 
-def results(sweep: Sweep | None, variants: Mapping[str, str], *, reference: str) -> Tree:
+def results(sweep: Sweep | None, definition: Experiment) -> Tree:
     """Return what a sweep says of every variant of the definition, measured or not.
 
     ``growth.<logging>.<variant>``, ``law.<logging>.<number>.<variant>``, ``log.<where>.<variant>`` (the effect of a
     log line), ``lead.<logging>.<where>.<variant>`` (over the reference); ``where`` is fewest, most or by_cores.
     ``fewest``, ``most``, ``shared`` and ``refused`` are words; ``finding``: title, take-away and how sure, of growth.
     """
+    variants = definition.labels
+    reference = definition.reference if sweep is None else sweep.reference
     rows = {(row.levels[LOGGING], row.variant): row for row in sweep.rows} if sweep else {}
     refused = sorted({row.refused for row in rows.values() if row.refused})
     others = [name for name in variants if name != reference]

@@ -14,30 +14,29 @@ from harness.figures.means import rows_of_trials
 from harness.figures.style import canvas, in_lines, label_ends, log_scale, row_inches, styled
 from harness.figures.variant_style import ordered, variant_styles
 
+_FIRST = "time_to_first_response_s"
 #: In a line of a row's name.
 _SIGNS = 18
 _PHASE_SHADES = {"start-up": "#DDDDDD", "warm-up": "#F0F0F0", "measurement": "#FFF4D6", "idle": "#F7F7F7"}
 
 
 @styled
-def startup(
-    trials: pd.DataFrame, *, metric: str = "time_to_first_response_s", label: str | None = None
-) -> Figure:
+def startup(trials: pd.DataFrame) -> Figure:
     """Return time to the first correct answer of every trial, log scale, one row a variant.
 
     Bar and number: the geometric mean, with its interval; hollow: the duplicated reference, no part of it.
     """
-    kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[metric])
+    kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[_FIRST])
     if kept.empty:
-        raise InputError("no trial has this metric", place=metric, found="0 trials", allowed="at least one")
+        raise InputError("no trial has this metric", place=_FIRST, found="0 trials", allowed="at least one")
     styles, order = variant_styles(trials), ordered(kept)
     names = [styles[name].label for name in order]
     figure, panels = canvas(height=0.8 + row_inches(names, _SIGNS, least=0.2) * len(order))
     axes = panels[0, 0]
-    rows_of_trials(axes, kept, metric, factor=1e3, rows=order, styles=styles)
+    rows_of_trials(axes, kept, _FIRST, factor=1e3, rows=order, styles=styles)
     axes.set_yticks(range(len(order)), [in_lines(name, _SIGNS) for name in names])
     log_scale(axes, "x")
-    axes.set_xlabel(label or "to first correct answer / ms (log); bar: mean")
+    axes.set_xlabel("to first correct answer / ms (log); bar: mean")
     return figure
 
 

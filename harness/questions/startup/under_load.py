@@ -42,12 +42,10 @@ def memory_ratios(loaded: Evidence | None) -> Sequence[Comparison]:
     return () if loaded is None or trials is None else compare(trials, AFTER, reference=loaded.reference)
 
 
-def memory_after(loaded: Evidence | None, reference: str) -> Mapping[str, Leaf]:
-    """Return the mean memory of the reference after the load."""
+def memory_after(loaded: Evidence | None, variant: str) -> Mapping[str, Leaf]:
+    """Return the mean memory of a variant after the load."""
     trials = loaded_trials(loaded)
-    return (
-        for_each([reference], {}, Absent(unit="B")) if trials is None else means(trials, [reference], AFTER)
-    )
+    return for_each([variant], {}, Absent(unit="B")) if trials is None else means(trials, [variant], AFTER)
 
 
 def memory_rows(loaded: Evidence | None) -> Sequence[Mapping[str, Cell] | None]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import counting, inputs_of, unit_of
+from harness.evidence.requests import reference_of
+from harness.model import Experiment
 from harness.publish.bounds import bound_in_words, bounded
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import FINDING, Phrase, comparisons_in, finding
@@ -47,7 +49,7 @@ _PHRASE = Phrase(
 )
 
 
-def results(found: AsPublished | None, variants: Mapping[str, str], *, reference: str) -> Tree:
+def results(found: AsPublished | None, definition: Experiment) -> Tree:
     """Return what is said of every variant of the definition, measured or not.
 
     ``{saturation,plan}.{throughput,cpu,latency,p99}.{off,on}.mean.<variant>``, and beside ``mean`` the comparison with
@@ -57,7 +59,8 @@ def results(found: AsPublished | None, variants: Mapping[str, str], *, reference
     ``answer_half``, ``answer_lock``, ``answer_waits``, ``bounded``, ``load``, ``place`` and ``unavailable``;
     ``finding``: title, take-away and how sure, of what a line leaves of the throughput.
     """
-    compared = {name: label for name, label in variants.items() if name != RECORDED}
+    compared = {name: label for name, label in definition.labels.items() if name != RECORDED}
+    reference = reference_of(found and found.evidence, definition)
     others = [name for name in compared if name != reference]
     said = _sentences(found, compared)
     half = said["answer_half"]

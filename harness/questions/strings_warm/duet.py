@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.evidence import Evidence
 from harness.evidence.other_sessions import other_machine
-from harness.model import Estimate
+from harness.evidence.requests import reference_of
+from harness.model import Estimate, Experiment
 from harness.model.formatting import show
 from harness.publish.duets import beside_itself
 from harness.publish.range_words import in_a_range, labelled
@@ -19,9 +20,7 @@ from harness.publish.warm_results import compared
 METRICS = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 
 
-def duet_results(
-    evidence: Evidence | None, variants: Mapping[str, str], *, reference: str, apart: Evidence | None = None
-) -> Tree:
+def duet_results(evidence: Evidence | None, definition: Experiment, *, apart: Evidence | None = None) -> Tree:
     """Return ``duet.{throughput,cpu}.<variant>``, the comparison with the partner of each trial,
     ``duet.equal.{throughput,cpu}.{ratio,finds}`` of the reference beside itself, ``duet.cost.<variant>``, the mean CPU
     time per request, ``duet.short``, the range of its ratios in words, and ``duet.agreement``, with other sessions;
@@ -29,6 +28,7 @@ def duet_results(
 
     ``apart``: the session whose services had CPUs of their own; the sentence says when its machine was another one.
     """
+    variants, reference = definition.labels, reference_of(evidence, definition)
     others = [name for name in variants if name != reference]
     found = {
         branch: () if evidence is None else tuple(compare(evidence.trials, metric, reference=reference))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.summaries import summarise
-from harness.model import Estimate
+from harness.model import Estimate, Experiment
 from harness.publish.cells import Cell, gapped
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, for_each
 
@@ -22,10 +22,11 @@ COST, KERNEL = "cpu_s_per_request", "kernel_cpu_s_per_request"
 
 @dataclass(frozen=True, kw_only=True)
 class AtLevel:
-    """One level, by variant. ``cost``: mean CPU time per request; ``kernel``: the part of it that the kernel spent for
-    the service; ``ratio``: the cost over the reference's at this level; ``moved``: over that of the same service at
-    the first level."""
+    """One level, by variant. ``reference``: the variant that others are compared with; ``cost``: mean CPU time per
+    request; ``kernel``: the part of it that the kernel spent for the service; ``ratio``: the cost over the reference's
+    at this level; ``moved``: over that of the same service at the first level."""
 
+    reference: str
     cost: Mapping[str, Estimate]
     kernel: Mapping[str, Estimate]
     ratio: Mapping[str, Comparison]
@@ -39,6 +40,7 @@ def generator_levels(trials: pd.DataFrame | None, *, reference: str) -> Mapping[
     first = next(iter(LEVELS))
     return {
         level: AtLevel(
+            reference=reference,
             cost=_means(here, COST),
             kernel=_means(here, KERNEL),
             ratio=_ratios(here, reference),
@@ -50,14 +52,16 @@ def generator_levels(trials: pd.DataFrame | None, *, reference: str) -> Mapping[
 
 
 def generator_results(
-    levels: Mapping[str, AtLevel], variants: Mapping[str, str], *, reference: str, machine: str | None = None
+    levels: Mapping[str, AtLevel], definition: Experiment, *, machine: str | None = None
 ) -> Tree:
     """Return ``generator.{cost,kernel,ratio,moved}.<level>.<variant>``, measured or not; see :class:`AtLevel`.
 
     ``machine``: where it was measured and where the session of warm services was, when the machines are not the same;
     ``generator.machine`` says so.
     """
-    none = AtLevel(cost={}, kernel={}, ratio={}, moved={})
+    variants = definition.labels
+    reference = next((one.reference for one in levels.values()), definition.reference)
+    none = AtLevel(reference=reference, cost={}, kernel={}, ratio={}, moved={})
     at = {level: levels.get(level, none) for level in LEVELS}
     others = [name for name in variants if name != reference]
     absent = Absent(unit="s")

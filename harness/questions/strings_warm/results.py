@@ -9,7 +9,9 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.detectable import PowerCurve, power_curve
 from harness.analysis.stats.pairing import counting, inputs_of
 from harness.analysis.stats.rank_intervals import rank_intervals
+from harness.evidence.requests import reference_of
 from harness.evidence.warm import Warm
+from harness.model import Experiment
 from harness.publish.detectable import detectable_tree
 from harness.publish.findings import FINDING, NO_FINDING, Phrase, comparisons_in, finding
 from harness.publish.range_words import range_leaf
@@ -17,12 +19,10 @@ from harness.publish.results import NO_TEXT, Tree, Words, for_each
 from harness.publish.session_agreement import agreement_text
 from harness.publish.warm_results import compared, warm_tree
 from harness.publish.warm_words import where
-from harness.questions.strings_warm.short_answer import PARTS, answers, price
+from harness.questions.strings_warm.short_answer import PARTS, answers, language_name, price
 
 
-def results(
-    warm: Warm | None, variants: Mapping[str, str], *, reference: str, tuned: Warm | None = None
-) -> Tree:
+def results(warm: Warm | None, definition: Experiment, *, tuned: Warm | None = None) -> Tree:
     """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``.
 
     Beside it ``tuned.{throughput,cpu}``, comparisons of tuned programs, ``rank.<variant>`` in throughput, and the
@@ -30,8 +30,9 @@ def results(
     ``price`` (memory and cold starts) and ``agreement``, with other sessions; ``detectable``: the smallest ratios that
     so many blocks tell from 1; ``finding``: title, take-away and how sure, of throughput.
     """
+    variants, reference = definition.labels, reference_of(warm and warm.evidence, definition)
     others = [name for name in variants if name != reference]
-    tree, brief = warm_tree(warm, variants, reference=reference), _brief(warm, variants)
+    tree, brief = warm_tree(warm, definition), _brief(warm, variants)
     return {
         **tree,
         FINDING: NO_FINDING if warm is None else _finding(warm, tree, variants[reference]),
@@ -43,7 +44,7 @@ def results(
         "brief": for_each(PARTS, brief, NO_TEXT),
         "cpu_range": range_leaf("The ratio of CPU time per request", comparisons_in(tree["cpu"]), variants),
         "price": _price(warm, variants) or NO_TEXT,
-        "detectable": detectable_tree(_curves(warm), variants, reference=reference),
+        "detectable": detectable_tree(_curves(warm), variants),
         "agreement": agreement_text(None if warm is None else warm.evidence, variants),
     }
 
@@ -51,13 +52,13 @@ def results(
 def _finding(warm: Warm, tree: Tree, reference: str) -> Tree:
     """Throughput of the services in another language than the reference's, and what bounded their trials."""
     languages = languages_of(warm)
-    mine = languages.get(warm.evidence.reference)
-    names = [name for name, language in languages.items() if language != mine]
+    names = _of_another_language(warm)
+    who = " and ".join(dict.fromkeys(language_name(languages[name]) for name in names))
     bounded = tree["bounded"]
     return finding(
         comparisons_in(tree["throughput"], names),
         Phrase(
-            who="warm Java services",
+            who=f"warm {who} services",
             more=f"answer more requests per second than {reference}",
             less=f"answer fewer requests per second than {reference}",
             more_short="more",
@@ -65,6 +66,13 @@ def _finding(warm: Warm, tree: Tree, reference: str) -> Tree:
         ),
         sure=(bounded.text if isinstance(bounded, Words) else "",),
     )
+
+
+def _of_another_language(warm: Warm) -> list[str]:
+    """The variants in another language than the reference's."""
+    languages = languages_of(warm)
+    own = languages.get(warm.evidence.reference)
+    return [name for name, language in languages.items() if language != own]
 
 
 def languages_of(warm: Warm) -> Mapping[str, str]:
@@ -92,16 +100,15 @@ def _brief(warm: Warm | None, variants: Mapping[str, str]) -> Mapping[str, Words
 
 
 def _price(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
-    """What Java services took in memory and from a cold start."""
+    """What the services in another language than the reference's took in memory and from a cold start."""
     if warm is None:
         return None
-    languages, reference = languages_of(warm), warm.evidence.reference
-    names = [name for name, language in languages.items() if language != languages.get(reference)]
+    names = _of_another_language(warm)
     if not names:
         return None
     said = price(
-        warm.compared("rss_after_bytes"), warm.cold, names, variants, reference=reference, heaps=_heaps(warm),
-        who="the Java services",
+        warm.compared("rss_after_bytes"), warm.cold, names, variants, heaps=_heaps(warm),
+        who=f"the {language_name(languages_of(warm)[names[0]])} services",
     )  # fmt: skip
     return Words(said, inputs_of(counting(warm.saturation))) if said else None
 

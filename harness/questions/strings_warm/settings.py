@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison, compare
+from harness.model import Experiment
 from harness.publish.range_words import in_a_range
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each, means
 from harness.publish.warm_results import compared, metric_branch
@@ -19,7 +20,7 @@ THROUGHPUT, CPU, KERNEL, MEMORY = (
 RIVAL, LEAN = "java-helidon", ("go-lean", "helidon-lean")
 
 
-def settings_results(trials: pd.DataFrame | None, variants: Mapping[str, str], *, reference: str) -> Tree:
+def settings_results(trials: pd.DataFrame | None, definition: Experiment) -> Tree:
     """Return ``settings.{throughput,cpu,memory}`` with means and comparisons with the reference, and beside them
 
     - ``kernel.<variant>``, the part of the CPU time per request that the kernel spent for the service;
@@ -30,6 +31,7 @@ def settings_results(trials: pd.DataFrame | None, variants: Mapping[str, str], *
 
     measured or not. ``trials``: those of ``strings-settings``; ``None``: not measured.
     """
+    variants, reference = definition.labels, definition.reference
     programs = {} if trials is None else _programs(trials)
     own = [_ratio(trials, name, RIVAL) for name in _of_program(programs, RIVAL)]
     alone = _ratio(trials, LEAN[1], LEAN[0])

@@ -15,7 +15,11 @@ from harness.publish.range_words import MOST_NAMED
 
 #: Of the answer.
 PARTS = ("warm", "memory", "cold")
-_NAMES = {"go": "Go", "java": "Java"}
+
+
+def language_name(language: str) -> str:
+    """Return a language as it is written: ``Go`` of ``go``."""
+    return language.capitalize()
 
 
 def answers(
@@ -45,7 +49,7 @@ def answers(
     told = {languages[one.variant] for one in others}
     if len(told) != 1:
         return nothing
-    who = f"{_NAMES.get(next(iter(told)), next(iter(told)))} services"
+    who = f"{language_name(next(iter(told)))} services"
     names = [one.variant for one in others]
     return {
         "warm": _faster(others, labels, who, place),
@@ -60,11 +64,14 @@ def price(
     names: Sequence[str],
     labels: Mapping[str, str],
     *,
-    reference: str,
     heaps: Sequence[str] = (),
     who: str,
 ) -> str:
-    """Return the sentences on memory and on cold starts of these variants; empty: no verdict supports one."""
+    """Return the sentences on memory and on cold starts of these variants; empty: no verdict supports one, or memory
+    was not compared."""
+    if not memory:
+        return ""
+    reference = memory[0].reference
     said = (
         _memory(memory, names, labels, reference, heaps, who),
         _cold(cold, names, labels, reference, who),

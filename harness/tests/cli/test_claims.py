@@ -38,7 +38,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_claims_project(tmp_path_factory.mktemp("bundled"), *SESSIONS)
 
 
-def test_every_claim_has_one_line_that_fits(printed: Path) -> None:
+def test_every_claim_has_its_whole_statement_in_lines_that_fit(printed: Path) -> None:
     code, out, err = rematch(printed, "claims")
     assert (code, err) == (0, "")
     lines = out.splitlines()
@@ -46,6 +46,9 @@ def test_every_claim_has_one_line_that_fits(printed: Path) -> None:
     assert [line for line in lines if len(line) > 80] == []
     assert [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in NAMES] == NAMES
     assert "Judged from published numbers alone." in out
+    said = " ".join(out.split())
+    claims = [one for ledger in LEDGERS for one in load_claims(REPOSITORY, ledger).values()]
+    assert [one.statement for one in claims if " ".join(one.statement.split()) not in said] == []
 
 
 def test_one_claim_is_shown_whole(printed: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError
+from harness.evidence.opening import find_evidence
 from harness.evidence.sessions import HEADLINE, chosen_experiments
 from harness.import_closure import closure
 from harness.pipeline import (
@@ -301,9 +302,7 @@ def parameters_of(project: Path) -> dict[str, object]:
 def test_a_machine_without_programs_lacks_them_by_name(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "harness.pipeline.default_profile.find_spec", lambda name: None if name == "docker" else name
-    )
+    monkeypatch.setattr("harness.pipeline.default_profile.lacking_packages", lambda: {"docker": "containers"})
     monkeypatch.setenv("PATH", "")
     missing = missing_tools(project)
     assert "maven" in missing and "docker" in missing and "locust" not in missing
@@ -364,3 +363,30 @@ def test_what_is_measured_unasked_is_analysed_too(profile: str) -> None:
     run_here = [notebook for notebook in analysis_notebooks(ROOT) if set(notebook.experiments) <= chosen]
     read = {name for notebook in run_here for name in (*notebook.experiments, *notebook.optional)}
     assert HEADLINE in chosen and chosen - read == set()
+
+
+def test_an_experiment_that_a_notebook_does_not_read_is_refused_unless_it_speaks_of_any() -> None:
+    committed, injected = (
+        '# Parameters\nexperiments = "gc-peaks,gc-loops"',
+        '# Parameters\nexperiments = "aa"',
+    )
+    names = {"In": ["", committed, injected], "experiments": "aa"}
+    with pytest.raises(InputError, match="reads no such experiment; found 'aa'; allowed: gc-peaks, gc-loops"):
+        check_parameters(StageParameters, names)
+    assert check_parameters(StageParameters, names, any_experiment=True).names == ("aa",)
+    one = {"In": ["", committed, '# Parameters\nexperiments = "gc-loops"'], "experiments": "gc-loops"}
+    assert check_parameters(StageParameters, one).names == ("gc-loops",)
+    every = {"In": ["", '# Parameters\nexperiments = "all"', injected], "experiments": "aa"}
+    assert check_parameters(StageParameters, every).names == ("aa",)
+
+
+def test_a_name_that_no_definition_and_no_session_has_is_an_error_and_not_unmeasured(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match=r"no such experiment.*found 'nosuch'"):
+        find_evidence(StageParameters(profile="smoke", experiments="nosuch"), "strings-rounds", root=project)
+    chosen = StageParameters(profile="smoke", experiments="strings-rounds")
+    assert find_evidence(chosen, "strings-startup", root=project) is None
+    assert "strings-startup: not among the experiments that were named" in capsys.readouterr().out
+    assert find_evidence(StageParameters(profile="full"), "strings-rounds", root=project) is None
+    assert "strings-rounds: not measured in this profile" in capsys.readouterr().out

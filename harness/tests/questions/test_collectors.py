@@ -23,7 +23,7 @@ from harness.questions.collectors import points, results
 from harness.questions.collectors.analysis import enough, memory_ratio, unlike_only_in_build
 from harness.tests.support.kept_sessions import lay_project
 
-EXPERIMENT, REFERENCE = "collectors", "go-gogc-100"
+EXPERIMENT = "collectors"
 #: variant -> what it held in MiB, and its right answers per second: chosen here, every other variant is far behind.
 MADE = {
     "go-gogc-50": (20, 900), "go-gogc-100": (30, 970), "go-gogc-400": (60, 1000),
@@ -85,7 +85,7 @@ def test_where_the_generator_was_the_limit_nothing_is_enough(evidence: Evidence)
     warm = made(evidence, bound_by="generator")
     assert enough(warm, "go") is None and enough(None, "go") is None
     assert memory_ratio(warm, enough(warm, "java"), enough(warm, "go")) is None
-    assert isinstance(results(warm, evidence.variants, reference=REFERENCE)["answer_memory"], Absent)
+    assert isinstance(results(warm, evidence.header.experiment)["answer_memory"], Absent)
     assert all(one.about for one in points(warm) or ())
 
 
@@ -108,7 +108,7 @@ def test_the_collector_that_go_had_before_is_compared_with_the_same_growth_rule_
 
 
 def test_the_answer_names_programs_settings_and_blocks(evidence: Evidence) -> None:
-    said = results(made(evidence), evidence.variants, reference=REFERENCE)["answer_memory"]
+    said = results(made(evidence), evidence.header.experiment)["answer_memory"]
     assert isinstance(said, Words) and said.inputs
     sizes = r"80\.\d\sMiB \([\d.]+ to [\d.]+\) against 30\.\d+\sMiB \([\d.]+ to [\d.]+\), a ratio of 2\.6"
     assert re.match(rf"The memory that is enough for Java is higher than Go's: {sizes}", said.text)
@@ -117,8 +117,8 @@ def test_the_answer_names_programs_settings_and_blocks(evidence: Evidence) -> No
 
 
 def test_the_tree_has_the_same_leaves_whatever_was_measured(evidence: Evidence) -> None:
-    full = dict(leaves(results(made(evidence), evidence.variants, reference=REFERENCE)))
-    none = dict(leaves(results(None, evidence.variants, reference=REFERENCE)))
+    full = dict(leaves(results(made(evidence), evidence.header.experiment)))
+    none = dict(leaves(results(None, evidence.header.experiment)))
     assert set(full) == set(none)
     assert all(isinstance(leaf, Absent) for path, leaf in none.items() if path[0] != "name")
     least = str(full["least",])

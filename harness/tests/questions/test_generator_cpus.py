@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from harness.evidence.opening import open_evidence
-from harness.evidence.requests import defined_variants
+from harness.evidence.requests import definition_of
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish.results import Absent, leaves
@@ -17,7 +17,7 @@ from harness.questions.strings_warm import generator_levels, generator_results, 
 from harness.tests.support.kept_sessions import lay_project
 
 EXPERIMENT, GO = "generator-cpus", "go-nethttp"
-VARIANTS = defined_variants(EXPERIMENT)
+DEFINITION = definition_of(EXPERIMENT)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_a_level_over_the_first_is_of_one_service_and_block_by_block(measured: p
     assert levels["same"].moved[GO].ratio.value == pytest.approx(0.5)
     assert levels["any"].moved["java-helidon"].ratio.value == pytest.approx(0.75)
     assert levels["same"].kernel[GO].value == pytest.approx(levels["same"].cost[GO].value / 4)  # type: ignore[operator]  # both were measured
-    rows = [row for row in generator_rows(levels, VARIANTS) if row is not None]
+    rows = [row for row in generator_rows(levels, DEFINITION.labels) if row is not None]
     assert [(row["variant"], row["level"]) for row in rows][:2] == [
         ("Go net/http", "on another CPU"),
         ("Go net/http", "on the service's CPU"),
@@ -52,11 +52,11 @@ def test_without_the_kernels_part_its_cell_is_empty_and_the_rest_stands(measured
 
 
 def test_not_measured_every_result_is_absent_and_has_the_same_keys(measured: pd.DataFrame) -> None:
-    there = generator_results(generator_levels(measured, reference=GO), VARIANTS, reference=GO)
-    absent = generator_results(generator_levels(None, reference=GO), VARIANTS, reference=GO)
+    there = generator_results(generator_levels(measured, reference=GO), DEFINITION)
+    absent = generator_results(generator_levels(None, reference=GO), DEFINITION)
     assert set(dict(leaves(there))) == set(dict(leaves(absent)))
     lacking = [
         sum(isinstance(leaf, Absent) for leaf in dict(leaves(tree)).values()) for tree in (there, absent)
     ]
     assert 0 < lacking[0] < lacking[1], "a service that quick does not measure is absent in both"
-    assert generator_rows({}, VARIANTS) == []
+    assert generator_rows({}, DEFINITION.labels) == []

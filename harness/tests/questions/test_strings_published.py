@@ -177,7 +177,7 @@ def test_waits_of_recorded_processes_are_those_for_the_handlers_lock(recorded: E
 
 def test_the_tree_has_the_same_leaves_whatever_was_measured(evidence: Evidence, recorded: Evidence) -> None:
     trees = [
-        dict(leaves(results(programs_as_published(one), evidence.variants, reference="go-kit")))
+        dict(leaves(results(programs_as_published(one), evidence.header.experiment)))
         for one in (evidence, recorded, None)
     ]
     assert set(trees[0]) == set(trees[1]) == set(trees[2])

@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from harness.analysis.stats.comparisons import Comparison, compare
+from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
-from harness.evidence.requests import defined_variants
+from harness.evidence.requests import definition_of
 from harness.evidence.warm import ColdStart
 from harness.model import Verdict
 from harness.pipeline import StageParameters
@@ -125,8 +126,8 @@ def test_throughput_is_per_cpu_of_the_service_and_both_loads_are_kept_apart(evid
 
 def test_the_tree_has_the_same_leaves_whatever_was_measured(evidence: Evidence) -> None:
     warm = warm_services(evidence)
-    full = dict(leaves(results(warm, evidence.variants, reference="go-nethttp")))
-    none = dict(leaves(results(None, evidence.variants, reference="go-nethttp")))
+    full = dict(leaves(results(warm, evidence.header.experiment)))
+    none = dict(leaves(results(None, evidence.header.experiment)))
     assert set(full) == set(none)
     assert all(isinstance(leaf, Absent) for path, leaf in none.items() if path[0] != "name")
     assert isinstance(full["compiling", "go-nethttp"], Absent) and not isinstance(
@@ -134,6 +135,34 @@ def test_the_tree_has_the_same_leaves_whatever_was_measured(evidence: Evidence) 
     )
     spoken = full["answer_cold",]
     assert isinstance(spoken, Words) and "Go net/http < 1 s" in spoken.text and spoken.inputs
+
+
+def test_another_reference_changes_ratios_labels_and_sentences_together(evidence: Evidence) -> None:
+    """The ratios of Go over Helidon are those of Helidon over Go, upside down, and no sentence names the other one."""
+    found = [
+        results(warm_services(one), one.header.experiment)
+        for one in (evidence, evidence.over("java-helidon"))
+    ]
+    usual, turned = (dict(leaves(tree)) for tree in found)
+    for branch in ("throughput", "cpu", "memory"):
+        java, go = usual[branch, "java-helidon"], turned[branch, "go-nethttp"]
+        assert isinstance(java, Comparison) and isinstance(go, Comparison) and go.reference == "java-helidon"
+        assert java.ratio.value and go.ratio.value == pytest.approx(1 / java.ratio.value)
+        assert (branch, "java-helidon") not in turned
+    title = turned["finding", "title"]
+    assert isinstance(title, Words) and "warm Go services" in title.text and "than Java Helidon" in title.text
+    spoken = [
+        leaf.text for path, leaf in turned.items() if path[0] == "detectable" and isinstance(leaf, Words)
+    ]
+    assert any("against Java Helidon" in text for text in spoken)
+    assert not any("against Go" in text for text in spoken)
+
+
+def test_a_reference_that_is_no_variant_is_refused_with_those_that_are(evidence: Evidence) -> None:
+    with pytest.raises(
+        InputError, match="reference: no such variant; found 'helidon'; allowed: go-nethttp, "
+    ):
+        evidence.over("helidon")
 
 
 def test_a_craft_that_was_not_measured_is_nothing(evidence: Evidence) -> None:
@@ -236,7 +265,7 @@ def cold_start(seconds: float, *, n_settled: int = 5) -> ColdStart:
 def test_the_sentence_on_smallest_differences_begins_with_equal_processes(evidence: Evidence) -> None:
     warm = warm_services(evidence)
     assert warm is not None
-    found = results(warm, evidence.variants, reference="go-nethttp")["detectable"]
+    found = results(warm, evidence.header.experiment)["detectable"]
     assert not isinstance(found, str | Words | Absent)
     text = found["text"]  # type: ignore[index]  # a branch of the tree
     assert isinstance(text, Words) and text.inputs
@@ -251,8 +280,8 @@ def test_the_sentence_on_smallest_differences_begins_with_equal_processes(eviden
         r"for the service that varies least \([^)]+\) and [\d.]+ % for the one that varies most \([^)]+\)\.",
         short.text,
     )
-    nothing = results(None, evidence.variants, reference="go-nethttp")
-    there = results(warm, evidence.variants, reference="go-nethttp")
+    nothing = results(None, evidence.header.experiment)
+    there = results(warm, evidence.header.experiment)
     keys = [[path for path, _ in leaves(tree) if path[0] == "detectable"] for tree in (nothing, there)]
     assert keys[0] == keys[1]
 
@@ -296,12 +325,20 @@ def test_what_stands_side_by_side_has_the_same_keys_measured_or_not(tmp_path: Pa
     settings = StageParameters(experiments="strings-warm-duet", profile="sample")
     tidy_all(settings, root=tmp_path)
     measured = open_evidence(settings, "strings-warm-duet", root=tmp_path)
-    variants = defined_variants("strings-warm-duet")
-    told = duet_results(measured, variants, reference="go-nethttp")
-    untold = duet_results(None, variants, reference="go-nethttp")
+    definition = definition_of("strings-warm-duet")
+    told = duet_results(measured, definition)
+    untold = duet_results(None, definition)
     assert [path for path, _ in leaves(told)] == [path for path, _ in leaves(untold)]
     found = dict(leaves(told))
     compared = found["duet", "cpu", "java-helidon"]
     assert isinstance(compared, Comparison) and "both under contention" in compared.ratio.estimand
     assert isinstance(said := found["duet", "short"], Words) and "beside itself" in said.text
     assert all(isinstance(leaf, Absent) for _, leaf in leaves(untold))
+
+
+def test_what_a_cell_shows_of_evidence_and_of_a_cold_start_is_short(evidence: Evidence) -> None:
+    warm = warm_services(evidence)
+    assert warm is not None
+    assert repr(evidence) == "evidence of strings-warm/quick-local-1"
+    assert repr(warm) == f"30 trials at saturation and {len(warm.rate)} at a rate, {evidence!r}"
+    assert "0001" not in repr(warm.cold["go-nethttp"]) and len(repr(warm.cold["go-nethttp"])) < 1000

@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 
 from harness.evidence.opening import open_evidence
-from harness.evidence.requests import defined_variants
+from harness.evidence.requests import definition_of
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish.results import Absent, Tree, leaves
 from harness.questions.strings_warm import settings_results
 from harness.tests.support.kept_sessions import lay_project
 
-EXPERIMENT, GO = "strings-settings", "go-nethttp"
-VARIANTS = defined_variants(EXPERIMENT)
+EXPERIMENT = "strings-settings"
+DEFINITION = definition_of(EXPERIMENT)
 #: Throughput of each variant in this made-up session, over Go's with its defaults.
 TRUTH = {
     "go-nethttp": 1.0, "go-gogc-400": 1.1, "go-limit": 1.25, "go-pgo": 1.05, "go-all": 1.4, "go-lean": 2.0,
@@ -43,7 +43,7 @@ def ratio(tree: Tree, path: str) -> float:
 
 
 def test_every_setting_is_over_its_own_service_and_helidon_over_each_of_gos(measured: pd.DataFrame) -> None:
-    tree = settings_results(measured, VARIANTS, reference=GO)
+    tree = settings_results(measured, DEFINITION)
     assert ratio(tree, "settings.throughput.go-all") == pytest.approx(1.4)
     assert ratio(tree, "settings.own.helidon-serial") == pytest.approx(1.1)
     assert ratio(tree, "settings.over.go-nethttp") == pytest.approx(1.5)
@@ -52,7 +52,7 @@ def test_every_setting_is_over_its_own_service_and_helidon_over_each_of_gos(meas
 
 
 def test_constant_answers_are_no_setting_of_either_service(measured: pd.DataFrame) -> None:
-    found = {".".join(one): leaf for one, leaf in leaves(settings_results(measured, VARIANTS, reference=GO))}
+    found = {".".join(one): leaf for one, leaf in leaves(settings_results(measured, DEFINITION))}
     assert isinstance(found["settings.over.go-lean"], Absent)
     assert isinstance(found["settings.own.helidon-lean"], Absent)
     said = found["settings.short"].text  # type: ignore[union-attr]  # it was measured
@@ -61,7 +61,7 @@ def test_constant_answers_are_no_setting_of_either_service(measured: pd.DataFram
 
 
 def test_not_measured_every_result_is_absent_and_has_the_same_keys(measured: pd.DataFrame) -> None:
-    there = dict(leaves(settings_results(measured, VARIANTS, reference=GO)))
-    absent = dict(leaves(settings_results(None, VARIANTS, reference=GO)))
+    there = dict(leaves(settings_results(measured, DEFINITION)))
+    absent = dict(leaves(settings_results(None, DEFINITION)))
     assert set(there) == set(absent)
     assert all(isinstance(leaf, Absent) for leaf in absent.values())

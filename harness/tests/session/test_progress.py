@@ -1,10 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line of a finished trial says how it ended, and that its CPUs were slow where they were."""
+"""The line of a finished trial says how it ended; slow CPUs are told once, and a terminal keeps its counter."""
 
 from __future__ import annotations
 
+import io
+import re
+
+import pytest
+from rich.console import Console
+
 from harness.model import EarlierLoad, Outcome, TrialRecord
-from harness.session.progress import is_slowed, outcome_words
+from harness.session.progress import (
+    PlainProgress,
+    Progress,
+    ProgressState,
+    TerminalProgress,
+    outcome_words,
+)
 from harness.tests.support.toy_sessions import header, record, speeds
 
 
@@ -14,13 +26,52 @@ def finished(outcome: Outcome, step_ns: float | None) -> TrialRecord:
     return told if step_ns is None else told.model_copy(update={"cpu_speeds": speeds(step_ns)})
 
 
-def test_a_trial_at_full_speed_or_without_a_reading_is_just_ok() -> None:
-    assert outcome_words(finished(Outcome.OK, 61.0)) == "ok"
-    assert outcome_words(finished(Outcome.OK, None)) == "ok" and not is_slowed(finished(Outcome.OK, None))
+SMOKE = "smoke/smoke-local-1"
 
 
-def test_a_slowed_trial_says_by_how_much() -> None:
-    assert outcome_words(finished(Outcome.OK, 78.0)) == "ok; its CPUs were 30% slower than at their best"
+def states(n: int) -> list[ProgressState]:
+    doing = "trial 1, block 1: java-jdkhttp,generator=wrk,logging=on,warm_up=as-published,payload=32768"
+    return [
+        ProgressState(session=SMOKE, done=done, total=n, left_s=3725.0, doing=doing) for done in range(n + 1)
+    ]
+
+
+def ended(progress: Progress, steps_ns: list[float | None], outcome: Outcome = Outcome.OK) -> None:
+    for state, step_ns in zip(states(len(steps_ns)), steps_ns, strict=False):
+        progress.trial_done(state, finished(outcome, step_ns))
+    progress.close()
+
+
+def test_trials_at_full_speed_or_without_a_reading_are_just_ok() -> None:
+    out = io.StringIO()
+    ended(PlainProgress(out), [61.0, None])
+    assert [line.rpartition(": ")[2] for line in out.getvalue().splitlines()] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("terminal", [False, True], ids=["plain", "terminal"])
+def test_slowed_trials_are_counted_and_told_once_at_the_end(terminal: bool) -> None:
+    out = io.StringIO()
+    progress = TerminalProgress(Console(file=out, width=80)) if terminal else PlainProgress(out)
+    ended(progress, [78.0, 61.0, 72.0])
+    assert out.getvalue().count("slower") == 1
+    assert "CPUs slower than at their best in 2 of 3 trials, by up to 30%" in out.getvalue()
+
+
+def test_at_80_columns_the_bar_has_its_counter_and_its_time_and_what_is_done_is_below_it() -> None:
+    out = io.StringIO()
+    progress = TerminalProgress(Console(file=out, width=80, force_terminal=True, color_system=None))
+    for state in states(480):
+        progress.step(state)
+    progress.close()
+    *_, bar, doing = [
+        line for line in re.sub(r"\x1b\[[0-9?;]*[A-Za-z]", "", out.getvalue()).splitlines() if line
+    ]
+    assert re.search(r"━{24} 480/480 trials, 1 h 2 min left *$", bar.split("\r")[-1])
+    assert (
+        len(doing) <= 80
+        and doing.startswith(f"{SMOKE}: trial 1, block 1: java-jdkhttp")
+        and doing.endswith("…")
+    )
 
 
 def test_a_load_that_was_offered_again_says_how_often_and_why() -> None:
@@ -32,5 +83,4 @@ def test_a_load_that_was_offered_again_says_how_often_and_why() -> None:
 
 
 def test_a_failed_one_says_why_first() -> None:
-    said = outcome_words(finished(Outcome.FAILED, 78.0))
-    assert said.startswith("failed (the service ended); its CPUs were")
+    assert outcome_words(finished(Outcome.FAILED, 78.0)) == "failed (the service ended)"

@@ -7,7 +7,6 @@ Its own statistics are not used: they are rounded, and the last flush is missing
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import sys
 from collections import Counter
@@ -32,6 +31,7 @@ from harness.loadgen.summary import (
 from harness.loadgen.template import as_it_is
 from harness.loadgen.tools.locust.distribution import SCRIPT, TOTALS, LocustMaster
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.toolchains import require_package
 
 SAMPLES = "samples.csv"
 #: What is asked in a flow; what is right in a plain mix. One of them stands in the folder.
@@ -74,8 +74,9 @@ class Locust:
 
     def require(self) -> None:
         """See ``LoadGenerator.require``."""
-        if self.python is None or not self.python.exists() or importlib.util.find_spec("locust") is None:
+        if self.python is None or not self.python.exists():
             raise MissingTool("locust", why="to offer the load", how_to_get="make setup")
+        require_package("locust")
 
     def command(self, spec: LoadSpec) -> LoadCommand:
         """Locust without web interface; the script and what it reads stand in the folder."""

@@ -208,6 +208,19 @@ def test_a_quantile_with_too_few_requests_beyond_it_is_not_said(session: Session
     assert "too few requests beyond p99.9" in row.latency_s.warnings
 
 
+def test_a_quantile_that_was_not_asked_for_is_refused_and_not_called_too_few_requests(
+    session: SessionFolder,
+) -> None:
+    trial = trial_of(session, "serial-3x")
+    asked = attribute_trial(session, trial, requests_of(session, trial), quantiles={"p95": 0.95})
+    (row,) = attribution_table([asked], quantile="p95")
+    assert row.quantile == "p95" and not any(
+        "too few requests beyond" in one for one in row.latency_s.warnings
+    )
+    with pytest.raises(InputError, match="quantile: .*; found 'p95'; allowed: p99, p99.9"):
+        attribution_table([attributed(session, "serial-3x")], quantile="p95")
+
+
 def test_a_number_that_is_missing_says_why_of_itself_and_not_of_another(session: SessionFolder) -> None:
     one = attributed(session, "serial-3x")
     assert not one.exposure  # Serial never works beside the program
