@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from typing import Literal
 
+from .finders import toolchains
+
 Purpose = Literal["all", "paper", "test", "lab", "workshop", "generators", "toolchains", "kick-tires"]
 PURPOSES: tuple[Purpose, ...] = (
     "all", "paper", "test", "lab", "workshop", "generators", "toolchains", "kick-tires",
 )  # fmt: skip
 PROFILES = ("smoke", "quick", "full", "sample")
 
-MEASURING = ("go", "jdk", "maven", "jmeter", "postgres")
+MEASURING = toolchains.MEASURING
 #: What the shortest session starts: services in Go and Java, JMeter, and wrk where a package has it.
 SHORTEST = ("go", "jdk", "maven", "jmeter")
 WRITING = ("latex",)

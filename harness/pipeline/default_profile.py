@@ -9,10 +9,7 @@ from pathlib import Path
 from harness.evidence.parameters import RunAllParameters
 from harness.papermill_engine import UNDER_PAPERMILL
 from harness.project import find_root
-from harness.toolchains import Surroundings, find_tool, lacking_packages
-
-#: The programs that every measurement needs, by their names in ``harness.toolchains``.
-PROGRAMS = ("go", "jdk", "maven", "jmeter", "postgres")
+from harness.toolchains import MEASURING, Surroundings, find_tool, lacking_packages
 
 
 def chosen_profile(settings: RunAllParameters, *, root: Path | None = None) -> RunAllParameters:
@@ -40,5 +37,5 @@ def chosen_profile(settings: RunAllParameters, *, root: Path | None = None) -> R
 def missing_tools(root: Path) -> tuple[str, ...]:
     """Return the programs and Python packages that measuring needs and that are not installed here."""
     around = Surroundings(project=root)
-    programs = [name for name in PROGRAMS if not find_tool(name, around).usable]
+    programs = [name for name in MEASURING if not find_tool(name, around).usable]
     return (*programs, *lacking_packages())

@@ -39,7 +39,7 @@ from .jmeter import (
 )
 from .native_sampler import GLANCES_FLAGS, GLANCES_SOURCE, find_tick_library, tick_library
 from .one_maven import one_maven
-from .packages import lacking_packages, require_package
+from .packages import MEASURING, lacking_packages, require_package
 from .probe import which
 from .tool import Jdk, State, Surroundings, Tool, parse_version
 
@@ -52,6 +52,7 @@ __all__ = [
     "K6_VERSION",
     "LATEX_FILES",
     "MANIFEST",
+    "MEASURING",
     "OHA_VERSION",
     "OTHER_GO",
     "OTHER_JAVA",

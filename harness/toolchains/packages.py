@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python packages that only measuring imports, and what each is for: where records are read, none of them is there."""
+"""Programs and Python packages that only measuring needs: where records are read, none of them is there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
 
+#: Programs by their names in the catalogue.
+MEASURING = ("go", "jdk", "maven", "jmeter", "postgres")
 #: Name of the import -> what a machine without it cannot do.
 PACKAGES: Mapping[str, str] = {
     "docker": "to measure services in containers",

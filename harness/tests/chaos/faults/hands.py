@@ -28,6 +28,7 @@ from harness.tests.chaos.faults.power import lose_power
 from harness.tests.chaos.faults.scenes import Stage
 from harness.tests.chaos.faults.sessions import Process, Running, belonging_to, of_role
 from harness.tests.chaos.faults.small_disk import remount, small_disk
+from harness.tests.support.patience import patient
 
 #: Nobody is stopped, and no link is silent, for longer.
 LONGEST_PAUSE_S = 1.5
@@ -292,7 +293,7 @@ def _mounted(folder: Path, size: str) -> Iterator[Path]:
 
 def _wait_until_alone(stage: Stage) -> None:
     """Wait until what a killed session had started is gone; what stays is found later."""
-    until = time.monotonic() + 20.0
+    until = time.monotonic() + patient(20.0)
     while belonging_to(stage.root, but=stage.ours) and time.monotonic() < until:
         time.sleep(0.02)
 
@@ -300,4 +301,4 @@ def _wait_until_alone(stage: Stage) -> None:
 def _end(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None
     process.stdin.close()
-    process.wait(10)
+    process.wait(patient(10))

@@ -19,6 +19,7 @@ from typing import Any
 import harness
 from harness.agent.processes import alive, read_stat
 from harness.errors import RematchError
+from harness.tests.support.patience import patient
 
 PREFORK = "harness.tests.chaos.faults.prefork"
 
@@ -120,10 +121,10 @@ class CommandLine:
         with contextlib.suppress(OSError):
             self._server.stdin.close()
         try:
-            self._server.wait(10)
+            self._server.wait(patient(10))
         except subprocess.TimeoutExpired:
             self._server.kill()
-            self._server.wait(10)
+            self._server.wait(patient(10))
 
     def start(self, argv: Sequence[str], more: Mapping[str, Any]) -> Running:
         """Start the command line with these words; ``more``: as the orders of ``prefork`` have it."""
@@ -157,7 +158,7 @@ class CommandLine:
         assert self._server.stdout is not None
         line = self._server.stdout.readline()
         if not line:
-            raise RematchError(f"{PREFORK} ended with exit code {self._server.wait(10)}")
+            raise RematchError(f"{PREFORK} ended with exit code {self._server.wait(patient(10))}")
         said: dict[str, Any] = json.loads(line)
         return said
 

@@ -19,6 +19,7 @@ import psutil
 from harness.agent.ports import free_port
 from harness.hosts.ssh.settings import HostSettings
 from harness.tests.chaos.faults.lacking import Lacking
+from harness.tests.support.patience import patient
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") or "/usr/sbin/sshd"
 _CONFIG = """
@@ -92,10 +93,10 @@ class Sshd:
             [*self.prefix, SSHD, "-D", "-f", str(config), "-E", str(self.folder / "sshd.log")],
             start_new_session=True,
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patient(60)
         while True:
             try:
-                with socket.create_connection((self.address, self.port), timeout=5) as answered:
+                with socket.create_connection((self.address, self.port), timeout=patient(5)) as answered:
                     answered.recv(4)
                 return
             except OSError:
@@ -123,7 +124,7 @@ class Sshd:
             return
         serving = psutil.Process(self.process.pid).children(recursive=True)
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(patient(10))
         self.process = None
         _kill(serving)
 
