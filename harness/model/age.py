@@ -6,6 +6,7 @@ A ratio with a young arm is a result of young processes. Whatever prints such a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -18,6 +19,8 @@ COMPILED_SHARE = 0.05
 #: A process whose warm-up in windows ended so has settled.
 SETTLED = "settled"
 YOUNG = "young"
+#: What a note says of it once.
+YOUNG_MEANS = "they had not settled, or their JIT compilers worked for more than 5 % of the load"
 
 
 def trial_age(
@@ -99,11 +102,21 @@ class Ages(Frozen):
         return self.variant.n_left_out + self.reference.n_left_out
 
 
-def with_age(word: str, ages: Ages | None) -> str:
+def with_age(word: str, young: bool) -> str:
     """Return a verdict with the age of what it is of: ``different``, or of young processes ``different, young``."""
-    return f"{word}, {YOUNG}" if ages is not None and ages.young else word
+    return f"{word}, {YOUNG}" if young else word
 
 
-def in_young(words: str, ages: Ages | None) -> str:
+def in_young(words: str, young: bool) -> str:
     """Return words that follow "X's throughput is", of young processes ``in young processes higher than``."""
-    return f"in {YOUNG} processes {words}" if ages is not None and ages.young else words
+    return f"in {YOUNG} processes {words}" if young else words
+
+
+def of_young(text: str, young: Sequence[bool]) -> str:
+    """Return a sentence on several ratios with how many of them are of young processes: before it where all are."""
+    if not any(young):
+        return text
+    if all(young):
+        return f"In {YOUNG} processes, {text}"
+    end = "." if text.endswith(".") else ""
+    return f"{text.removesuffix('.')} ({sum(young)} of {len(young)} ratios of {YOUNG} processes){end}"

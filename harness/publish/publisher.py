@@ -121,7 +121,7 @@ class Publisher:
 
     def verdict(self, key: str, comparison: Compared) -> Published:
         r"""Publish what a comparison says as ``\verdict{key}``: words that fit between two names."""
-        words = verdict_words(comparison.verdict, comparison.ratio, comparison.margin, comparison.not_about)
+        words = verdict_words(comparison)
         self._text(key, words, "verdict", comparison.ratio.n_trials, comparison.ratio.inputs)
         return self._show(Result(compared_words(comparison, ""), f"{words} {comparison.reference}"))
 
@@ -236,7 +236,7 @@ class Publisher:
             Result(
                 compared_words(found, name),
                 shown.interval if shown.reason is None else shown.reason,
-                f"{verdict_words(found.verdict, found.ratio, found.margin, found.not_about)} {found.reference}",
+                f"{verdict_words(found)} {found.reference}",
                 found.ratio.n_trials,
                 absent=shown.reason is not None,
             )

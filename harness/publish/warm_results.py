@@ -96,7 +96,7 @@ def _sentences(
         return dict.fromkeys(
             ("answer", "answer_cpu", "answer_cold", "bounded", "load", "unavailable", "place"), NO_TEXT
         )
-    place = where(warm.cpus)
+    place = where(warm.cpus, [*found["throughput"], *found["cpu"]])
     inputs = inputs_of(counting(warm.saturation))
     loaded = pd.concat([warm.saturation, warm.rate])
     said = {

@@ -13,6 +13,8 @@ import pandas as pd
 from harness.model.age import YOUNG, Ages, ArmAge, TrialAge
 
 AGE = "age"
+#: The columns that are asked for here, where a table has them.
+AGE_COLUMNS = (AGE, "measurement_s")
 #: Columns of what a process does before its load, or of its files: beginnings of their names.
 _BEFORE_LOAD = (
     "time_to_first_response", "cpu_s_at_first", "rss_at_first", "idle_", "rss_before", "warm_up_", "cold_", "artifact_",
@@ -45,6 +47,20 @@ def ages_of(variant: pd.DataFrame, reference: pd.DataFrame, metric: str) -> Ages
     return None if a is None or b is None else Ages(variant=a, reference=b)
 
 
+def young_arms(trials: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """Return label -> in how many of how many configurations its kept trials are young, of those that are in any."""
+    kept = trials[~trials["excluded"].astype(bool)]
+    if AGE not in kept or not {"label", "configuration"} <= set(kept.columns):
+        return {}
+    found: dict[str, tuple[int, int]] = {}
+    for label, mine in kept.groupby("label", sort=False):
+        ages = [age_of_arm(arm) for _, arm in mine.groupby("configuration", sort=False)]
+        n_young = sum(one is not None and one.age == YOUNG for one in ages)
+        if n_young:
+            found[str(label)] = n_young, len(ages)
+    return found
+
+
 def of_their_age(
     variant: pd.DataFrame, reference: pd.DataFrame, ages: Ages
 ) -> tuple[pd.DataFrame, pd.DataFrame, Ages]:
@@ -69,6 +85,12 @@ def of_their_age(
     )
 
 
+def of_one_age(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the trials of an arm that have its age; all of them where it is not warm."""
+    age = age_of_arm(trials)
+    return trials if age is None or not age.warm else trials[trials[AGE] == age.age]
+
+
 def compile_share(trials: pd.DataFrame) -> pd.Series[float]:
     """Return the time of a JVM's compilers, all threads together, over that of its load; NaN: it is not known.
 
@@ -80,4 +102,13 @@ def compile_share(trials: pd.DataFrame) -> pd.Series[float]:
     return trials["compile_s"] / lasted_s
 
 
-__all__ = ["AGE", "age_of_arm", "ages_of", "compile_share", "of_their_age"]
+__all__ = [
+    "AGE",
+    "AGE_COLUMNS",
+    "age_of_arm",
+    "ages_of",
+    "compile_share",
+    "of_one_age",
+    "of_their_age",
+    "young_arms",
+]

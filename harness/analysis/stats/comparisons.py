@@ -27,7 +27,7 @@ from harness.analysis.stats.about_services import (
     latency_of_tool,
     not_about_services,
 )
-from harness.analysis.stats.ages import AGE, ages_of, of_their_age
+from harness.analysis.stats.ages import AGE_COLUMNS, ages_of, of_their_age
 from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.equivalence import equivalence_test
@@ -122,6 +122,20 @@ class Comparison(Frozen):
         return self.not_about is None
 
     @property
+    def young(self) -> bool:
+        """Whether it is a result of young processes, which answers nothing on warm services."""
+        return self.ages is not None and self.ages.young
+
+    @property
+    def blocks_of_verdict(self) -> int:
+        """How many blocks its verdict rests on: where trials were left out for their age, five with them are enough.
+
+        Both ratios must say the same then, and that of so few blocks has a wide interval.
+        """
+        n = self.n_blocks
+        return n if self.beside is None or n >= FEWEST_FOR_P else self.beside.n_blocks
+
+    @property
     def band(self) -> tuple[float, float] | None:
         """The ratios that count as equivalent; ``None``: there are none, and no band is drawn."""
         return equivalence_band(self.margin) if self.about_services else None
@@ -167,7 +181,7 @@ def compare(
             "no trial of the reference", place="reference", found=reference, allowed=", ".join(names)
         )
     noises = noise_by_configuration(trials, metric)
-    narrow = narrowed(trials, metric, *by, *COLUMNS, AGE, "measurement_s", *SUMMED)
+    narrow = narrowed(trials, metric, *by, *COLUMNS, *AGE_COLUMNS, *SUMMED)
     first = narrow[~narrow["duplicate"].astype(bool)]
     cells = first.groupby(list(by), sort=False, observed=True) if by else [((), first)]
     wanted = default_margin(metric) if margin is None else margin
@@ -235,7 +249,7 @@ def _compare(
         "noise": noise,
         "family": family,
         "verdict": Verdict.INCONCLUSIVE,
-        "grade": grade(_blocks(len(a), len(every[0])), family),
+        "grade": grade(len(a) if len(a) >= FEWEST_FOR_P else len(every[0]), family),
         "n_blocks": len(a),
         "n_excluded": n_excluded,
         "p_adjusted": None,
@@ -310,13 +324,12 @@ def _ratios(
 
 
 def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, size: int) -> Comparison:
-    n_measured = comparison.n_blocks if comparison.beside is None else comparison.beside.n_blocks
 
     def said_of(not_about: str | None) -> Decision:
         return decide(
             comparison.ratio,
             comparison.equivalence,
-            n_blocks=_blocks(comparison.n_blocks, n_measured),
+            n_blocks=comparison.blocks_of_verdict,
             margin=wanted,
             noise=comparison.noise.noise,
             p_adjusted=p_adjusted,
@@ -341,14 +354,6 @@ def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, si
             "warnings": tuple(dict.fromkeys(warnings)),
         }
     )
-
-
-def _blocks(n_left: int, n_measured: int) -> int:
-    """Return how many blocks a verdict rests on: where trials were left out for their age, five with them are enough.
-
-    Both ratios must say the same then, and that of so few blocks has a wide interval.
-    """
-    return n_left if n_left >= FEWEST_FOR_P else n_measured
 
 
 def _turned_by_age(comparison: Comparison, margin: float) -> str | None:

@@ -154,9 +154,7 @@ def _verdict(one: Comparison | None, base: str) -> tuple[str, str]:
         return "", "not measured"
     if one.ratio.value is None:
         return "", "refused"
-    return show(
-        one.ratio
-    ).interval, f"{verdict_words(one.verdict, one.ratio, one.margin, one.not_about)} {base}"
+    return show(one.ratio).interval, f"{verdict_words(one)} {base}"
 
 
 def _doubts(found: Mapping[str, Comparison | None]) -> list[str]:
