@@ -207,7 +207,7 @@ def _has_ratio(row: VariantResult) -> bool:
 
 
 def _listed(rows: Sequence[VariantResult]) -> str:
-    return ", ".join(with_age(f"{row.variant} {_ratio(row)} ({_interval(row)})", row.young) for row in rows)
+    return ", ".join(f"{row.variant} {_ratio(row)} ({with_age(_interval(row), row.young)})" for row in rows)
 
 
 def _ratio(row: VariantResult) -> str:

@@ -107,6 +107,16 @@ def with_age(word: str, young: bool) -> str:
     return f"{word}, {YOUNG}" if young else word
 
 
+def ratio_with_age(ratio: str, young: bool) -> str:
+    """Return a ratio in words with its age: ``1.2 (1.1 to 1.3)``, or of young processes ``1.2 (1.1 to 1.3, young)``."""
+    return f"{ratio[:-1]}, {YOUNG})" if young and ratio.endswith(")") else with_age(ratio, young)
+
+
+def named_with_age(name: str, young: bool) -> str:
+    """Return a name in a list with the age of its processes: ``Helidon``, or of young ones ``Helidon (young)``."""
+    return f"{name} ({YOUNG})" if young else name
+
+
 def in_young(words: str, young: bool) -> str:
     """Return words that follow "X's throughput is", of young processes ``in young processes higher than``."""
     return f"in {YOUNG} processes {words}" if young else words
@@ -114,7 +124,7 @@ def in_young(words: str, young: bool) -> str:
 
 def of_young(text: str, young: Sequence[bool]) -> str:
     """Return a sentence on several ratios with how many of them are of young processes: before it where all are."""
-    if not any(young):
+    if not text or not any(young):
         return text
     if all(young):
         return f"In {YOUNG} processes, {text}"

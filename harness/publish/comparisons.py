@@ -88,22 +88,24 @@ def age_notes(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[st
     notes = (
         [f"{which} of young processes ({YOUNG_MEANS}), and say nothing of warm services."] if young else []
     )
-    left_out = [
-        f"{labels.get(c.variant, c.variant)}{f', {_cell(c)}' if c.levels else ''}: {_left_out(c)}"
+    left_out = left_out_note(found, labels)
+    return [*notes, left_out] if left_out else notes
+
+
+def left_out_note(found: Sequence[Comparison], labels: Mapping[str, str]) -> str:
+    """Return which trials the ratios are without for their age, and the ratios with them; empty: they have all."""
+    said = [
+        f"{_left_out(c, labels)}{f' ({_cell(c)})' if c.levels else ''}, with them {show(c.beside.ratio).interval}"
         for c in found
         if c.beside is not None
     ]
-    return [*notes, f"Without young trials: {'; '.join(left_out)}."] if left_out else notes
+    return f"Left out for their age: {'; '.join(said)}." if said else ""
 
 
-def _left_out(one: Comparison) -> str:
-    assert one.ages is not None and one.beside is not None
-    arms = " and ".join(
-        f"{age.left_out}{of}"
-        for age, of in ((one.ages.variant, ""), (one.ages.reference, f" of {one.reference}"))
-        if age.n_left_out
-    )
-    return f"{arms}, with them {show(one.beside.ratio).interval}"
+def _left_out(one: Comparison, labels: Mapping[str, str]) -> str:
+    ages = one.ages
+    arms = [] if ages is None else [(one.variant, ages.variant), (one.reference, ages.reference)]
+    return " and ".join(f"{age.left_out} of {labels.get(name, name)}" for name, age in arms if age.n_left_out)
 
 
 def p_note(found: Sequence[Comparison]) -> str:

@@ -208,9 +208,11 @@ def _takeaway_of_one(found: Comparison, one: str, phrase: Phrase) -> str:
 
 
 def _why_refused(found: Sequence[Comparison]) -> str:
+    refused = [one for one in found if one.verdict is Verdict.NOT_ABOUT_SERVICES]
     why = {
-        "something else than the service bounded the trials": any(not one.about_services for one in found),
-        f"the processes were {YOUNG}": any(one.about_services for one in found),
+        "something else than the service bounded the trials": any(not one.turned_by_age for one in refused),
+        f"a few {YOUNG} trials decide the ratio": any(one.turned_by_age for one in refused),
+        f"the processes were {YOUNG}": len(refused) < len(found),
     }
     return " or ".join(words for words, holds in why.items() if holds)
 

@@ -19,6 +19,7 @@ from harness.errors import InputError, NothingToDraw
 from harness.figures.marks import marks_of
 from harness.figures.style import png_of, save, stamp
 from harness.model import Estimate
+from harness.model.age import ratio_with_age
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
 from harness.project import find_root
 from harness.publish import generated
@@ -97,8 +98,9 @@ class Publisher:
             if self._publish:
                 generated.update(self._generated, self.notebook, waiting)
 
-    def number(self, key: str, estimate: Estimate) -> Published:
-        r"""Publish an estimate as ``\val{key}`` and, with its interval, ``\valci{key}``."""
+    def number(self, key: str, estimate: Estimate, *, young: bool = False) -> Published:
+        r"""Publish an estimate as ``\val{key}`` and, with its interval, ``\valci{key}``; ``young``: it is a ratio of
+        young processes."""
         shown = show(estimate)
         entry = {
             "value": estimate.value,
@@ -107,7 +109,7 @@ class Publisher:
             "level": estimate.level,
             "unit": estimate.unit,
             "text": shown.text,
-            "interval_text": shown.interval,
+            "interval_text": ratio_with_age(shown.interval, young and estimate.value is not None),
             "reason": shown.reason,
             "method": estimate.method,
             "estimand": estimate.estimand,
@@ -228,7 +230,7 @@ class Publisher:
 
     def _compared(self, prefix: str, key: str, found: Compared, name: str) -> Published:
         n_shown = len(self._shown.results)
-        self.number(f"{prefix}.ratio.{key}", found.ratio)
+        self.number(f"{prefix}.ratio.{key}", found.ratio, young=found.young)
         self.verdict(f"{prefix}.verdict.{key}", found)
         del self._shown.results[n_shown:]  # shown as one result below
         shown = show(found.ratio)

@@ -38,7 +38,7 @@ CPU = Quantity(
 )
 
 
-def where(cpus: Sequence[float], found: Sequence[Comparison]) -> str:
+def where(cpus: Sequence[float], found: Sequence[Comparison] = ()) -> str:
     """Return how the services of these comparisons ran: "warm and on one core each"; not warm where one is young."""
     how = [] if any(one.young for one in found) else ["warm"]
     how += [f"on {cores_in_words(cpus[0])} each"] if len(cpus) == 1 else []

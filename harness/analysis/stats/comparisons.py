@@ -63,6 +63,9 @@ from harness.model.age import Ages, ArmAge
 from harness.model.base import Frozen
 from harness.model.formatting import NOT_ABOUT, show
 
+#: Why there is no verdict where the trials that are left out for their age would turn it.
+_DEPENDS = "the ratio depends on"
+
 
 class WithOthers(Frozen):
     """The ratio with the trials that a comparison leaves out for their age."""
@@ -125,6 +128,11 @@ class Comparison(Frozen):
     def young(self) -> bool:
         """Whether it is a result of young processes, which answers nothing on warm services."""
         return self.ages is not None and self.ages.young
+
+    @property
+    def turned_by_age(self) -> bool:
+        """Whether it has no verdict because the trials that it leaves out for their age say another one."""
+        return self.not_about is not None and self.not_about.startswith(_DEPENDS)
 
     @property
     def blocks_of_verdict(self) -> int:
@@ -367,7 +375,7 @@ def _turned_by_age(comparison: Comparison, margin: float) -> str | None:
     if without == beside:
         return None
     ratios = [show(one.ratio).interval for one in (comparison, comparison.beside)]
-    return f"the ratio depends on {_left_out(comparison)}: without them {ratios[0]}, with them {ratios[1]}"
+    return f"{_DEPENDS} {_left_out(comparison)}: without them {ratios[0]}, with them {ratios[1]}"
 
 
 def _left_out(comparison: Comparison) -> str:

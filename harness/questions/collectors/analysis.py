@@ -105,7 +105,10 @@ def enough(warm: Warm | None, language: str) -> Enough | None:
     shares = {
         one.variant: one.ratio
         for one in compare(mine, THROUGHPUT, reference=best)
-        if one.about_services and not one.young and one.ratio.value is not None and one.ratio.value >= ENOUGH_SHARE
+        if one.about_services
+        and not one.young
+        and one.ratio.value is not None
+        and one.ratio.value >= ENOUGH_SHARE
     }
     memory = {name: summarised(arms[name], MEMORY) for name in (best, *shares) if name in arms}
     least = min(memory, key=lambda name: memory[name].value or float("inf"))

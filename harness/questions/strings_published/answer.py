@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.model import Estimate, Verdict
-from harness.model.age import in_young, with_age
+from harness.model.age import in_young, named_with_age, with_age
 from harness.model.digits import plain, whole_percent
 from harness.model.formatting import show
 from harness.model.phrases import capital, cores_in_words, listed
@@ -44,7 +44,7 @@ def half_answer(found: Mapping[str, Comparison], labels: Mapping[str, str]) -> s
     """
     groups: dict[str, list[str]] = {}
     for name, one in found.items():
-        groups.setdefault(_half(one), []).append(with_age(labels[name], one.young))
+        groups.setdefault(_half(one), []).append(named_with_age(labels[name], one.young))
     told = [f"{kind} than half in {listed(groups[kind])}" for kind in ("more", "less") if kind in groups]
     said = [f"the log line takes {' and '.join(told)}."] if told else []
     it = "it" if told else "the log line"

@@ -88,7 +88,7 @@ def _brief(warm: Warm | None, variants: Mapping[str, str]) -> Mapping[str, Words
         warm.cold,
         variants,
         languages_of(warm),
-        place=where(warm.cpus, ()),
+        place=where(warm.cpus),
         heaps=_heaps(warm),
     )
     inputs = inputs_of(counting(trials))

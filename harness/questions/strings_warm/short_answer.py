@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.stats.comparisons import Comparison
 from harness.evidence.warm import ColdStart
 from harness.model import Verdict
-from harness.model.age import with_age
+from harness.model.age import named_with_age, of_young
 from harness.model.digits import plain
 from harness.model.formatting import show
 from harness.model.phrases import capital
@@ -124,7 +124,7 @@ def _sentence(
 def _ends(found: Sequence[Comparison], labels: Mapping[str, str], *, refused: bool) -> str:
     """Each of one or two services with its ratio; of more, those with the smallest and the largest one."""
     if refused:
-        return _and([with_age(labels[one.variant], one.young) for one in found])
+        return _and([named_with_age(labels[one.variant], one.young) for one in found])
     ranked = sorted(found, key=lambda one: one.ratio.value or 0.0)
     if len(ranked) <= MOST_NAMED:
         return _and([f"{labels[one.variant]}, {_times(one)}" for one in ranked])
@@ -167,7 +167,8 @@ def _memory(
     ends = low if len(mine) == 1 else f"{low} to {high}"
     allowed = f", with heaps of at most {_and([_size(heap) for heap in heaps])}" if heaps else ""
     which = f" (least: {labels[least]}; most: {labels[most]})" if len(mine) > 1 else ""
-    return f"After the load{allowed}, {who} held {ends} times the memory of {labels[reference]}{which}."
+    text = f"after the load{allowed}, {who} held {ends} times the memory of {labels[reference]}{which}."
+    return capital(of_young(text, [one.young for one in found if one.variant in names]))
 
 
 def _size(heap: str) -> str:
