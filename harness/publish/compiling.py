@@ -28,7 +28,7 @@ def compiling_sentence(trials: pd.DataFrame) -> str:
         return f"In none of {len(mine)} trials did the JVM compile for more than {bar} of the load."
     return (
         f"In {n_compiling} of {len(mine)} trials of a JVM its compilers worked for more than {bar} of the load "
-        f"(at most {whole_percent(share.max())}), so these numbers are not of warm JVMs."
+        f"(at most {whole_percent(share.max())}), so {'it was' if n_compiling == 1 else 'they were'} young."
     )
 
 
