@@ -245,6 +245,11 @@ def as_plain(found: Results) -> dict[str, Any]:
                                     "about_services": row.comparison.about_services,
                                     "not_about": row.comparison.not_about,
                                     "bound_by": row.comparison.bound_by,
+                                    "ages": row.comparison.ages and row.comparison.ages.model_dump(),
+                                    "with_others": row.comparison.beside
+                                    and row.comparison.beside.ratio.model_dump(
+                                        include={"value", "low", "high"}
+                                    ),
                                     "margin": row.comparison.margin,
                                     "n_blocks": row.comparison.n_blocks,
                                     "warnings": list(row.comparison.warnings),

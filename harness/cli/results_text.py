@@ -10,6 +10,7 @@ from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.cli.lines import table, tally, wrapped
 from harness.evidence.results import METRICS, CellResult, Metric, MetricResult, Results, VariantResult
 from harness.model import Outcome, Verdict
+from harness.model.age import with_age
 from harness.model.digits import whole_percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.phrases import capital, counted
@@ -63,7 +64,10 @@ def print_agreement(session: str, found: SessionAgreement) -> None:
             (
                 pair.first.variant,
                 ", ".join((_NAMES[pair.first.metric], *(pair.first.levels[level] for level in shown))),
-                *(f"{show(one.ratio).text} {_SHORT[one.verdict]}" for one in (pair.first, pair.second)),
+                *(
+                    with_age(f"{show(one.ratio).text} {_SHORT[one.verdict]}", one.young)
+                    for one in (pair.first, pair.second)
+                ),
             )
             for pair in found.pairs
             if pair.kind == kind
@@ -203,7 +207,7 @@ def _has_ratio(row: VariantResult) -> bool:
 
 
 def _listed(rows: Sequence[VariantResult]) -> str:
-    return ", ".join(f"{row.variant} {_ratio(row)} ({_interval(row)})" for row in rows)
+    return ", ".join(f"{row.variant} {_ratio(row)} ({with_age(_interval(row), row.young)})" for row in rows)
 
 
 def _ratio(row: VariantResult) -> str:
@@ -274,13 +278,12 @@ def _verdict(row: VariantResult, metric: Metric, *, conclusive: bool) -> str:
     if not conclusive:
         return f"none ({counted(found.n_blocks, 'block')})"
     side = row.sides_with(metric.better)
-    if side is not None:
-        return side
-    return {
+    words = {
         Verdict.EQUIVALENT: f"equivalent (within {whole_percent(found.margin or 0)})",
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"differs by less than {whole_percent(found.margin or 0)}",
         Verdict.NOT_ABOUT_SERVICES: "no verdict",
     }.get(found.verdict, "not shown to differ")
+    return with_age(side or words, found.young)
 
 
 def _print_notes(found: Results) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from harness.compare.result import Row
 from harness.evidence.results import Results, VariantResult
 from harness.model import Verdict
+from harness.model.age import YOUNG
 from harness.model.formatting import NOT_ABOUT
 
 
@@ -28,7 +29,7 @@ def _row(metric: str, reference: VariantResult, other: VariantResult, *, conclus
     ratio = compared.ratio
     told = conclusive and compared.verdict is not Verdict.NOT_ABOUT_SERVICES
     why = (
-        ""
+        f"of {YOUNG} processes" * compared.young
         if told
         else (compared.not_about or NOT_ABOUT)
         if conclusive

@@ -15,7 +15,7 @@ from harness.model import OpenLoad
 #: Of a trial, what the table of its parts keeps.
 _KEPT = (
     "experiment", "source", "session_id", "trial_id", "block", "position", "duplicate", "is_reference", "variant",
-    "label", "implementation", "language", "configuration", "excluded", "flags", "latency_resolution_s",
+    "label", "implementation", "language", "configuration", "excluded", "flags", "age", "latency_resolution_s",
 )  # fmt: skip
 
 

@@ -52,6 +52,11 @@ class VariantResult:
     estimate: Estimate
     comparison: Comparison | None
 
+    @property
+    def young(self) -> bool:
+        """Whether its ratio is one of young processes."""
+        return self.comparison is not None and self.comparison.young
+
     def sides_with(self, better: Better) -> Literal["better", "worse"] | None:
         """Return whether it is better or worse than the reference; ``None``: no such verdict."""
         found = self.comparison

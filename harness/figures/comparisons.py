@@ -28,6 +28,7 @@ from harness.figures.style import (
 )
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Estimate, Verdict
+from harness.model.age import with_age
 from harness.model.digits import percent, plain
 from harness.model.formatting import show
 from harness.model.level_words import cell_words
@@ -173,7 +174,7 @@ def _interval(
 
 def _says(row: Comparison) -> str:
     """The verdict; where an interval leaves out 1 and the family's p-value takes that back, the p-value too."""
-    word = _SIGNS[row.verdict]
+    word = with_age(_SIGNS[row.verdict], row.young)
     low, high = row.ratio.low, row.ratio.high
     told = row.verdict in (Verdict.DIFFERENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE)
     if told or row.p_adjusted is None or low is None or high is None or low <= 1 <= high:

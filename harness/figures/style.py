@@ -21,10 +21,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
+from harness.analysis.stats.ages import young_arms
 from harness.figures.fonts import families
 from harness.figures.variant_style import VariantStyle
+from harness.model.age import YOUNG
 from harness.model.digits import fixed, plain
 from harness.model.formatting import NOT_MEASURED
+from harness.model.phrases import capital, listed
 
 P = ParamSpec("P")
 
@@ -93,7 +96,7 @@ def canvas(
 
 
 def describe(trials: pd.DataFrame | None) -> str:
-    """Return what a caption owes its reader: blocks, trials, what was left out, and how long was measured.
+    """Return what a caption owes its reader: blocks, trials, what was left out, how long was measured, who was young.
 
     ``None``: that nothing was measured.
     """
@@ -110,7 +113,11 @@ def describe(trials: pd.DataFrame | None) -> str:
     if len(seconds):
         ends = dict.fromkeys(plain(float(end)) for end in (seconds.min(), seconds.max()))
         parts.append(f"measured for {' to '.join(ends)} s each")
-    return ", ".join(parts) + "."
+    young = [
+        label if n == of else f"{label} (in {n} of {of} cells)"
+        for label, (n, of) in young_arms(trials).items()
+    ]
+    return f"{', '.join(parts)}.{f' {capital(YOUNG)} processes: {listed(young)}.' if young else ''}"
 
 
 def in_lines(label: str, signs: int = 18) -> str:

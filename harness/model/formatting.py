@@ -7,10 +7,12 @@ Values stay unrounded; the digits are those of :mod:`harness.model.digits`.
 from __future__ import annotations
 
 from math import isfinite
+from typing import Protocol
 
 from pydantic import Field
 
 from harness.model import Estimate, Verdict
+from harness.model.age import in_young, with_age
 from harness.model.base import Frozen
 from harness.model.digits import decimals, fixed, interval, whole_percent
 
@@ -40,6 +42,21 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
 
 #: What the words of a difference begin with.
 HIGHER, LOWER = "higher than", "lower than"
+
+
+class Judged(Protocol):
+    """A ratio with what is said of it, such as a ``Comparison``."""
+
+    @property
+    def ratio(self) -> Estimate: ...
+    @property
+    def margin(self) -> float | None: ...
+    @property
+    def verdict(self) -> Verdict: ...
+    @property
+    def not_about(self) -> str | None: ...
+    @property
+    def young(self) -> bool: ...
 
 
 class Shown(Frozen):
@@ -97,19 +114,23 @@ def joined(unit: str) -> str:
     return unit if unit.startswith("/") else f"\N{NARROW NO-BREAK SPACE}{unit}"
 
 
-def verdict_words(said: Verdict, ratio: Estimate, margin: float | None, not_about: str | None = None) -> str:
+def verdict_words(one: Judged) -> str:
     """Return words that fit in "X's throughput is ... Y's"; no margin: nothing is said to be equivalent.
 
-    Args:
-        not_about: why the ratio does not speak of the services, such as "bound by the generator (9 of 10 trials)".
+    Of young processes they say so: ``in young processes higher than``.
     """
-    side = HIGHER if ratio.value is not None and ratio.value > 1 else LOWER
-    return {
+    side = HIGHER if one.ratio.value is not None and one.ratio.value > 1 else LOWER
+    why = f": {one.not_about}" if one.not_about else ""
+    words = {
         Verdict.DIFFERENT: side,
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
-        Verdict.EQUIVALENT: f"equivalent (within {whole_percent(margin or 0)}) to",
+        Verdict.EQUIVALENT: f"equivalent (within {whole_percent(one.margin or 0)}) to",
         Verdict.INCONCLUSIVE: "not shown to differ from",
-        Verdict.NOT_ABOUT_SERVICES: (
-            f"{NOT_ABOUT}{f': {not_about}' if not_about else ''}, and not compared with"
-        ),
-    }[said]
+        Verdict.NOT_ABOUT_SERVICES: f"{NOT_ABOUT}{why}, and not compared with",
+    }[one.verdict]
+    return in_young(words, one.young)
+
+
+def verdict_name(one: Judged) -> str:
+    """Return a verdict in the cell of a table: ``not about the services``, of young processes ``different, young``."""
+    return with_age(str(one.verdict).replace("_", " "), one.young)

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, smallest_p
+from harness.model.age import YOUNG_MEANS
 from harness.model.digits import plain, whole_percent
+from harness.model.formatting import show, verdict_name
 from harness.model.level_words import cell_words
 from harness.publish.cells import Cell
 from harness.publish.results import NO_TEXT, Absent, Leaf, as_is
@@ -34,7 +36,7 @@ def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> l
             "ratio": c.ratio,
             "hodges_lehmann": c.hodges_lehmann,
             "p": None if c.p_adjusted is None else plain(c.p_adjusted, 2),
-            "verdict": str(c.verdict).replace("_", " "),
+            "verdict": verdict_name(c),
             "blocks": c.n_blocks,
         }
         for c in found
@@ -42,12 +44,16 @@ def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> l
 
 
 def comparison_notes(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[str]:
-    """Return the notes below a table of comparisons: of p-values, margins, and ratios not about the services.
+    """Return the notes below a table of comparisons: of ratios not about the services, ages, p-values and margins.
 
     Args:
         labels: variant -> how a reader knows it.
     """
-    return [*bound_notes(found, labels), p_note(found), margin_note(found)] if found else []
+    return (
+        [*bound_notes(found, labels), *age_notes(found, labels), p_note(found), margin_note(found)]
+        if found
+        else []
+    )
 
 
 def bound_notes(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[str]:
@@ -73,6 +79,33 @@ def _whose(variant: str, cells: Sequence[str], of: int) -> str:
     if cells == [""]:
         return variant
     return f"{variant} in all {of} cells" if len(cells) == of > 1 else f"{variant} ({'; '.join(cells)})"
+
+
+def age_notes(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[str]:
+    """Return what the table is not of: warm services where an arm is young, and trials left out for their age."""
+    young = [c for c in found if c.young]
+    which = "All ratios are" if len(young) == len(found) else f"{len(young)} of {len(found)} ratios are"
+    notes = (
+        [f"{which} of young processes ({YOUNG_MEANS}), and say nothing of warm services."] if young else []
+    )
+    left_out = left_out_note(found, labels)
+    return [*notes, left_out] if left_out else notes
+
+
+def left_out_note(found: Sequence[Comparison], labels: Mapping[str, str]) -> str:
+    """Return which trials the ratios are without for their age, and the ratios with them; empty: they have all."""
+    said = [
+        f"{_left_out(c, labels)}{f' ({_cell(c)})' if c.levels else ''}, with them {show(c.beside.ratio).interval}"
+        for c in found
+        if c.beside is not None
+    ]
+    return f"Left out for their age: {'; '.join(said)}." if said else ""
+
+
+def _left_out(one: Comparison, labels: Mapping[str, str]) -> str:
+    ages = one.ages
+    arms = [] if ages is None else [(one.variant, ages.variant), (one.reference, ages.reference)]
+    return " and ".join(f"{age.left_out} of {labels.get(name, name)}" for name, age in arms if age.n_left_out)
 
 
 def p_note(found: Sequence[Comparison]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.analysis.stats.about_services import COMPILED_SHARE, compile_share
+from harness.analysis.stats.ages import compile_share
 from harness.analysis.stats.pairing import counting, inputs_of
+from harness.model.age import COMPILED_SHARE
 from harness.model.digits import whole_percent
 from harness.model.phrases import listed
 from harness.publish.results import NO_TEXT, Leaf, Words
@@ -27,7 +28,7 @@ def compiling_sentence(trials: pd.DataFrame) -> str:
         return f"In none of {len(mine)} trials did the JVM compile for more than {bar} of the load."
     return (
         f"In {n_compiling} of {len(mine)} trials of a JVM its compilers worked for more than {bar} of the load "
-        f"(at most {whole_percent(share.max())}), so these numbers are not of warm JVMs."
+        f"(at most {whole_percent(share.max())}), so {'it was' if n_compiling == 1 else 'they were'} young."
     )
 
 

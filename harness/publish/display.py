@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from harness.model import Estimate, Verdict
-from harness.model.formatting import NOT_MEASURED, show
+from harness.model import Estimate
+from harness.model.formatting import NOT_MEASURED, Judged, show
 from harness.publish.metric_words import in_words, metric_name
 
 
-class Compared(Protocol):
-    """A ratio with its verdict, such as a ``Comparison``."""
+class Compared(Judged, Protocol):
+    """A ratio with its verdict and what it is of."""
 
     @property
     def variant(self) -> str: ...
@@ -25,14 +25,6 @@ class Compared(Protocol):
     def levels(self) -> Mapping[str, str]: ...
     @property
     def metric(self) -> str: ...
-    @property
-    def ratio(self) -> Estimate: ...
-    @property
-    def margin(self) -> float | None: ...
-    @property
-    def verdict(self) -> Verdict: ...
-    @property
-    def not_about(self) -> str | None: ...
 
 
 @dataclass(frozen=True)

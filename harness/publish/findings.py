@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.model import Estimate, Verdict
+from harness.model.age import YOUNG, of_young
 from harness.model.digits import percent, span, whole_percent
 from harness.model.formatting import show
 from harness.model.phrases import capital
@@ -30,7 +31,8 @@ class Phrase:
     ``who``: what is compared, several of them. ``more`` and ``less``: verb with all that belongs to it, of several;
     ``more_short`` and ``less_short``: what follows the verb after the first clause: "1 answers more". ``one``: in place
     of ``who`` and the verbs where a single thing is compared: "the Java bank's mean latency is {} than the Go bank's".
-    ``none``: the title where no ratio speaks of the services.
+    ``none``: the title where no ratio speaks of the services. ``warm``: the words are of warm services, so that a ratio
+    of young processes says nothing of them.
     """
 
     who: str
@@ -40,6 +42,7 @@ class Phrase:
     less_short: str
     one: str | None = None
     none: str | None = None
+    warm: bool = False
 
 
 def finding(
@@ -58,11 +61,14 @@ def finding(
     if not told:
         return NO_FINDING
     inputs = tuple(dict.fromkeys(trial for one in told for trial in one.ratio.inputs))
-    title = _title(told, phrase)
+    young = [one.young and not phrase.warm for one in told]
+    title = capital(of_young(_title(told, phrase), young))
     return {
         "title": Words(title, inputs) if title else NO_TEXT,
-        "takeaway": Words(" ".join((_takeaway(told, phrase), *filter(None, also))), inputs),
-        "sure": Words(" ".join((_sure(told), *filter(None, sure))), inputs),
+        "takeaway": Words(
+            " ".join((capital(of_young(_takeaway(told, phrase), young)), *filter(None, also))), inputs
+        ),
+        "sure": Words(" ".join((_sure(told, phrase), *filter(None, sure))), inputs),
     }
 
 
@@ -122,40 +128,40 @@ _SINGULAR = {"are": "is", "have": "has", "cannot": "cannot", "carry": "carries"}
 _Groups = Mapping[str, Sequence[Comparison]]
 
 
-def _grouped(found: Sequence[Comparison]) -> _Groups:
+def _grouped(found: Sequence[Comparison], phrase: Phrase) -> _Groups:
     groups: dict[str, list[Comparison]] = {"more": [], "less": [], "same": [], "open": [], "refused": []}
     for one in found:
-        groups[_kind(one)].append(one)
+        groups[_kind(one, phrase)].append(one)
     return groups
 
 
-def _kind(one: Comparison) -> str:
+def _kind(one: Comparison, phrase: Phrase) -> str:
+    if one.verdict is Verdict.NOT_ABOUT_SERVICES or (phrase.warm and one.young):
+        return "refused"
     if one.verdict is Verdict.DIFFERENT:
         return "more" if (one.ratio.value or 0.0) > 1 else "less"
-    if one.verdict is Verdict.NOT_ABOUT_SERVICES:
-        return "refused"
     return "open" if one.verdict is Verdict.INCONCLUSIVE else "same"
 
 
 def _title(found: Sequence[Comparison], phrase: Phrase) -> str:
-    groups = _grouped(found)
+    groups = _grouped(found, phrase)
     decided = [(kind, len(groups[kind])) for kind in ("more", "less") if groups[kind]]
     if not decided:
-        return capital(phrase.none or "") if len(groups["refused"]) == len(found) else ""
+        return phrase.none or "" if len(groups["refused"]) == len(found) else ""
     if len(found) == 1 and phrase.one is not None:
         (kind, _), *_ = decided
-        return capital(phrase.one.format(phrase.more_short if kind == "more" else phrase.less_short))
+        return phrase.one.format(phrase.more_short if kind == "more" else phrase.less_short)
     decided.sort(key=lambda one: -one[1])
     (first, n), *rest = decided
     text = _clause(n, len(found), phrase.who, phrase.more if first == "more" else phrase.less)
     for kind, m in rest:
         long, short = _words(phrase, kind)
         text += f", {_clause(m, len(found), '', long, short)}"
-    return capital(text)
+    return text
 
 
 def _takeaway(found: Sequence[Comparison], phrase: Phrase) -> str:
-    groups = _grouped(found)
+    groups = _grouped(found, phrase)
     if len(found) == 1 and phrase.one is not None:
         return _takeaway_of_one(found[0], phrase.one, phrase)
     clauses: list[str] = []
@@ -183,10 +189,8 @@ def _takeaway(found: Sequence[Comparison], phrase: Phrase) -> str:
         else:
             said = "be judged"
             words = _clause(len(mine), len(found), phrase.who, f"cannot {said}", said if clauses else None)
-        clauses.append(
-            f"{words}, because something else than the service bounded the trials or they were not warm"
-        )
-    return f"{capital('; '.join(clauses))}."
+        clauses.append(f"{words}, because {_why_refused(mine)}")
+    return f"{'; '.join(clauses)}."
 
 
 def _takeaway_of_one(found: Comparison, one: str, phrase: Phrase) -> str:
@@ -198,9 +202,19 @@ def _takeaway_of_one(found: Comparison, one: str, phrase: Phrase) -> str:
         "open": f"not shown to be {either}",
         "refused": f"not shown to be {either}",
     }
-    kind = _kind(found)
-    why = ": something else bounded the trials, or they were not warm" if kind == "refused" else ""
-    return f"{capital(one.format(words[kind]))} ({_spread([found])}){why}."
+    kind = _kind(found, phrase)
+    why = f": {_why_refused([found])}" if kind == "refused" else ""
+    return f"{one.format(words[kind])} ({_spread([found])}){why}."
+
+
+def _why_refused(found: Sequence[Comparison]) -> str:
+    refused = [one for one in found if one.verdict is Verdict.NOT_ABOUT_SERVICES]
+    why = {
+        "something else than the service bounded the trials": any(not one.turned_by_age for one in refused),
+        f"a few {YOUNG} trials decide the ratio": any(one.turned_by_age for one in refused),
+        f"the processes were {YOUNG}": len(refused) < len(found),
+    }
+    return " or ".join(words for words, holds in why.items() if holds)
 
 
 def _words(phrase: Phrase, kind: str) -> tuple[str, str]:
@@ -233,10 +247,10 @@ def _spread(found: Sequence[Comparison]) -> str:
     return f"{span(min(values), max(values))} times"
 
 
-def _sure(found: Sequence[Comparison]) -> str:
+def _sure(found: Sequence[Comparison], phrase: Phrase) -> str:
     blocks = span_of([one.n_blocks for one in found])
     text = f"95 % intervals over {blocks} blocks of fresh processes"
-    decided = sum(one.verdict not in (Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES) for one in found)
+    decided = sum(_kind(one, phrase) not in ("open", "refused") for one in found)
     conclusive = f"{decided} of {len(found)} comparisons {'is' if decided == 1 else 'are'} conclusive"
     if len(found) == 1:
         conclusive = f"the comparison is {'' if decided else 'not '}conclusive"

@@ -154,6 +154,7 @@ def below(values: Values) -> list[str]:
         f"{text_of(values, 'tool.jdk')}, {text_of(values, 'tool.go')}; {text_of(values, 'strings_warm.day')}; "
         f"{text_of(values, 'status')}.",
         f"**Settings:** {text_of(values, 'strings_warm.load')}",
+        *(f"**Ratios of throughput:** {said.text}" for said in _told(values, ("strings_warm.left_out",))),
         *(f"**Side by side:** {said.text}" for said in duet),
         f"**Again:** {text_of(values, 'strings_warm.agreement')}",
         *([] if unavailable == "none" else [f"**Not measured:** {unavailable}."]),

@@ -19,6 +19,7 @@ from harness.errors import InputError, NothingToDraw
 from harness.figures.marks import marks_of
 from harness.figures.style import png_of, save, stamp
 from harness.model import Estimate
+from harness.model.age import ratio_with_age
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
 from harness.project import find_root
 from harness.publish import generated
@@ -98,8 +99,9 @@ class Publisher:
             if self._publish:
                 generated.update(self._generated, self.notebook, waiting)
 
-    def number(self, key: str, estimate: Estimate) -> Published:
-        r"""Publish an estimate as ``\val{key}`` and, with its interval, ``\valci{key}``."""
+    def number(self, key: str, estimate: Estimate, *, young: bool = False) -> Published:
+        r"""Publish an estimate as ``\val{key}`` and, with its interval, ``\valci{key}``; ``young``: it is a ratio of
+        young processes."""
         shown = show(estimate)
         entry = {
             "value": estimate.value,
@@ -108,7 +110,7 @@ class Publisher:
             "level": estimate.level,
             "unit": estimate.unit,
             "text": shown.text,
-            "interval_text": shown.interval,
+            "interval_text": ratio_with_age(shown.interval, young and estimate.value is not None),
             "reason": shown.reason,
             "method": estimate.method,
             "estimand": estimate.estimand,
@@ -122,7 +124,7 @@ class Publisher:
 
     def verdict(self, key: str, comparison: Compared) -> Published:
         r"""Publish what a comparison says as ``\verdict{key}``: words that fit between two names."""
-        words = verdict_words(comparison.verdict, comparison.ratio, comparison.margin, comparison.not_about)
+        words = verdict_words(comparison)
         self._text(key, words, "verdict", comparison.ratio.n_trials, comparison.ratio.inputs)
         return self._show(Result(compared_words(comparison, ""), f"{words} {comparison.reference}"))
 
@@ -229,7 +231,7 @@ class Publisher:
 
     def _compared(self, prefix: str, key: str, found: Compared, name: str) -> Published:
         n_shown = len(self._shown.results)
-        self.number(f"{prefix}.ratio.{key}", found.ratio)
+        self.number(f"{prefix}.ratio.{key}", found.ratio, young=found.young)
         self.verdict(f"{prefix}.verdict.{key}", found)
         del self._shown.results[n_shown:]  # shown as one result below
         shown = show(found.ratio)
@@ -237,7 +239,7 @@ class Publisher:
             Result(
                 compared_words(found, name),
                 shown.interval if shown.reason is None else shown.reason,
-                f"{verdict_words(found.verdict, found.ratio, found.margin, found.not_about)} {found.reference}",
+                f"{verdict_words(found)} {found.reference}",
                 found.ratio.n_trials,
                 absent=shown.reason is not None,
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from harness.model import Estimate, Verdict
+from harness.model.age import YOUNG
 from harness.model.formatting import show
 from harness.publish.display import Compared
 from harness.publish.results import NO_TEXT, Absent, Words
@@ -78,7 +79,7 @@ def times(ratio: Estimate) -> str:
 
 def verdicts_in_words(found: Named) -> str:
     """Return ``2 of 3 differ; C is not shown to differ``: the most frequent verdict, then the exceptions to it, which
-    are named up to ``MOST_NAMED`` of one kind; empty: there is no comparison."""
+    are named up to ``MOST_NAMED`` of one kind, and how many are of young processes; empty: there is no comparison."""
     if not found:
         return ""
     groups: dict[Verdict, list[str]] = {}
@@ -93,6 +94,9 @@ def verdicts_in_words(found: Named) -> str:
         names = groups[verdict]
         who = " and ".join(names) if len(names) <= MOST_NAMED else str(len(names))
         said.append(f"{who} {_SAYS[verdict][len(names) > 1]}")
+    n_young = sum(one.young for _, one in found)
+    if n_young:
+        said.append(f"{'all are' if n_young == len(found) else f'{n_young} are'} of {YOUNG} processes")
     return "; ".join(said)
 
 

@@ -20,7 +20,7 @@ from harness.errors import InputError
 from harness.evidence.load_response import effect_between
 from harness.model import Estimate
 from harness.model.digits import plain
-from harness.model.formatting import NOT_MEASURED
+from harness.model.formatting import NOT_MEASURED, verdict_name
 from harness.publish.cells import Cell, gapped
 from harness.publish.display import Compared
 
@@ -136,7 +136,7 @@ def _cell(leaf: Leaf, what: str) -> Cell:
     if isinstance(leaf, Estimate | str):
         return leaf
     if what == "verdict":
-        return str(leaf.verdict).replace("_", " ")
+        return verdict_name(leaf)
     if what and isinstance(leaf, Comparison):
         p = leaf.p_adjusted
         return leaf.n_blocks if what == "blocks" else None if p is None else plain(p, 2)

@@ -14,7 +14,7 @@ from harness.evidence.experiment import Evidence
 from harness.evidence.other_sessions import other_machine, session_agreement
 from harness.evidence.results import METRICS
 from harness.model.digits import plain
-from harness.model.formatting import show
+from harness.model.formatting import show, verdict_name
 from harness.publish.cells import Cell, gapped
 from harness.publish.results import NO_TEXT, Leaf, Words
 
@@ -94,7 +94,7 @@ def _rows(session: str, found: SessionAgreement, labels: Mapping[str, str]) -> I
 
 
 def _verdict(one: Comparison) -> str:
-    return f"{show(one.ratio).interval} {str(one.verdict).replace('_', ' ')}"
+    return f"{show(one.ratio).interval} {verdict_name(one)}"
 
 
 def sentence(

@@ -14,7 +14,7 @@ from harness.evidence.requests import reference_of
 from harness.evidence.warm import COMPILE_SHARE, RATE, ColdStart, Warm
 from harness.model import Estimate, Experiment
 from harness.publish.bounds import bound_in_words, bounded_sentence
-from harness.publish.comparisons import comparison_notes, noise_results
+from harness.publish.comparisons import comparison_notes, left_out_note, noise_results
 from harness.publish.compiling import repeated_sentence
 from harness.publish.load_sentence import load_sentence
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each, means
@@ -52,7 +52,7 @@ def warm_tree(
     ``mean`` the comparison with the reference, with the noise of ``throughput``; ``at_rate.{p50,p99,cpu}`` likewise;
     ``cold.{seconds,requests,extra}.<variant>``, means over processes that settled, and ``cold.{until,used}.<variant>``
     in words; ``compiling.<variant>``; ``bound.{saturation,rate}.<variant>``; and the sentences ``answer``,
-    ``answer_cpu``, ``answer_cold``, ``bounded``, ``load`` and ``unavailable``.
+    ``answer_cpu``, ``answer_cold``, ``left_out``, ``bounded``, ``load`` and ``unavailable``.
 
     Args:
         also: further branches at saturation -> column of the trials.
@@ -95,15 +95,17 @@ def _sentences(
 ) -> Mapping[str, Leaf]:
     if warm is None:
         return dict.fromkeys(
-            ("answer", "answer_cpu", "answer_cold", "bounded", "load", "unavailable", "place"), NO_TEXT
+            ("answer", "answer_cpu", "answer_cold", "left_out", "bounded", "load", "unavailable", "place"),
+            NO_TEXT,
         )
-    place = where(warm.cpus)
+    place = where(warm.cpus, [*found["throughput"], *found["cpu"]])
     inputs = inputs_of(counting(warm.saturation))
     loaded = pd.concat([warm.saturation, warm.rate])
     said = {
         "answer": answer(found["throughput"], variants, THROUGHPUT, place),
         "answer_cpu": answer(found["cpu"], variants, CPU, place),
         "answer_cold": cold_answer(variants, warm.cold),
+        "left_out": left_out_note(found["throughput"], variants),
         "bounded": bounded_sentence(warm.saturation),
         "load": " ".join(filter(None, (load_sentence(warm.evidence, loaded), repeated_sentence(loaded)))),
     }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from harness.analysis.stats.comparisons import Comparison
 from harness.evidence.warm import ColdStart
 from harness.model import Estimate, Verdict
+from harness.model.age import with_age
 from harness.model.digits import plain, span, whole_percent
 from harness.model.formatting import show
 from harness.model.phrases import capital, cores_in_words, listed
@@ -37,11 +38,11 @@ CPU = Quantity(
 )
 
 
-def where(cpus: Sequence[float]) -> str:
-    """Return where the services ran: "warm and on one core each"."""
-    if len(cpus) != 1:
-        return "warm"
-    return f"warm and on {cores_in_words(cpus[0])} each"
+def where(cpus: Sequence[float], found: Sequence[Comparison] = ()) -> str:
+    """Return how the services of these comparisons ran: "warm and on one core each"; not warm where one is young."""
+    how = [] if any(one.young for one in found) else ["warm"]
+    how += [f"on {cores_in_words(cpus[0])} each"] if len(cpus) == 1 else []
+    return " and ".join(how) or "on different numbers of cores"
 
 
 def answer(
@@ -60,7 +61,7 @@ def answer(
     reference = labels[found[0].reference]
     groups: dict[str, list[str]] = {}
     for one in found:
-        said = f"{labels[one.variant]} ({one.not_about or times(one.ratio)})"
+        said = f"{labels[one.variant]} ({with_age(one.not_about or times(one.ratio), one.young)})"
         groups.setdefault(_kind(one), []).append(said)
     clauses: list[str] = []
     for kind in ("more", "less", "slightly more", "slightly less", "as much", "undecided", "refused"):

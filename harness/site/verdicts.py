@@ -15,6 +15,7 @@ from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, MOST_NOISE, def
 from harness.evidence import Evidence
 from harness.evidence.results import Metric, results_of
 from harness.model import Verdict
+from harness.model.age import YOUNG, with_age
 from harness.model.digits import percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.level_words import cell_words
@@ -54,6 +55,7 @@ def constants() -> dict[str, Any]:
         "alpha": ALPHA,
         "fewest_blocks": FEWEST_FOR_P,
         "most_noise": MOST_NOISE,
+        "young": YOUNG,
         "words": {verdict.value: words for verdict, words in WORDS.items()},
     }
 
@@ -65,11 +67,12 @@ def decides(found: Comparison) -> dict[str, Any]:
         "high": found.ratio.high,
         "low90": found.equivalence.low,
         "high90": found.equivalence.high,
-        "blocks": found.n_blocks,
+        "blocks": found.blocks_of_verdict,
         "noise": found.noise.noise,
         "margin": default_margin(found.metric),
         "p": found.p_adjusted,
         "about": found.not_about is None,
+        "young": found.young,
     }
 
 
@@ -113,7 +116,7 @@ def _row(
         ratio=show(found.ratio).interval,
         blocks=found.n_blocks,
         margin=DASH if found.margin is None else percent(found.margin),
-        verdict=words,
+        verdict=with_age(words, found.young),
         side=side or "",
         why=found.not_about or found.why_not_equivalent or "",
         trials=tuple(sorted(found.ratio.inputs)),

@@ -25,6 +25,7 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.stats.about_services import COLUMNS, not_about_services
+from harness.analysis.stats.ages import AGE_COLUMNS, ages_of
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.estimates import nothing
 from harness.analysis.stats.inputs import Floats
@@ -62,6 +63,9 @@ class FactorEffect(Frozen):
         description="the interval leaves out 1, and so does the adjusted p; None: it cannot be said",
     )
     not_about: str | None = Field(default=None, description="what else than the services the ratio speaks of")
+    young: bool = Field(
+        default=False, description="whether the trials of a cell of it are of young processes"
+    )
 
     @property
     def order(self) -> int:
@@ -107,7 +111,7 @@ def factor_effects(
     own = trials[~trials["duplicate"].astype(bool)]
     kept, _ = split_missing(split_excluded(own)[0], metric)
     keys = ["session_id", "block", *factors]
-    narrow = narrowed(kept, metric, *factors, *COLUMNS, *SUMMED).reset_index(drop=True)
+    narrow = narrowed(kept, metric, *factors, *COLUMNS, *AGE_COLUMNS, *SUMMED).reset_index(drop=True)
     if narrow.duplicated(keys).any():
         raise InputError(
             "several trials of one cell in one block: name the factor that tells them apart",
@@ -243,6 +247,7 @@ class _Design:
                 ),
                 "p_value": randomization_test(d, one, paired=True).p_value,
                 "not_about": self._not_about(term, rows),
+                "young": self._young(rows),
             }
         )
 
@@ -276,6 +281,11 @@ class _Design:
             if why is not None:
                 return why
         return None
+
+    def _young(self, rows: pd.DataFrame) -> bool:
+        cells = rows.groupby(list(self.factors), observed=True)
+        found = [ages_of(mine, mine, self.metric) for _, mine in cells]
+        return any(one is not None and one.young for one in found)
 
     def _missing(self, term: Term) -> str:
         """Name the cells that were not measured: of the combination of other levels that lacks the fewest."""

@@ -21,7 +21,8 @@ from harness.analysis.stats.pairing import inputs_of, pair_by_block
 from harness.analysis.stats.verdicts import decide, default_margin
 from harness.evidence.load_response import effect_between, every
 from harness.model import Frozen, Verdict
-from harness.model.formatting import NOT_MEASURED
+from harness.model.age import named_with_age
+from harness.model.formatting import NOT_MEASURED, verdict_name
 from harness.publish.case import Case
 from harness.publish.results import Absent, Tree
 
@@ -105,7 +106,10 @@ def pooled_claim(effects: Mapping[str, Mapping[str, Comparison | None]], labels:
     measured = {name: dict(found) for name, found in effects.items() if found.get("share") is not None}
     if not measured:
         return Judged(verdict=NOT_TESTABLE, why=NOT_MEASURED)
-    why = "; ".join(f"{labels.get(name, name)}: {_words(found)}" for name, found in measured.items())
+    why = "; ".join(
+        f"{named_with_age(labels.get(name, name), _young(found))}: {_words(found)}"
+        for name, found in measured.items()
+    )
     if any(_against(found) for found in measured.values()):
         return Judged(verdict="contradicted", why=why)
     shown = all(
@@ -126,7 +130,7 @@ def alike_claim(found: Mapping[str, Comparison | None]) -> Judged:
     there = {word: one for word, one in found.items() if one is not None}
     if not there:
         return Judged(verdict=NOT_TESTABLE, why=NOT_MEASURED)
-    why = ", ".join(f"{word} {one.verdict.value.replace('_', ' ')}" for word, one in there.items())
+    why = ", ".join(f"{word} {verdict_name(one)}" for word, one in there.items())
     verdicts = {one.verdict for one in there.values()}
     if Verdict.DIFFERENT in verdicts:
         return Judged(verdict="contradicted", why=why)
@@ -140,6 +144,10 @@ def claim_results(judged: Judged) -> Tree:
     if judged.verdict != NOT_TESTABLE:
         return words
     return {name: Absent(kind="text", why=why) for name, why in words.items()}
+
+
+def _young(found: Mapping[str, Comparison | None]) -> bool:
+    return any(one is not None and one.young for one in found.values())
 
 
 def _more(found: Comparison | None) -> bool:

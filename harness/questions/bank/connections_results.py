@@ -12,6 +12,7 @@ from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.analysis.tables.success_shares import wanted
 from harness.evidence.load_response import every
 from harness.model import BackingSettings, Outcome, Verdict
+from harness.model.age import ratio_with_age, with_age
 from harness.model.formatting import show
 from harness.publish.bounds import bounds
 from harness.publish.case import Case
@@ -202,7 +203,7 @@ def _serve_ratio_words(found: Comparison | None, mine: pd.DataFrame) -> Leaf:
     if found is None or found.ratio.value is None:
         failed = int(mine["serve_s"].isna().sum())
         return f"not known, as without the pool passes failed in {failed} of {len(mine)} trials"
-    return show(found.ratio).interval
+    return ratio_with_age(show(found.ratio).interval, found.young)
 
 
 def _survivor_words(found: Leaf, mine: pd.DataFrame) -> Leaf:
@@ -211,9 +212,9 @@ def _survivor_words(found: Leaf, mine: pd.DataFrame) -> Leaf:
     inputs = found.ratio.inputs if isinstance(found, Comparison) else ()
     if not isinstance(found, Comparison) or found.ratio.value is None:
         return Words(f"none, as {_of(_n_overloaded(mine), mine)} were overloaded", inputs)
-    said = _SAID[found.verdict] if found.n_blocks >= FEWEST_FOR_P else "too few for a verdict"
+    said = _SAID[found.verdict] if found.blocks_of_verdict >= FEWEST_FOR_P else "too few for a verdict"
     shown = show(found.ratio).interval
-    return Words(f"{shown} in {found.n_blocks} of {len(mine)} blocks, {said}", inputs)
+    return Words(f"{shown} in {found.n_blocks} of {len(mine)} blocks, {with_age(said, found.young)}", inputs)
 
 
 def _of(n: int, trials: pd.DataFrame) -> str:

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import pandas as pd
 
 from harness.analysis.stats.about_services import not_about_services
+from harness.analysis.stats.ages import age_of_arm, of_one_age
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.pairing import counting
 from harness.analysis.stats.summaries import summarised
 from harness.evidence.warm import Warm
 from harness.model import Estimate, Variant
+from harness.model.age import YOUNG
 from harness.publish.load_words import COLLECTORS
 
 THROUGHPUT, CPU, MEMORY = "throughput_per_s", "cpu_s_per_request", "rss_after_bytes"
@@ -27,7 +29,10 @@ _COMPACT = "-XX:+UseCompactObjectHeaders"
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One variant at saturation: what it held and what it gave. ``about``: why this is not about the service."""
+    """One variant at saturation: what it held and what it gave.
+
+    ``about``: why this is not about the warm service.
+    """
 
     variant: str
     family: str
@@ -77,7 +82,7 @@ def points(warm: Warm | None) -> tuple[Point, ...] | None:
                 memory=summarised(arm, MEMORY),
                 throughput=summarised(arm, THROUGHPUT),
                 cpu=summarised(arm, CPU),
-                about=not_about_services(arm, arm, THROUGHPUT),
+                about=_not_about(arm),
             )
         )
     families = list(dict.fromkeys(family_of(one) for one in variants.values()))
@@ -90,9 +95,7 @@ def enough(warm: Warm | None, language: str) -> Enough | None:
     if warm is None:
         return None
     mine = warm.saturation[warm.saturation["language"] == language]
-    arms = {
-        name: arm for name, arm in _arms(mine).items() if not_about_services(arm, arm, THROUGHPUT) is None
-    }
+    arms = {name: arm for name, arm in _arms(mine).items() if _not_about(arm) is None}
     means = {
         name: value for name, arm in arms.items() if (value := summarised(arm, THROUGHPUT).value) is not None
     }
@@ -102,7 +105,10 @@ def enough(warm: Warm | None, language: str) -> Enough | None:
     shares = {
         one.variant: one.ratio
         for one in compare(mine, THROUGHPUT, reference=best)
-        if one.about_services and one.ratio.value is not None and one.ratio.value >= ENOUGH_SHARE
+        if one.about_services
+        and not one.young
+        and one.ratio.value is not None
+        and one.ratio.value >= ENOUGH_SHARE
     }
     memory = {name: summarised(arms[name], MEMORY) for name in (best, *shares) if name in arms}
     least = min(memory, key=lambda name: memory[name].value or float("inf"))
@@ -130,7 +136,14 @@ def unlike_only_in_build(warm: Warm) -> Sequence[str]:
     ]
 
 
+def _not_about(arm: pd.DataFrame) -> str | None:
+    age = age_of_arm(arm)
+    if age is not None and age.age == YOUNG:
+        return f"{YOUNG} processes"
+    return not_about_services(arm, arm, THROUGHPUT)
+
+
 def _arms(trials: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The kept trials of each variant, without duplicates."""
+    """The kept trials of each variant, without duplicates, and of a warm one without young trials."""
     kept = counting(trials)
-    return {str(name): arm for name, arm in kept.groupby("variant", sort=False)}
+    return {str(name): of_one_age(arm) for name, arm in kept.groupby("variant", sort=False)}

@@ -104,7 +104,7 @@ def _answer_memory(
     java, go = found["java"], found["go"]
     if warm is None or ratio is None or java is None or go is None:
         return None
-    words = verdict_words(ratio.verdict, ratio.ratio, ratio.margin, ratio.not_about)
+    words = verdict_words(ratio)
     held = [show(one.memory, rounded=True).interval for one in (java, go)]
     names = [_name(warm, one) or one.variant for one in (java, go)]
     said = (

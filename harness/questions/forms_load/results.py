@@ -39,6 +39,7 @@ _PHRASE = Phrase(
     less="answer fewer requests per second, warm, than the program on a whole JDK",
     more_short="more",
     less_short="fewer",
+    warm=True,
 )
 
 

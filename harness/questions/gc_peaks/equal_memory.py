@@ -18,6 +18,7 @@ from harness.analysis.stats.verdicts import MEMORY_MARGIN
 from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.model import Estimate, Frozen, Verdict
+from harness.model.age import with_age
 from harness.model.digits import whole_percent
 from harness.project import find_root
 
@@ -39,6 +40,10 @@ class MemoryPair(Frozen):
     @property
     def words(self) -> str:
         """Whether memory was equal: what must be said before anything else is compared."""
+        return with_age(self._words, self.memory.young)
+
+    @property
+    def _words(self) -> str:
         memory, margin = self.memory, self.memory.margin
         if margin is None:
             different = "NOT EQUAL" if memory.verdict is Verdict.DIFFERENT else "NOT SHOWN EQUAL"

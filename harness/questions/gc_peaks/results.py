@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from harness.analysis.attribution.memory_labels import memory_fit
 from harness.analysis.attribution.rows import AttributionRow
 from harness.evidence import Evidence
-from harness.model.formatting import NOT_MEASURED
+from harness.model.formatting import NOT_MEASURED, verdict_name
 from harness.publish.bounds import bounded
 from harness.publish.cells import Cell
 from harness.publish.findings import FINDING, at_most
@@ -112,7 +112,7 @@ def pair_rows(pairs: Sequence[MemoryPair]) -> list[Mapping[str, Cell] | None]:
             "memory": pair.memory.ratio,
             "equal": pair.words,
             "p99": pair.p99.ratio,
-            "verdict": str(pair.p99.verdict).replace("_", " "),
+            "verdict": verdict_name(pair.p99),
         }
         for pair in pairs
     ]

@@ -17,7 +17,8 @@ from pydantic import Field
 
 from harness.analysis.stats.aa_noise import aa_noise, no_ratio
 from harness.analysis.stats.aa_test import noise_of
-from harness.analysis.stats.about_services import latency_of_tool, not_about_services
+from harness.analysis.stats.about_services import condition_of, latency_of_tool, not_about_services
+from harness.analysis.stats.ages import ages_of, of_one_age
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.equivalence import equivalence_test
 from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
@@ -49,6 +50,7 @@ class PlaceRow(Frozen):
     not_about: str | None = Field(
         default=None, description="why the ratio does not speak of the services; None: it does"
     )
+    young: bool = Field(default=False, description="whether it is of young processes at either place")
     n_trials: int
     warnings: tuple[str, ...] = ()
 
@@ -142,8 +144,13 @@ def _row(
     noise: float | None, unsaid: tuple[str, ...],
 ) -> PlaceRow:  # fmt: skip
     wanted = default_margin(metric)
+    ages, n_all = ages_of(arm, base, metric), len(arm) + len(base)
+    if condition_of(metric) is not None:
+        arm, base = of_one_age(arm), of_one_age(base)
     ratio, equivalence, paired = _compare(arm, base, metric)
     warnings = list(ratio.warnings) if paired else [*ratio.warnings, *unsaid]
+    if len(arm) + len(base) < n_all:
+        warnings.append(f"{n_all - len(arm) - len(base)} of {n_all} trials left out for their age")
     n = min(len(arm), len(base))
     not_about = not_about_services(arm, base, metric)
     part = latency_of_tool(arm, base, metric)
@@ -172,6 +179,7 @@ def _row(
         margin=said.margin,
         verdict=said.verdict,
         not_about=not_about,
+        young=ages is not None and ages.young,
         n_trials=ratio.n_trials,
         warnings=tuple(dict.fromkeys(warnings)),
     )

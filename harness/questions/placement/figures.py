@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from harness.errors import InputError
 from harness.figures.style import BAND, INK, cannot_be_said, canvas, in_lines, log_scale, row_inches, styled
 from harness.figures.variant_style import COLOURS
+from harness.model.formatting import verdict_name
 from harness.questions.placement.analysis import PlaceRow
 
 #: In a line of a row's name.
@@ -58,4 +59,4 @@ def _place(axes: Axes, y: int, row: PlaceRow, colour: str) -> None:
     axes.plot(
         [row.equivalence.value], [y], "o", color=colour, markerfacecolor=colour if row.paired else "white"
     )
-    axes.text(1.01, y, str(row.verdict).replace("_", " "), transform=transform, va="center")
+    axes.text(1.01, y, verdict_name(row), transform=transform, va="center")

@@ -12,7 +12,10 @@ from harness.evidence import Evidence
 from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import usual_launcher
 from harness.model import Verdict
+from harness.model.age import of_young
 from harness.model.digits import whole_percent
+from harness.model.formatting import verdict_name
+from harness.model.phrases import capital
 from harness.publish.cells import Cell, gapped
 from harness.publish.findings import FINDING, NO_FINDING
 from harness.publish.range_words import Named, in_a_range
@@ -39,7 +42,8 @@ def places_finding(found: Mapping[str, Sequence[PlaceRow]]) -> Tree:
     inputs = tuple(
         dict.fromkeys(path for some in found.values() for row in some for path in row.ratio.inputs)
     )
-    title, sure = _title([row.verdict for row in rows]), _sure(found["throughput"])
+    title = capital(of_young(_title([row.verdict for row in rows]), [row.young for row in rows]))
+    sure = _sure(found["throughput"])
     said = [_sentence(word, found.get(word, ())) for word in _WORDS]
     takeaway = " ".join(filter(None, said)) or "No ratio between two places can be judged."
     return {
@@ -58,7 +62,7 @@ def _title(verdicts: Sequence[Verdict]) -> str:
     if different:
         return f"{different} of {n} comparisons of places {'differs' if different == 1 else 'differ'} in throughput"
     if all(one in (Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE) for one in verdicts):
-        return "Throughput is equivalent at every place"
+        return "throughput is equivalent at every place"
     return ""
 
 
@@ -164,7 +168,7 @@ def ratio_rows(found: Mapping[str, Sequence[PlaceRow]]) -> list[Mapping[str, Cel
     for word, some in found.items():
         for row in some:
             cells = rows.setdefault((row.variant, row.place), {"variant": row.label, "place": row.place})
-            said = str(row.verdict).replace("_", " ")
+            said = verdict_name(row)
             cells |= {"trials": row.n_trials, word: row.ratio, f"{word}_verdict": said}
     return gapped(list(rows.values()), "variant")
 

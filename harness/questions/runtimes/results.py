@@ -116,6 +116,6 @@ def _answer(
     for one in found:
         groups.setdefault(one.reference, []).append(one)
     quantity = CPU if of_cpu else THROUGHPUT
-    said = " ".join(answer(group, labels, quantity, where(warm.cpus)) for group in groups.values())
+    said = " ".join(answer(group, labels, quantity, where(warm.cpus, group)) for group in groups.values())
     inputs = tuple(dict.fromkeys(trial for one in found for trial in one.ratio.inputs))
     return Words(said, inputs)

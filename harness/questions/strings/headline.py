@@ -117,7 +117,7 @@ def _warm_up_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
             f"quarter of the requests and {late} in the last."
         )
     if warming or len(compiled) < len(jvms):
-        said += " These numbers are no statement about services that have warmed up."
+        said += " These are numbers of young processes, and no statement about services that have warmed up."
     return said.strip() or NOT_MEASURED
 
 

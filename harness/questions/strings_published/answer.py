@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.model import Estimate, Verdict
+from harness.model.age import in_young, named_with_age, with_age
 from harness.model.digits import plain, whole_percent
 from harness.model.formatting import show
 from harness.model.phrases import capital, cores_in_words, listed
@@ -28,7 +29,7 @@ def log_answer(found: Mapping[str, Comparison], labels: Mapping[str, str]) -> st
     """Return what a line per request leaves of each program's throughput; empty: nothing was compared."""
     if not found:
         return ""
-    said = "; ".join(f"{labels[name]} {_left(one)}" for name, one in found.items())
+    said = "; ".join(f"{labels[name]} {with_age(_left(one), one.young)}" for name, one in found.items())
     n_blocks = max(one.n_blocks for one in found.values())
     return (
         f"Throughput at saturation with a line per request over that without: {said}. "
@@ -43,7 +44,7 @@ def half_answer(found: Mapping[str, Comparison], labels: Mapping[str, str]) -> s
     """
     groups: dict[str, list[str]] = {}
     for name, one in found.items():
-        groups.setdefault(_half(one), []).append(labels[name])
+        groups.setdefault(_half(one), []).append(named_with_age(labels[name], one.young))
     told = [f"{kind} than half in {listed(groups[kind])}" for kind in ("more", "less") if kind in groups]
     said = [f"the log line takes {' and '.join(told)}."] if told else []
     it = "it" if told else "the log line"
@@ -81,7 +82,7 @@ def lock_answer(found: Comparison | None, cpus: Sequence[float]) -> str:
     }[found.verdict]
     alone = " With one core for the service, one thread runs at a time." if tuple(cpus) == (1.0,) else ""
     return (
-        f"On {place}, Helidon with a log line and no lock that threads share {said}. "
+        f"On {place}, {in_young('Helidon', found.young)} with a log line and no lock that threads share {said}. "
         f"That is over {found.n_blocks} blocks, against the same program with the published lock.{alone}"
     )
 

@@ -11,6 +11,7 @@ import pandas as pd
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.summaries import summarise
 from harness.model import Estimate, Experiment
+from harness.model.formatting import verdict_name
 from harness.publish.cells import Cell, gapped
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, for_each
 
@@ -96,7 +97,7 @@ def generator_rows(
                     "kernel": one.kernel.get(variant),
                     "moved": None if moved is None else moved.ratio,
                     "ratio": None if ratio is None else ratio.ratio,
-                    "verdict": "" if ratio is None else str(ratio.verdict).replace("_", " "),
+                    "verdict": "" if ratio is None else verdict_name(ratio),
                 }
             )
     return gapped(rows, "variant")

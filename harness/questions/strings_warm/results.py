@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pandas as pd
+
+from harness.analysis.stats.ages import of_one_age
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.detectable import PowerCurve, power_curve
 from harness.analysis.stats.pairing import counting, inputs_of
@@ -63,6 +66,7 @@ def _finding(warm: Warm, tree: Tree, reference: str) -> Tree:
             less=f"answer fewer requests per second than {reference}",
             more_short="more",
             less_short="fewer",
+            warm=True,
         ),
         sure=(bounded.text if isinstance(bounded, Words) else "",),
     )
@@ -120,11 +124,13 @@ def _heaps(warm: Warm) -> list[str]:
 
 
 def _ranks(warm: Warm | None) -> Mapping[str, Words]:
-    """The rank interval of each variant in throughput, among those whose throughput speaks of the service."""
+    """The rank interval of each variant in throughput, among those whose throughput speaks of the warm service."""
     if warm is None:
         return {}
-    refused = {one.variant for one in warm.compared("throughput_per_s") if one.not_about is not None}
-    trials = warm.saturation[~warm.saturation["variant"].isin(refused)]
+    compared = warm.compared("throughput_per_s")
+    refused = {one.variant for one in compared if one.not_about is not None or one.young}
+    arms = warm.saturation[~warm.saturation["variant"].isin(refused)].groupby("variant", sort=False)
+    trials = pd.concat([of_one_age(counting(arm)) for _, arm in arms])
     inputs = inputs_of(counting(trials))
     found = rank_intervals(trials, "throughput_per_s", higher_is_better=True)
     return {one.variant: Words(one.text, inputs) for one in found if one.n_variants > 1}

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.evidence.warm import ColdStart
-from harness.model import Estimate, Verdict
+from harness.model import Verdict
+from harness.model.age import named_with_age, of_young
 from harness.model.digits import plain
 from harness.model.formatting import show
 from harness.model.phrases import capital
@@ -130,22 +131,23 @@ def _sentence(
 def _ends(found: Sequence[Comparison], labels: Mapping[str, str], *, refused: bool) -> str:
     """Each of one or two services with its ratio; of more, those with the smallest and the largest one."""
     if refused:
-        return _and([labels[one.variant] for one in found])
+        return _and([named_with_age(labels[one.variant], one.young) for one in found])
     ranked = sorted(found, key=lambda one: one.ratio.value or 0.0)
     if len(ranked) <= MOST_NAMED:
-        return _and([f"{labels[one.variant]}, {_times(one.ratio)}" for one in ranked])
+        return _and([f"{labels[one.variant]}, {_times(one)}" for one in ranked])
     least, most = ranked[0], ranked[-1]
-    return f"from {_times(least.ratio)} for {labels[least.variant]} to {_times(most.ratio)} for {labels[most.variant]}"
+    return f"from {_times(least)} for {labels[least.variant]} to {_times(most)} for {labels[most.variant]}"
 
 
-def _times(ratio: Estimate) -> str:
+def _times(one: Comparison) -> str:
     """``1.37 times as many (1.28 to 1.47)``."""
-    shown = show(ratio, rounded=True)
-    return f"{shown.text} times as many ({shown.bounds})" if shown.bounds else f"{shown.text} times as many"
+    shown = show(one.ratio, rounded=True)
+    bounds = f" ({shown.bounds})" if shown.bounds else ""
+    return f"{shown.text} times as many{bounds}"
 
 
 def _group(one: Comparison) -> str:
-    if one.verdict is Verdict.NOT_ABOUT_SERVICES:
+    if one.verdict is Verdict.NOT_ABOUT_SERVICES or one.young:  # the answer is on warm services
         return "refused"
     if one.verdict is Verdict.DIFFERENT:
         return "more" if (one.ratio.value or 0) > 1 else "fewer"
@@ -172,7 +174,8 @@ def _memory(
     ends = low if len(mine) == 1 else f"{low} to {high}"
     allowed = f", with heaps of at most {_and([_size(heap) for heap in heaps])}" if heaps else ""
     which = f" (least: {labels[least]}; most: {labels[most]})" if len(mine) > 1 else ""
-    return f"After the load{allowed}, {who} held {ends} times the memory of {labels[reference]}{which}."
+    text = f"after the load{allowed}, {who} held {ends} times the memory of {labels[reference]}{which}."
+    return capital(of_young(text, [one.young for one in found if one.variant in names]))
 
 
 def _size(heap: str) -> str:

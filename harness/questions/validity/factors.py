@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.stats.factor_effects import FactorEffect, factor_effects
 from harness.analysis.tables.schema import factor_column
 from harness.evidence import Evidence
+from harness.model.age import with_age
 from harness.model.base import Frozen
 from harness.model.level_words import level_words
 from harness.publish.cells import Cell, gapped
@@ -41,7 +42,7 @@ class NamedEffect(Frozen):
             return f"not about the services: {one.not_about.split('; ')[0]}"
         if one.found is None:
             return "cannot be said: no interval"
-        return "told from none" if one.found else "not told from none"
+        return with_age("told from none" if one.found else "not told from none", one.young)
 
 
 def effects_on_p99(measured: Mapping[str, Evidence | None]) -> dict[str, tuple[NamedEffect, ...]]:

@@ -15,6 +15,7 @@ from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import counting
 from harness.errors import InputError
+from harness.model.age import ratio_with_age
 from harness.model.digits import percent, plain
 from harness.model.formatting import show, verdict_words
 from harness.publish.display import Published, plain_table, table_page
@@ -146,7 +147,7 @@ def _leaves_out_one(one: Comparison | None) -> tuple[str, str]:
     if one is None or one.ratio.low is None or one.ratio.high is None:
         return "", "cannot be said"
     low, high = one.ratio.low, one.ratio.high
-    return show(one.ratio).interval, "no" if low <= 1 <= high else "yes"
+    return ratio_with_age(show(one.ratio).interval, one.young), "no" if low <= 1 <= high else "yes"
 
 
 def _verdict(one: Comparison | None, base: str) -> tuple[str, str]:
@@ -154,9 +155,7 @@ def _verdict(one: Comparison | None, base: str) -> tuple[str, str]:
         return "", "not measured"
     if one.ratio.value is None:
         return "", "refused"
-    return show(
-        one.ratio
-    ).interval, f"{verdict_words(one.verdict, one.ratio, one.margin, one.not_about)} {base}"
+    return show(one.ratio).interval, f"{verdict_words(one)} {base}"
 
 
 def _doubts(found: Mapping[str, Comparison | None]) -> list[str]:

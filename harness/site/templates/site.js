@@ -53,7 +53,7 @@ function marginOf(row, margin, rule) {
     for (const one of rows) {
       const now = decide(one.row, margin === null ? one.row.margin : margin, data.rule);
       const used = marginOf(one.row, margin === null ? one.row.margin : margin, data.rule);
-      one.word.textContent = data.rule.words[now];
+      one.word.textContent = data.rule.words[now] + (one.row.young ? ", " + data.rule.young : "");
       one.margin.textContent = used === null ? "–" : (100 * used).toFixed(used < 0.1 ? 1 : 0) + "\u202f%";
       one.cell.classList.toggle("moved", now !== one.before);
       one.line.hidden = changed.checked && now === one.before;

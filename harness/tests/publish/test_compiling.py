@@ -27,8 +27,8 @@ def trials(*compile_s: float | None, excluded: int = 0) -> pd.DataFrame:
 
 def test_trials_above_the_share_of_a_warm_jvm_are_counted_with_the_largest_share() -> None:
     assert compiling_sentence(trials(0.4, 0.6, 3.0, None, None)) == (
-        "In 2 of 3 trials of a JVM its compilers worked for more than 5 % of the load (at most 30 %), so these "
-        "numbers are not of warm JVMs."
+        "In 2 of 3 trials of a JVM its compilers worked for more than 5 % of the load (at most 30 %), so they "
+        "were young."
     )
 
 

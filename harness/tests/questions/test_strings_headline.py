@@ -92,7 +92,9 @@ def test_the_sentences_name_generator_cpu_and_compiling_with_the_numbers_of_the_
     assert int(least) <= 100 * values["headline.compiling_share.java_helidon"]["value"] <= int(most)
     low, high = re.search(r"were ([\d.]+) to ([\d.]+) in the first quarter", said["warm_up"]).groups()  # type: ignore[union-attr]  # None fails, too
     assert float(low) <= values["headline.first_quarter.ratio.java_helidon"]["value"] <= float(high)
-    assert said["warm_up"].endswith("These numbers are no statement about services that have warmed up.")
+    assert said["warm_up"].endswith(
+        "These are numbers of young processes, and no statement about services that have warmed up."
+    )
 
 
 def test_what_was_not_recorded_is_said_to_be_so_and_claims_nothing_of_warm_services(made_up: Path) -> None:
@@ -100,7 +102,9 @@ def test_what_was_not_recorded_is_said_to_be_so_and_claims_nothing_of_warm_servi
     said = headline(evidence, MAIN)["warm_up"]
     assert isinstance(said, str)
     assert "Whether the JVMs were still compiling was not recorded." in said
-    assert said.endswith("These numbers are no statement about services that have warmed up.")
+    assert said.endswith(
+        "These are numbers of young processes, and no statement about services that have warmed up."
+    )
 
 
 def test_a_cell_is_said_in_words(recorded: Evidence) -> None:

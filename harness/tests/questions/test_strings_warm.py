@@ -75,7 +75,7 @@ def test_directions_are_those_of_the_verdicts_and_each_group_is_named_once() -> 
 
 
 def test_where_the_gate_refuses_the_reason_stands_in_place_of_the_ratio() -> None:
-    why = "not warm (5 of 10 trials had not settled or still compiled)"
+    why = "bound by the generator (5 of 10 trials)"
     text = said(comparison(Verdict.NOT_ABOUT_SERVICES, "a", 1.2, why))
     assert f"nothing can be said of the throughput against Go of A ({why})." in text
     assert "1.2" not in text and "more" not in text and "fewer" not in text
@@ -196,7 +196,7 @@ def test_the_short_answer_counts_the_services_of_the_other_language_by_verdict()
     text = short(
         comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "b", 0.5),
         comparison(Verdict.INCONCLUSIVE, "c", 1.3), comparison(Verdict.DIFFERENT, "d", 0.4),
-        comparison(Verdict.NOT_ABOUT_SERVICES, "e", 0.4, "not warm"),
+        comparison(Verdict.NOT_ABOUT_SERVICES, "e", 0.4, "bound by the machine"),
     )  # fmt: skip
     assert text == (
         "It depends on the service. "

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No ratio of young processes is printed without its word, over all sessions that come with the project."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness import figures
+from harness.cli.results_text import cells, print_results
+from harness.evidence import Evidence
+from harness.evidence.results import METRICS, CellResult, MetricResult, results_of
+from harness.figures.comparisons import forest
+from harness.model import Verdict
+from harness.publish.comparisons import comparison_notes, comparison_rows
+from harness.publish.findings import Phrase, finding
+from harness.publish.publisher import Publisher, slug
+from harness.publish.range_words import in_a_range, verdicts_in_words
+from harness.publish.results import Words, leaves
+from harness.site.verdicts import verdict_rows
+from harness.store import Store
+from harness.tests.support.kept_tables import lay_tables
+from harness.tests.support.sessions import REPOSITORY
+
+BUNDLED = REPOSITORY / "data/raw/bundled"
+EXPERIMENTS = sorted(folder.name for folder in BUNDLED.iterdir() if folder.is_dir())
+PHRASE = Phrase(who="variants", more="have more", less="have less", more_short="more", less_short="less")
+START = "time_to_first_response_s"
+
+
+@pytest.fixture(scope="module", params=EXPERIMENTS)
+def sessions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
+    root = tmp_path_factory.mktemp("young")
+    (root / "data/raw/bundled").mkdir(parents=True)
+    (root / "data/raw/bundled" / request.param).symlink_to(BUNDLED / request.param)
+    lay_tables(root, request.param)
+    found = Store(root).sessions(request.param, bundled=True)
+    return [Evidence(root=root, experiment=request.param, sessions=(one,)) for one in found]
+
+
+def is_young(trials: pd.DataFrame) -> bool:
+    """Whether half of an arm's trials or more had not settled, or compiled for over 5 % of the load."""
+    loaded = trials["measurement_s"] + trials["search_load_s"].fillna(0.0)
+    unsettled = trials["warm_class"].notna() & (trials["warm_class"] != "settled")
+    young = unsettled | (trials["compile_s"] > 0.05 * loaded)
+    return bool(young[loaded.notna()].mean() >= 0.5)
+
+
+def compared(evidence: Evidence) -> list[tuple[MetricResult, CellResult, bool]]:
+    """Every cell with comparisons, and whether any arm of it is young by its records."""
+    told = []
+    for one in results_of(evidence, METRICS).metrics:
+        for cell in one.cells:
+            trials = evidence.cell(**cell.levels)
+            arms = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+            told.append((one, cell, any(is_young(arm) for _, arm in arms.groupby("variant"))))
+    return told
+
+
+def test_each_comparison_of_a_young_arm_and_no_other_has_the_word(sessions: list[Evidence]) -> None:
+    for evidence in sessions:
+        labels = evidence.variants
+        for one, cell, any_young in compared(evidence):
+            trials = evidence.cell(**cell.levels)
+            arms = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+            rows = {row[0]: row[-1] for row in cells(cell, one.metric, conclusive=True)}
+            n_young = 0
+            for variant in cell.variants:
+                found = variant.comparison
+                if found is None or found.ratio.value is None:
+                    continue
+                pair = [arms[arms["variant"] == name] for name in (found.variant, found.reference)]
+                young = one.metric.column != START and any(is_young(arm) for arm in pair)
+                assert found.young == young, (evidence.sessions[0].key, one.metric.name, found.variant)
+                n_young += young
+                (row,) = comparison_rows([found], labels)
+                said = [rows[found.variant], str(row["verdict"])]
+                said += [*comparison_notes([found], labels)] if young else []
+                assert [("young" in text) for text in said[:2]] == [young, young], said
+                assert young == ("of young processes" in " ".join(said[2:]))
+                assert not (
+                    young and found.verdict is Verdict.NOT_ABOUT_SERVICES and "warm" in str(found.not_about)
+                )
+            if one.metric.column != START:
+                assert bool(n_young) <= any_young
+
+
+def test_the_text_of_the_command_line_and_the_rows_of_the_page_have_it(
+    sessions: list[Evidence], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for evidence in sessions:
+        found = results_of(evidence)
+        first = (
+            [row.comparison for cell in found.metrics[0].cells for row in cell.variants]
+            if found.metrics
+            else []
+        )
+        n = sum(one is not None and one.young for one in first)
+        print_results(found)
+        head = capsys.readouterr().out.split("\n\n")[0]
+        assert len(re.findall(r"\byoung\b", head)) == n * found.conclusive
+        for row in verdict_rows({evidence.sessions[0].key: evidence}):
+            assert row.decides["young"] == ("young" in row.verdict)
+
+
+def test_what_is_published_of_it_and_its_sentences_have_it(sessions: list[Evidence], tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    publisher, published = Publisher("1", root=tmp_path, draft=None, publish=True), {}
+    for number, evidence in enumerate(sessions):
+        for place, (one, cell, _) in enumerate(compared(evidence)):
+            found = [row.comparison for row in cell.variants if row.comparison is not None]
+            told = [each for each in found if each.ratio.value is not None]
+            prefix = f"toy.{one.metric.name}.s{number}c{place}"
+            publisher.comparisons(prefix, found, variants=[], main=cell.levels)
+            published |= {(prefix, slug(each.variant)): each for each in found}
+            young = [each.young for each in told]
+            named = [(each.variant, each) for each in told]
+            sentences = [
+                leaf.text
+                for path, leaf in leaves(finding(told, PHRASE))
+                if isinstance(leaf, Words) and path[-1] in ("title", "takeaway")
+            ]
+            sentences += [text for text in (in_a_range(named), verdicts_in_words(named)) if text]
+            assert all(("young" in text) == any(young) for text in sentences), sentences
+    file = tmp_path / "paper/generated/values.json"
+    values = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    for (prefix, variant), each in published.items():
+        assert ("young" in values[f"{prefix}.verdict.{variant}"]["text"]) == each.young
+        ratio = values[f"{prefix}.ratio.{variant}"]
+        assert ("young" in ratio["interval_text"]) == (each.young and ratio["value"] is not None)
+
+
+def test_captions_name_the_young_services_and_figures_mark_their_ratios(sessions: list[Evidence]) -> None:
+    for evidence in sessions:
+        trials = evidence.trials[~evidence.trials["excluded"].astype(bool)]
+        arms = [is_young(arm) for _, arm in trials.groupby("configuration")]
+        assert ("Young processes: " in figures.describe(evidence.trials)) == any(arms)
+        for _, cell, _ in compared(evidence)[:1]:
+            found = [row.comparison for row in cell.variants if row.comparison is not None]
+            told = [each for each in found if each.ratio.value is not None]
+            if told:
+                drawn = forest(told, evidence.trials, quantity="ratio")
+                texts = [text.get_text() for axes in drawn.axes for text in axes.texts]
+                assert sum(text.endswith(", young") for text in texts) == sum(each.young for each in told)

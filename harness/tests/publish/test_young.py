@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each place that puts ratios into words says which of them are of young processes, and none calls those warm."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+import pandas as pd
+import pytest
+
+from harness.analysis.stats.comparisons import Comparison
+from harness.duel.rows import rows_of
+from harness.evidence.results import METRICS, CellResult, MetricResult, Results, VariantResult
+from harness.figures.style import describe
+from harness.model import Verdict
+from harness.model.age import Ages, ArmAge, TrialAge
+from harness.model.formatting import verdict_name, verdict_words
+from harness.publish.comparisons import comparison_notes
+from harness.publish.findings import finding
+from harness.publish.range_words import in_a_range, labelled, range_leaf
+from harness.publish.results import Leaf, Words
+from harness.publish.session_agreement import _verdict as of_two_sessions
+from harness.publish.warm_words import CPU, answer, where
+from harness.questions.bank.connections_results import _survivor_words as of_survivors
+from harness.questions.strings_published.answer import half_answer, lock_answer, log_answer
+from harness.questions.strings_warm.short_answer import answers
+from harness.tests.publish.test_findings import PHRASE, compared, text
+
+LABELS = {"go": "Go", "java-a": "A", "java-b": "B", "java-c": "C"}
+
+
+def of_age(found: Sequence[Comparison], *ages: TrialAge) -> list[Comparison]:
+    """The comparisons with variants of these ages, against an AOT-compiled reference."""
+    go = ArmAge(age="aot-compiled", n=6, n_young=0)
+    return [
+        one.model_copy(
+            update={"ages": Ages(variant=ArmAge(age=age, n=6, n_young=6 * (age == "young")), reference=go)}
+        )
+        for one, age in zip(found, ages, strict=True)
+    ]
+
+
+def two(*ages: TrialAge) -> list[Comparison]:
+    return of_age(compared({"java-a": 50.0, "java-b": 60.0}), *ages)
+
+
+def words(leaf: Leaf) -> str:
+    assert isinstance(leaf, Words)
+    return leaf.text
+
+
+ENGINES: Mapping[str, Callable[[list[Comparison]], str]] = {
+    "verdict": lambda found: verdict_words(found[0]),
+    "cell": lambda found: verdict_name(found[0]),
+    "notes": lambda found: " ".join(comparison_notes(found, LABELS)),
+    "title": lambda found: text(finding(found, PHRASE)["title"]),
+    "takeaway": lambda found: text(finding(found, PHRASE)["takeaway"]),
+    "title of one": lambda found: text(finding(found[:1], PHRASE)["title"]),
+    "takeaway of one": lambda found: text(finding(found[:1], PHRASE)["takeaway"]),
+    "range": lambda found: in_a_range(labelled(found, LABELS)),
+    "range leaf": lambda found: words(range_leaf("The ratio", found, LABELS)),
+    "sessions": lambda found: of_two_sessions(found[0]),
+    "answer": lambda found: answer(found, LABELS, CPU, where((1.0,), found)),
+    "log line": lambda found: log_answer({one.variant: one for one in found}, LABELS),
+    "half": lambda found: half_answer({one.variant: one for one in found}, LABELS),
+    "lock": lambda found: lock_answer(found[0], (1.0,)),
+    "survivors": lambda found: words(of_survivors(found[0], pd.DataFrame({"outcome": ["ok"] * 6}))),
+    "short answer": lambda found: _short(found)["warm"],
+    "memory": lambda found: _short(found)["memory"],
+    "duel": lambda found: rows_of(_results(found[0]))[0].why,
+}
+
+
+def _short(found: list[Comparison]) -> Mapping[str, str]:
+    languages = {"go": "go", "java-a": "java", "java-b": "java"}
+    return answers(found, found, {}, LABELS, languages, place=where((1.0,)))
+
+
+def _results(found: Comparison) -> Results:
+    rows = tuple(
+        VariantResult(variant=name, estimate=found.ratio, comparison=one)
+        for name, one in (("go", None), ("java-a", found))
+    )
+    metric = MetricResult(metric=METRICS[0], cells=(CellResult(levels={}, variants=rows),))
+    return Results(
+        session="s", profile="quick", reference="go", draft=None, n_planned=12, n_made=12, n_kept=12, n_blocks=6,
+        outcomes={}, exclusion_reasons={}, flags={}, runtime_cpus={}, metrics=(metric,),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_ratio_of_young_processes_has_its_word_and_one_of_warm_ones_has_not(engine: str) -> None:
+    say = ENGINES[engine]
+    assert "young" in say(two("young", "young"))
+    assert "warm" not in say(two("young", "young")).lower().replace("nothing of warm services", "").replace(
+        "warm and on one core each, both java services cannot be judged", ""
+    )
+    assert "young" not in say(two("warm", "aot-compiled"))
+
+
+@pytest.mark.parametrize("engine", ["title", "takeaway", "range", "answer", "log line", "notes"])
+def test_of_several_it_is_said_which_or_how_many_are_young(engine: str) -> None:
+    said = ENGINES[engine](two("young", "warm"))
+    counted = "(1 of 2 ratios of young processes)" in said or "1 of 2 ratios are of young" in said
+    assert counted or "1 are of young processes" in said or ", young" in said
+
+
+def test_words_on_warm_services_take_no_ratio_of_young_processes() -> None:
+    warm = dataclasses.replace(PHRASE, warm=True)
+    found = finding(two("young", "warm"), warm)
+    assert text(found["title"]) == "1 of 2 services answers fewer than the reference"
+    assert text(found["takeaway"]).endswith("; 1 cannot be judged, because the processes were young.")
+    assert "1 of 2 comparisons is conclusive" in text(found["sure"])
+    assert not isinstance(finding(two("young", "young"), warm)["title"], str)
+    assert _short(two("young", "warm"))["warm"].endswith("The other one cannot be judged: A (young).")
+
+
+def test_a_ratio_that_a_few_young_trials_turn_is_refused_for_that() -> None:
+    (one,) = of_age(compared({"java-a": 50.0}), "warm")
+    turned = one.model_copy(
+        update={
+            "verdict": Verdict.NOT_ABOUT_SERVICES,
+            "not_about": "the ratio depends on 1 young of 6 trials of java-a: without them 0.5, with them 1.0",
+        }
+    )
+    said = text(finding([turned, turned], PHRASE)["takeaway"])
+    assert said == "None of the 2 services can be judged, because a few young trials decide the ratio."
+
+
+def test_a_caption_names_the_services_that_were_young_and_in_how_many_cells() -> None:
+    trials = pd.DataFrame(
+        [
+            {
+                "session_id": "s", "block": 1, "excluded": False, "measurement_s": 5.0, "label": label,
+                "configuration": f"{label},{cell}", "age": age,
+            }
+            for label, cell, age in (
+                ("Go", "a", "aot-compiled"), ("A", "a", "young"), ("A", "b", "warm"), ("B", "a", "young"),
+            )
+        ]
+    )  # fmt: skip
+    assert describe(trials).endswith(" Young processes: A (in 1 of 2 cells) and B.")
+    assert describe(trials[trials["label"] == "Go"]).endswith("measured for 5 s each.")
