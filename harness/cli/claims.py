@@ -17,14 +17,18 @@ from harness.project import find_root
 if TYPE_CHECKING:
     from harness.model.claim import Claim
     from harness.questions.claims import JudgedClaim, JudgedTest
+    from harness.questions.claims.measured import Measured
 
 #: Verdict on the command line -> in the ledger.
 VERDICTS = {
-    "reproduced": "reproduced",
-    "not-reproduced": "not_reproduced",
+    "holds": "holds",
+    "weaker": "holds_weaker",
+    "stronger": "holds_stronger",
+    "reversed": "reversed",
+    "does-not-hold": "does_not_hold_today",
     "contradicted": "contradicted_by_its_own_numbers",
     "inconclusive": "inconclusive",
-    "not-testable": "not_testable_here",
+    "untestable": "untestable_here",
 }
 
 
@@ -43,12 +47,16 @@ def claims_command(
         typer.Option(help=f"only claims with this verdict: {', '.join(VERDICTS)}; may be repeated"),
     ] = None,
     bundled: Annotated[bool, typer.Option("--bundled", help="judge from the bundled sessions alone")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="show each claim whole, with the evidence that was passed over")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """List published claims with their verdicts, or show one whole.
 
-    A claim is judged from the newest complete session measured here, else from the bundled one; and from the
-    numbers that its source printed. Where something else than the services bounded the trials, it is inconclusive.
+    A claim is judged by the numbers that its source printed, and by the best of the experiments that could judge it:
+    warm processes before young ones, trials that speak of the services, more blocks, a known commit, the newer session.
+    Of each experiment that is the newest complete session measured here, else the bundled one.
 
     Examples:
 
@@ -56,7 +64,7 @@ def claims_command(
 
         rematch claims N4
 
-        rematch claims --source tivrfoa2024 --verdict reproduced --json
+        rematch claims --source tivrfoa2024 --verdict holds --json
     """
     from harness.definitions.claims import load_ledgers
 
@@ -77,8 +85,10 @@ def claims_command(
         return
     from harness.cli.claims_text import print_claim, print_list
 
-    if claim is not None and shown:
-        print_claim(shown[0])
+    if verbose or (claim is not None and shown):
+        for place, one in enumerate(shown):
+            print("\n" if place else "", end="")
+            print_claim(one)
     else:
         print_list(shown)
 
@@ -138,22 +148,38 @@ def _plain_test(one: JudgedTest) -> dict[str, Any]:
         "published": one.published,
         "published_holds": one.published_holds,
         "outcome": one.outcome,
+        "size": one.size,
         "why": said.why,
         "measured": None
         if found is None
-        else {
-            "number": found.number.model_dump(mode="json"),
-            "session": found.session,
-            "machine": found.machine,
-            "value": found.estimate.value,
-            "low": found.estimate.low,
-            "high": found.estimate.high,
-            "level": found.estimate.level,
-            "n": found.n,
-            "bound_by": found.bound_by,
-            "not_about": found.not_about,
-            "margin": said.margin,
-            "p_adjusted": said.p_adjusted,
-            "n_family": said.n_family,
-        },
+        else _plain_number(found)
+        | {"margin": said.margin, "p_adjusted": said.p_adjusted, "n_family": said.n_family},
+        "passed_over": [
+            {
+                "number": other.number.model_dump(mode="json"),
+                "session": other.session,
+                "why": other.why,
+                "measured": None if other.measured is None else _plain_number(other.measured),
+            }
+            for other in one.passed_over
+        ],
+    }
+
+
+def _plain_number(found: Measured) -> dict[str, Any]:
+    estimate = found.estimate
+    return {
+        "number": found.number.model_dump(mode="json"),
+        "session": found.session,
+        "machine": found.machine,
+        "value": estimate.value if found.below is None else None,
+        "low": estimate.low,
+        "high": estimate.high,
+        "below": found.below,
+        "level": estimate.level,
+        "n": found.n,
+        "young": found.young,
+        "warm": found.warm,
+        "bound_by": found.bound_by,
+        "not_about": found.not_about,
     }

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.cli.lines import table, wrapped
+from harness.model.age import with_age
 from harness.model.claim import ClaimVerdict
 from harness.model.formatting import show
 from harness.model.phrases import counted
@@ -13,10 +14,13 @@ from harness.questions.claims import JudgedClaim, JudgedTest, counts
 from harness.questions.claims.words import (
     VERDICT_WORDS,
     bound_words,
+    compared_words,
+    here_words,
     margin_words,
     measured_words,
     number,
     p_words,
+    passed_over_words,
     place_words,
     predicate_words,
     published_words,
@@ -26,11 +30,14 @@ from harness.questions.claims.words import (
 
 #: Verdicts where a column has little room.
 _SHORT = {
-    ClaimVerdict.REPRODUCED: "reproduced",
-    ClaimVerdict.NOT_REPRODUCED: "not reproduced",
+    ClaimVerdict.HOLDS: "holds",
+    ClaimVerdict.HOLDS_WEAKER: "holds, weaker",
+    ClaimVerdict.HOLDS_STRONGER: "holds, stronger",
+    ClaimVerdict.REVERSED: "reversed",
+    ClaimVerdict.DOES_NOT_HOLD: "does not hold",
     ClaimVerdict.CONTRADICTED: "own numbers",
     ClaimVerdict.INCONCLUSIVE: "inconclusive",
-    ClaimVerdict.NOT_TESTABLE: "not testable",
+    ClaimVerdict.UNTESTABLE: "untestable",
 }
 _HANG = " " * 13
 
@@ -69,8 +76,14 @@ def _number(one: JudgedClaim) -> tuple[str, str]:
     if wrong is not None and wrong.published is not None:
         test, here = wrong, number(wrong.published, unit(wrong.test))
     else:
-        test = one.shown
-        here = "" if test.measured is None else show(test.measured.estimate).text
+        test, here = one.shown, ""
+        found = test.measured
+        if found is not None:
+            here = (
+                here_words(found)
+                if found.below is not None
+                else with_age(show(found.estimate).text, found.ages)
+            )
     return _needed(test), f", here {here}".replace("\N{NARROW NO-BREAK SPACE}", " ") if here else ""
 
 
@@ -116,22 +129,20 @@ def _print_test(one: JudgedTest, place: str) -> None:
     if published is not None:
         _line("published", f"{published_words(one)} ({place_words(published)})")
     _line("here", measured_words(one))
+    for other in one.passed_over:
+        _line("passed over", passed_over_words(other))
     found = one.measured
     if found is None:
         return
     what = "pairs of trials" if found.comparison is not None else "trials"
-    level = (
-        f"{found.number.factor} {found.number.level} over {found.number.base}, "
-        if found.number.factor
-        else ""
-    )
-    against = f" over {found.number.over}" if found.number.over else ""
-    levels = ", ".join(f"{factor}={name}" for factor, name in found.number.levels.items())
-    _line("compared", f"{level}{found.number.variant}{against}" + (f" ({levels})" if levels else ""))
+    _line("compared", compared_words(found.number))
     _line("session", f"{found.session}; {found.machine}")
-    _line("trials", f"{found.n} {what}; {found.estimate.method}")
+    _line("trials", None if found.fact else f"{found.n} {what}; {found.estimate.method}")
+    if found.ages is not None:
+        arms = (found.ages.variant, *([found.ages.reference] if found.comparison is not None else []))
+        _line("age", ", ".join(arm.in_words for arm in arms))
     _line("bound by", bound_words(found.bound_by))
-    _line("margin", margin_words(one.judgement.margin))
+    _line("margin", None if found.fact else margin_words(one.judgement.margin))
     _line("adjusted p", p_words(one.judgement.p_adjusted, one.judgement.n_family))
 
 

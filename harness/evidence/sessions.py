@@ -55,7 +55,9 @@ def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tup
     return (session,) if session.exists else ()
 
 
-def newest_session(root: Path, experiment: str, *, bundled: bool = False) -> SessionFolder | None:
+def newest_session(
+    root: Path, experiment: str, *, bundled: bool = False, without: str | None = None
+) -> SessionFolder | None:
     """Return the complete session of any profile, host and seed that was begun last; ``None``: there is none.
 
     Of those that come with the project, the newest undisturbed one (:func:`is_disturbed`) where there is one: the
@@ -63,11 +65,12 @@ def newest_session(root: Path, experiment: str, *, bundled: bool = False) -> Ses
 
     Args:
         bundled: of those that come with the project, not of those measured here.
+        without: a profile whose sessions are left out.
     """
     begun: dict[float, SessionFolder] = {}
     for session in Store(root).sessions(experiment, bundled=bundled):
         try:
-            if session.complete:
+            if session.complete and session.header.plan.profile != without:
                 begun[session.header.provenance.started_epoch_s] = session
         except InputError:  # its header is damaged: tidying reports that, and an older session may be read
             continue

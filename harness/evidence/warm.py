@@ -163,9 +163,7 @@ def _cold_starts(evidence: Evidence, trials: pd.DataFrame) -> dict[str, ColdStar
     found = {}
     for name, mine in _processes(trials).groupby("variant", sort=False):
         settled = mine[mine["warm_class"] == SETTLED]
-        # the first window begins with the first request, or a moment after it
-        at_once = settled["cold_s"] < window_s / 2
-        settled = settled.assign(cold_s=settled["cold_s"].mask(at_once, 0.0))
+        at_once = settled["cold_s"] == 0
         found[str(name)] = ColdStart(
             n=len(mine),
             n_settled=len(settled),

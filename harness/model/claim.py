@@ -18,11 +18,19 @@ Pick = Literal["only", "least", "greatest", "wins"]
 class ClaimVerdict(StrEnum):
     """What can be said of a claim here."""
 
-    REPRODUCED = "reproduced"
-    NOT_REPRODUCED = "not_reproduced"
+    HOLDS = "holds"
+    HOLDS_WEAKER = "holds_weaker"
+    HOLDS_STRONGER = "holds_stronger"
+    REVERSED = "reversed"
+    DOES_NOT_HOLD = "does_not_hold_today"
     CONTRADICTED = "contradicted_by_its_own_numbers"
     INCONCLUSIVE = "inconclusive"
-    NOT_TESTABLE = "not_testable_here"
+    UNTESTABLE = "untestable_here"
+
+    @property
+    def judged(self) -> bool:
+        """Whether the claim was decided, either way."""
+        return self not in (ClaimVerdict.INCONCLUSIVE, ClaimVerdict.UNTESTABLE)
 
 
 class Above(Frozen):
@@ -136,10 +144,19 @@ class ClaimTest(Frozen):
     predicate: Predicate
     published: PublishedNumber | None = None
     measured: tuple[MeasuredNumber, ...] = Field(
-        default=(), description="the first one that was measured is judged"
+        default=(), description="all that could judge it; the best evidence of them does"
     )
     missing: str | None = Field(default=None, description="why nothing here measures it")
+    age: Literal["warm"] | None = Field(
+        default=None, description="warm: it speaks of warm services, and no young process judges it"
+    )
+    subject: Literal["services", "system"] = Field(
+        default="services", description="system: with its database and load, whatever bounds the trials"
+    )
     needs_cpus: int | None = Field(default=None, ge=1, description="CPUs of the machine that it speaks of")
+    needs_connections: int | None = Field(
+        default=None, ge=1, description="connections at once that the load has to have"
+    )
 
     @property
     def is_ratio(self) -> bool:

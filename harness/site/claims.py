@@ -9,11 +9,12 @@ from pathlib import Path
 
 from harness.definitions.claims import load_ledgers
 from harness.model.claim import ClaimVerdict
-from harness.model.formatting import DASH, show
+from harness.model.formatting import DASH
 from harness.questions.claims import JudgedClaim, JudgedTest, PublishedTables, judge_claims, newest_evidence
 from harness.questions.claims.words import (
     VERDICT_WORDS,
     bound_words,
+    here_words,
     measured_words,
     number,
     predicate_words,
@@ -95,7 +96,7 @@ def _test(one: JudgedTest) -> ClaimNumber:
         what=one.test.what,
         claimed=predicate_words(one.test),
         printed=DASH if one.published is None else number(one.published, unit(one.test)),
-        here=DASH if found is None else show(found.estimate).interval,
+        here=here_words(found),
         bound=DASH if found is None else bound_words(found.bound_by) or DASH,
         session=DASH if found is None else found.session,
         said=measured_words(one),

@@ -44,7 +44,8 @@ def cold_start(record: WarmUpRecord) -> ColdStart:
     cpu_s = [window.cpu_s for window in before]
     return ColdStart(
         resolution_s=resolution_s,
-        seconds=windows[first].start_s,
+        # the first window begins with the first request, or a moment after it
+        seconds=windows[first].start_s if first else 0.0,
         n_requests=sum(window.n_requests for window in before),
         cpu_s=None if None in cpu_s else sum(used for used in cpu_s if used is not None),
         extra_cpu_s=_extra_cpu_s(windows, n),

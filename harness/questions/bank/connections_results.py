@@ -23,9 +23,7 @@ from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, l
 from harness.questions.bank.connections import (
     OUTCOMES,
     at_one_load,
-    claim_results,
     effect_with_all,
-    pooled_claim,
 )
 from harness.questions.bank.published import GO, JAVA
 from harness.questions.bank.results import POOL, response_rows
@@ -165,8 +163,6 @@ def _pooled(trials: pd.DataFrame | None, level: str, variants: Mapping[str, str]
         **compared,
         FINDING: finding(comparisons_in(compared["serve"]), _PHRASE),
         "serve": {**compared["serve"], "words": words},
-        # the claim is of the article's two programs
-        **claim_results(pooled_claim({name: found[name] for name in (GO, JAVA) if name in found}, variants)),
     }
 
 

@@ -19,7 +19,7 @@ from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.leaves import mean_of, means, ratios
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, for_each, level_effects
 from harness.questions.bank.analysis import knees, saturations
-from harness.questions.bank.connections import alike_claim, at_one_load, claim_results
+from harness.questions.bank.connections import at_one_load
 from harness.questions.bank.published import JAVA, capacity_effect
 
 EXPERIMENTS = ("bank-original", "bank-rematch", "bank-connections", "bank-table", "bank-admission")
@@ -127,27 +127,23 @@ def pooled_levels(case: Case) -> dict[str, str]:
 
 
 def rematch_results(case: Case) -> Tree:
-    """Return the banks with a pool of twenty against the reference, the cell that the text speaks of, and whether
-    Java is alike in it; under ``repaired`` the rematch's own programs against each other; and ``finding``: title,
-    take-away and how sure, of the Java bank's mean latency."""
+    """Return the banks with a pool of twenty against the reference, and the cell that the text speaks of; under
+    ``repaired`` the rematch's own programs against each other; and ``finding``: title, take-away and how sure, of the
+    Java bank's mean latency."""
     levels = pooled_levels(case)
     main = case.last_cell(**levels)
     found = {word: case.ratios(metric, **levels) for word, metric in _RATIOS.items()}
-    of_java = {
-        word: next((one for one in found[word] if (one.variant, one.levels) == (JAVA, main)), None)
-        for word in ("mean", "p99")
-    }
+    of_java = next((one for one in found["mean"] if (one.variant, one.levels) == (JAVA, main)), None)
     there = None if case.evidence is None else case.cell(**main)
     return {
         "name": case.variants,
-        FINDING: finding([of_java["mean"]], _PHRASE),
+        FINDING: finding([of_java], _PHRASE),
         "warm_up": case.warm_up,
         "main_cell": cell_words(main) or NO_TEXT,
         **{word: ratios(compared, case.others, main) for word, compared in found.items()},
         "bound": bounds(there, case.variants),
         "database": means(there, case.variants, "backing_share"),
         "repaired": {word: {JAVA: _repaired(case, metric)} for word, metric in _RATIOS.items()},
-        **claim_results(alike_claim(of_java)),
     }
 
 

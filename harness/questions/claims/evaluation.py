@@ -1,36 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every claim with its verdict: what its published numbers say of it, and what was measured here.
 
-Contradicted by its own numbers: a published number does not fulfil its predicate, whatever was measured. Not
-reproduced: a measured one does not. Reproduced: every number does. Inconclusive: none fails, and one cannot be
-decided, or only some can be measured here. Not testable here: none was measured.
+Contradicted by its own numbers: a published number does not fulfil its predicate, whatever was measured. Reversed: a
+measured one does not, and each that does not lies on the other side of 1. Does not hold today: a measured one does not.
+Holds: every number does; *weaker* where one is less than half as far from 1 as published, *stronger* where all are more
+than twice as far. Inconclusive: none fails, and one cannot be decided, or only some can be
+measured here. Untestable here: none was measured.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.evidence import Evidence
 from harness.model.claim import Claim, ClaimTest, ClaimVerdict, PublishedFact
-from harness.questions.claims.judging import Judgement, Outcome, family_p, judge
-from harness.questions.claims.measured import Measured, NotMeasured, measure
+from harness.questions.claims.choosing import Choice, Open, PassedOver, choose
+from harness.questions.claims.judging import Judgement, Outcome, Size, family_p, judge, size_of
+from harness.questions.claims.measured import Measured, NotMeasured
 from harness.questions.claims.published import PublishedTables
-
-#: The evidence of an experiment; ``None``: it has no session.
-Open = Callable[[str], Evidence | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedTest:
-    """One number of a claim. ``published``: ``None`` where no number was printed; ``measured``: where none was."""
+    """One number of a claim.
+
+    ``published``: ``None`` where no number was printed; ``measured``: where none was. ``size``: how the measured ratio
+    stands to the published one, where it is another size. ``passed_over``: evidence that could have judged it too.
+    """
 
     test: ClaimTest
     published: float | None
     published_holds: bool | None
     measured: Measured | None
     judgement: Judgement
+    size: Size | None
+    passed_over: tuple[PassedOver, ...]
 
     @property
     def outcome(self) -> Outcome:
@@ -56,16 +61,12 @@ class JudgedClaim:
 
     @property
     def shown(self) -> JudgedTest:
-        """The test that decided: the first that fails, else the first that is undecided, else the first."""
-        return next(
-            (
-                one
-                for outcome in ("fails", "undecided", "holds")
-                for one in self.tests
-                if one.outcome == outcome
-            ),
-            self.tests[0],
-        )
+        """The test that decided: the first that fails, else that is undecided, else that holds as the claim does."""
+        outcomes = [one.outcome for one in self.tests]
+        outcome = next(one for one in ("fails", "undecided", "holds", "not testable") if one in outcomes)
+        mine = [one for one in self.tests if one.outcome == outcome]
+        size = _SIZE.get(self.measured_verdict)
+        return next((one for one in mine if one.size == size), mine[0])
 
     @property
     def contradiction(self) -> JudgedTest | None:
@@ -81,12 +82,12 @@ def judge_claims(
     Raises:
         InputError: a published table or a session does not have what a claim names.
     """
-    measured = {
-        (name, place): _measure(test, open_evidence)
+    chosen = {
+        (name, place): choose(test, open_evidence)
         for name, claim in claims.items()
         for place, test in enumerate(claim.tests)
     }
-    there = [(key, one) for key, one in measured.items() if isinstance(one, Measured)]
+    there = [(key, one.found) for key, one in chosen.items() if isinstance(one.found, Measured)]
     adjusted = family_p(
         [(claims[name].family, claims[name].tests[place].predicate, one) for (name, place), one in there]
     )
@@ -96,7 +97,7 @@ def judge_claims(
             name,
             claim,
             [
-                _judged_test(test, measured[name, place], p_values.get((name, place), (None, 0)), tables)
+                _judged_test(test, chosen[name, place], p_values.get((name, place), (None, 0)), tables)
                 for place, test in enumerate(claim.tests)
             ],
             tables,
@@ -111,48 +112,30 @@ def counts(judged: Sequence[JudgedClaim]) -> dict[ClaimVerdict, int]:
     return {verdict: found[verdict] for verdict in ClaimVerdict}
 
 
-def _measure(test: ClaimTest, open_evidence: Open) -> Measured | NotMeasured:
-    """Return what the first experiment that has the number says of it, or why none has."""
-    if test.missing is not None:
-        return NotMeasured(test.missing)
-    whys: dict[str, None] = {}
-    for number in test.measured:
-        evidence = open_evidence(number.experiment)
-        if evidence is None:
-            whys[f"no session of {number.experiment}"] = None
-            continue
-        if test.needs_cpus is not None and evidence.machine.n_cpus < test.needs_cpus:
-            whys[f"speaks of {test.needs_cpus} CPUs or more, the machine has {evidence.machine.n_cpus}"] = (
-                None
-            )
-            continue
-        found = measure(evidence, number, limit=test.predicate.limit)
-        if isinstance(found, Measured):
-            return found
-        whys[found.why] = None
-    return NotMeasured("; ".join(whys))
-
-
 def _judged_test(
-    test: ClaimTest, found: Measured | NotMeasured, p: tuple[float | None, int], tables: PublishedTables
+    test: ClaimTest, choice: Choice, p: tuple[float | None, int], tables: PublishedTables
 ) -> JudgedTest:
     published = None if test.published is None else tables.value(test.published)
-    judgement = (
-        Judgement(outcome="not testable", why=found.why)
-        if isinstance(found, NotMeasured)
-        else judge(test.predicate, found, p_adjusted=p[0], n_family=p[1])
-    )
+    found = choice.found if isinstance(choice.found, Measured) else None
+    if isinstance(choice.found, NotMeasured):
+        judgement = Judgement(outcome="not testable", why=choice.found.why)
+    else:
+        judgement = judge(test.predicate, choice.found, p_adjusted=p[0], n_family=p[1])
     return JudgedTest(
         test=test,
         published=published,
         published_holds=None if published is None else test.predicate.holds(published),
-        measured=found if isinstance(found, Measured) else None,
+        measured=found,
         judgement=judgement,
+        size=None
+        if found is None or not test.is_ratio
+        else size_of(test.predicate, published, found.estimate, judgement.outcome),
+        passed_over=choice.passed_over,
     )
 
 
 def _judged(name: str, claim: Claim, tests: Sequence[JudgedTest], tables: PublishedTables) -> JudgedClaim:
-    measured = measured_verdict([one.outcome for one in tests])
+    measured = measured_verdict([(one.outcome, one.size) for one in tests])
     contradicted = any(one.published_holds is False for one in tests)
     return JudgedClaim(
         name=name,
@@ -164,12 +147,25 @@ def _judged(name: str, claim: Claim, tests: Sequence[JudgedTest], tables: Publis
     )
 
 
-def measured_verdict(outcomes: Sequence[Outcome]) -> ClaimVerdict:
-    """Return what the measured numbers of a claim say together."""
+#: Verdict -> the size that a number behind it has.
+_SIZE: Mapping[ClaimVerdict, Size] = {
+    ClaimVerdict.HOLDS_WEAKER: "weaker",
+    ClaimVerdict.HOLDS_STRONGER: "stronger",
+    ClaimVerdict.REVERSED: "reversed",
+}
+
+
+def measured_verdict(numbers: Sequence[tuple[Outcome, Size | None]]) -> ClaimVerdict:
+    """Return what the measured numbers of a claim say together, each with its outcome and size."""
+    outcomes = [outcome for outcome, _ in numbers]
     if "fails" in outcomes:
-        return ClaimVerdict.NOT_REPRODUCED
-    if all(one == "holds" for one in outcomes):
-        return ClaimVerdict.REPRODUCED
+        reversed_too = all(size == "reversed" for outcome, size in numbers if outcome == "fails")
+        return ClaimVerdict.REVERSED if reversed_too else ClaimVerdict.DOES_NOT_HOLD
     if all(one == "not testable" for one in outcomes):
-        return ClaimVerdict.NOT_TESTABLE
-    return ClaimVerdict.INCONCLUSIVE
+        return ClaimVerdict.UNTESTABLE
+    if any(one != "holds" for one in outcomes):
+        return ClaimVerdict.INCONCLUSIVE
+    sizes = [size for _, size in numbers]
+    if "weaker" in sizes:
+        return ClaimVerdict.HOLDS_WEAKER
+    return ClaimVerdict.HOLDS_STRONGER if all(one == "stronger" for one in sizes) else ClaimVerdict.HOLDS

@@ -2,7 +2,8 @@
 """What a session says of the number that a claim is about: a ratio by blocks, or a variant's own value.
 
 The comparisons and means are those of every other page (:func:`harness.analysis.stats.comparisons.compare`,
-:func:`harness.analysis.stats.summaries.summarise`), under the same condition on what bounded the trials.
+:func:`harness.analysis.stats.summaries.summarise`), under the same condition on what bounded the trials. Facts of
+files and builds are no measurements of services: they have no interval, and nothing bounds them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from harness.analysis.stats.about_services import bounds_of, not_about_services
+from harness.analysis.stats.about_services import BOUND_SHARE, bounds_of, condition_of, not_about_services
+from harness.analysis.stats.ages import AGE, ages_of
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.pairing import counting
 from harness.analysis.stats.summaries import summarise
@@ -22,12 +24,19 @@ from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.load_parts import parts_table
 from harness.model import Estimate, OpenLoad
+from harness.model.age import Ages
 from harness.model.claim import MeasuredNumber
 from harness.project import EXPERIMENTS
 
 ERROR_SHARE = "error_share"
-#: Of a trial, what tells whether a ratio of its parts speaks of the services.
-_BOUND = ("bound_by", "service_share", "generator_share", "backing_share", "machine_share")
+#: Of a trial, what tells whether a ratio of its parts speaks of the services, and of which age.
+_OF_TRIAL = (
+    "bound_by", "service_share", "generator_share", "backing_share", "machine_share", AGE, "measurement_s",
+)  # fmt: skip
+#: Sizes of files and the time of the one build: the same in every trial.
+_FACTS = ("image_bytes", "build_s")
+#: Time until warm, which is counted in windows of the warm-up.
+_IN_WINDOWS = "cold_s"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +45,8 @@ class Measured:
 
     ``estimate``: of the ratio or the value, with its 95 % interval; ``n``: pairs of trials, or trials.
     ``p_value``: of sign flips against the predicate's limit; ``None``: of a value, or of fewer than five blocks.
+    ``ages``: of both arms, a value's twice; ``None``: the number has no age. ``fact``: of files or a build, without an
+    interval. ``below``: the estimate is 0 in every trial, so less than this resolution, in the metric's unit.
     """
 
     number: MeasuredNumber
@@ -48,6 +59,25 @@ class Measured:
     bound_by: dict[str, int]
     not_about: str | None
     p_value: float | None
+    ages: Ages | None = None
+    fact: bool = False
+    below: float | None = None
+
+    @property
+    def n_measured(self) -> int:
+        """How many there are with those that are left out for their age."""
+        beside = None if self.comparison is None else self.comparison.beside
+        return self.n if beside is None else beside.n_blocks
+
+    @property
+    def young(self) -> bool:
+        """Whether an arm is young: then the number is one of young processes."""
+        return self.ages is not None and self.ages.young
+
+    @property
+    def warm(self) -> bool:
+        """Whether every arm has warmed up, or is compiled ahead of time."""
+        return self.ages is not None and self.ages.warm
 
 
 @dataclass(frozen=True)
@@ -57,23 +87,27 @@ class NotMeasured:
     why: str
 
 
-def measure(evidence: Evidence, number: MeasuredNumber, *, limit: float) -> Measured | NotMeasured:
+def measure(
+    evidence: Evidence, number: MeasuredNumber, *, limit: float, gated: bool = True
+) -> Measured | NotMeasured:
     """Return what the session says of a number.
 
     Args:
         limit: what the predicate compares a ratio with; the p-value is that of the ratio over it.
+        gated: ask whether the number speaks of the services; false of a claim on a whole system.
 
     Raises:
         InputError: the session is not tidied, or the metric is no column of its trials.
     """
     trials = _trials(evidence, number)
-    session = evidence.sessions[0].key
     if isinstance(trials, NotMeasured):
         return trials
     variants = [number.variant] if number.over is None else [number.variant, number.over]
     lacking = [name for name in variants if not _has(trials, number, "variant", name)]
     if lacking:
-        return NotMeasured(f"{session} has no such trials of {', '.join(lacking)}")
+        levels = ", ".join(f"{factor}={level}" for factor, level in number.levels.items())
+        at = f" at {levels}" if levels else ""
+        return NotMeasured(f"no {number.metric} of {', '.join(lacking)}{at} in {number.experiment}")
     if number.factor is not None:
         column = factor_column(number.factor)
         arms = trials[
@@ -83,18 +117,13 @@ def measure(evidence: Evidence, number: MeasuredNumber, *, limit: float) -> Meas
             str(level) for level in (number.level, number.base) if not _has(arms, number, column, str(level))
         ]
         if lacking:
-            return NotMeasured(f"{session} has no trials of {number.factor} {', '.join(lacking)}")
-        return _ratio(evidence, number, arms.assign(variant=arms[column]), str(number.base), limit)
+            return NotMeasured(f"no trials of {number.factor} {', '.join(lacking)} in {number.experiment}")
+        return _ratio(evidence, number, arms.assign(variant=arms[column]), str(number.base), limit, gated)
     if number.over is not None:
         # the session's reference too: its duplicates tell how much is noise
-        return _ratio(
-            evidence,
-            number,
-            trials[trials["variant"].isin([*variants, evidence.reference])],
-            number.over,
-            limit,
-        )
-    return _value(evidence, number, trials[trials["variant"] == number.variant])
+        arms = trials[trials["variant"].isin([*variants, evidence.reference])]
+        return _ratio(evidence, number, arms, number.over, limit, gated)
+    return _value(evidence, number, trials[trials["variant"] == number.variant], gated)
 
 
 def machine_words(evidence: Evidence) -> str:
@@ -109,9 +138,9 @@ def _trials(evidence: Evidence, number: MeasuredNumber) -> pd.DataFrame | NotMea
     if number.parts:
         parts = parts_table(evidence)
         if parts is None:
-            return NotMeasured(f"{evidence.sessions[0].key} has no single requests to cut into parts")
-        bound = [name for name in _BOUND if name in trials]
-        trials = parts.merge(trials[["session_id", "trial_id", *bound]], on=["session_id", "trial_id"])
+            return NotMeasured(f"{number.experiment} has no single requests to cut into parts")
+        more = [name for name in _OF_TRIAL if name in trials and name not in parts]
+        trials = parts.merge(trials[["session_id", "trial_id", *more]], on=["session_id", "trial_id"])
     else:
         trials = trials.assign(**{ERROR_SHARE: failed_share(trials)})
     if number.metric not in trials:
@@ -123,9 +152,7 @@ def _trials(evidence: Evidence, number: MeasuredNumber) -> pd.DataFrame | NotMea
         column = factor_column(factor)
         if column not in trials:
             if not _as_defined(evidence, number, factor, level):
-                return NotMeasured(
-                    f"{evidence.sessions[0].key} was measured before it had the factor {factor}"
-                )
+                return NotMeasured(f"{number.experiment} was measured before it had the factor {factor}")
             continue
         trials = trials[trials[column] == level]
     return trials
@@ -148,17 +175,20 @@ def _has(trials: pd.DataFrame, number: MeasuredNumber, column: str, name: str) -
 
 
 def _ratio(
-    evidence: Evidence, number: MeasuredNumber, arms: pd.DataFrame, base: str, limit: float
-) -> Measured:
-    mine = number.level if number.factor is not None else number.variant
-    found = _compared(arms, number.metric, str(mine), base)
+    evidence: Evidence, number: MeasuredNumber, arms: pd.DataFrame, base: str, limit: float, gated: bool
+) -> Measured | NotMeasured:
+    mine = str(number.level if number.factor is not None else number.variant)
+    found = _compared(arms, number.metric, mine, base, gated)
+    if condition_of(number.metric) == "throughput" and _at_a_rate(found.bound_by):
+        return NotMeasured(f"in {number.experiment} all meet the rate that is offered")
     against = found
     if limit != 1.0 and found.ratio.value is not None:
         # of the ratio over the limit: the base raised to it
         raised = arms.assign(
             **{number.metric: arms[number.metric].where(arms["variant"] != base, arms[number.metric] * limit)}
         )
-        against = _compared(raised, number.metric, str(mine), base)
+        against = _compared(raised, number.metric, mine, base, gated)
+    fact = number.metric in _FACTS
     return Measured(
         number=number,
         session=evidence.sessions[0].key,
@@ -166,11 +196,18 @@ def _ratio(
         n_cpus=evidence.machine.n_cpus,
         estimate=found.ratio if number.parts else _of_whole(found.ratio, evidence, number.metric),
         comparison=found,
-        n=found.n_blocks,
-        bound_by=found.bound_by,
+        n=1 if fact else found.n_blocks,
+        bound_by={} if fact else found.bound_by,
         not_about=found.not_about,
         p_value=against.p_value,
+        ages=found.ages,
+        fact=fact,
     )
+
+
+def _at_a_rate(bound_by: dict[str, int]) -> bool:
+    """Whether trials answered what was offered: their throughput is the plan's."""
+    return bool(bound_by) and bound_by.get("offered", 0) >= BOUND_SHARE * sum(bound_by.values())
 
 
 def _of_whole(ratio: Estimate, evidence: Evidence, metric: str) -> Estimate:
@@ -182,13 +219,17 @@ def _of_whole(ratio: Estimate, evidence: Evidence, metric: str) -> Estimate:
     return ratio.model_copy(update={"estimand": said})
 
 
-def _compared(arms: pd.DataFrame, metric: str, mine: str, base: str) -> Comparison:
-    return next(one for one in compare(arms, metric, reference=base) if one.variant == mine)
+def _compared(arms: pd.DataFrame, metric: str, mine: str, base: str, gated: bool) -> Comparison:
+    return next(one for one in compare(arms, metric, reference=base, gated=gated) if one.variant == mine)
 
 
-def _value(evidence: Evidence, number: MeasuredNumber, trials: pd.DataFrame) -> Measured:
+def _value(evidence: Evidence, number: MeasuredNumber, trials: pd.DataFrame, gated: bool) -> Measured:
     kept = counting(trials)
-    estimate: Estimate = summarise(trials, number.metric)["estimate"].iloc[0]
+    ages = ages_of(kept, kept, number.metric)
+    if ages is not None and ages.warm and condition_of(number.metric) is not None:
+        kept = kept[kept[AGE] == ages.variant.age]
+    estimate: Estimate = summarise(kept, number.metric)["estimate"].iloc[0]
+    resolution = _resolution(evidence, number.metric)
     return Measured(
         number=number,
         session=evidence.sessions[0].key,
@@ -198,6 +239,16 @@ def _value(evidence: Evidence, number: MeasuredNumber, trials: pd.DataFrame) -> 
         comparison=None,
         n=estimate.n_trials,
         bound_by=bounds_of(kept, kept.iloc[:0]),
-        not_about=not_about_services(kept, kept, number.metric),
+        not_about=not_about_services(kept, kept, number.metric) if gated else None,
         p_value=None,
+        ages=ages,
+        below=resolution if estimate.value == 0 else None,
     )
+
+
+def _resolution(evidence: Evidence, metric: str) -> float | None:
+    """Return the least that a metric can tell from nothing, in its unit; ``None``: it is not counted in steps."""
+    if metric != _IN_WINDOWS:
+        return None
+    spec = evidence.header.experiment.profiles[evidence.header.plan.profile].warm_up
+    return None if spec is None else float(spec.window_s)

@@ -11,7 +11,7 @@ import pandas as pd
 from harness.definitions.claims import load_ledgers
 from harness.evidence import Evidence
 from harness.model.claim import ClaimVerdict
-from harness.model.formatting import DASH, show
+from harness.model.formatting import DASH
 from harness.model.phrases import capital
 from harness.project import find_root
 from harness.publish.cells import Cell
@@ -23,7 +23,9 @@ from harness.questions.claims.sessions import SMOKE
 from harness.questions.claims.words import (
     VERDICT_WORDS,
     bound_words,
+    here_words,
     number,
+    passed_over_words,
     predicate_words,
     unit,
     verdict_words,
@@ -94,10 +96,10 @@ def judge_all(
 def results(judged: Sequence[JudgedClaim]) -> Tree:
     """Return what is published.
 
-    ``count.<verdict>`` and ``count.all``; for each claim ``here.<claim>``, the number that decided its verdict here,
-    ``verdict.<claim>`` and ``line.<claim>``, its statement, what it needs, what was printed and measured, and the
-    verdict; ``contradicted`` and ``untestable``, those that are so; which of the ``TABLES`` have rows, and ``front``;
-    and ``finding``: title, take-away and how sure.
+    ``count.<verdict>``, ``count.judged`` (either way) and ``count.all``; for each claim ``here.<claim>``, the number
+    that decided its verdict here, ``verdict.<claim>`` and ``line.<claim>``, its statement, what it needs, what was
+    printed and measured, which evidence was passed over, and the verdict; ``contradicted`` and ``untestable``, those
+    that are so; which of the ``TABLES`` have rows, and ``front``; and ``finding``: take-away and how sure.
     """
     counted: dict[str, Leaf] = {
         verdict.value: as_is(float(n), "1", f"claims {VERDICT_WORDS[verdict]}")
@@ -105,6 +107,7 @@ def results(judged: Sequence[JudgedClaim]) -> Tree:
     }
     missing = untestable(judged)
     counted["all"] = as_is(float(len(judged)), "1", "claims")
+    counted["judged"] = as_is(float(_n_judged(judged)), "1", "claims that were decided, either way")
     front = {"front": {"measured": "measured"}} if front_rows(judged) else {}
     return {
         **front,
@@ -141,7 +144,7 @@ def front_rows(judged: Sequence[JudgedClaim]) -> list[Mapping[str, Cell] | None]
 def _rows(judged: Sequence[JudgedClaim]) -> list[Mapping[str, Cell] | None]:
     rows: list[Mapping[str, Cell] | None] = []
     for one in judged:
-        if one.verdict is ClaimVerdict.NOT_TESTABLE:
+        if one.verdict is ClaimVerdict.UNTESTABLE:
             continue
         shown = one.shown
         found = shown.measured
@@ -152,7 +155,7 @@ def _rows(judged: Sequence[JudgedClaim]) -> list[Mapping[str, Cell] | None]:
                 "number": shown.test.what,
                 "claimed": predicate_words(shown.test),
                 "printed": DASH if shown.published is None else number(shown.published, unit(shown.test)),
-                "here": DASH if found is None else show(found.estimate).interval,
+                "here": here_words(found),
                 "bound": DASH if found is None else bound_words(found.bound_by) or DASH,
                 "verdict": VERDICT_WORDS[one.verdict],
             }
@@ -164,17 +167,20 @@ def untestable(judged: Sequence[JudgedClaim]) -> str:
     """Return the claims that cannot be tested here, by what is missing; empty: there are none."""
     told: dict[str, list[str]] = {}
     for one in judged:
-        if one.verdict is ClaimVerdict.NOT_TESTABLE:
+        if one.verdict is ClaimVerdict.UNTESTABLE:
             told.setdefault(one.shown.judgement.why, []).append(one.name)
     return "; ".join(f"{', '.join(names)} ({why})" for why, names in told.items())
 
 
+def _n_judged(judged: Sequence[JudgedClaim]) -> int:
+    return sum(one.verdict.judged for one in judged)
+
+
 def _finding(judged: Sequence[JudgedClaim]) -> Tree:
-    """How many claims are judged here, and with which verdicts."""
-    found = counts(judged)
-    n_tested = len(judged) - found[ClaimVerdict.NOT_TESTABLE]
+    """How many claims were decided and how; it has no title, as counts of verdicts are no finding on services."""
     if not any(one.sessions for one in judged):
         return NO_FINDING
+    found = counts(judged)
     inputs = tuple(
         dict.fromkeys(
             trial
@@ -184,30 +190,46 @@ def _finding(judged: Sequence[JudgedClaim]) -> Tree:
             for trial in test.measured.estimate.inputs
         )
     )
-    told = ", ".join(
-        f"{found[verdict]} {VERDICT_WORDS[verdict].replace('its own', 'their own')}"
-        for verdict in ClaimVerdict
-        if verdict is not ClaimVerdict.NOT_TESTABLE
+    decided, others = (
+        ", ".join(
+            f"{found[verdict]} {_DO[verdict][found[verdict] > 1]}"
+            for verdict in ClaimVerdict
+            if found[verdict] and verdict.judged == either_way
+        )
+        for either_way in (True, False)
     )
+    takeaway = f"Of {len(judged)} published claims {_n_judged(judged)} could be judged: {decided or 'none'}."
     return {
-        "title": Words(
-            f"{found[ClaimVerdict.REPRODUCED]} of {n_tested} published claims that could be judged are reproduced",
-            inputs,
-        ),
-        "takeaway": Words(
-            f"Of {len(judged)} published claims {n_tested} could be judged: {told}.",
-            inputs,
-        ),
+        **NO_FINDING,
+        "takeaway": Words(f"{takeaway} Of the others: {others}." if others else takeaway, inputs),
         "sure": Words(
-            "A claim counts as reproduced only where each of its numbers holds with its whole interval, in trials that "
-            "speak of the services.",
+            "A claim holds only where each of its numbers does with its whole interval; claims about warm services are "
+            "judged by warm processes alone.",
             inputs,
         ),
     }
 
 
+#: What one claim does, and several.
+_DO = {
+    ClaimVerdict.HOLDS: ("holds", "hold"),
+    ClaimVerdict.HOLDS_WEAKER: ("holds, but weaker than published", "hold, but weaker than published"),
+    ClaimVerdict.HOLDS_STRONGER: ("holds, and stronger than published", "hold, and stronger than published"),
+    ClaimVerdict.REVERSED: ("is reversed", "are reversed"),
+    ClaimVerdict.DOES_NOT_HOLD: ("does not hold today", "do not hold today"),
+    ClaimVerdict.CONTRADICTED: (
+        "is contradicted by its own numbers",
+        "are contradicted by their own numbers",
+    ),
+    ClaimVerdict.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
+    ClaimVerdict.UNTESTABLE: ("cannot be tested here", "cannot be tested here"),
+}
+
+
 def _here(one: JudgedClaim) -> Leaf:
     found = one.shown.measured
+    if found is not None and found.below is not None:
+        return Words(here_words(found), found.estimate.inputs)
     return Absent(unit=unit(one.shown.test)) if found is None else found.estimate
 
 
@@ -229,13 +251,14 @@ def _sentence(one: JudgedTest) -> str:
         parts.append(f"printed {number(one.published, unit(one.test))}")
     found = one.measured
     if found is None:
-        parts.append(f"not testable here ({one.judgement.why})")
+        parts.append(f"untestable here ({one.judgement.why})")
     else:
         bound = bound_words(found.bound_by)
         about = [f"n = {found.n}", *([f"bound by {bound}"] if bound else []), found.session]
         outcome = {"holds": "holds", "fails": "fails", "undecided": f"undecided, {one.judgement.why}"}
-        parts.append(f"here {show(found.estimate).interval} ({', '.join(about)}): {outcome[one.outcome]}")
-    return ", ".join(parts) + "."
+        parts.append(f"here {here_words(found)} ({', '.join(about)}): {outcome[one.outcome]}")
+    passed_over = "; ".join(passed_over_words(other) for other in one.passed_over)
+    return ", ".join(parts) + "." + (f" Passed over: {passed_over}." if passed_over else "")
 
 
 def as_table(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
@@ -253,7 +276,7 @@ def as_table(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
                     "number": test.test.what,
                     "claimed": predicate_words(test.test),
                     "printed": DASH if test.published is None else number(test.published, unit(test.test)),
-                    "here": DASH if found is None else show(found.estimate).interval,
+                    "here": here_words(found),
                     "n": DASH if found is None else str(found.n),
                     "bound by": DASH if found is None else bound_words(found.bound_by) or DASH,
                     "machine": DASH if found is None else found.machine,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which session of an experiment judges a claim: the newest complete one that conclusions may be drawn from."""
+"""Which session of an experiment judges claims: the one that the paper reads, if conclusions may be drawn from it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.analysis.tables.tidy import tidy
-from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.store import SessionFolder, Store
+from harness.evidence.sessions import newest_session
+from harness.store import SessionFolder
 
 #: Checks that everything works; nothing is concluded from it.
 SMOKE = "smoke"
@@ -27,23 +27,12 @@ def newest_evidence(root: Path, *, bundled_only: bool = False) -> Callable[[str]
 
     def open_evidence(experiment: str) -> Evidence | None:
         if experiment not in opened:
-            session = None if bundled_only else _newest(root, experiment, bundled=False)
-            session = session or _newest(root, experiment, bundled=True)
+            session = None if bundled_only else newest_session(root, experiment, without=SMOKE)
+            session = session or newest_session(root, experiment, bundled=True, without=SMOKE)
             opened[experiment] = None if session is None else _evidence(root, experiment, session)
         return opened[experiment]
 
     return open_evidence
-
-
-def _newest(root: Path, experiment: str, *, bundled: bool) -> SessionFolder | None:
-    begun: dict[float, SessionFolder] = {}
-    for session in Store(root).sessions(experiment, bundled=bundled):
-        try:
-            if session.header.plan.profile != SMOKE and session.complete:
-                begun[session.header.provenance.started_epoch_s] = session
-        except InputError:  # its header is damaged: tidying reports that
-            continue
-    return begun[max(begun)] if begun else None
 
 
 def _evidence(root: Path, experiment: str, session: SessionFolder) -> Evidence:

@@ -4,19 +4,28 @@ beside them: what is printed cannot say more than what was tested."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from harness.analysis.stats.pairing import unit_of
-from harness.model.claim import ClaimTest, ClaimVerdict, Near, Predicate, PublishedNumber
+from harness.model.age import with_age
+from harness.model.claim import ClaimTest, ClaimVerdict, MeasuredNumber, Near, Predicate, PublishedNumber
 from harness.model.digits import fixed, plain, whole_percent
-from harness.model.estimate import Estimate
-from harness.model.formatting import joined, scale_of, show
+from harness.model.formatting import DASH, joined, scale_of, show
+from harness.questions.claims.choosing import PassedOver
 from harness.questions.claims.evaluation import JudgedClaim, JudgedTest
+from harness.questions.claims.judging import Outcome
+from harness.questions.claims.measured import Measured
 
 VERDICT_WORDS = {
-    ClaimVerdict.REPRODUCED: "reproduced",
-    ClaimVerdict.NOT_REPRODUCED: "not reproduced",
+    ClaimVerdict.HOLDS: "holds",
+    ClaimVerdict.HOLDS_WEAKER: "holds, weaker",
+    ClaimVerdict.HOLDS_STRONGER: "holds, stronger",
+    ClaimVerdict.REVERSED: "reversed",
+    ClaimVerdict.DOES_NOT_HOLD: "does not hold today",
     ClaimVerdict.CONTRADICTED: "contradicted by its own numbers",
     ClaimVerdict.INCONCLUSIVE: "inconclusive",
-    ClaimVerdict.NOT_TESTABLE: "not testable here",
+    ClaimVerdict.UNTESTABLE: "untestable here",
 }
 
 
@@ -58,22 +67,64 @@ def published_words(one: JudgedTest) -> str | None:
 def measured_words(one: JudgedTest) -> str:
     """Return the measured number with its interval, and what it says of the predicate."""
     if one.measured is None:
-        return f"not testable here: {one.judgement.why}"
+        return f"untestable here: {one.judgement.why}"
     said = {"holds": "as claimed", "fails": "not as claimed", "undecided": "undecided"}[one.outcome]
-    return f"{estimate_words(one.measured.estimate)}, {said}: {one.judgement.why}"
+    return f"{here_words(one.measured)}, {said}{_than_published(one)}: {one.judgement.why}"
 
 
-def estimate_words(estimate: Estimate) -> str:
-    """Return value and interval in plain characters."""
-    return show(estimate).interval.replace("\N{NARROW NO-BREAK SPACE}", " ")
+def here_words(found: Measured | None) -> str:
+    """Return what was measured, with its interval and the word for young processes, or what it is less than; a dash."""
+    if found is None:
+        return DASH
+    if found.below is not None:
+        return f"< {number(found.below, found.estimate.unit)}"
+    return with_age(show(found.estimate).interval, found.ages)
 
 
 def verdict_words(one: JudgedClaim) -> str:
-    """Return the verdict; of one that is contradicted by its own numbers also what was measured."""
+    """Return the verdict, with both numbers where it says how they differ, and what an inconclusive one lacks."""
     said = VERDICT_WORDS[one.verdict]
-    if one.verdict is ClaimVerdict.CONTRADICTED and one.measured_verdict is not ClaimVerdict.NOT_TESTABLE:
+    if one.verdict is ClaimVerdict.CONTRADICTED:
+        if one.measured_verdict is ClaimVerdict.UNTESTABLE:
+            return said
         return f"{said}; measured here: {VERDICT_WORDS[one.measured_verdict]}"
-    return said
+    if one.verdict is ClaimVerdict.INCONCLUSIVE and len(one.tests) > 1:
+        outcomes = Counter(test.outcome for test in one.tests)
+        counted = [f"{outcomes[outcome]} {word}" for outcome, word in _OUTCOMES.items() if outcomes[outcome]]
+        return f"{said}: of {len(one.tests)} numbers {', '.join(counted)}"
+    shown = one.shown
+    if shown.size is None or shown.published is None:
+        return said
+    return f"{said}: published {number(shown.published, unit(shown.test))}, here {here_words(shown.measured)}"
+
+
+_OUTCOMES: Mapping[Outcome, str] = {
+    "holds": "hold",
+    "undecided": "undecided",
+    "not testable": "untestable here",
+}
+
+
+def _than_published(one: JudgedTest) -> str:
+    """Return how the number stands to the published one; empty: about the same, or none was printed."""
+    if one.size is None:
+        return ""
+    return ", the other way round" if one.size == "reversed" else f", {one.size} than published"
+
+
+def passed_over_words(one: PassedOver) -> str:
+    """Return evidence that judges nothing: its session, what it says, and why other evidence judges."""
+    compared = " ".join(filter(None, (one.number.metric, compared_words(one.number))))
+    says = "" if one.measured is None else f"{here_words(one.measured)}; "
+    return f"{one.session or one.number.experiment}, {compared}: {says}{one.why}"
+
+
+def compared_words(number: MeasuredNumber) -> str:
+    """Return what of an experiment is compared: ``java-vertx over go-nethttp (craft=idiomatic)``."""
+    level = f"{number.factor} {number.level} over {number.base}, " if number.factor else ""
+    against = f" over {number.over}" if number.over else ""
+    levels = ", ".join(f"{factor}={name}" for factor, name in number.levels.items())
+    return f"{level}{number.variant}{against}" + (f" ({levels})" if levels else "")
 
 
 def bound_words(bound_by: dict[str, int]) -> str | None:

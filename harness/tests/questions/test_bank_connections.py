@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a load a bank bore: a collapse is compared like anything else, and claims are judged on it."""
+"""How much of a load a bank bore: a collapse is compared like anything else."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ import pytest
 from harness.analysis.stats.comparisons import Comparison
 from harness.evidence import Evidence
 from harness.model import Estimate, Verdict
-from harness.model.formatting import NOT_MEASURED
 from harness.publish.case import Case
 from harness.publish.results import NO_TEXT, Absent, Leaf, Words, leaves
 from harness.questions.bank.connections import (
     OUTCOMES,
-    alike_claim,
     at_one_load,
     effect_with_all,
     first_with_several,
-    pooled_claim,
 )
 from harness.questions.bank.connections_results import connection_results, connection_rows, passes_words
 
@@ -144,44 +141,6 @@ def test_a_trial_without_any_right_answer_still_counts() -> None:
     assert nothing.ratio.value is None  # nothing over nothing is not said
 
 
-def test_the_claim_is_reproduced_where_a_larger_share_is_right_with_a_pool_in_both_languages() -> None:
-    claim = pooled_claim(effects(collapsed()), LABELS)
-    assert claim.verdict == "reproduced"
-    assert (
-        "Java Spring: share of right passes larger with the pool, time to serve all passes not compared"
-        in claim.why
-    )
-
-
-def test_the_claim_is_contradicted_where_one_language_serves_as_soon_without_a_pool() -> None:
-    table = calm()
-    mine = (table["variant"] == "java-spring") & (table["connections"] == "per-statement")
-    table.loc[mine, "serve_s"] = [3.0, 3.1, 2.9, 3.05, 2.95]
-    assert pooled_claim(effects(table), LABELS).verdict == "contradicted"
-
-
-def test_the_claim_stays_open_where_noise_hides_the_difference() -> None:
-    table = calm()
-    mine = (table["variant"] == "java-spring") & (table["connections"] == "per-statement")
-    table.loc[mine, "serve_s"] = [60.0, 3.0, 20.0, 4.0, 70.0]
-    assert pooled_claim(effects(table), LABELS).verdict == "inconclusive"
-    only_go = table[table["variant"] == "go-gorilla"]
-    assert pooled_claim(effects(only_go), LABELS).verdict == "inconclusive"
-    assert pooled_claim(effects(table.head(0)), LABELS).verdict == "not testable here"
-
-
-def test_alike_is_what_no_outcome_contradicts() -> None:
-    one = effects(calm())["go-gorilla"]["serve"]
-    assert one is not None
-    same = one.model_copy(update={"verdict": Verdict.EQUIVALENT})
-    unknown = one.model_copy(update={"verdict": Verdict.INCONCLUSIVE})
-    assert alike_claim({"mean": same, "p99": same}).verdict == "reproduced"
-    assert alike_claim({"mean": same, "p99": unknown}).verdict == "inconclusive"
-    assert alike_claim({"mean": same, "p99": None}).verdict == "inconclusive"
-    assert alike_claim({"mean": unknown, "p99": one}).verdict == "contradicted"
-    assert alike_claim({"mean": None}).verdict == "not testable here"
-
-
 def test_where_loads_and_servers_vary_the_heaviest_load_on_the_stock_server_is_compared() -> None:
     table = pd.concat([
         collapsed().assign(users=users, offered_per_s=offered, server=server)
@@ -204,7 +163,6 @@ def test_the_paper_gets_counts_shares_and_survivors_in_words() -> None:
     assert share.value == pytest.approx(0.15, rel=0.01)
     assert share.n_trials == 5
     assert found["connections.pool-1.share.go-gorilla"] == Absent(unit="share")
-    assert found["pooled.claim"] == "reproduced"
     ratio = found["pooled.share.java-spring"]
     assert isinstance(ratio, Comparison)
     assert ratio.ratio.value is not None and ratio.ratio.value > 1
@@ -221,12 +179,10 @@ def test_the_paper_gets_counts_shares_and_survivors_in_words() -> None:
     assert len(survivors.inputs) == 8
 
 
-def test_what_was_not_measured_has_the_same_keys_and_no_claim() -> None:
+def test_what_was_not_measured_has_the_same_keys() -> None:
     nothing = said(None)
     assert set(nothing) == set(said(collapsed()))
     assert {type(leaf) for leaf in nothing.values()} == {Absent}
-    assert nothing["pooled.claim"] == Absent(kind="text", why="not testable here")
-    assert nothing["pooled.claim_reason"] == Absent(kind="text", why=NOT_MEASURED)
     assert nothing["connections.passes"] == NO_TEXT
 
 
@@ -250,16 +206,6 @@ def test_connections_are_told_by_the_first_experiment_that_has_several_ways_to_h
     assert first_with_several("connections", both, measured(collapsed())).evidence is both.evidence
     assert first_with_several("connections", nothing, one_way) == nothing
     assert first_with_several("connections", nothing, both).experiment == "bank-connections"
-
-
-def test_where_no_pass_went_wrong_either_way_the_share_is_not_asked() -> None:
-    table = calm()
-    judged = pooled_claim(effects(table), LABELS)
-    assert judged.verdict == "reproduced"
-    assert "share of right passes the same in all trials" in judged.why
-    one_lost = table.copy()
-    one_lost.loc[one_lost.index[0], "right_share"] = 0.99
-    assert pooled_claim(effects(one_lost), LABELS).verdict == "inconclusive"
 
 
 def test_md5_has_levels_of_its_own_and_the_programs_of_the_rematch_are_apart() -> None:
@@ -299,4 +245,3 @@ def test_the_other_driver_and_virtual_threads_are_compared_with_what_they_replac
         assert isinstance(one, Comparison)
         assert one.ratio.value == pytest.approx(0.8)
     assert isinstance(found["virtual.cpu.pool-20"], Absent)
-    assert found["pooled.claim"] == "reproduced"  # it is of the article's two programs

@@ -16,6 +16,7 @@ import pytest
 from harness.definitions.claims import load_claims
 from harness.errors import InputError
 from harness.evidence import Evidence
+from harness.model import ClosedLoad, Estimate
 from harness.model.claim import (
     Above,
     Below,
@@ -36,7 +37,7 @@ from harness.questions.claims import (
     judge_claims,
 )
 from harness.questions.claims.evaluation import measured_verdict
-from harness.questions.claims.judging import Outcome, judge
+from harness.questions.claims.judging import Outcome, judge, size_of
 from harness.questions.claims.measured import Measured, NotMeasured, measure
 from harness.questions.claims.words import predicate_words
 from harness.tests.support.sessions import REPOSITORY
@@ -55,15 +56,29 @@ LEVELS = MeasuredNumber(
 VALUE = MeasuredNumber(experiment="e", metric="rss_after_bytes", variant="a")
 
 
-def made_evidence(trials: pd.DataFrame, *, n_cpus: int = MANY, experiment: str = "e") -> Evidence:
-    """Evidence of one session without files: its trials, its reference and its machine."""
+def made_evidence(
+    trials: pd.DataFrame,
+    *,
+    n_cpus: int = MANY,
+    experiment: str = "e",
+    commit: str | None = None,
+    begun_epoch_s: float = 0.0,
+    connections: int = 16,
+) -> Evidence:
+    """Evidence of one session without files: its trials, its reference, its machine, and when and how it was made."""
     session: Any = SimpleNamespace(key=f"{experiment}/made", bundled=True)
     evidence = Evidence(root=Path(), experiment=experiment, sessions=(session,))
     machine = SimpleNamespace(n_cpus=n_cpus, cpu_model="made up")
+    load = SimpleNamespace(profile=ClosedLoad(users=connections, loops=1))
+    warm_up = SimpleNamespace(window_s=1.0)
     header = SimpleNamespace(
-        experiment=SimpleNamespace(reference=str(trials["variant"].iloc[0])),
-        provenance=SimpleNamespace(machine=machine),
-        plan=SimpleNamespace(trials=()),
+        experiment=SimpleNamespace(
+            reference=str(trials["variant"].iloc[0]), profiles={"quick": SimpleNamespace(warm_up=warm_up)}
+        ),
+        provenance=SimpleNamespace(machine=machine, commit=commit, started_epoch_s=begun_epoch_s),
+        plan=SimpleNamespace(
+            profile="quick", trials=(SimpleNamespace(configuration=SimpleNamespace(load=load)),)
+        ),
     )
     vars(evidence).update(trials=trials, header=header)
     return evidence
@@ -237,18 +252,66 @@ def test_a_family_of_many_asks_more_of_each() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "expected"),
     [
-        (["holds", "holds"], ClaimVerdict.REPRODUCED),
-        (["holds", "fails", "undecided"], ClaimVerdict.NOT_REPRODUCED),
+        (["holds", "holds"], ClaimVerdict.HOLDS),
+        (["holds weaker", "holds stronger"], ClaimVerdict.HOLDS_WEAKER),
+        (["holds stronger", "holds"], ClaimVerdict.HOLDS),
+        (["holds stronger", "holds stronger"], ClaimVerdict.HOLDS_STRONGER),
+        (["holds", "fails", "undecided"], ClaimVerdict.DOES_NOT_HOLD),
+        (["fails", "fails reversed"], ClaimVerdict.DOES_NOT_HOLD),
+        (["holds", "fails reversed"], ClaimVerdict.REVERSED),
         (["holds", "undecided"], ClaimVerdict.INCONCLUSIVE),
-        (["holds", "not testable"], ClaimVerdict.INCONCLUSIVE),
+        (["holds weaker", "not testable"], ClaimVerdict.INCONCLUSIVE),
         (["undecided", "not testable"], ClaimVerdict.INCONCLUSIVE),
-        (["not testable", "not testable"], ClaimVerdict.NOT_TESTABLE),
+        (["not testable", "not testable"], ClaimVerdict.UNTESTABLE),
     ],
 )
-def test_a_claim_holds_where_each_of_its_numbers_does(
-    outcomes: list[Outcome], expected: ClaimVerdict
+def test_a_claim_holds_where_each_of_its_numbers_does(outcomes: list[str], expected: ClaimVerdict) -> None:
+    sizes = ("weaker", "stronger", "reversed")
+    numbers: Any = [
+        (one.rsplit(" ", 1)[0], one.rsplit(" ", 1)[1]) if one.endswith(sizes) else (one, None)
+        for one in outcomes
+    ]
+    assert measured_verdict(numbers) is expected
+    assert expected.judged is (expected not in (ClaimVerdict.INCONCLUSIVE, ClaimVerdict.UNTESTABLE))
+
+
+@pytest.mark.parametrize(
+    ("predicate", "published", "interval", "outcome", "expected"),
+    [
+        (Above(limit=1.0), 1.17, (0.70, 0.72), "fails", "reversed"),
+        (Above(limit=1.0), 1.17, (0.97, 1.02), "fails", None),  # equal is not the other way round
+        (Above(limit=10.0), 729.0, (2.0, 4.0), "fails", None),
+        (Below(limit=1.05), 0.88, (1.2, 1.4), "fails", "reversed"),  # printed below 1, measured above
+        (Below(limit=1.05), None, (1.2, 1.4), "fails", None),  # nobody claims a side of 1
+        (Above(limit=1.0), None, (0.8, 0.9), "fails", "reversed"),
+        (Near(limit=1.0), 1.02, (0.5, 0.6), "fails", None),
+        (Above(limit=10.0), 729.0, (89.0, 174.0), "holds", "weaker"),
+        (Above(limit=2.0), 28.4, (23.7, 24.8), "holds", None),
+        (Below(limit=1.1), 0.976, (0.45, 0.47), "holds", "stronger"),  # no gain was claimed, half is lost
+        (Below(limit=1.0), 0.54, (0.52, 0.58), "holds", None),
+        (Below(limit=1.1), 1.05, (0.45, 0.47), "holds", None),  # printed on the other side of 1
+        (Near(limit=16.5, margin=0.5), 16.5, (11.9, 15.9), "holds", None),
+        (Above(limit=1.0), 2.0, (1.2, 5.0), "holds", None),  # the interval allows both sizes
+    ],
+)
+def test_a_verdict_says_how_the_measured_ratio_stands_to_the_published_one(
+    predicate: Predicate,
+    published: float | None,
+    interval: tuple[float, float],
+    outcome: Outcome,
+    expected: str | None,
 ) -> None:
-    assert measured_verdict(outcomes) is expected
+    low, high = interval
+    ratio = Estimate(
+        value=(low * high) ** 0.5, low=low, high=high, unit="ratio", method="m", estimand="e", n_trials=9
+    )
+    assert size_of(predicate, published, ratio, outcome) == expected
+    # a ratio and its inverse are as far from 1
+    if not isinstance(predicate, Near):
+        turned = Below if isinstance(predicate, Above) else Above
+        inverse = ratio.model_copy(update={"value": None, "low": 1 / high, "high": 1 / low})
+        other = turned(limit=1 / predicate.limit)
+        assert size_of(other, None if published is None else 1 / published, inverse, outcome) == expected
 
 
 @cache
@@ -260,11 +323,9 @@ def test_claims_against_their_own_tables_are_found_from_the_published_numbers_al
     found = without_sessions()
     wrong = {name for name, one in found.items() if one.verdict is ClaimVerdict.CONTRADICTED}
     assert wrong == {"N4", "N6", "N16", "N24", "B4"}
-    assert all(
-        one.verdict in (ClaimVerdict.CONTRADICTED, ClaimVerdict.NOT_TESTABLE) for one in found.values()
-    )
-    assert {one.measured_verdict for one in found.values()} == {ClaimVerdict.NOT_TESTABLE}
-    assert counts(tuple(found.values()))[ClaimVerdict.REPRODUCED] == 0
+    assert all(one.verdict in (ClaimVerdict.CONTRADICTED, ClaimVerdict.UNTESTABLE) for one in found.values())
+    assert {one.measured_verdict for one in found.values()} == {ClaimVerdict.UNTESTABLE}
+    assert counts(tuple(found.values()))[ClaimVerdict.HOLDS] == 0
 
 
 @pytest.mark.parametrize(
@@ -312,7 +373,7 @@ def judged_claim(claim: Claim, evidence: Evidence | None) -> JudgedClaim:
 
 def test_the_verdict_carries_what_it_rests_on() -> None:
     one = judged_claim(one_claim(), made_evidence(made_trials(RATIO, 1.5)))
-    assert one.verdict is ClaimVerdict.REPRODUCED
+    assert one.verdict is ClaimVerdict.HOLDS
     found = one.tests[0].measured
     assert found is not None
     assert found.estimate.value == pytest.approx(1.5, rel=0.02)
@@ -326,13 +387,13 @@ def test_a_published_contradiction_stands_whatever_was_measured() -> None:
         of={"round": 1, "application": "Helidon JVM", "logging": "on"}, over={"round": 1, "application": "Go", "logging": "on"},
     )  # fmt: skip
     one = judged_claim(one_claim(published=printed), made_evidence(made_trials(RATIO, 1.5)))
-    assert (one.verdict, one.measured_verdict) == (ClaimVerdict.CONTRADICTED, ClaimVerdict.REPRODUCED)
+    assert (one.verdict, one.measured_verdict) == (ClaimVerdict.CONTRADICTED, ClaimVerdict.HOLDS)
     assert one.contradiction is one.tests[0]
 
 
 def test_a_claim_of_a_large_machine_is_not_judged_on_a_small_one() -> None:
     one = judged_claim(one_claim(needs_cpus=8), made_evidence(made_trials(RATIO, 1.5), n_cpus=2))
-    assert one.verdict is ClaimVerdict.NOT_TESTABLE
+    assert one.verdict is ClaimVerdict.UNTESTABLE
     assert one.tests[0].judgement.why == "speaks of 8 CPUs or more, the machine has 2"
 
 
@@ -340,10 +401,10 @@ def test_what_is_missing_is_named() -> None:
     assert judged_claim(one_claim(), None).tests[0].judgement.why == "no session of e"
     other = made_trials(RATIO, 1.5).replace({"variant": {"a": "c"}})
     why = judged_claim(one_claim(), made_evidence(other)).tests[0].judgement.why
-    assert why == "e/made has no such trials of a"
+    assert why == "no throughput_per_s of a in e"
     level = LEVELS.model_copy(update={"level": "full"})
     found = measure(made_evidence(made_trials(LEVELS, 1.5)), level, limit=1.0)
-    assert found == NotMeasured("e/made has no trials of f full")
+    assert found == NotMeasured("no trials of f full in e")
 
 
 def test_an_unknown_metric_is_an_error() -> None:
