@@ -38,6 +38,8 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
 }
 
 
+#: Of a ratio whose interval leaves out 1, before the words for one that does not.
+OF_FEW = "by so few blocks "
 #: What the words of a difference begin with.
 HIGHER, LOWER = "higher than", "lower than"
 
@@ -54,8 +56,10 @@ class Shown(Frozen):
 
 
 def scale_of(unit: str, magnitude: float) -> tuple[float, str]:
-    """Return the factor and the name of the unit in which a value of this magnitude reads best."""
+    """Return the factor and the name of the unit in which a value of this magnitude reads best; 0 has its own unit."""
     steps = _SCALES.get(unit, ((0.0, 1.0, unit),))
+    if magnitude == 0 and (itself := [step for step in steps if step[1] == 1.0]):
+        return itself[0][1], itself[0][2]
     fitting = [step for step in steps if abs(magnitude) >= step[0]]
     return fitting[-1][1], fitting[-1][2]
 
@@ -97,6 +101,13 @@ def joined(unit: str) -> str:
     return unit if unit.startswith("/") else f"\N{NARROW NO-BREAK SPACE}{unit}"
 
 
+def too_few(said: Verdict, ratio: Estimate) -> bool:
+    """Tell whether an interval leaves out 1 and is of too few blocks, among so many comparisons, for a verdict."""
+    if said is not Verdict.INCONCLUSIVE or ratio.low is None or ratio.high is None:
+        return False
+    return not ratio.low <= 1 <= ratio.high
+
+
 def verdict_words(said: Verdict, ratio: Estimate, margin: float | None, not_about: str | None = None) -> str:
     """Return words that fit in "X's throughput is ... Y's"; no margin: nothing is said to be equivalent.
 
@@ -108,7 +119,7 @@ def verdict_words(said: Verdict, ratio: Estimate, margin: float | None, not_abou
         Verdict.DIFFERENT: side,
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
         Verdict.EQUIVALENT: f"equivalent (within {whole_percent(margin or 0)}) to",
-        Verdict.INCONCLUSIVE: "not shown to differ from",
+        Verdict.INCONCLUSIVE: f"{OF_FEW if too_few(said, ratio) else ''}not shown to differ from",
         Verdict.NOT_ABOUT_SERVICES: (
             f"{NOT_ABOUT}{f': {not_about}' if not_about else ''}, and not compared with"
         ),

@@ -58,8 +58,9 @@ def results(found: AsPublished | None, variants: Mapping[str, str], *, reference
     ``finding``: title, take-away and how sure, of what a line leaves of the throughput.
     """
     compared = {name: label for name, label in variants.items() if name != RECORDED}
+    published = {name: label for name, label in compared.items() if name not in OTHER_LOCKS.values()}
     others = [name for name in compared if name != reference]
-    said = _sentences(found, compared)
+    said = _sentences(found, compared, published)
     half = said["answer_half"]
     log = {
         branch: {
@@ -73,7 +74,7 @@ def results(found: AsPublished | None, variants: Mapping[str, str], *, reference
     return {
         "name": compared,
         FINDING: finding(
-            comparisons_in(log["saturation"]["throughput"], set(compared) - set(OTHER_LOCKS.values())),
+            comparisons_in(log["saturation"]["throughput"], published),
             _PHRASE,
             also=(half.text if isinstance(half, Words) else "",),
         ),
@@ -112,8 +113,11 @@ def notes(found: AsPublished | None) -> list[str]:
     """Return the notes on what a line leaves of the throughput: what is not about the services, p-values, margin."""
     if found is None:
         return []
+    labels = found.evidence.variants
     effects = [one.model_copy(update={"variant": name}) for name, one in _log_effects(found).items()]
-    return comparison_notes(effects, found.evidence.variants)
+    ours = [labels[one.variant] for one in effects if one.variant in OTHER_LOCKS.values()]
+    said = [f"Not a published program, and not counted in the answer: {', '.join(ours)}."] if ours else []
+    return [*comparison_notes(effects, labels), *said]
 
 
 def _log_effects(found: AsPublished) -> Mapping[str, Comparison]:
@@ -153,7 +157,9 @@ def _waits(found: AsPublished | None, logging: str) -> Leaf:
     return NO_TEXT if waits is None else Words(waits_in_words(waits), waits.inputs)
 
 
-def _sentences(found: AsPublished | None, variants: Mapping[str, str]) -> Mapping[str, Leaf]:
+def _sentences(
+    found: AsPublished | None, variants: Mapping[str, str], published: Mapping[str, str]
+) -> Mapping[str, Leaf]:
     if found is None:
         return dict.fromkeys(
             ("answer", "answer_half", "answer_lock", "answer_waits", "load", "place", "unavailable"), NO_TEXT
@@ -163,7 +169,14 @@ def _sentences(found: AsPublished | None, variants: Mapping[str, str]) -> Mappin
     waits = found.waits(ON)
     said = {
         "answer": log_answer(_log_effects(found), variants),
-        "answer_half": half_answer(found.log_effects(_METRICS["cpu"], SATURATION), variants),
+        "answer_half": half_answer(
+            {
+                name: one
+                for name, one in found.log_effects(_METRICS["cpu"], SATURATION).items()
+                if name in published
+            },
+            published,
+        ),
         "answer_lock": lock_answer(found.other_lock(_METRICS["throughput"], "none").get(ON), found.cpus),
         "answer_waits": ""
         if waits is None

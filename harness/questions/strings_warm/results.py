@@ -10,6 +10,7 @@ from harness.analysis.stats.detectable import PowerCurve, power_curve
 from harness.analysis.stats.pairing import counting, inputs_of
 from harness.analysis.stats.rank_intervals import rank_intervals
 from harness.evidence.warm import Warm
+from harness.model.phrases import cores_in_words
 from harness.publish.detectable import detectable_tree
 from harness.publish.findings import FINDING, NO_FINDING, Phrase, comparisons_in, finding
 from harness.publish.range_words import range_leaf
@@ -86,6 +87,7 @@ def _brief(warm: Warm | None, variants: Mapping[str, str]) -> Mapping[str, Words
         languages_of(warm),
         place=where(warm.cpus),
         heaps=_heaps(warm),
+        cores=_cores(warm),
     )
     inputs = inputs_of(counting(trials))
     return {part: Words(text, inputs) for part, text in said.items() if text}
@@ -101,9 +103,14 @@ def _price(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
         return None
     said = price(
         warm.compared("rss_after_bytes"), warm.cold, names, variants, reference=reference, heaps=_heaps(warm),
-        who="the Java services",
+        cores=_cores(warm), who="the Java services",
     )  # fmt: skip
     return Words(said, inputs_of(counting(warm.saturation))) if said else None
+
+
+def _cores(warm: Warm) -> str:
+    """What program and compilers had together, where all had as much."""
+    return cores_in_words(warm.cpus[0]) if len(warm.cpus) == 1 else ""
 
 
 def _heaps(warm: Warm) -> list[str]:
