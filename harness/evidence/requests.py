@@ -54,9 +54,16 @@ def pauses_of_first_trials(evidence: Evidence, trials: pd.DataFrame) -> dict[str
     return found
 
 
-def defined_variants(experiment: str, *, root: Path | None = None) -> dict[str, str]:
-    """Return every variant of an experiment's definition with its label, measured or not."""
-    return load_study(root or find_root(), experiment).experiment.labels
+def defined_variants(
+    experiment: str, evidence: Evidence | None = None, *, root: Path | None = None
+) -> dict[str, str]:
+    """Return every variant of an experiment's definition with its label, measured or not.
+
+    Args:
+        evidence: what was measured of it, whose builds the labels speak of; ``None``: nothing.
+    """
+    defined = load_study(root or find_root(), experiment).experiment
+    return defined.labels if evidence is None else evidence.labels_of(defined)
 
 
 def settling(evidence: Evidence | None) -> str:

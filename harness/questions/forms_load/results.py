@@ -51,7 +51,7 @@ def results(warm: Warm | None, experiment: str) -> Tree:
     take-away and how sure, of its throughput.
     """
     defined = load_study(find_root(), experiment).experiment
-    variants = defined.labels
+    variants = defined.labels if warm is None else warm.evidence.labels_of(defined)
     forms = defined_forms(defined)
     found = {spent: races(warm, spent) for spent in _SPENT}
     told = {spent: ends(mine) for spent, mine in found.items()}

@@ -43,7 +43,7 @@ def results(warm: Warm | None, experiment: str) -> Tree:
     title, take-away and how sure, of the throughput by release.
     """
     defined = load_study(find_root(), experiment).experiment
-    variants = defined.labels
+    variants = defined.labels if warm is None else warm.evidence.labels_of(defined)
     tree: dict[str, Tree | Leaf] = dict(warm_tree(warm, variants, reference=defined.reference))
     found = {
         kind: {part: compared(warm, kind, metric) for part, metric in _METRICS.items()} for kind in _KINDS

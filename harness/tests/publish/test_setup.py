@@ -121,9 +121,7 @@ def test_a_session_with_uncommitted_changes_is_named_with_its_own_commit(tmp_pat
         for name in ("aa", "strings-rounds")
     ]
     publisher = Publisher("20-tidy", root=root, publish=True)
-    rows = {
-        line.split(" | ")[0]: line for line in repr(sources_table(publisher, opened)).splitlines()
-    }
+    rows = {line.split(" | ")[0]: line for line in repr(sources_table(publisher, opened)).splitlines()}
     assert "b" * 12 in rows["aa"] and "| yes |" in rows["aa"]
     assert "a" * 12 in rows["strings-rounds"] and "| none |" in rows["strings-rounds"]
     assert read_values(root)["session.sources"]["text"] == "aa: measured with uncommitted changes"
@@ -143,7 +141,9 @@ def test_the_paper_says_of_how_many_registered_sessions_the_hash_holds(tmp_path:
     rows = {line.split(" | ")[0]: line.split(" | ")[-1] for line in table.splitlines()}
     assert (rows["collectors"], rows["clients-hello"]) == ("yes", "no")
     said = read_values(publisher.root)["session.registered"]["text"]
-    assert said.startswith("1 of 2 sessions registered plan, margins and rule of stopping before the first trial")
+    assert said.startswith(
+        "1 of 2 sessions registered plan, margins and rule of stopping before the first trial"
+    )
     assert said.endswith("; the stored ones have the hash of then in all of them")
 
 
