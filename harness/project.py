@@ -74,10 +74,11 @@ def has_changes(root: Path) -> bool | None:
 
 
 def has_commit(root: Path, commit: str) -> bool | None:
-    """Return whether a commit is in this repository; ``None``: no repository, a shallow one, or no git."""
+    """Return whether what is checked out descends from a commit, so that every clone has it; ``None``: no repository,
+    a shallow one, or no git."""
     if _git(root, "rev-parse", "--is-shallow-repository") != "false\n" or not _COMMIT.fullmatch(commit):
         return None
-    return _git(root, "cat-file", "-e", f"{commit}^{{commit}}") is not None
+    return _git(root, "merge-base", "--is-ancestor", commit, "HEAD") is not None
 
 
 def file_at(root: Path, commit: str, path: str) -> str | None:

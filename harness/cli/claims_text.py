@@ -82,7 +82,7 @@ def _number(one: JudgedClaim) -> tuple[str, str]:
             here = (
                 here_words(found)
                 if found.below is not None
-                else with_age(show(found.estimate).text, found.ages)
+                else with_age(show(found.estimate).text, found.young)
             )
     return _needed(test), f", here {here}".replace("\N{NARROW NO-BREAK SPACE}", " ") if here else ""
 

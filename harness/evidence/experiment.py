@@ -23,7 +23,8 @@ from harness.analysis.tables.settled import settled_requests
 from harness.analysis.tables.speed_columns import with_every_speed
 from harness.errors import InputError
 from harness.evidence.once import Once
-from harness.model import Machine, Phase, SessionHeader, TrialRecord
+from harness.model import Experiment, Machine, Phase, SessionHeader, TrialRecord
+from harness.model.naming import label_of
 from harness.store import SessionFolder, Store
 
 
@@ -114,10 +115,15 @@ class Evidence(Once):
         """The experiment's factors: what tells the cells apart."""
         return tuple(factor_column(factor) for factor in self.header.experiment.factors)
 
-    @property
+    @cached_property
     def variants(self) -> dict[str, str]:
         """Every variant of the definition with its label, measured or not."""
-        return self.header.experiment.labels
+        return self.labels_of(self.header.experiment)
+
+    def labels_of(self, experiment: Experiment) -> dict[str, str]:
+        """Return the variants of a definition with their labels, which say of a build of these sessions what it is."""
+        builds = {name: build for session in self.sessions for name, build in session.builds().items()}
+        return {name: label_of(name, variant, builds) for name, variant in experiment.variants.items()}
 
     def require_cluster(self) -> None:
         """Refuse trials whose services were not in pods of a cluster.

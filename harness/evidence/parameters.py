@@ -29,7 +29,7 @@ M = TypeVar("M", bound="Parameters")
 class Parameters(Frozen):
     """What every notebook takes: which measurement it is about."""
 
-    profile: Literal["smoke", "quick", "full", "sample", "newest"] = "quick"
+    profile: Literal["auto", "smoke", "quick", "full", "sample", "newest"] = "quick"
     host: str = Field(default="local", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     seed: int = Field(default=DEFAULT_SEED, ge=0)
 

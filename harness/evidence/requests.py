@@ -65,9 +65,21 @@ def definition_of(experiment: str, *, root: Path | None = None) -> Experiment:
     return load_study(root or find_root(), experiment).experiment
 
 
-def defined_variants(experiment: str, *, root: Path | None = None) -> dict[str, str]:
-    """Return every variant of an experiment's definition with its label, measured or not."""
-    return definition_of(experiment, root=root).labels
+def defined_variants(
+    experiment: str, evidence: Evidence | None = None, *, root: Path | None = None
+) -> dict[str, str]:
+    """Return every variant of an experiment's definition with its label, measured or not; ``evidence`` as of
+    ``labels_of``."""
+    return labels_of(evidence, definition_of(experiment, root=root))
+
+
+def labels_of(evidence: Evidence | None, definition: Experiment) -> dict[str, str]:
+    """Return every variant of a definition with its label, measured or not.
+
+    Args:
+        evidence: what was measured of it, whose builds the labels speak of; ``None``: nothing.
+    """
+    return definition.labels if evidence is None else evidence.labels_of(definition)
 
 
 def reference_of(evidence: Evidence | None, definition: Experiment) -> str:

@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
@@ -96,7 +97,8 @@ def canvas(
 
 
 def describe(trials: pd.DataFrame | None) -> str:
-    """Return what a caption owes its reader: blocks, trials, what was left out, how long was measured, who was young.
+    """Return what a caption owes its reader: blocks, trials, what was left out, how long was measured, how the
+    programs are written, and who was young.
 
     ``None``: that nothing was measured.
     """
@@ -117,7 +119,25 @@ def describe(trials: pd.DataFrame | None) -> str:
         label if n == of else f"{label} (in {n} of {of} cells)"
         for label, (n, of) in young_arms(trials).items()
     ]
-    return f"{', '.join(parts)}.{f' {capital(YOUNG)} processes: {listed(young)}.' if young else ''}"
+    said = "; ".join(filter(None, (", ".join(parts), coding_words(counted))))
+    return f"{said}.{f' {capital(YOUNG)} processes: {listed(young)}.' if young else ''}"
+
+
+def coding_words(trials: pd.DataFrame | None) -> str:
+    """Return how the programs of these trials are written, ``coding: tuned``, and which are written otherwise; empty:
+    their workload has no codings, or nothing was measured."""
+    if trials is None or "coding" not in trials or trials["coding"].isna().all():
+        return ""
+    codings = {
+        str(label): " and ".join(dict.fromkeys(map(str, mine)))
+        for label, mine in trials.dropna(subset=["coding"]).groupby("label", sort=False)["coding"]
+    }
+    labels: dict[str, list[str]] = {}
+    for label, coding in codings.items():
+        labels.setdefault(coding, []).append(label)
+    rule, *others = sorted(labels, key=lambda coding: -len(labels[coding]))
+    said = "; ".join(f"{', '.join(labels[coding])}: {coding}" for coding in others)
+    return f"coding: {rule}" + (f" ({said})" if said else "")
 
 
 def in_lines(label: str, signs: int = 18) -> str:
@@ -345,6 +365,11 @@ def png_of(figure: Figure) -> bytes:
     with mpl.rc_context(_settings()):
         figure.savefig(stream, format="png", metadata={"Software": None})
     return stream.getvalue()
+
+
+def texts_of(figure: Figure) -> list[str]:
+    """Return what is written in a figure that has been drawn, each text in one line."""
+    return [" ".join(text.get_text().split()) for text in figure.findobj(Text) if isinstance(text, Text)]
 
 
 def show_figures_in(shell: Any) -> None:

@@ -40,6 +40,8 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
 }
 
 
+#: Of a ratio whose interval leaves out 1, before the words for one that does not.
+OF_FEW = "by so few blocks "
 #: What the words of a difference begin with.
 HIGHER, LOWER = "higher than", "lower than"
 
@@ -71,8 +73,10 @@ class Shown(Frozen):
 
 
 def scale_of(unit: str, magnitude: float) -> tuple[float, str]:
-    """Return the factor and the name of the unit in which a value of this magnitude reads best."""
+    """Return the factor and the name of the unit in which a value of this magnitude reads best; 0 has its own unit."""
     steps = _SCALES.get(unit, ((0.0, 1.0, unit),))
+    if magnitude == 0 and (itself := [step for step in steps if step[1] == 1.0]):
+        return itself[0][1], itself[0][2]
     fitting = [step for step in steps if abs(magnitude) >= step[0]]
     return fitting[-1][1], fitting[-1][2]
 
@@ -114,6 +118,13 @@ def joined(unit: str) -> str:
     return unit if unit.startswith("/") else f"\N{NARROW NO-BREAK SPACE}{unit}"
 
 
+def too_few(said: Verdict, ratio: Estimate) -> bool:
+    """Tell whether an interval leaves out 1 and is of too few blocks, among so many comparisons, for a verdict."""
+    if said is not Verdict.INCONCLUSIVE or ratio.low is None or ratio.high is None:
+        return False
+    return not ratio.low <= 1 <= ratio.high
+
+
 def verdict_words(one: Judged) -> str:
     """Return words that fit in "X's throughput is ... Y's"; no margin: nothing is said to be equivalent.
 
@@ -125,7 +136,7 @@ def verdict_words(one: Judged) -> str:
         Verdict.DIFFERENT: side,
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
         Verdict.EQUIVALENT: f"equivalent (within {whole_percent(one.margin or 0)}) to",
-        Verdict.INCONCLUSIVE: "not shown to differ from",
+        Verdict.INCONCLUSIVE: f"{OF_FEW if too_few(one.verdict, one.ratio) else ''}not shown to differ from",
         Verdict.NOT_ABOUT_SERVICES: f"{NOT_ABOUT}{why}, and not compared with",
     }[one.verdict]
     return in_young(words, one.young)

@@ -71,6 +71,11 @@ class FormBuild(Frozen):
     modules: tuple[str, ...] = ()
     problem: str | None = Field(default=None, description="why there is no image")
 
+    @property
+    def unofficial(self) -> bool:
+        """Whether the tool says of itself that it is nobody's release."""
+        return "unofficial" in self.tool
+
 
 class CpuProfile(Frozen):
     """The profile that a Go program was compiled with, and the training run that it is of."""

@@ -18,6 +18,7 @@ from harness.publish.generated import GENERATED, contributions, text_entry, upda
 from harness.publish.key_index import FILE as INDEX_FILE
 from harness.publish.key_index import KEY as INDEX_KEY
 from harness.publish.key_index import index_table
+from harness.publish.misprints import misprints
 
 PAPER = Path("paper")
 #: The date inside the PDF; the number itself means nothing, that it never changes does.
@@ -47,7 +48,8 @@ def build_paper(root: Path) -> Path:
 
     Raises:
         MissingTool: latexmk or LaTeX is not here. PaperFailed: LaTeX refused something, such as an
-            unknown key, or a published ratio is not that of the table cells it comes from.
+            unknown key, a published ratio is not that of the table cells it comes from, or a published text cannot
+            be true.
             InputError: no notebook has published anything yet.
     """
     if not any(
@@ -75,6 +77,10 @@ def build_paper(root: Path) -> Path:
     if differing:
         more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
         raise PaperFailed(f"two numbers of one thing: {differing[0]}{more}")
+    wrong = misprints(root)
+    if wrong:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise PaperFailed(f"a text that cannot stand: {wrong[0]}{more}")
     folder = root / PAPER
     ended = _latexmk(folder)
     pdf = folder / "main.pdf"

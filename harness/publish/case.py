@@ -38,7 +38,7 @@ class Case:
     @property
     def variants(self) -> dict[str, str]:
         """Every variant of the definition with its label, measured or not."""
-        return self.definition.labels
+        return self.definition.labels if self.evidence is None else self.evidence.labels_of(self.definition)
 
     @property
     def reference(self) -> str:

@@ -50,7 +50,7 @@ def comparison_notes(found: Sequence[Comparison], labels: Mapping[str, str]) -> 
         labels: variant -> how a reader knows it.
     """
     return (
-        [*bound_notes(found, labels), *age_notes(found, labels), p_note(found), margin_note(found)]
+        [*bound_notes(found, labels), *age_notes(found, labels), p_note(found), margin_note(found, labels)]
         if found
         else []
     )
@@ -133,24 +133,29 @@ def p_note(found: Sequence[Comparison]) -> str:
     )
 
 
-def margin_note(found: Sequence[Comparison]) -> str:
-    """Return the sentence on the margin of equivalence in each cell, and on the cell that its noise comes from."""
-    by_cell: dict[str, list[str]] = {}
+def margin_note(found: Sequence[Comparison], labels: Mapping[str, str] | None = None) -> str:
+    """Return the sentence on the margin of equivalence in each cell, and on the cell that its noise comes from.
+
+    Args:
+        labels: variant -> how a reader knows it; variants are named where a cell has more than one margin.
+    """
+    cells: dict[str, dict[str, list[str]]] = {}
     sources: dict[str, list[str]] = {}
     for c in found:
         cell = _cell(c)
-        told = by_cell.setdefault(_margin(c), [])
-        if cell not in told:
-            told.append(cell)
+        cells.setdefault(cell, {}).setdefault(_margin(c), []).append((labels or {}).get(c.variant, c.variant))
         if c.noise.elsewhere is not None and cell not in sources.setdefault(c.noise.elsewhere, []):
             sources[c.noise.elsewhere].append(cell)
-    margins = list(by_cell)
-    if margins == [margins[0]]:
-        said = f"Margin of equivalence: {margins[0]}."
-    else:
-        said = f"Margin of equivalence: {'; '.join(f'{m} ({_and(by_cell[m])})' for m in margins)}."
-    for source, cells in sources.items():
-        said += f" No pair of the reference in {_and(cells)}: the noise there is that of {source}."
+    by_margin: dict[str, list[str]] = {}
+    for cell, margins in cells.items():
+        for margin, variants in margins.items():
+            who = "" if len(margins) == 1 else ", ".join(dict.fromkeys(variants))
+            where = "" if who and len(cells) == 1 else cell
+            by_margin.setdefault(margin, []).append(": ".join(filter(None, (where, who))))
+    told = "; ".join(f"{margin} ({_and(cells_of)})" for margin, cells_of in by_margin.items())
+    said = f"Margin of equivalence: {told if len(by_margin) > 1 else next(iter(by_margin))}."
+    for source, cells_of in sources.items():
+        said += f" No pair of the reference in {_and(cells_of)}: the noise there is that of {source}."
     return said
 
 

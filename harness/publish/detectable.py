@@ -50,7 +50,9 @@ def detectable_sentence(found: Mapping[str, Sequence[PowerCurve]], variants: Map
     inputs = dict.fromkeys(
         path for curves in found.values() for one in curves for path in one.smallest[0].ratio.inputs
     )
-    head = f"The smallest differences that {_and(map(str, BLOCKS))} blocks on this machine find in "
+    head = (
+        f"The smallest differences that {_and(map(str, BLOCKS))} blocks like those of this session find in "
+    )
     head += f"{whole_percent(POWER)} of sessions, in "
     return Words(head + ". In ".join(said) + ".", tuple(inputs))
 
@@ -69,7 +71,7 @@ def _short(curves: Sequence[PowerCurve], variants: Mapping[str, str]) -> Leaf:
     (least, steady), (most, varying) = at[0], at[-1]
     names = [variants.get(one.variant, one.variant) for one in (steady, varying)]
     metric = _WORDS.get(steady.metric, steady.metric)
-    text = f"The smallest difference in {metric} that {n_blocks} blocks on this machine find in "
+    text = f"The smallest difference in {metric} that {n_blocks} blocks like those of this session find in "
     text += f"{whole_percent(POWER)} of sessions is {percent(least)}"
     if len(at) > 1:
         text += f" for the service that varies least ({names[0]}) and {percent(most)} for the one that varies most"

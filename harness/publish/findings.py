@@ -14,9 +14,9 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.model import Estimate, Verdict
 from harness.model.age import YOUNG, of_young
 from harness.model.digits import percent, span, whole_percent
-from harness.model.formatting import show
-from harness.model.phrases import capital
-from harness.publish.range_words import times
+from harness.model.formatting import show, too_few
+from harness.model.phrases import capital, listed
+from harness.publish.range_words import TOO_FEW, times
 from harness.publish.results import NO_TEXT, Leaf, Tree, Words, leaves
 
 #: The branch of a question's results that its section prints.
@@ -84,36 +84,42 @@ def comparisons_in(branch: Tree | Leaf, names: Iterable[str] | None = None) -> l
     ]
 
 
-def at_most(shares: Mapping[str, Estimate], *, what: str, of: str) -> Tree:
-    """Return the finding on shares with an upper limit: ``title``, ``takeaway``, ``sure``.
+def at_most(
+    bounds: Mapping[str, Estimate], shares: Mapping[str, Estimate], *, what: str, of: str, scope: str = ""
+) -> Tree:
+    """Return the finding on shares with an upper bound: ``title``, ``takeaway``, ``sure``.
 
-    The number is the highest upper end of the intervals, so it holds for each of them at its level.
+    The number is the largest of the bounds with its interval, and no interval of a share: whose estimate is small may
+    be large.
 
     Args:
-        shares: name as it is printed -> share with its interval; those without one are left out and counted.
-        what: "pauses explain", of: "the ninety-ninth percentile".
+        bounds: name as it is printed -> the most that its share can be; those without a number are named.
+        shares: the same names -> the share as it is estimated.
+        what: "pauses explain", of: "the ninety-ninth percentile". scope: what it is of: "JVMs that still compiled".
     """
-    told = {name: one for name, one in shares.items() if one.high is not None and one.value is not None}
+    told = {name: one for name, one in bounds.items() if one.value is not None}
     if not told:
         return NO_FINDING
-    who, largest = max(told.items(), key=lambda item: item[1].high or 0.0)
-    inputs = tuple(dict.fromkeys(trial for one in told.values() for trial in one.inputs))
-    most = percent(largest.high or 0.0)
-    n_none = sum((one.low or 0.0) <= 0.0 for one in told.values())
-    shown = f"For {len(told) - n_none} of {len(told)} variants the whole interval is above zero."
-    lost = len(shares) - len(told)
-    without = f" For {lost} more nothing can be said." if lost else ""
+    who, largest = max(told.items(), key=lambda item: item[1].value or 0.0)
+    known = {name: one for name, one in shares.items() if one.value is not None and one.low is not None}
+    inputs = tuple(dict.fromkeys(trial for one in (*told.values(), *known.values()) for trial in one.inputs))
+    title = f"{capital(what)} at most {show(largest, rounded=True).interval} of {of}"
+    without = [name for name in bounds if name not in told]
+    said = [f"{title}: the largest bound, that of {who}"]
+    said += [f"for {listed(without)} there is none"] if without else []
+    text = "; ".join(said) + "."
+    if known:
+        n_shown = sum((one.low or 0.0) > 0.0 for one in known.values())
+        values = sorted((one.value or 0.0, name) for name, one in known.items())
+        (low, least), (high, most) = values[0], values[-1]
+        text += f" What would vanish with them is from {percent(low, 1)} ({least}) to {percent(high, 1)} ({most}); "
+        text += f"the whole interval is above zero for {n_shown} of {len(known)} variants."
+    text += f" This is of {scope}." if scope else ""
+    n_trials = span_of([one.n_trials for one in told.values()])
     return {
-        "title": Words(f"{capital(what)} at most {most} of {of}", inputs),
-        "takeaway": Words(
-            f"{capital(what)} at most {most} of {of}: the upper end of the widest interval, that of {who}. "
-            f"{shown}{without}",
-            inputs,
-        ),
-        "sure": Words(
-            f"95 % intervals, the trial as the unit, {span_of([one.n_trials for one in told.values()])} trials each.",
-            inputs,
-        ),
+        "title": Words(title, inputs),
+        "takeaway": Words(text, inputs),
+        "sure": Words(f"95 % intervals, the trial as the unit, {n_trials} trials each.", inputs),
     }
 
 
@@ -129,7 +135,14 @@ _Groups = Mapping[str, Sequence[Comparison]]
 
 
 def _grouped(found: Sequence[Comparison], phrase: Phrase) -> _Groups:
-    groups: dict[str, list[Comparison]] = {"more": [], "less": [], "same": [], "open": [], "refused": []}
+    groups: dict[str, list[Comparison]] = {
+        "more": [],
+        "less": [],
+        "same": [],
+        "open": [],
+        "few": [],
+        "refused": [],
+    }
     for one in found:
         groups[_kind(one, phrase)].append(one)
     return groups
@@ -140,7 +153,9 @@ def _kind(one: Comparison, phrase: Phrase) -> str:
         return "refused"
     if one.verdict is Verdict.DIFFERENT:
         return "more" if (one.ratio.value or 0.0) > 1 else "less"
-    return "open" if one.verdict is Verdict.INCONCLUSIVE else "same"
+    if one.verdict is Verdict.INCONCLUSIVE:
+        return "few" if too_few(one.verdict, one.ratio) else "open"
+    return "same"
 
 
 def _title(found: Sequence[Comparison], phrase: Phrase) -> str:
@@ -183,6 +198,12 @@ def _takeaway(found: Sequence[Comparison], phrase: Phrase) -> str:
             said = "not shown to differ"
             words = _clause(len(mine), len(found), phrase.who, f"are {said}", said if clauses else None)
         clauses.append(f"{words} ({_spread(mine)})")
+    if mine := groups["few"]:
+        one, several = TOO_FEW
+        words = _clause(
+            len(mine), len(found), phrase.who, several, one.partition(" ")[2] if clauses else None
+        )
+        clauses.append(f"{words} ({_spread(mine)})")
     if mine := groups["refused"]:
         if len(mine) == len(found) > 1:
             words = f"none of the {len(mine)} {phrase.who} can be judged"
@@ -200,7 +221,8 @@ def _takeaway_of_one(found: Comparison, one: str, phrase: Phrase) -> str:
         "less": phrase.less_short,
         "same": f"at most {whole_percent(found.margin or 0.0)} {either}",
         "open": f"not shown to be {either}",
-        "refused": f"not shown to be {either}",
+        "few": f"by so few blocks not shown to be {either}",
+        "refused": f"not judged {either}",
     }
     kind = _kind(found, phrase)
     why = f": {_why_refused([found])}" if kind == "refused" else ""

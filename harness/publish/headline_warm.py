@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from harness.model.formatting import DASH, HIGHER, LOWER, NOT_MEASURED
+from harness.model.naming import UNOFFICIAL, UNOFFICIAL_NOTE
 from harness.publish.generated import Values, text_of
 
 #: Published where anything of it was measured.
@@ -23,8 +24,9 @@ ROWS = {
 }
 #: Where the collectors were measured: what memory is enough for each language, beside what a heap of some size came to.
 ENOUGH_SENTENCE = "collectors.answer_memory"
-#: Where settings of the reference were measured: what they move of the comparison with the other language's service.
-SETTINGS_SENTENCE = "strings_warm.settings.short"
+#: Where settings were measured: what those of the reference move of the comparison with the other language's service,
+#: and what that one holds with a small heap.
+SETTINGS_SENTENCE, SMALL_SENTENCE = "strings_warm.settings.short", "strings_warm.settings.small"
 #: head of a column, with the better direction -> what is said there of each variant
 COLUMNS = {
     "rank": "strings_warm.rank",
@@ -48,13 +50,13 @@ _HOW_SURE = "How sure?"
 ANSWERS = {
     "As fast when warm?": ("strings_warm.brief.warm",),
     "From a cold start?": ("strings_warm.brief.cold",),
-    "At what memory?": ("strings_warm.brief.memory",),
+    "At what memory?": ("strings_warm.brief.memory", SMALL_SENTENCE),
     "With just enough memory?": (ENOUGH_SENTENCE,),
     "With Go tuned?": (SETTINGS_SENTENCE,),
     _HOW_SURE: ("strings_warm.bounded", "strings_warm.detectable.short"),
 }
 #: Published only where they were measured.
-OPTIONAL = (ENOUGH_SENTENCE, SETTINGS_SENTENCE, "strings_warm.duet.short")
+OPTIONAL = (ENOUGH_SENTENCE, SETTINGS_SENTENCE, SMALL_SENTENCE, "strings_warm.duet.short")
 
 
 class Said(NamedTuple):
@@ -99,7 +101,7 @@ def table(values: Values) -> HeadlineTable:
         UnknownKey: one of the numbers was not published.
     """
     there = {
-        variant: name
+        variant: f"{name} {UNOFFICIAL}" if _unofficial(values, variant) else name
         for variant, name in ROWS.items()
         if values.get(f"{THERE}.{variant}", {}).get("reason") != NOT_MEASURED
     }
@@ -155,10 +157,16 @@ def below(values: Values) -> list[str]:
         f"{text_of(values, 'status')}.",
         f"**Settings:** {text_of(values, 'strings_warm.load')}",
         *(f"**Ratios of throughput:** {said.text}" for said in _told(values, ("strings_warm.left_out",))),
+        *([f"**Builds:** {UNOFFICIAL_NOTE}"] if any(_unofficial(values, name) for name in ROWS) else []),
         *(f"**Side by side:** {said.text}" for said in duet),
         f"**Again:** {text_of(values, 'strings_warm.agreement')}",
         *([] if unavailable == "none" else [f"**Not measured:** {unavailable}."]),
     ]
+
+
+def _unofficial(values: Values, variant: str) -> bool:
+    """Tell whether a variant's own label says that its build is unofficial."""
+    return UNOFFICIAL in str(values.get(f"strings_warm.name.{variant}", {}).get("text"))
 
 
 def _told(values: Values, keys: Sequence[str]) -> list[Said]:

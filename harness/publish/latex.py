@@ -172,14 +172,17 @@ def _wrapped(width: float) -> str:
 def value_macros(key: str, entry: Mapping[str, Any]) -> str:
     r"""Return the definitions behind ``\val``, ``\valci``, ``\verdict`` and ``\ntrials`` of one value.
 
-    What was not measured is marked, so that ``\ifmeasured`` leaves out the sentence that would speak of it.
+    What has no number is marked, so that ``\ifmeasured`` leaves out the sentence that would speak of it.
     """
     lines = []
     text, interval = str(entry["text"]), str(entry["interval_text"])
     if entry["value"] is None and entry.get("reason"):
         text = interval = f"{text} ({entry['reason']})"
-    if NOT_MEASURED in (entry.get("reason"), entry["text"]) or entry["text"] == NOT_COMPARED:
+    without = entry["value"] is None and entry.get("reason") is not None
+    if without or entry["text"] in (NOT_MEASURED, NOT_COMPARED):
         lines.append(_define("absent", key, "1"))
+    if without:
+        lines.append(_define("hole", key, "1"))
     lines.append(_define("val", key, escape(text)))
     lines.append(_define("valci", key, escape(interval)))
     if entry["method"] == "verdict":

@@ -6,7 +6,9 @@ from __future__ import annotations
 import pandas as pd
 
 from harness.evidence import Evidence
+from harness.figures.style import coding_words
 from harness.model import ClosedLoad, Load
+from harness.model.phrases import capital
 from harness.publish.load_words import TOOL_NAMES, load_in_words
 from harness.publish.settings import runtime_cells
 from harness.publish.versions import tool_versions
@@ -23,10 +25,16 @@ def load_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
         f"{TOOL_NAMES[tool]} {', '.join(versions.get(tool, ['of unknown version']))} ({words})"
         for tool, words in loads.items()
     )
+    return f"Load: {offered or 'none'}. {given_sentence(evidence, trials)}"
+
+
+def given_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
+    """Return what Java, Go and both were given, and how the programs are written."""
     rows = [row for row in runtime_cells(evidence) if row is not None]
     java = "; ".join(str(row["java"]) for row in rows if row["java"])
     go = "; ".join(str(row["go"]) for row in rows if row["go"])
-    return f"Load: {offered or 'none'}. Java: {java} (collector, largest heap). Go: {go}. CPUs: {rows[0]['cpus']}."
+    said = [f"Java: {java} (collector, largest heap)", f"Go: {go}", f"CPUs: {rows[0]['cpus']}"]
+    return ". ".join([*said, *filter(None, [capital(coding_words(trials))])]) + "."
 
 
 def _step(load: Load, trials: pd.DataFrame) -> str:

@@ -17,10 +17,11 @@ from matplotlib.figure import Figure
 from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError, NothingToDraw
 from harness.figures.marks import marks_of
-from harness.figures.style import png_of, save, stamp
+from harness.figures.style import png_of, save, stamp, texts_of
 from harness.model import Estimate
 from harness.model.age import ratio_with_age
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
+from harness.model.naming import UNOFFICIAL, UNOFFICIAL_NOTE
 from harness.project import find_root
 from harness.publish import generated
 from harness.publish.cells import Cell, cell_texts, estimates_of, inputs_of
@@ -284,7 +285,11 @@ class Publisher:
             or any(row is not None and isinstance(row.get(name), Estimate | int) for row in rows)
             for name in columns
         ]
-        below = [*notes, *reasons]
+        below = [
+            *notes,
+            *reasons,
+            *_notes_on_builds([caption, *(cell for row in body if row for cell in row)]),
+        ]
         name = f"tables/{_file(key)}.tex"
         self._write(
             name,
@@ -350,6 +355,9 @@ class Publisher:
             stamp(figure, self.draft)
         if self._publish:
             saved = save(figure, self._generated / "figures" / _file(key))
+        png = saved[-1].read_bytes() if self._publish else png_of(figure)  # to draw it again takes a second
+        caption = " ".join([caption, *_notes_on_builds(texts_of(figure))])
+        if self._publish:
             files = [f"figures/{path.name}" for path in saved]
             if (marks := marks_of(figure)) is not None:
                 files.append(f"figures/{_file(key)}.json")
@@ -362,7 +370,6 @@ class Publisher:
                 "notebook": self.notebook,
             }
             self._put("figures", key, entry)
-        png = saved[-1].read_bytes() if self._publish else png_of(figure)  # to draw it again takes a second
         return Published(alt, page=figure_page(png, alt, caption, figure.get_figwidth()))
 
     def _text(self, key: str, text: str, method: str, n_trials: int, inputs: Sequence[str]) -> None:
@@ -385,6 +392,11 @@ class Publisher:
         path = self._generated / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
+
+
+def _notes_on_builds(texts: Iterable[str]) -> list[str]:
+    """What a reader must be told where any of these texts names a program as an unofficial build."""
+    return [UNOFFICIAL_NOTE] if any(UNOFFICIAL in text for text in texts) else []
 
 
 def _is_nothing(argument: object) -> bool:

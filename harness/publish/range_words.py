@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.model import Estimate, Verdict
 from harness.model.age import YOUNG
-from harness.model.formatting import show
+from harness.model.formatting import show, too_few
 from harness.publish.display import Compared
 from harness.publish.results import NO_TEXT, Absent, Words
 
@@ -18,6 +18,8 @@ from harness.publish.results import NO_TEXT, Absent, Words
 Named = Sequence[tuple[str, Compared]]
 #: Exceptions beyond this number are counted, not named.
 MOST_NAMED = 2
+#: Of ratios whose intervals leave out 1 and have no verdict: words for one, words for several.
+TOO_FEW = ("has too few blocks for a verdict", "have too few blocks for a verdict")
 #: verdict -> words for one, words for several
 _SAYS = {
     Verdict.DIFFERENT: ("differs", "differ"),
@@ -82,18 +84,19 @@ def verdicts_in_words(found: Named) -> str:
     are named up to ``MOST_NAMED`` of one kind, and how many are of young processes; empty: there is no comparison."""
     if not found:
         return ""
-    groups: dict[Verdict, list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for name, one in found:
-        groups.setdefault(one.verdict, []).append(name)
-    rule, *others = sorted(groups, key=lambda verdict: -len(groups[verdict]))
+        words = TOO_FEW if too_few(one.verdict, one.ratio) else _SAYS[one.verdict]
+        groups.setdefault(words, []).append(name)
+    rule, *others = sorted(groups, key=lambda words: -len(groups[words]))
     n = len(groups[rule])
     every = {1: "it", 2: "both"}.get(n, f"all {n}")
     head = every if n == len(found) else f"{n} of {len(found)}"
-    said = [f"{head} {_SAYS[rule][n > 1]}"]
-    for verdict in others:
-        names = groups[verdict]
+    said = [f"{head} {rule[n > 1]}"]
+    for words in others:
+        names = groups[words]
         who = " and ".join(names) if len(names) <= MOST_NAMED else str(len(names))
-        said.append(f"{who} {_SAYS[verdict][len(names) > 1]}")
+        said.append(f"{who} {words[len(names) > 1]}")
     n_young = sum(one.young for _, one in found)
     if n_young:
         said.append(f"{'all are' if n_young == len(found) else f'{n_young} are'} of {YOUNG} processes")

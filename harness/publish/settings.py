@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from harness.evidence import Evidence
 from harness.model import Configuration, PlannedTrial
+from harness.model.naming import coding_of
 from harness.publish.cells import Cell
 from harness.publish.display import Published
 from harness.publish.load_words import (
@@ -39,10 +40,12 @@ def settings_tables(publisher: Publisher, opened: Sequence[Evidence]) -> tuple[P
     )  # fmt: skip
     runtimes = publisher.table(
         RUNTIMES,
-        {"experiment": "experiment", "cpus": "CPUs", "java": "Java: collector, largest heap", "go": "Go: memory"},
+        {"experiment": "experiment", "cpus": "CPUs", "java": "Java: collector, largest heap", "go": "Go: memory",
+         "coding": "coding"},
         [row for evidence in opened for row in runtime_cells(evidence)],
         caption="Processors and memory of the services in each experiment. CPUs is the limit that the Go and the "
-        "Java runtime are both given.",
+        "Java runtime are both given. Coding: how the programs are written, idiomatic as their community does, tuned "
+        "by hand, or as published; empty: the workload has one way.",
         notes=[f"Placements, as recorded: {'; '.join(words)}."] if (words := _placements(opened)) else [],
         wide=True,
         right=("cpus",),
@@ -97,9 +100,16 @@ def runtime_cells(evidence: Evidence) -> list[Mapping[str, Cell] | None]:
             "cpus": ", ".join(map(str, cpus)),
             "java": of_java,
             "go": of_go,
+            "coding": of_coding,
         }
-        for of_java, of_go in zip_longest(java or ["none"], go or ["none"])
+        for of_java, of_go, of_coding in zip_longest(java or ["none"], go or ["none"], [_codings(evidence)])
     ]
+
+
+def _codings(evidence: Evidence) -> str | None:
+    """How the programs of an experiment are written, each way once."""
+    found = {coding_of(cell.workload, cell.variant): None for cell in _configurations(evidence)}
+    return ", ".join(coding for coding in found if coding) or None
 
 
 def _cpu_limits(evidence: Evidence) -> set[int]:

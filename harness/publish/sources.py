@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.analysis.stats.registration import changed_since
+from harness.analysis.stats.registration import ALTERED, changed_since
 from harness.definitions import load_study
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.model import SessionHeader
+from harness.model.formatting import NOT_MEASURED
 from harness.project import has_commit
 from harness.publish.cells import Cell
 from harness.publish.display import Published
@@ -31,12 +31,15 @@ def sources_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published
     rows: list[Mapping[str, Cell] | None] = []
     definitions = {one.experiment: _definition_now(publisher.root, one.experiment) for one in opened}
     states: dict[str, list[str]] = {}
+    registered: list[tuple[str, tuple[str, ...] | None]] = []
     days = []
     for evidence in opened:
         for session in evidence.sessions:
             provenance = session.header.provenance
             days.append(day_of(session))
             commit = (provenance.commit or "not recorded")[:SHORT]
+            changed = _changed(session, definitions[evidence.experiment])
+            registered.append((evidence.experiment, changed))
             said = _doubt(publisher.root, provenance.commit, provenance.dirty)
             rows.append(
                 {
@@ -46,7 +49,7 @@ def sources_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published
                     "commit": commit,
                     "changes": _CHANGES[provenance.dirty],
                     "found": _FOUND[_known(publisher.root, provenance.commit)],
-                    "registered": _registered(session.header, definitions[evidence.experiment]),
+                    "registered": _registered(changed),
                 }
             )
             if said:
@@ -55,8 +58,8 @@ def sources_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published
     with publisher.together():
         publisher.text("session.count", str(len(days)))
         publisher.text("session.days", " to ".join(dict.fromkeys((min(days), max(days)))))
-        publisher.text("session.sources", "; ".join(doubtful) or "all without uncommitted changes")
-        publisher.text("session.registered", _registrations([str(row["registered"]) for row in rows if row]))
+        publisher.text("session.sources", "; ".join(doubtful) or NOT_MEASURED)
+        publisher.text("session.registered", _registrations(registered))
         for evidence in opened:
             newest = max(evidence.sessions, key=lambda s: s.header.provenance.started_epoch_s)
             publisher.text(f"{slug(evidence.experiment)}.day", day_of(newest))
@@ -68,8 +71,8 @@ def sources_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published
         rows,
         caption="Sessions, with the commit of the source that each was measured with, as recorded when it began. "
         "Changes: whether tracked files differed from the commit then. Commit found: whether this repository has it. "
-        "Registered: whether plan, margins and rule of stopping were fixed with a hash before the first trial, and "
-        "what has changed since.",
+        "Registered: whether plan, margins and rule of stopping were fixed with a hash before the first trial, which "
+        "what is stored still has, and what has changed since.",
         wide=True,
         widths={"title": 0.28, "registered": 0.16},
     )  # fmt: skip
@@ -82,7 +85,6 @@ def day_of(session: SessionFolder) -> str:
 
 
 _CHANGES = {None: "not recorded", True: "yes", False: "none"}
-_UNREGISTERED, _UNCHANGED = "no", "yes, unchanged"
 _FOUND = {None: "not known", True: "yes", False: "no"}
 
 
@@ -94,21 +96,35 @@ def _definition_now(root: Path, experiment: str) -> str | None:
         return None
 
 
-def _registered(header: SessionHeader, definition_sha256: str | None) -> str:
-    if header.registration is None:
-        return _UNREGISTERED
-    return "; ".join(changed_since(header, definition_sha256)) or _UNCHANGED
+def _changed(session: SessionFolder, definition_sha256: str | None) -> tuple[str, ...] | None:
+    """What is no longer as a session registered it; None: it registered nothing."""
+    if session.header.registration is None:
+        return None
+    return changed_since(session.stored_header(), definition_sha256)
 
 
-def _registrations(told: Sequence[str]) -> str:
-    """How many sessions registered their plan, and in how many of them nothing has changed, in a sentence."""
-    n = sum(one != _UNREGISTERED for one in told)
-    if not n:
+def _registered(changed: tuple[str, ...] | None) -> str:
+    return "no" if changed is None else "; changed since: ".join(filter(None, ("yes", "; ".join(changed))))
+
+
+def _registrations(sessions: Sequence[tuple[str, tuple[str, ...] | None]]) -> str:
+    """How many sessions registered their plan, in how many it is still what was hashed, and what changed since.
+
+    Args:
+        sessions: the experiment of each, with what is no longer as it was registered; None: nothing was.
+    """
+    registered = [(experiment, changed) for experiment, changed in sessions if changed is not None]
+    if not registered:
         return "No session registered its plan before its first trial"
-    same = sum(one == _UNCHANGED for one in told)
-    what = "plan, margins and rule of stopping before the first trial"
-    since = "nothing has changed since" if same == n else f"nothing has changed since in {same} of them"
-    return f"{n} of {len(told)} sessions registered {what}; {since}"
+    n, same = len(registered), sum(ALTERED not in changed for _, changed in registered)
+    since: dict[str, None] = {}
+    for experiment, changed in registered:
+        since |= dict.fromkeys([f"{experiment} ({'; '.join(changed)})"] if changed else [])
+    return (
+        f"{n} of {len(sessions)} sessions registered plan, margins and rule of stopping before the first trial; the "
+        f"stored ones have the hash of then in {'all' if same == n else same} of them"
+        f"{'; changed since: ' if since else ''}{', '.join(since)}"
+    )
 
 
 def _known(root: Path, commit: str | None) -> bool | None:

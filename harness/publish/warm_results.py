@@ -10,7 +10,7 @@ import pandas as pd
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import counting, inputs_of
 from harness.evidence import Evidence
-from harness.evidence.requests import reference_of
+from harness.evidence.requests import labels_of, reference_of
 from harness.evidence.warm import COMPILE_SHARE, RATE, ColdStart, Warm
 from harness.model import Estimate, Experiment
 from harness.publish.bounds import bound_in_words, bounded_sentence
@@ -58,7 +58,8 @@ def warm_tree(
         also: further branches at saturation -> column of the trials.
     """
     saturated = {**_SATURATED, **(also or {})}
-    variants, reference = definition.labels, reference_of(warm and warm.evidence, definition)
+    evidence = None if warm is None else warm.evidence
+    variants, reference = labels_of(evidence, definition), reference_of(evidence, definition)
     others = [name for name in variants if name != reference]
     found = {branch: () if warm is None else warm.compared(metric) for branch, metric in saturated.items()}
     at_rate = {

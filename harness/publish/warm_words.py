@@ -14,7 +14,7 @@ from harness.evidence.warm import ColdStart
 from harness.model import Estimate, Verdict
 from harness.model.age import with_age
 from harness.model.digits import plain, span, whole_percent
-from harness.model.formatting import show
+from harness.model.formatting import OF_FEW, show, too_few
 from harness.model.phrases import capital, cores_in_words, listed
 from harness.publish.range_words import times
 
@@ -139,7 +139,8 @@ def _clause(
     if kind == "undecided":
         verb = "is" if len(names) == 1 else "are"
         other = f"{reference} in {quantity.subject}" if first else "it"
-        return f"{who} {verb} not shown to differ from {other}"
+        few = OF_FEW if any(too_few(one.verdict, one.ratio) for one in found) else ""
+        return f"{who} {verb} {few}not shown to differ from {other}"
     against = f" against {reference}" if first else ""
     return f"nothing can be said of the {quantity.subject}{against} of {who}"
 

@@ -26,6 +26,7 @@ _ECHO: TypeAdapter[tuple[EchoReading, ...]] = TypeAdapter(tuple[EchoReading, ...
 _CALIBRATION = TypeAdapter(Calibration)
 _MEMORY = TypeAdapter(MemoryFit)
 _HEADER = TypeAdapter(SessionHeader)
+_STORED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _RECORD = TypeAdapter(TrialRecord)
 _OTHER_BYTES = TypeAdapter(OtherBytes)
 
@@ -117,6 +118,10 @@ class SessionFolder:
             InputError: missing, damaged, or of another schema.
         """
         return self._json(layout.HEADER, _HEADER)
+
+    def stored_header(self) -> dict[str, Any]:
+        """Return the header as JSON as it was written, without the fields that the model has had since."""
+        return self._json(layout.HEADER, _STORED)
 
     def finished(self) -> frozenset[str]:
         """Return the ids of the planned trials that have a record."""

@@ -10,14 +10,15 @@ import pytest
 
 from harness.project import commit_of, file_at, has_changes, has_commit
 
+WHO = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     root = tmp_path / "repository"
     root.mkdir()
     (root / "pom.xml").write_text("one\n")
-    who = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
-    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "one"]):
+    for words in (["init", "-q"], ["add", "."], [*WHO, "commit", "-qm", "one"]):
         subprocess.run(["git", *words], cwd=root, check=True)
     return root
 
@@ -37,6 +38,9 @@ def test_a_commit_that_nobody_has_is_told_from_one_that_cannot_be_looked_up(
 ) -> None:
     assert has_commit(repository, "f" * 40) is False
     assert has_commit(repository, "--help") is None
+    first = commit_of(repository)
+    subprocess.run(["git", *WHO, "commit", "-q", "--amend", "-m", "another"], cwd=repository, check=True)
+    assert first is not None and has_commit(repository, first) is False  # it is here, and in no clone of this
     lonely = tmp_path / "lonely"
     lonely.mkdir()
     assert commit_of(lonely) is None and has_changes(lonely) is None

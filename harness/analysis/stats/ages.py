@@ -32,7 +32,7 @@ def age_of_arm(trials: pd.DataFrame) -> ArmAge | None:
     settled: tuple[TrialAge, ...] = ("warm", "aot-compiled")
     most = next((one for one in settled if 2 * int((ages == one).sum()) > n), None)
     return ArmAge(
-        age=most or (YOUNG if 2 * n_young >= n else "unknown"),
+        age=most or ("young" if 2 * n_young >= n else "unknown"),
         n=n,
         n_young=n_young,
         n_unknown=int(ages.isna().sum()),

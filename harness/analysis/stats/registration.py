@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from harness.analysis.stats.verdicts import (
     ALPHA,
@@ -18,11 +20,13 @@ from harness.analysis.stats.verdicts import (
     MOST_NOISE,
     TAIL_MARGIN,
 )
-from harness.model import Plan, Registration, SessionHeader
+from harness.model import Plan, Registration
 from harness.model.digits import plain
 
 #: Sessions stop after their plan, whatever they found.
 STOPPING = "after the planned blocks"
+#: Of a session whose stored plan, rules or definition are not those that its hash was made of.
+ALTERED = "the registration itself"
 
 
 def rules_now() -> dict[str, float]:
@@ -42,28 +46,30 @@ def register(plan: Plan, definition_sha256: str, *, stopping: str = STOPPING) ->
     rules = rules_now()
     return Registration(
         n_blocks=plan.n_blocks, stopping=stopping, rules=rules,
-        sha256=_sha256(plan, definition_sha256, stopping, rules),
+        sha256=_sha256(plan.model_dump(mode="json"), definition_sha256, stopping, rules),
     )  # fmt: skip
 
 
-def changed_since(header: SessionHeader, definition_sha256: str | None) -> tuple[str, ...]:
+def changed_since(stored: Mapping[str, Any], definition_sha256: str | None) -> tuple[str, ...]:
     """Return what is no longer as it was registered, in words; empty: nothing, or the session registered nothing.
 
     Args:
+        stored: the header of the session as JSON, as it is stored. The hash is that of what was written then; a plan
+            that today's model has read has the fields that were added since.
         definition_sha256: of the experiment's definition now; None: there is none any more.
     """
-    registered = header.registration
+    registered = stored.get("registration")
     if registered is None:
         return ()
-    then = header.provenance.definition_sha256
+    then, rules = stored["provenance"]["definition_sha256"], registered["rules"]
     found = []
-    if _sha256(header.plan, then, registered.stopping, registered.rules) != registered.sha256:
-        found.append("the registration itself")
+    if _sha256(stored["plan"], then, registered["stopping"], rules) != registered["sha256"]:
+        found.append(ALTERED)
     if definition_sha256 != then:
         found.append("the definition of the experiment")
     now = rules_now()
-    for name in sorted({*now, *registered.rules}):
-        before, after = registered.rules.get(name), now.get(name)
+    for name in sorted({*now, *rules}):
+        before, after = rules.get(name), now.get(name)
         if before != after:
             found.append(f"{name}: {_value(before)} then, {_value(after)} now")
     return tuple(found)
@@ -73,12 +79,15 @@ def _value(rule: float | None) -> str:
     return "none" if rule is None else plain(rule)
 
 
-def _sha256(plan: Plan, definition_sha256: str, stopping: str, rules: dict[str, float]) -> str:
-    planned = plan.model_dump(mode="json")
-    for trial in planned["trials"]:
-        if trial["duet"] is None:  # so that a hash is what it was before there were duets
-            del trial["duet"]
+def _sha256(
+    plan: Mapping[str, Any], definition_sha256: str, stopping: str, rules: Mapping[str, float]
+) -> str:
+    # a duet that there is not has no part in it, so that a hash is what it was before there were duets
+    trials = [
+        {key: value for key, value in trial.items() if key != "duet" or value is not None}
+        for trial in plan["trials"]
+    ]
     fixed = {
-        "definition": definition_sha256, "plan": planned, "rules": rules, "stopping": stopping,
+        "definition": definition_sha256, "plan": {**plan, "trials": trials}, "rules": rules, "stopping": stopping,
     }  # fmt: skip
     return hashlib.sha256(json.dumps(fixed, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -44,6 +44,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "outcome": "how the trial ended; only `ok` enters estimates",
         "flags": "reasons to distrust the trial, joined by spaces",
         "gc": "garbage collector of a JVM",
+        "coding": "how the program is written: `idiomatic`, `tuned`, or `as` its other face (`as published`)",
         "load_name": "name of the load in the profile",
         "generator": "load tool",
         "load_model": "closed loop (users that wait) or open loop (a rate)",

@@ -33,7 +33,7 @@ TEXT = (
     "flags",
 )
 OPTIONAL_TEXT = (
-    "gc", "load_name", "generator", "load_model", "latency_method", "reason", "exclusion_reason", "limits",
+    "gc", "coding", "load_name", "generator", "load_model", "latency_method", "reason", "exclusion_reason", "limits",
     "gc_found", "bound_by", "bound_why", "warm_class", "age", "duet_partner",
 )  # fmt: skip
 COUNTS = ("block", "position")

@@ -34,6 +34,7 @@ from harness.errors import InputError
 from harness.import_closure import SOURCES, closure_sha256
 from harness.model import BuildRecord, EchoReading, TrialRecord
 from harness.model.base import Frozen
+from harness.model.naming import label_of
 from harness.store import SessionFolder, Store
 
 
@@ -202,6 +203,8 @@ class _Tidying:
             self.excluded.append(Excluded(trial=key, kind="damaged", reason=str(error)))
             return
         row = self._row(session, record, echo_reading(readings, record))
+        planned = record.planned.configuration
+        row["label"] = label_of(planned.variant_name, planned.variant, builds)
         build = record.planned.configuration.variant.implementation
         sha = record.instance.artifact_sha256 if record.instance else None
         row["build_s"] = trial_row.build_seconds(sha, build, builds)

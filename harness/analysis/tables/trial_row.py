@@ -33,6 +33,7 @@ from harness.model import (
     SessionHeader,
     TrialRecord,
 )
+from harness.model.naming import coding_of
 
 
 def trial_row(
@@ -107,6 +108,7 @@ def _identity(header: SessionHeader, record: TrialRecord, source: str) -> dict[s
         "variant": cell.variant_name,
         "label": cell.variant.label or cell.variant_name,
         "implementation": cell.variant.implementation,
+        "coding": coding_of(cell.workload, cell.variant),
         "language": implementation.language if implementation else "unknown",
         "framework": implementation.framework if implementation else "unknown",
         "runtime_kind": implementation.runtime if implementation else "unknown",

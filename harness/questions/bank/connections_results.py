@@ -25,10 +25,10 @@ from harness.questions.bank.connections import (
     at_one_load,
     effect_with_all,
 )
+from harness.questions.bank.failures import FACTOR, overloads
 from harness.questions.bank.published import GO, JAVA
-from harness.questions.bank.results import POOL, response_rows
+from harness.questions.bank.results import POOL, connection_limit, response_rows
 
-FACTOR = "connections"
 #: The ways to hold connections that the paper speaks of, beside ``POOL``.
 OTHERS = ("per-statement", "per-statement-md5", "pool-1", "pool-100")
 #: Of the trials that were not overloaded: word in the key -> column.
@@ -64,7 +64,8 @@ def connection_results(case: Case) -> Tree:
     trials; ``survivors``: the trials that were not, which latencies and CPU times are of; ``bound``: what bounded
     them, and ``database``: what the database used of the CPUs that it had. ``pgx`` and ``virtual``: of the pool of
     twenty and of a connection for every statement, the other driver over lib/pq, and virtual threads over platform
-    ones. ``authentication``: how passwords were checked at the levels without ``md5`` in their names.
+    ones. ``overloads``: which banks were overloaded, in a sentence. ``authentication``: how passwords were checked at
+    the levels without ``md5`` in their names.
     """
     trials = at_one_load(case.response)
     passes = passes_words(trials)
@@ -74,6 +75,7 @@ def connection_results(case: Case) -> Tree:
             "passes": passes or NO_TEXT,
             "warm_up": case.warm_up,
             "authentication": authentication(case),
+            "overloads": overloads(trials, case.variants, connection_limit(case)),
             **levels,
         },
         "pooled": _pooled(trials, "per-statement", case.variants),

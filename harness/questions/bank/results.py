@@ -10,7 +10,7 @@ import pandas as pd
 from harness.analysis.tables.error_kinds import ERROR_KINDS
 from harness.evidence.load_response import at_most_load, every
 from harness.evidence.parameters import StageParameters
-from harness.model import TrialRecord
+from harness.model import BackingSettings, TrialRecord
 from harness.model.level_words import cell_words
 from harness.publish.bounds import bound_in_words, bounds
 from harness.publish.case import Case, Cases
@@ -20,6 +20,7 @@ from harness.publish.leaves import mean_of, means, ratios
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, for_each, level_effects
 from harness.questions.bank.analysis import knees, saturations
 from harness.questions.bank.connections import at_one_load
+from harness.questions.bank.failures import bends, failed_passes
 from harness.questions.bank.published import JAVA, capacity_effect
 
 EXPERIMENTS = ("bank-original", "bank-rematch", "bank-connections", "bank-table", "bank-admission")
@@ -103,21 +104,29 @@ def kept(records: Sequence[TrialRecord]) -> Tree:
 
 def original_results(case: Case) -> Tree:
     """Return of each published bank where it bends, what the highest load did to it, and how much it answers at its
-    best load over the other."""
+    best load over the other; in sentences ``bends``, and ``failed``, in how many trials passes failed."""
     response = case.response
     most = at_most_load(response)
     all_in = None if most is None else every(most)
-    bends = {"knee": knees(response), "follows": saturations(response)}
+    found = {"knee": knees(response), "follows": saturations(response)}
     return {
         "name": case.variants,
         "warm_up": case.warm_up,
         "limits": limits(case.trials),
-        **{word: for_each(case.variants, found, Absent(unit="1/s")) for word, found in bends.items()},
+        **{word: for_each(case.variants, mine, Absent(unit="1/s")) for word, mine in found.items()},
+        "bends": bends(found["knee"], case.variants),
+        "failed": failed_passes(response, connection_limit(case)),
         **{word: means(all_in, case.variants, column) for word, column in _AT_MOST_LOAD.items()},
         "capacity": {JAVA: capacity_effect(response) or NO_COMPARISON},
         "bound": bounds(all_in, case.variants),
         "database": means(all_in, case.variants, "backing_share"),
     }
+
+
+def connection_limit(case: Case) -> int:
+    """Return how many connections the database of an experiment accepts, unless a level says otherwise."""
+    defined = case.definition if case.evidence is None else case.evidence.header.experiment
+    return (defined.backing or BackingSettings()).max_connections
 
 
 def pooled_levels(case: Case) -> dict[str, str]:

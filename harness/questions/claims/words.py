@@ -78,7 +78,7 @@ def here_words(found: Measured | None) -> str:
         return DASH
     if found.below is not None:
         return f"< {number(found.below, found.estimate.unit)}"
-    return with_age(show(found.estimate).interval, found.ages)
+    return with_age(show(found.estimate).interval, found.young)
 
 
 def verdict_words(one: JudgedClaim) -> str:

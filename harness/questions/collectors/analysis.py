@@ -48,7 +48,8 @@ class Enough:
     """The variant of a language that held the least memory among those with ``ENOUGH_SHARE`` of the best throughput.
 
     Both the best and those that come near it are chosen by their estimates, so memory between two sizes is not seen.
-    ``share``: its throughput over the best one's; ``None``: it is the best one.
+    ``share``: its throughput over the best one's; ``None``: it is the best one. ``rising``: it is the best one and held
+    the most memory of its family, so more might give more, and what is enough is not known.
     """
 
     language: str
@@ -56,6 +57,7 @@ class Enough:
     best: str
     memory: Estimate
     share: Estimate | None
+    rising: bool
 
 
 def family_of(variant: Variant) -> str:
@@ -112,7 +114,13 @@ def enough(warm: Warm | None, language: str) -> Enough | None:
     }
     memory = {name: summarised(arms[name], MEMORY) for name in (best, *shares) if name in arms}
     least = min(memory, key=lambda name: memory[name].value or float("inf"))
-    return Enough(language=language, variant=least, best=best, memory=memory[least], share=shares.get(least))
+    variants = warm.evidence.header.experiment.variants
+    family = [name for name in arms if family_of(variants[name]) == family_of(variants[best])]
+    most = max(family, key=lambda name: summarised(arms[name], MEMORY).value or 0.0)
+    return Enough(
+        language=language, variant=least, best=best, memory=memory[least], share=shares.get(least),
+        rising=least == best == most,
+    )  # fmt: skip
 
 
 def memory_ratio(warm: Warm | None, java: Enough | None, go: Enough | None) -> Comparison | None:

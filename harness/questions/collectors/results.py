@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.attribution.memory_labels import memory_fit, memory_words
 from harness.analysis.stats.comparisons import Comparison
+from harness.evidence.requests import labels_of
 from harness.evidence.warm import Warm
 from harness.model import Experiment, LeastHeap
 from harness.model.digits import whole_percent
 from harness.model.formatting import show, verdict_words
+from harness.model.phrases import capital
 from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.memory_words import asked_words, least_words
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each
@@ -45,7 +47,7 @@ def results(warm: Warm | None, definition: Experiment) -> Tree:
     sentences ``answer_memory`` and ``answer_former``, on the collector that Go had before; ``finding``: title,
     take-away and how sure, of the memory that is enough.
     """
-    variants = definition.labels
+    variants = labels_of(None if warm is None else warm.evidence, definition)
     fit = None if warm is None else memory_fit(warm.evidence.header)
     found = {language: enough(warm, language) for language in _LANGUAGES}
     ratio = memory_ratio(warm, found["java"], found["go"])
@@ -53,7 +55,7 @@ def results(warm: Warm | None, definition: Experiment) -> Tree:
     searched = fit is not None and bool(fit.least)
     return {
         **warm_tree(warm, definition, also={"p99": "latency_p99_s"}),
-        FINDING: finding([ratio], _PHRASE),
+        FINDING: _finding(warm, found, ratio),
         "setting": for_each(variants, settings, NO_TEXT),
         "least": least_words(fit, lambda one: _family(warm, one)) if warm and fit and searched else NO_TEXT,
         "least_load": asked_words(fit) if fit and searched else NO_TEXT,
@@ -72,6 +74,22 @@ def results(warm: Warm | None, definition: Experiment) -> Tree:
         "answer_memory": _answer_memory(warm, found, ratio) or NO_TEXT,
         "answer_former": _answer_former(warm, variants) or NO_TEXT,
     }
+
+
+def _finding(warm: Warm | None, found: Mapping[str, Enough | None], ratio: Comparison | None) -> Tree:
+    """What the memory that is enough is for Java over that for Go; or that it is not known, as more gave more."""
+    told = finding([ratio], _PHRASE)
+    rising = _rising(found)
+    answered = _answer_memory(warm, found, ratio)
+    if not rising or answered is None:
+        return told
+    title = f"no memory that was measured is shown to be enough for {' and '.join(rising)}"
+    return {**told, "title": Words(capital(title), answered.inputs), "takeaway": answered}
+
+
+def _rising(found: Mapping[str, Enough | None]) -> list[str]:
+    """The languages whose throughput was still rising with the most memory that was measured."""
+    return [name.capitalize() for name, one in found.items() if one is not None and one.rising]
 
 
 def _settings(warm: Warm, variants: Mapping[str, str]) -> Mapping[str, Leaf | None]:
@@ -107,12 +125,22 @@ def _answer_memory(
     words = verdict_words(ratio)
     held = [show(one.memory, rounded=True).interval for one in (java, go)]
     names = [_name(warm, one) or one.variant for one in (java, go)]
+    mix = warm.evidence.header.experiment.mix
+    if rising := _rising(found):
+        who = " and ".join(rising)
+        return Words(
+            f"What memory is enough for {who} is not known: throughput was still rising at the largest one that was "
+            f"measured. {names[0]} held {held[0]}, and {names[1]} {held[1]}, a ratio of "
+            f"{show(ratio.ratio, rounded=True).interval} over {ratio.n_blocks} blocks; these are the settings with the "
+            f"least resident memory and {whole_percent(ENOUGH_SHARE)} of the best throughput of their language, with "
+            f"the request mix {mix}.",
+            ratio.ratio.inputs,
+        )
     said = (
         f"The memory that is enough for Java is {words} Go's: {held[0]} against {held[1]}, a ratio of "
         f"{show(ratio.ratio, rounded=True).interval} over {ratio.n_blocks} blocks. "
         f"Enough is the least resident memory, of the settings that were measured, with {whole_percent(ENOUGH_SHARE)} "
-        f"of a language's best throughput, with the request mix {warm.evidence.header.experiment.mix}: {names[0]}, and "
-        f"{names[1]}."
+        f"of a language's best throughput, with the request mix {mix}: {names[0]}, and {names[1]}."
     )
     return Words(said, ratio.ratio.inputs)
 

@@ -59,7 +59,8 @@ def results(evidence: Evidence | None, experiment: str = EXPERIMENT) -> Tree:
     }
     builds = [build for v in variants.values() if (build := _build(evidence, v))]
     tools = {b.form.tool for b in builds if b.form is not None and b.form.form == "native"}
-    lacking = [f"{variants[name].label or name}: {why}" for name, why in gone.items()]
+    labels = defined.labels if evidence is None else evidence.labels_of(defined)
+    lacking = [f"{labels[name]}: {why}" for name, why in gone.items()]
     caches = {name: _cache(evidence, name, v) for name, v in variants.items()}
     compared = {
         kind: {
@@ -88,9 +89,11 @@ def form_rows(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[M
     """Return one table row per variant of the definition, with the reason in place of what was not measured."""
     if evidence is None:
         return []
+    defined = _definition(experiment)
+    labels = evidence.labels_of(defined)
     cells: list[Mapping[str, Cell]] = [
         {
-            "variant": variant.label or name,
+            "variant": labels[name],
             "implementation": variant.implementation,
             "cache": _cache(evidence, name, variant),
             **{
@@ -98,7 +101,7 @@ def form_rows(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[M
                 for part, (_, unit) in _PARTS.items()
             },
         }
-        for name, variant in _definition(experiment).variants.items()
+        for name, variant in defined.variants.items()
     ]
     return gapped(cells, "implementation")
 
@@ -107,7 +110,9 @@ def build_rows(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[
     """Return one table row per form that was made, AOT caches among them: its tool, how long that took, in how much
     memory, its size; and one for each that could not be had, with its reason in place."""
     gone, rows = _unavailable(evidence), list[Mapping[str, Cell]]()
-    for name, variant in _definition(experiment).variants.items():
+    defined = _definition(experiment)
+    labels = defined.labels if evidence is None else evidence.labels_of(defined)
+    for name, variant in defined.variants.items():
         build = _build(evidence, variant)
         if not variant.runtime.is_plain and (build is not None or name in gone):
             cells = (
@@ -115,7 +120,7 @@ def build_rows(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[
                 if build is None
                 else _made(build)
             )
-            rows.append({"variant": variant.label or name, **cells})
+            rows.append({"variant": labels[name], **cells})
     return rows
 
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import pandas as pd
+
 from harness.analysis.attribution.memory_labels import memory_fit
 from harness.analysis.attribution.rows import AttributionRow
+from harness.analysis.stats.ages import compile_share
+from harness.analysis.stats.pairing import counting
 from harness.evidence import Evidence
-from harness.model.formatting import NOT_MEASURED, verdict_name
+from harness.model.age import COMPILED_SHARE
+from harness.model.digits import whole_percent
+from harness.model.formatting import NOT_MEASURED, show, verdict_name
+from harness.model.phrases import listed
 from harness.publish.bounds import bounded
 from harness.publish.cells import Cell
 from harness.publish.findings import FINDING, at_most
 from harness.publish.memory_words import asked_words, least_words
-from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, for_each
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, Words, for_each
 from harness.questions.gc_peaks.equal_memory import MemoryPair
 
 #: part of the key -> (field of the row, unit)
@@ -55,9 +62,9 @@ def results(
     ``least`` and ``least_heap_load``: the least heaps, and the load under which they were searched.
     ``refused``: variants whose pauses could not be aligned with the requests. ``equal.{memory,p99}.<variant>``: a
     Go variant over the Java variant whose memory it was given; ``equal.memory_verdict.<variant>``: whether memory
-    was equal. ``finding``: title, take-away and how sure, of the share of the percentile that pauses explain; of a
-    variant whose pauses could not be aligned, the most that they can have taken. ``bounded``: what bounded the
-    trials.
+    was equal. ``finding``: title, take-away and how sure, of the most that pauses can have taken of the percentile.
+    ``waiting.<variant>``: the most that waiting for a CPU took of what stayed unexplained, in words. ``scope``: of
+    which processes, clock and place of the load generator that is. ``bounded``: what bounded the trials.
 
     Args:
         rows: of one quantile and one combination of levels.
@@ -69,18 +76,23 @@ def results(
         ", ".join(sorted({row.label for row in rows if row.n_refused})) or "none of the variants measured"
     )
     defined = [_part(name) for name in defined]
+    scope = "" if evidence is None else _scope(evidence.trials)
     return {
         "name": variants,
         "bounded": bounded(None if evidence is None else evidence.trials),
+        "scope": scope or NO_TEXT,
         FINDING: at_most(
-            {row.label: row.share if row.share.value is not None else row.most_share for row in rows},
+            {row.label: row.most_share for row in rows},
+            {row.label: row.share for row in rows},
             what="pauses explain",
             of="the ninety-ninth percentile",
+            scope=scope,
         ),
         **{
             part: for_each(variants, {row.variant: getattr(row, field) for row in rows}, Absent(unit=unit))
             for part, (field, unit) in _PARTS.items()
         },
+        "waiting": for_each(variants, {row.variant: _waiting(row) for row in rows}, NO_TEXT),
         "refused": refused if rows else Absent(kind="text", why=f"none: {NOT_MEASURED}"),
         "memory_setting": for_each(variants, {row.variant: row.memory or None for row in rows}, NO_TEXT),
         "least": least,
@@ -94,6 +106,36 @@ def results(
             )
         },
     }
+
+
+def _scope(trials: pd.DataFrame) -> str:
+    """Of which processes, clock and place of the load generator a share of a percentile is."""
+    kept = counting(trials)
+    said = []
+    jvms = kept.dropna(subset=["compile_s", "measurement_s"])
+    n_young = int((compile_share(jvms) > COMPILED_SHARE).sum())
+    if n_young:
+        bar = whole_percent(COMPILED_SHARE)
+        said.append(
+            f"young JVMs (compilers worked for more than {bar} of the load in {n_young} of {len(jvms)} trials)"
+        )
+    if (step_s := kept["latency_resolution_s"].max()) > 0:
+        said.append(f"a clock of the load generator of {step_s * 1e3:g} ms")
+    n_shared = int(kept["flags"].fillna("").str.split().apply(lambda flags: "shared_cores" in flags).sum())
+    if n_shared:
+        all_of = "all trials" if n_shared == len(kept) else f"{n_shared} of {len(kept)} trials"
+        said.append(f"a load generator on the CPUs of the service in {all_of}")
+    return listed(said)
+
+
+def _waiting(row: AttributionRow) -> Words | None:
+    """How much of what stayed unexplained can be waiting for a CPU; a bound that is all of it bounds nothing."""
+    most, unexplained = row.run_queue_most, row.unexplained_tail
+    if most.value is None or unexplained.value is None:
+        return None
+    if most.value >= unexplained.value:
+        return Words("the kernel's counters do not bound how much of that was waiting for a CPU", most.inputs)
+    return Words(f"waiting for a CPU can have taken at most {show(most).interval} of that time", most.inputs)
 
 
 def _part(name: str) -> str:

@@ -13,12 +13,14 @@ from harness.analysis.stats.pairing import counting, inputs_of
 from harness.evidence.load_response import effect_between
 from harness.evidence.runtime_cpus import goes_by
 from harness.model.digits import plain
+from harness.model.formatting import show
 from harness.publish.bounds import bounded, bounds
 from harness.publish.comparisons import comparison_notes
 from harness.publish.compiling import compiling
 from harness.publish.findings import FINDING, Phrase, finding
-from harness.publish.leaves import each, means
+from harness.publish.leaves import each, mean_of, means
 from harness.publish.load_sentence import load_sentence
+from harness.publish.metric_words import metric_name
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, for_each
 from harness.questions.kubernetes.analysis import (
     CPU,
@@ -67,6 +69,8 @@ _MEANS: Mapping[str, Mapping[str, str]] = {
     },
 }
 _LEADS = {"rounds": THROUGHPUT, "scale": SERVED, "limits": THROUGHPUT}
+#: Under a rate that was offered, what of ``rounds`` is compared in place of throughput, which is that rate.
+_LEAD_AT_RATE = CPU
 #: experiment -> part of the key -> column: further ratios over the reference
 _ALSO: Mapping[str, Mapping[str, str]] = {"limits": {"cpu_lead": CPU, "latency_lead": LATENCY}}
 
@@ -75,8 +79,9 @@ def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) 
     """Return what is said of every variant of the definitions, measured or not.
 
     ``found``: ``rounds``, ``scale`` and ``limits`` -> what was measured of each. For each of them
-    ``<part>.<levels>.<variant>``, the means; ``lead.<levels>.<variant>``, over the reference, of throughput or the
-    time until the last pod served; of ``limits`` also ``cpu_lead`` and ``latency_lead``;
+    ``<part>.<levels>.<variant>``, the means; ``lead.<levels>.<variant>``, over the reference, of the time until the
+    last pod served, of throughput, or of CPU time per request where a rate was offered (``lead_of`` says which); of
+    ``limits`` also ``cpu_lead`` and ``latency_lead``, and ``denied.<levels>.<variant>``, in words for how long;
     ``goes_by.<levels>.<variant>``, CPUs and collector as the runtime says them, ``bound.<levels>.<variant>``,
     ``counted``, ``bounded``, ``compiling``, ``load``, ``unavailable`` and ``cluster`` in words.
     ``image.<part>.<variant>``: see ``images.py``; ``whole_image``: the published one that has no counterpart.
@@ -96,10 +101,23 @@ def results(found: Mapping[str, Clustered | None], variants: Mapping[str, str]) 
 def _finding(rounds: Clustered | None) -> Tree:
     if rounds is None:
         return finding([], _PHRASE)
-    at_rate = bool((rounds.trials["load_model"] == "open").all())
+    at_rate = _at_rate(rounds)
     return finding(
         list(rounds.compared(LATENCY if at_rate else THROUGHPUT)), _AT_RATE if at_rate else _PHRASE
     )
+
+
+def _at_rate(one: Clustered) -> bool:
+    return bool((one.trials["load_model"] == "open").all())
+
+
+def _lead(one: Clustered) -> str:
+    return _LEAD_AT_RATE if one.word == "rounds" and _at_rate(one) else _LEADS[one.word]
+
+
+def lead_of(one: Clustered | None) -> str:
+    """Return what the ratios to Go are of, in words; nothing was measured: throughput."""
+    return metric_name(THROUGHPUT if one is None else _lead(one))
 
 
 def _boost(scale: Clustered | None, variants: Mapping[str, str]) -> Mapping[str, Leaf]:
@@ -116,7 +134,7 @@ def notes(one: Clustered | None) -> list[str]:
     """Return the notes on an experiment's ratios: what is not about the services, p-values and margin."""
     if one is None:
         return []
-    metrics = _ALSO.get(one.word, {"lead": _LEADS[one.word]}).values()
+    metrics = _ALSO.get(one.word, {"lead": _lead(one)}).values()
     return comparison_notes(
         [each for metric in metrics for each in one.compared(metric)], one.evidence.variants
     )
@@ -134,13 +152,23 @@ def _experiment(word: str, one: Clustered | None, variants: Mapping[str, str]) -
     def found_by(levels: Mapping[str, str]) -> Mapping[str, Leaf]:
         return each(_cell(one, levels), variants, _goes_by, NO_TEXT)
 
+    def denied(levels: Mapping[str, str]) -> Mapping[str, Leaf]:
+        return each(_cell(one, levels), variants, denied_words, NO_TEXT)
+
     return {
         **{part: _by_levels(word, mean(column)) for part, column in _MEANS[word].items()},
         **{
             part: _by_levels(word, lead(column))
-            for part, column in {"lead": _LEADS[word], **_ALSO.get(word, {})}.items()
+            for part, column in {
+                "lead": _LEADS[word] if one is None else _lead(one),
+                **_ALSO.get(word, {}),
+            }.items()
         },
-        **({"goes_by": _by_levels(word, found_by)} if word == "limits" else {}),
+        **(
+            {"goes_by": _by_levels(word, found_by), "denied": _by_levels(word, denied)}
+            if word == "limits"
+            else {}
+        ),
         "bound": _by_levels(word, lambda levels: bounds(_cell(one, levels), variants)),
         "bounded": bounded(None if one is None else one.trials),
         "compiling": compiling(None if one is None else one.trials),
@@ -151,6 +179,15 @@ def _experiment(word: str, one: Clustered | None, variants: Mapping[str, str]) -
 def _goes_by(trials: pd.DataFrame) -> Leaf:
     said = goes_by(trials)
     return Words(said, inputs_of(trials)) if said else NO_TEXT
+
+
+def denied_words(trials: pd.DataFrame) -> Leaf:
+    """For how long the CPU limit held a pod back during its load."""
+    found = mean_of(trials, _MEANS["limits"]["throttled"])
+    if found.value is None:
+        return NO_TEXT
+    said = f"was denied CPU for {show(found).interval}" if found.value else "was never denied CPU"
+    return Words(said, found.inputs)
 
 
 def _cell(one: Clustered | None, levels: Mapping[str, str]) -> pd.DataFrame | None:
@@ -224,4 +261,4 @@ def _cluster_words(one: Clustered) -> str:
     return ""
 
 
-__all__ = ["notes", "results"]
+__all__ = ["lead_of", "notes", "results"]

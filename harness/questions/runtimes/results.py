@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.definitions import load_study
-from harness.evidence.requests import reference_of
+from harness.evidence.requests import labels_of, reference_of
 from harness.evidence.warm import Warm
 from harness.model import Experiment
 from harness.project import find_root
@@ -45,7 +45,7 @@ def results(warm: Warm | None, experiment: str) -> Tree:
     title, take-away and how sure, of the throughput by release.
     """
     defined = load_study(find_root(), experiment).experiment
-    variants = defined.labels
+    variants = labels_of(None if warm is None else warm.evidence, defined)
     tree: dict[str, Tree | Leaf] = dict(warm_tree(warm, defined))
     found = {
         kind: {part: compared(warm, kind, metric) for part, metric in _METRICS.items()} for kind in _KINDS
@@ -74,10 +74,10 @@ def results(warm: Warm | None, experiment: str) -> Tree:
 def poller_results(warm: Warm | None, definition: Experiment) -> Tree:
     """Return how much of what a release changed is its pollers': ``{throughput,cpu}.<variant>`` with those of the
     older one over the release as it is, measured or not; and ``name.<variant>``."""
-    reference = reference_of(warm and warm.evidence, definition)
+    reference = reference_of(None if warm is None else warm.evidence, definition)
     others = [name for name in definition.variants if name != reference]
     return {
-        "name": definition.labels,
+        "name": labels_of(None if warm is None else warm.evidence, definition),
         **{
             branch: branch_of(others, () if warm is None else warm.compared(metric))
             for branch, metric in (("throughput", "throughput_per_s"), ("cpu", "cpu_s_per_request"))

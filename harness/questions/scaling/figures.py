@@ -28,7 +28,7 @@ def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str =
     """Return throughput above p99, one column a level of ``by``: every trial a dot, lines join the medians.
 
     Where the scalability law was fitted it is a thin line in the band of its interval. Sizes at which service and
-    generator shared CPUs have a grey ground.
+    generator shared CPUs have a grey ground, and no line leads there from those at which they did not.
 
     Raises:
         InputError: no trial was kept.
@@ -47,10 +47,11 @@ def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str =
         here = [row for row in rows if row.levels.get(by) == level]
         _ground(upper, here, sizes)
         _ground(lower, here, sizes)
-        ends = _curves(upper, mine, "throughput_per_s", styles)
+        shared = {size for row in here for size in row.shared}
+        ends = _curves(upper, mine, "throughput_per_s", styles, shared)
         for row in here:
             _law(upper, row, styles[row.variant])
-        tails = _curves(lower, mine, "p99", styles)
+        tails = _curves(lower, mine, "p99", styles, shared)
         for axes in (upper, lower):  # seaborn has named them after the column
             axes.set_xlabel("")
         upper.set_title(level_words(by, level), loc="left")
@@ -70,8 +71,24 @@ def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str =
     return figure
 
 
+def curves_caption(rows: Sequence[ScalingRow], *, by: str = "logging") -> str:
+    """Return what the figure of throughput and tail against cores shows of these rows, and nothing that it has not."""
+    columns = len({row.levels.get(by) for row in rows})
+    shared = any(row.shared for row in rows)
+    said = [
+        "Throughput and p99 against cores" + (f", a column for each level of {by}" if columns > 1 else "")
+    ]
+    said.append("Dots: trials; lines join medians")
+    if shared:
+        said[-1] += ", and no line leads to cores that the load generator shared, which have a grey ground"
+    said += (
+        ["Bands: 95 % intervals of the scalability law over blocks"] if any(row.fit for row in rows) else []
+    )
+    return ". ".join(said) + "."
+
+
 def _curves(
-    axes: Axes, mine: pd.DataFrame, column: str, styles: dict[str, VariantStyle]
+    axes: Axes, mine: pd.DataFrame, column: str, styles: dict[str, VariantStyle], shared: set[int]
 ) -> list[tuple[float, str, str]]:
     ends = []
     for name in ordered(mine):
@@ -79,10 +96,11 @@ def _curves(
         if there.empty:
             continue
         axes.plot(there["x"], there[column], **{**look.dots, "markersize": 2.6, "alpha": 0.55})
-        middle = line_of_medians(
-            axes, there, "x", column, look, marker=look.marker, markerfacecolor=look.face,
-            markeredgecolor=look.colour,
-        )  # fmt: skip
+        for _, sizes in sorted(there.groupby(there["x"].isin(shared))):
+            middle = line_of_medians(
+                axes, sizes, "x", column, look, marker=look.marker, markerfacecolor=look.face,
+                markeredgecolor=look.colour,
+            )  # fmt: skip
         ends.append((float(middle.iloc[-1]), look.label, look.colour))
     return ends
 

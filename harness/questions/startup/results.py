@@ -6,6 +6,7 @@ from __future__ import annotations
 from harness.analysis.stats.comparisons import compare
 from harness.evidence import Evidence
 from harness.publish.findings import FINDING, Phrase, finding
+from harness.publish.load_sentence import given_sentence
 from harness.publish.range_words import range_leaf
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Tree, for_each, means
 from harness.questions.startup.other_session import compared_in_words
@@ -46,4 +47,5 @@ def _finding(evidence: Evidence) -> Tree:
             more_short="longer",
             less_short="less time",
         ),
+        also=(given_sentence(evidence, trials),),
     )

@@ -12,7 +12,7 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.model import Estimate, Verdict
 from harness.model.age import in_young, named_with_age, with_age
 from harness.model.digits import plain, whole_percent
-from harness.model.formatting import show
+from harness.model.formatting import OF_FEW, show, too_few
 from harness.model.phrases import capital, cores_in_words, listed
 from harness.questions.strings_published.analysis import Waits
 
@@ -71,6 +71,7 @@ def lock_answer(found: Comparison | None, cpus: Sequence[float]) -> str:
         return f"Whether the lock of java.util.logging limits Helidon on {place} cannot be said: {found.not_about}."
     ratio = _times(found.ratio)
     more = found.ratio.value is not None and found.ratio.value > 1
+    few = OF_FEW if too_few(found.verdict, found.ratio) else ""
     said = {
         Verdict.DIFFERENT: f"answered {'more' if more else 'fewer'} requests per second ({ratio}): the lock is "
         f"{'a cost' if more else 'not the limit'}",
@@ -78,7 +79,7 @@ def lock_answer(found: Comparison | None, cpus: Sequence[float]) -> str:
         f"({ratio}): the lock is not the limit",
         Verdict.EQUIVALENT: f"answered as many requests per second within {whole_percent(found.margin or 0.0)} "
         f"({ratio}): the lock is not the limit",
-        Verdict.INCONCLUSIVE: f"is not shown to answer more or fewer requests per second ({ratio})",
+        Verdict.INCONCLUSIVE: f"is {few}not shown to answer more or fewer requests per second ({ratio})",
     }[found.verdict]
     alone = " With one core for the service, one thread runs at a time." if tuple(cpus) == (1.0,) else ""
     return (
@@ -99,7 +100,7 @@ def _left(found: Comparison) -> str:
         return f"({found.not_about}: nothing can be said)"
     ratio = _times(found.ratio)
     if found.verdict == Verdict.INCONCLUSIVE:
-        return f"{ratio}, not shown to differ from 1"
+        return f"{ratio}, {OF_FEW if too_few(found.verdict, found.ratio) else ''}not shown to differ from 1"
     if found.verdict == Verdict.EQUIVALENT:
         return f"{ratio}, equivalent within {whole_percent(found.margin or 0.0)}"
     return ratio

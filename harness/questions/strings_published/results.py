@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import counting, inputs_of, unit_of
-from harness.evidence.requests import reference_of
+from harness.evidence.requests import labels_of, reference_of
 from harness.model import Experiment
 from harness.publish.bounds import bound_in_words, bounded
 from harness.publish.comparisons import comparison_notes
@@ -59,10 +59,12 @@ def results(found: AsPublished | None, definition: Experiment) -> Tree:
     ``answer_half``, ``answer_lock``, ``answer_waits``, ``bounded``, ``load``, ``place`` and ``unavailable``;
     ``finding``: title, take-away and how sure, of what a line leaves of the throughput.
     """
-    compared = {name: label for name, label in definition.labels.items() if name != RECORDED}
-    reference = reference_of(found and found.evidence, definition)
+    labels = labels_of(None if found is None else found.evidence, definition)
+    compared = {name: label for name, label in labels.items() if name != RECORDED}
+    published = {name: label for name, label in compared.items() if name not in OTHER_LOCKS.values()}
+    reference = reference_of(None if found is None else found.evidence, definition)
     others = [name for name in compared if name != reference]
-    said = _sentences(found, compared)
+    said = _sentences(found, compared, published)
     half = said["answer_half"]
     log = {
         branch: {
@@ -76,7 +78,7 @@ def results(found: AsPublished | None, definition: Experiment) -> Tree:
     return {
         "name": compared,
         FINDING: finding(
-            comparisons_in(log["saturation"]["throughput"], set(compared) - set(OTHER_LOCKS.values())),
+            comparisons_in(log["saturation"]["throughput"], published),
             _PHRASE,
             also=(half.text if isinstance(half, Words) else "",),
         ),
@@ -115,8 +117,11 @@ def notes(found: AsPublished | None) -> list[str]:
     """Return the notes on what a line leaves of the throughput: what is not about the services, p-values, margin."""
     if found is None:
         return []
+    labels = found.evidence.variants
     effects = [one.model_copy(update={"variant": name}) for name, one in _log_effects(found).items()]
-    return comparison_notes(effects, found.evidence.variants)
+    ours = [labels[one.variant] for one in effects if one.variant in OTHER_LOCKS.values()]
+    said = [f"Not a published program, and not counted in the answer: {', '.join(ours)}."] if ours else []
+    return [*comparison_notes(effects, labels), *said]
 
 
 def _log_effects(found: AsPublished) -> Mapping[str, Comparison]:
@@ -156,7 +161,9 @@ def _waits(found: AsPublished | None, logging: str) -> Leaf:
     return NO_TEXT if waits is None else Words(waits_in_words(waits), waits.inputs)
 
 
-def _sentences(found: AsPublished | None, variants: Mapping[str, str]) -> Mapping[str, Leaf]:
+def _sentences(
+    found: AsPublished | None, variants: Mapping[str, str], published: Mapping[str, str]
+) -> Mapping[str, Leaf]:
     if found is None:
         return dict.fromkeys(
             ("answer", "answer_half", "answer_lock", "answer_waits", "load", "place", "unavailable"), NO_TEXT
@@ -166,7 +173,14 @@ def _sentences(found: AsPublished | None, variants: Mapping[str, str]) -> Mappin
     waits = found.waits(ON)
     said = {
         "answer": log_answer(_log_effects(found), variants),
-        "answer_half": half_answer(found.log_effects(_METRICS["cpu"], SATURATION), variants),
+        "answer_half": half_answer(
+            {
+                name: one
+                for name, one in found.log_effects(_METRICS["cpu"], SATURATION).items()
+                if name in published
+            },
+            published,
+        ),
         "answer_lock": lock_answer(found.other_lock(_METRICS["throughput"], "none").get(ON), found.cpus),
         "answer_waits": ""
         if waits is None

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.evidence import Evidence
 from harness.evidence.other_sessions import other_machine
-from harness.evidence.requests import reference_of
+from harness.evidence.requests import labels_of, reference_of
 from harness.model import Estimate, Experiment
 from harness.model.formatting import show
 from harness.publish.duets import beside_itself
@@ -28,7 +28,7 @@ def duet_results(evidence: Evidence | None, definition: Experiment, *, apart: Ev
 
     ``apart``: the session whose services had CPUs of their own; the sentence says when its machine was another one.
     """
-    variants, reference = definition.labels, reference_of(evidence, definition)
+    variants, reference = labels_of(evidence, definition), reference_of(evidence, definition)
     others = [name for name in variants if name != reference]
     found = {
         branch: () if evidence is None else tuple(compare(evidence.trials, metric, reference=reference))

@@ -12,9 +12,10 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.detectable import PowerCurve, power_curve
 from harness.analysis.stats.pairing import counting, inputs_of
 from harness.analysis.stats.rank_intervals import rank_intervals
-from harness.evidence.requests import reference_of
+from harness.evidence.requests import labels_of, reference_of
 from harness.evidence.warm import Warm
 from harness.model import Experiment
+from harness.model.phrases import cores_in_words
 from harness.publish.detectable import detectable_tree
 from harness.publish.findings import FINDING, NO_FINDING, Phrase, comparisons_in, finding
 from harness.publish.range_words import range_leaf
@@ -33,7 +34,8 @@ def results(warm: Warm | None, definition: Experiment, *, tuned: Warm | None = N
     ``price`` (memory and cold starts) and ``agreement``, with other sessions; ``detectable``: the smallest ratios that
     so many blocks tell from 1; ``finding``: title, take-away and how sure, of throughput.
     """
-    variants, reference = definition.labels, reference_of(warm and warm.evidence, definition)
+    evidence = None if warm is None else warm.evidence
+    variants, reference = labels_of(evidence, definition), reference_of(evidence, definition)
     others = [name for name in variants if name != reference]
     tree, brief = warm_tree(warm, definition), _brief(warm, variants)
     return {
@@ -98,6 +100,7 @@ def _brief(warm: Warm | None, variants: Mapping[str, str]) -> Mapping[str, Words
         languages_of(warm),
         place=where(warm.cpus),
         heaps=_heaps(warm),
+        cores=_cores(warm),
     )
     inputs = inputs_of(counting(trials))
     return {part: Words(text, inputs) for part, text in said.items() if text}
@@ -111,10 +114,15 @@ def _price(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
     if not names:
         return None
     said = price(
-        warm.compared("rss_after_bytes"), warm.cold, names, variants, heaps=_heaps(warm),
+        warm.compared("rss_after_bytes"), warm.cold, names, variants, heaps=_heaps(warm), cores=_cores(warm),
         who=f"the {language_name(languages_of(warm)[names[0]])} services",
     )  # fmt: skip
     return Words(said, inputs_of(counting(warm.saturation))) if said else None
+
+
+def _cores(warm: Warm) -> str:
+    """What program and compilers had together, where all had as much."""
+    return cores_in_words(warm.cpus[0]) if len(warm.cpus) == 1 else ""
 
 
 def _heaps(warm: Warm) -> list[str]:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.model import Experiment
+from harness.model.formatting import show
 from harness.publish.range_words import in_a_range
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each, means
 from harness.publish.warm_results import compared, metric_branch
@@ -18,6 +19,8 @@ THROUGHPUT, CPU, KERNEL, MEMORY = (
 )  # fmt: skip
 #: The service of the other side, with the settings of the headline; and each server with a constant answer.
 RIVAL, LEAN = "java-helidon", ("go-lean", "helidon-lean")
+#: The same service with a small heap: what it holds is a matter of how much it is allowed.
+SMALL = "helidon-small"
 
 
 def settings_results(trials: pd.DataFrame | None, definition: Experiment) -> Tree:
@@ -26,8 +29,8 @@ def settings_results(trials: pd.DataFrame | None, definition: Experiment) -> Tre
     - ``kernel.<variant>``, the part of the CPU time per request that the kernel spent for the service;
     - ``own.<variant>``, the throughput of a setting of the other service over that service as in the headline;
     - ``over.<variant>``, the throughput of that service, as in the headline, over each setting of the reference;
-    - ``lean.<variant>``, of one server with a constant answer over the other, and ``short``, the range of ``over`` in
-      words;
+    - ``lean.<variant>``, of one server with a constant answer over the other, and in words ``short``, the range of
+      ``over``, and ``small``, what the other service held and answered with a small heap;
 
     measured or not. ``trials``: those of ``strings-settings``; ``None``: not measured.
     """
@@ -49,6 +52,7 @@ def settings_results(trials: pd.DataFrame | None, definition: Experiment) -> Tre
             "over": for_each(variants, over, NO_COMPARISON),
             "lean": compared(LEAN[1:], [] if alone is None else [alone]),
             "short": _short(over, variants) or NO_TEXT,
+            "small": _small(trials, variants, reference) or NO_TEXT,
         }
     }
 
@@ -79,6 +83,24 @@ def _ratio(trials: pd.DataFrame | None, variant: str, reference: str) -> Compari
 
 def _kernel(trials: pd.DataFrame, variants: Mapping[str, str]) -> Mapping[str, Leaf]:
     return means(trials.dropna(subset=[KERNEL]), variants, KERNEL)
+
+
+def _small(trials: pd.DataFrame | None, labels: Mapping[str, str], reference: str) -> Words | None:
+    """What the rival held and answered with a small heap, over the reference; None: it was not measured."""
+    found = [
+        next((one for one in _compared(trials, metric, reference) if one.variant == SMALL), None)
+        for metric in (MEMORY, THROUGHPUT)
+    ]
+    memory, throughput = (one.ratio if one is not None else None for one in found)
+    if memory is None or throughput is None or memory.value is None or throughput.value is None:
+        return None
+    blocks = min(one.n_blocks for one in found if one is not None)
+    return Words(
+        f"With a small heap, in another session of {blocks} blocks, {labels[SMALL]} had "
+        f"{show(memory, rounded=True).interval} times the memory of {labels[reference]}, and "
+        f"{show(throughput, rounded=True).interval} times its requests per second.",
+        tuple(dict.fromkeys((*memory.inputs, *throughput.inputs))),
+    )
 
 
 def _short(over: Mapping[str, Comparison | None], labels: Mapping[str, str]) -> Words | None:

@@ -10,7 +10,7 @@ from harness.evidence.warm import ColdStart
 from harness.model import Verdict
 from harness.model.age import named_with_age, of_young
 from harness.model.digits import plain
-from harness.model.formatting import show
+from harness.model.formatting import OF_FEW, show, too_few
 from harness.model.phrases import capital
 from harness.publish.range_words import MOST_NAMED
 
@@ -32,6 +32,7 @@ def answers(
     *,
     place: str,
     heaps: Sequence[str] = (),
+    cores: str = "",
 ) -> Mapping[str, str]:
     """Return ``warm``, ``memory`` and ``cold``: a text each on the services in another language than the reference's;
     one that no verdict supports is empty. Numbers are rounded for sentences.
@@ -41,6 +42,7 @@ def answers(
     Args:
         labels, languages: of each variant. place: where they ran, "warm and on one core each".
         heaps: the largest heaps that they were allowed, where there were any.
+        cores: that a program and its compilers had together, "one core"; empty: not all had as many.
     """
     nothing = dict.fromkeys(PARTS, "")
     if not throughput:
@@ -55,7 +57,7 @@ def answers(
     return {
         "warm": _faster(others, labels, who, place),
         "memory": _memory(memory, names, labels, reference, heaps, f"the {who}"),
-        "cold": _cold(cold, names, labels, reference, f"the {who}"),
+        "cold": _cold(cold, names, labels, reference, f"the {who}", cores),
     }
 
 
@@ -66,6 +68,7 @@ def price(
     labels: Mapping[str, str],
     *,
     heaps: Sequence[str] = (),
+    cores: str = "",
     who: str,
 ) -> str:
     """Return the sentences on memory and on cold starts of these variants; empty: no verdict supports one, or memory
@@ -75,7 +78,7 @@ def price(
     reference = memory[0].reference
     said = (
         _memory(memory, names, labels, reference, heaps, who),
-        _cold(cold, names, labels, reference, who),
+        _cold(cold, names, labels, reference, who, cores),
     )
     return " ".join(text for text in said if text)
 
@@ -118,11 +121,12 @@ def _sentence(
         count = "The other one" if n == 1 else f"The other {n}"
     requests = " requests per second" if who else ""
     than, as_much = (f"{requests} {word} {reference}" if who else "" for word in ("than", "as"))
+    few = OF_FEW if any(too_few(one.verdict, one.ratio) for one in ones) else ""
     words = {
         "more": f"answered more{than}",
         "fewer": f"answered fewer{than}",
         "same": f"answered as many{as_much}",
-        "open": f"{'is' if n == 1 else 'are'} not shown to differ from {reference} in requests per second",
+        "open": f"{'is' if n == 1 else 'are'} {few}not shown to differ from {reference} in requests per second",
         "refused": "cannot be judged",
     }
     return f"{count} {who}".rstrip() + f" {words[kind]}: {_ends(ones, labels, refused=kind == 'refused')}."
@@ -190,6 +194,7 @@ def _cold(
     labels: Mapping[str, str],
     reference: str,
     everyone: str,
+    cores: str,
 ) -> str:
     """Said only where every process settled, and some services were slower to it than the reference ever was."""
     if not {reference, *names} <= set(cold) or any(
@@ -209,8 +214,9 @@ def _cold(
         f"{labels[name]}{'' if position else ' needed'} at most {plain(at_most_s, 2)} s"
         for position, (name, at_most_s) in enumerate(soon.items())
     ]
+    shared = f", on {cores} for program and compilers," if cores else ""
     return (
-        f"From a cold start, {who} needed {_span(seconds)} s of full load to come within 10 % of their "
+        f"From a cold start, {who} needed {_span(seconds)} s of full load{shared} to come within 10 % of their "
         f"warm throughput; {_and(others)}."
     )
 

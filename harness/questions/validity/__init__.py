@@ -2,6 +2,7 @@
 """Can the measurements be trusted?"""
 
 from harness.evidence.load_response import searches_of
+from harness.evidence.other_sessions import other_machine
 from harness.evidence.warm import warm_services
 from harness.publish.searched_capacity import capacity_results
 from harness.questions.validity.adequacy import how_much
@@ -65,6 +66,7 @@ __all__ = [
     "known_rows",
     "method_cells",
     "method_results",
+    "other_machine",
     "place_results",
     "place_rows",
     "pooled_rows",

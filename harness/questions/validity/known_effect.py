@@ -14,7 +14,7 @@ from harness.model.base import Frozen
 from harness.model.digits import plain
 from harness.publish.cells import Cell
 from harness.publish.duets import beside_itself
-from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, as_is
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, as_is
 
 #: The setting of a variant that declares which share of its CPU time it burns.
 SETTING = "handicap"
@@ -97,10 +97,15 @@ def _truth(metric: str, handicap: float, arms: pd.DataFrame, reference: str) -> 
     return (service + generator) / (service / (1 - handicap) + handicapped_generator)
 
 
-def known_results(found: Sequence[Recovered], name: str = "known") -> Tree:
-    """Return ``<name>.{throughput,cpu}.{effect,truth,said}``, the ratio with its verdict, measured or not."""
+def known_results(found: Sequence[Recovered], name: str = "known", *, machine: str | None = None) -> Tree:
+    """Return ``<name>.{throughput,cpu}.{effect,truth,said}``, the ratio with its verdict, measured or not.
+
+    Args:
+        machine: where that was and where the session of warm services was, when the machines are not the same;
+            ``<name>.machine`` says so.
+    """
     by_metric = {one.comparison.metric: one for one in found}
-    tree: dict[str, Tree] = {}
+    tree: dict[str, Tree | Leaf] = {"machine": NO_TEXT if machine is None else machine}
     for key, metric in _KEYS.items():
         one = by_metric.get(metric)
         tree[key] = {

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from harness import figures
+from harness.analysis.stats.comparisons import Comparison
 from harness.cli.results_text import cells, print_results
 from harness.evidence import Evidence
 from harness.evidence.results import METRICS, CellResult, MetricResult, results_of
@@ -109,7 +110,8 @@ def test_the_text_of_the_command_line_and_the_rows_of_the_page_have_it(
 
 def test_what_is_published_of_it_and_its_sentences_have_it(sessions: list[Evidence], tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("")
-    publisher, published = Publisher("1", root=tmp_path, draft=None, publish=True), {}
+    publisher = Publisher("1", root=tmp_path, draft=None, publish=True)
+    published: dict[tuple[str, str], Comparison] = {}
     for number, evidence in enumerate(sessions):
         for place, (one, cell, _) in enumerate(compared(evidence)):
             found = [row.comparison for row in cell.variants if row.comparison is not None]

@@ -14,7 +14,7 @@ from harness.errors import InputError, MissingTool
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED
 from harness.pipeline import StageParameters, analysis_notebooks
 from harness.pipeline.steps import tidy_all
-from harness.publish import clear, read_values
+from harness.publish import clear, generated, read_values
 from harness.publish.build import PaperFailed, build_paper, explain
 from harness.tests.support.available import only_when_long, some_in_every_run
 from harness.tests.support.in_process import execute_in_process
@@ -296,6 +296,20 @@ def test_an_unknown_key_fails_the_build_and_is_named_with_file_and_line(
     ) as caught:
         build_paper(root)
     assert "\n" not in str(caught.value)
+
+
+def test_a_number_that_there_is_none_of_leaves_no_hole_in_a_sentence(project: Path, tmp_path: Path) -> None:
+    key = "gc.knee"
+    entry = read_values(project)["gc.share.g1_3x"] | {"reason": "no bend: a straight line fits as well"}
+    root = copy_of(project, tmp_path)
+    generated.update(root / generated.GENERATED, "99-test", [("values", key, entry)])
+    threats = root / "paper/sections/threats.tex"
+    text = threats.read_text()
+    threats.write_text(text + f"\\ifmeasured{{a bend}}{{It bends at \\valci{{{key}}}.}}\n")
+    build_paper(root)
+    threats.write_text(text + f"It bends at \\valci{{{key}}}.\n")
+    with pytest.raises(PaperFailed, match=r"sections/threats\.tex:\d+: .*a hole in a sentence: 'gc\.knee'"):
+        build_paper(root)
 
 
 def test_a_mistake_in_the_source_is_one_line_with_file_and_place(project: Path, tmp_path: Path) -> None:

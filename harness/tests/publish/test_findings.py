@@ -11,7 +11,9 @@ import pytest
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.model import Estimate, Verdict
+from harness.model.formatting import verdict_words
 from harness.publish.findings import NO_FINDING, Phrase, at_most, comparisons_in, finding
+from harness.publish.range_words import verdicts_in_words
 from harness.publish.results import Absent, Tree, Words
 
 PHRASE = Phrase(
@@ -44,12 +46,15 @@ def compared(rates: dict[str, float]) -> list[Comparison]:
 
 
 def as_if(found: Comparison, verdict: Verdict) -> Comparison:
-    return found.model_copy(update={"verdict": verdict})
+    """A comparison with another verdict; an inconclusive one has an interval with 1 in it."""
+    around = {"low": min(0.9, found.ratio.low or 0.9), "high": max(1.1, found.ratio.high or 1.1)}
+    ratio = found.ratio.model_copy(update=around if verdict is Verdict.INCONCLUSIVE else {})
+    return found.model_copy(update={"verdict": verdict, "ratio": ratio})
 
 
 def text(leaf: object) -> str:
     assert isinstance(leaf, Words)
-    return leaf.text
+    return leaf.text.replace("\N{NARROW NO-BREAK SPACE}", " ")
 
 
 def test_counts_and_directions_are_those_of_the_verdicts() -> None:
@@ -93,6 +98,27 @@ def test_a_ratio_that_is_not_about_the_services_counts_for_no_direction() -> Non
     assert text(mixed["title"]) == "1 of 2 services answers fewer than the reference"
 
 
+def of_few(found: Comparison) -> Comparison:
+    """The same ratio, whose interval leaves out 1, over too few blocks for a verdict."""
+    return found.model_copy(update={"verdict": Verdict.INCONCLUSIVE, "n_blocks": 4})
+
+
+def test_a_ratio_far_from_one_over_few_blocks_is_not_called_alike() -> None:
+    one, other = compared({"java-a": 25.0, "java-b": 60.0})
+    said = text(finding([of_few(one), other], PHRASE)["takeaway"])
+    assert re.search(r"; 1 has too few blocks for a verdict \(0\.25\d* times, ", said)
+    alone = text(finding([of_few(one)], PHRASE)["takeaway"])
+    assert alone.startswith("The service's rate is by so few blocks not shown to be more or fewer than")
+    assert verdicts_in_words([("A", of_few(one)), ("B", other)]) == (
+        "1 of 2 has too few blocks for a verdict; B differs"
+    )
+    few = verdict_words(of_few(one))
+    assert few == "by so few blocks not shown to differ from"
+    around = of_few(one)
+    around = around.model_copy(update={"ratio": around.ratio.model_copy(update={"low": 0.2, "high": 1.2})})
+    assert verdict_words(around) == "not shown to differ from"
+
+
 @pytest.mark.parametrize(("of_several", "of_one"), [("carry", "carries"), ("show", "shows"), ("have", "has")])
 def test_the_verb_agrees_with_one_of_several(of_several: str, of_one: str) -> None:
     phrase = dataclasses.replace(PHRASE, less=f"{of_several} fewer than the reference")
@@ -112,7 +138,7 @@ def test_of_a_single_thing_the_words_are_those_of_one() -> None:
 
 
 def test_nothing_compared_is_no_finding() -> None:
-    assert finding([], PHRASE) == NO_FINDING == finding([None], PHRASE) == at_most({}, what="x", of="y")
+    assert finding([], PHRASE) == NO_FINDING == finding([None], PHRASE) == at_most({}, {}, what="x", of="y")
 
 
 def test_comparisons_are_found_in_a_branch_by_name() -> None:
@@ -130,13 +156,17 @@ def share(value: float | None, low: float | None = None, high: float | None = No
     )  # fmt: skip
 
 
-def test_an_upper_limit_is_the_highest_end_of_the_intervals() -> None:
-    said = at_most(
-        {"Serial": share(0.07, 0.01, 0.15), "Go": share(0.03, 0.0, 0.13), "G1": share(None)},
-        what="pauses explain",
-        of="the percentile",
+def test_an_upper_limit_is_the_largest_bound_and_no_end_of_an_interval_of_an_estimate() -> None:
+    bounds = {"Serial": share(0.47, 0.32, 0.62), "Go": share(0.35, 0.21, 0.52), "G1": share(None)}
+    shares = {"Serial": share(0.07, 0.01, 0.15), "Go": share(0.03, 0.0, 0.13), "G1": share(0.05, 0.0, 0.14)}
+    said = at_most(bounds, shares, what="pauses explain", of="the percentile", scope="young JVMs")
+    assert text(said["title"]) == "Pauses explain at most 47 % (32 to 62) of the percentile"
+    assert text(said["takeaway"]) == (
+        "Pauses explain at most 47 % (32 to 62) of the percentile: the largest bound, that of Serial; for G1 there is "
+        "none. What would vanish with them is from 3 % (Go) to 7 % (Serial); the whole interval is above zero for 1 of "
+        "3 variants. This is of young JVMs."
     )
-    assert text(said["title"]) == "Pauses explain at most 15 % of the percentile"
-    assert "that of Serial. For 1 of 2 variants the whole interval is above zero. For 1 more nothing" in text(
-        said["takeaway"]
-    )
+
+
+def test_where_no_bound_has_a_number_nothing_is_said_to_be_at_most_anything() -> None:
+    assert at_most({"G1": share(None)}, {"G1": share(0.05, 0.0, 0.14)}, what="x", of="y") == NO_FINDING

@@ -11,6 +11,7 @@ import pytest
 
 from harness.errors import InputError, UnknownKey
 from harness.model.formatting import DASH, NOT_MEASURED
+from harness.model.naming import UNOFFICIAL, UNOFFICIAL_NOTE
 from harness.publish import headline_rounds as rounds
 from harness.publish import headline_warm as warm
 from harness.publish import readme
@@ -105,6 +106,7 @@ def warm_values(**said: str) -> dict[str, dict[str, str]]:
         "strings_warm.blocks",
         "strings_warm.agreement",
     ]
+    keys += [f"strings_warm.{name}" for name in said if name.startswith(("name.", "settings."))]
     keys += ["strings_warm.day", "strings_warm.throughput.aa", "strings_warm.throughput.margin"]
     keys += [f"{column}.{row}" for column in warm.COLUMNS.values() for row in warm.ROWS]
     keys += [
@@ -174,6 +176,22 @@ def test_where_collectors_were_measured_what_is_enough_memory_is_said_beside_wha
     lines = readme.write_headline(a_project(tmp_path, also=values)).read_text().splitlines()
     assert "- **With just enough memory?** <collectors.answer_memory>" in lines
     assert any("memory after the load" in line for line in lines)
+
+
+def test_a_native_image_says_who_built_it_and_a_small_heap_stands_beside_the_large_one(
+    tmp_path: Path,
+) -> None:
+    values = warm_values(
+        **{"name.helidon_native": f"Helidon native {UNOFFICIAL}", "settings.small": "A small heap."}
+    )
+    lines = readme.write_headline(a_project(tmp_path, also=values)).read_text().splitlines()
+    assert [line for line in lines if line.startswith(f"| Java, Helidon SE, native image {UNOFFICIAL} |")]
+    assert f"- **Builds:** {UNOFFICIAL_NOTE}" in lines
+    (memory,) = (line for line in lines if line.startswith("- **At what memory?**"))
+    assert memory.endswith("<strings_warm.brief.memory> A small heap.")
+    (tmp_path / "plain").mkdir()
+    text = readme.write_headline(a_project(tmp_path / "plain", also=warm_values())).read_text()
+    assert UNOFFICIAL not in text and "- **Builds:**" not in text
 
 
 def test_what_ran_side_by_side_is_said_where_it_was_measured(tmp_path: Path) -> None:

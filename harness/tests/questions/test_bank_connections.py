@@ -22,6 +22,7 @@ from harness.questions.bank.connections import (
     first_with_several,
 )
 from harness.questions.bank.connections_results import connection_results, connection_rows, passes_words
+from harness.questions.bank.failures import bends, failed_passes
 
 LABELS = {"go-gorilla": "Go gorilla", "java-spring": "Java Spring"}
 
@@ -177,6 +178,46 @@ def test_the_paper_gets_counts_shares_and_survivors_in_words() -> None:
     assert isinstance(survivors, Words)
     assert "in 4 of 5 blocks" in survivors.text
     assert len(survivors.inputs) == 8
+
+
+def test_an_overload_is_a_sentence_and_so_is_that_there_was_none() -> None:
+    found = said(collapsed())["connections.overloads"]
+    assert isinstance(found, Words) and len(found.inputs) == 20
+    assert found.text == (
+        "Go gorilla was overloaded in 1 of 5 trials with a connection a statement: it held up to 20 of the 100 "
+        "connections that the database accepts, and 28 % of its passes failed; Java Spring was overloaded in 5 of 5 "
+        "trials with a connection a statement: it held up to 20 of the 100 connections that the database accepts, and "
+        "85 % of its passes failed."
+    )
+    none = said(calm())["connections.overloads"]
+    assert isinstance(none, Words) and none.text == "No bank was overloaded in any of 20 trials."
+
+
+def test_a_failure_that_did_not_occur_is_said() -> None:
+    held = failed_passes(calm(), 100)
+    assert isinstance(held, Words)
+    assert held.text.startswith(
+        "Here no pass failed in any of 20 trials, and the services held at most 20 of the 100 connections"
+    )
+    assert "did not occur" in held.text
+    some = failed_passes(collapsed(), 100)
+    assert isinstance(some, Words) and some.text.startswith("Here passes failed in 10 of 20 trials, and")
+    assert failed_passes(None, 100) == NO_TEXT
+
+
+def test_a_bend_that_was_not_detected_is_said_in_words_and_not_by_a_dash() -> None:
+    at = Estimate(value=120.0, low=100.0, high=130.0, unit="1/s", method="m", estimand="e", n_trials=5)
+    none = at.model_copy(
+        update={"value": None, "low": None, "high": None, "warnings": ("a straight line fits as well",)}
+    )
+    labels = {"go": "Go", "java": "Java"}
+    both = bends({"go": at, "java": none}, labels)
+    assert isinstance(both, Words)
+    assert both.text == (
+        "The ninety-ninth percentile begins to grow faster at 120/s (100 to 130) for Go. No load was detected from "
+        "which the ninety-ninth percentile of Java grows faster (a straight line fits as well)."
+    )
+    assert bends({}, labels) == NO_TEXT
 
 
 def test_what_was_not_measured_has_the_same_keys() -> None:

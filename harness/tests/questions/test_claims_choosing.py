@@ -47,7 +47,7 @@ def chosen(
     opened = {"first": evidence("first", 1.5, first), "second": evidence("second", 0.7, second)}
     numbers = (SECOND, FIRST) if reverse else (FIRST, SECOND)
     given = {"what": "a number", "predicate": Above(limit=1.0), "measured": numbers} | test
-    return choose(ClaimTest(**given), opened.get)
+    return choose(ClaimTest.model_validate(given), opened.get)
 
 
 def experiment_of(choice: Choice) -> str:
@@ -110,15 +110,16 @@ def test_young_numbers_carry_the_word() -> None:
 
 
 def test_a_claim_on_a_system_is_judged_whatever_bounds_the_trials() -> None:
-    bound = {"bound_by": "backing"}
     latency = {"metric": "latency_mean_s"}
     numbers = [one.model_copy(update=latency) for one in (FIRST, SECOND)]
 
     def evidence(name: str) -> Evidence:
-        return made_evidence(made_trials(numbers[0], 3.0, **bound), experiment=name)
+        return made_evidence(made_trials(numbers[0], 3.0, bound_by="backing"), experiment=name)
 
     for subject, refused in (("services", True), ("system", False)):
-        test = ClaimTest(what="w", predicate=Above(limit=2.0), measured=tuple(numbers), subject=subject)
+        test = ClaimTest.model_validate({
+            "what": "w", "predicate": Above(limit=2.0), "measured": tuple(numbers), "subject": subject,
+        })  # fmt: skip
         found = choose(test, evidence).found
         assert isinstance(found, Measured)
         assert (found.not_about is not None) is refused

@@ -81,6 +81,22 @@ def test_who_is_fastest_in_the_least_memory_is_enough_for_itself(evidence: Evide
     assert found is not None and found.variant == found.best == "g1-2x" and found.share is None
 
 
+def test_where_throughput_still_rises_with_the_largest_heap_nothing_is_called_enough(
+    evidence: Evidence,
+) -> None:
+    warm = made(evidence, {**MADE, "g1-2x": (90, 600), "serial-2x": (80, 500)})
+    found = enough(warm, "java")
+    assert found is not None and found.variant == "g1-6x" and found.rising
+    told = results(warm, evidence.header.experiment)
+    said, title = told["answer_memory"], told["finding"]["title"]  # type: ignore[index]  # a branch of the tree
+    assert isinstance(said, Words) and isinstance(title, Words)
+    assert said.text.startswith("What memory is enough for Java is not known: throughput was still rising")
+    assert "higher" not in said.text
+    assert title.text == "No memory that was measured is shown to be enough for Java"
+    level = enough(made(evidence), "java")
+    assert level is not None and not level.rising
+
+
 def test_where_the_generator_was_the_limit_nothing_is_enough(evidence: Evidence) -> None:
     warm = made(evidence, bound_by="generator")
     assert enough(warm, "go") is None and enough(None, "go") is None

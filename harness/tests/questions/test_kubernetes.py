@@ -19,6 +19,7 @@ from harness.evidence.opening import open_evidence
 from harness.evidence.results import results_of
 from harness.evidence.runtime_cpus import goes_by
 from harness.model import Estimate, TrialRecord, Unavailable
+from harness.model.formatting import show
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
@@ -26,6 +27,7 @@ from harness.publish.findings import FINDING
 from harness.publish.results import Words
 from harness.questions.kubernetes import clustered, results
 from harness.questions.kubernetes.analysis import counted
+from harness.questions.kubernetes.results import denied_words
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.kept_sessions import lay_session
 from harness.tests.support.synthetic import make_project, make_session
@@ -204,12 +206,36 @@ def test_ratios_and_tables_of_all_three_experiments_are_published(root: Path) ->
     assert values["kubernetes.rounds.lead.inside.two.ratio.java_helidon"]["value"] is not None
     assert values["kubernetes.scale.served.ten.go_nethttp"]["value"] == FIRST_SERVED_S + 9 * LATER_S
     assert values["kubernetes.limits.throttled.half.go_nethttp"]["value"] == THROTTLED_S
+    denied = values["kubernetes.limits.denied.half.go_nethttp"]["text"]
+    assert (
+        denied
+        == f"was denied CPU for {values['kubernetes.limits.throttled.half.go_nethttp']['interval_text']}"
+    )
     for part in ("cpu_lead", "latency_lead"):
         assert values[f"kubernetes.limits.{part}.half.ratio.java_helidon"]["value"] is not None
     assert "as many requests as the generator" in values["kubernetes.rounds.counted"]["text"]
     for name in ("table", "scale_table", "limits_table", "images"):
         text = (root / f"paper/generated/tables/kubernetes-{name}.tex").read_text("utf-8")
         assert "Go net/http" in text
+
+
+def test_under_an_offered_rate_what_a_request_cost_is_compared_and_not_the_rate(root: Path) -> None:
+    values = read_values(root)
+    lead = "kubernetes.rounds.lead.inside.two.ratio.java_helidon"
+    cells = [values[f"kubernetes.rounds.cpu.inside.two.{name}"] for name in ("java_helidon", "go_nethttp")]
+    assert values[lead]["value"] == pytest.approx(cells[0]["value"] / cells[1]["value"])
+    text = (root / "paper/generated/tables/kubernetes-table.tex").read_text("utf-8")
+    assert "ratios of CPU per request to Go in the same cell" in text
+
+
+def test_a_pod_that_was_never_held_back_is_not_said_to_have_been_for_no_time(root: Path) -> None:
+    trials = opened(root, "k8s-limits").trials
+    found = denied_words(trials.assign(service_throttled_s=0.0))
+    assert isinstance(found, Words) and found.text == "was never denied CPU"
+    assert (
+        show(Estimate(value=0.0, unit="s", method="m", estimand="e", n_trials=2)).text
+        == "0\N{NARROW NO-BREAK SPACE}s"
+    )
 
 
 def test_images_stand_beside_those_that_were_published(root: Path) -> None:

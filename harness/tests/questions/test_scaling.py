@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from harness.errors import InputError
 from harness.model import Verdict
 from harness.questions.placement import places
 from harness.questions.placement.analysis import PlaceRow, place_rows
-from harness.questions.scaling import against_cores
+from harness.questions.scaling import against_cores, curves_caption
 from harness.questions.scaling.analysis import interaction, scaling_rows, sizes_of
 from harness.session import prepare
 from harness.store import SessionFolder
@@ -127,6 +128,31 @@ def test_curves_can_be_drawn_with_a_law_and_without_one(sizes: tuple[int, ...]) 
     figure = against_cores(trials, scaling_rows(trials, by=["logging"], n_resamples=20))
     assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["no log line", "a log line"]
     assert len(figure.axes) == 4
+
+
+def test_a_caption_names_bands_columns_and_grounds_only_where_the_figure_has_them() -> None:
+    few = sweep_trials((1, 2), shared=(2,))
+    few = few[few["logging"] == "off"]
+    caption = curves_caption(scaling_rows(few, by=["logging"], n_resamples=20))
+    assert "grey ground" in caption
+    assert not re.search("[Bb]and|column", caption)
+    many = sweep_trials((1, 2, 4, 8))
+    caption = curves_caption(scaling_rows(many, by=["logging"], n_resamples=20))
+    assert "Bands: " in caption and "a column for each level of logging" in caption
+    assert "ground" not in caption
+
+
+def test_no_line_leads_from_cores_of_their_own_to_shared_ones() -> None:
+    trials = sweep_trials((1, 2, 4), shared=(4,))
+    figure = against_cores(trials, scaling_rows(trials, by=["logging"], n_resamples=20))
+    joined = [
+        set(np.asarray(line.get_xdata()))
+        for axes in figure.axes
+        for line in axes.lines
+        if line.get_linestyle() != "None" and len(np.asarray(line.get_xdata())) > 1
+    ]
+    assert {1, 2} in joined
+    assert not [sizes for sizes in joined if 4 in sizes]
 
 
 def place_trials(seed: int = 1) -> pd.DataFrame:

@@ -24,6 +24,7 @@ from harness.questions.strings_published.answer import (
     waits_in_words,
     where,
 )
+from harness.questions.strings_published.results import notes
 from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.made_up_trials import made_up_trials
 
@@ -81,7 +82,7 @@ def test_each_program_is_told_with_what_a_line_leaves_or_why_nothing_can_be_said
         LABELS,
     )  # fmt: skip
     assert "A 0.500 (0.475 to 0.525);" in text
-    assert "B 0.900 (0.855 to 0.945), not shown to differ from 1;" in text
+    assert "B 0.900 (0.855 to 0.945), by so few blocks not shown to differ from 1;" in text
     assert f"C ({REFUSED}: nothing can be said);" in text and "0.77" not in text
     assert "equivalent within 5 %" in text and "over 5 blocks of fresh processes" in text
     assert log_answer({}, LABELS) == ""
@@ -109,7 +110,8 @@ def test_more_than_half_is_said_where_the_whole_interval_is_above_two() -> None:
         (Verdict.DIFFERENT, 0.7, "fewer requests per second"),
         (Verdict.DIFFERENT_BUT_NEGLIGIBLE, 1.02, "negligibly more"),
         (Verdict.EQUIVALENT, 1.0, "as many requests per second within 5 %"),
-        (Verdict.INCONCLUSIVE, 1.1, "is not shown to answer more or fewer"),
+        (Verdict.INCONCLUSIVE, 1.1, "is by so few blocks not shown to answer more or fewer"),
+        (Verdict.INCONCLUSIVE, 1.01, "is not shown to answer more or fewer"),
     ],
 )
 def test_the_lock_is_a_cost_only_where_more_was_answered_without_it(
@@ -173,6 +175,20 @@ def test_waits_of_recorded_processes_are_those_for_the_handlers_lock(recorded: E
     assert waits.waited_s == pytest.approx(waits.n_waits * 50e-6)
     assert waits.n_requests > 0 and waits.inputs
     assert RECORDED not in set(programs.at(SATURATION)["variant"])
+
+
+def test_the_answer_names_the_published_programs_that_its_title_counts(evidence: Evidence) -> None:
+    programs = programs_as_published(evidence)
+    assert programs is not None
+    found = dict(leaves(results(programs, evidence.header.experiment)))
+    title, takeaway = found["finding", "title"], found["finding", "takeaway"]
+    assert isinstance(title, Words) and isinstance(takeaway, Words)
+    assert title.text.startswith("All 3 published programs")
+    labels = evidence.variants
+    published = {labels[name] for name in ("go-kit", "java-helidon", "java-jaxrs-published")}
+    assert {label for label in labels.values() if label in takeaway.text} == published
+    said = " ".join(notes(programs))
+    assert f"Not a published program, and not counted in the answer: {labels['helidon-unlocked']}." in said
 
 
 def test_the_tree_has_the_same_leaves_whatever_was_measured(evidence: Evidence, recorded: Evidence) -> None:

@@ -62,7 +62,7 @@ def test_a_ratio_that_something_else_bounded_is_held_against_nothing() -> None:
 
 
 def test_results_have_the_same_keys_where_nothing_was_measured() -> None:
-    there = known_results(recovered(session(SHARE), {"slow": SHARE}, reference="go"))
+    there = known_results(recovered(session(SHARE), {"slow": SHARE}, reference="go"), machine="another one")
     empty = known_results(())
     assert [path for path, _ in leaves(there)] == [path for path, _ in leaves(empty)]
     assert all(measured(leaf) for _, leaf in leaves(there))

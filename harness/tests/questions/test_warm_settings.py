@@ -12,7 +12,7 @@ from harness.evidence.opening import open_evidence
 from harness.evidence.requests import definition_of
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.publish.results import Absent, Tree, leaves
+from harness.publish.results import Absent, Tree, Words, leaves
 from harness.questions.strings_warm import settings_results
 from harness.tests.support.kept_sessions import lay_project
 
@@ -58,6 +58,18 @@ def test_constant_answers_are_no_setting_of_either_service(measured: pd.DataFram
     said = found["settings.short"].text  # type: ignore[union-attr]  # it was measured
     assert "constant" not in said
     assert "for Go net/http" in said and "for Go (profile-guided, v3, limit 512 MiB)" in said
+
+
+def test_a_small_heap_is_said_with_what_it_held_and_what_it_answered(measured: pd.DataFrame) -> None:
+    held = measured["variant"].map({"go-nethttp": 10.0, "helidon-small": 90.0}).astype(float).fillna(200.0)
+    trials = measured.assign(rss_after_bytes=held * 2**20 * (1 + 0.001 * measured["block"]))
+    found = {".".join(one): leaf for one, leaf in leaves(settings_results(trials, DEFINITION))}
+    said = found["settings.small"]
+    assert isinstance(said, Words) and said.inputs
+    assert said.text.startswith(
+        "With a small heap, in another session of 5 blocks, Helidon (Serial, heap 32 MiB) had 9.00"
+    )
+    assert "times the memory of Go net/http, and 1.200 " in said.text
 
 
 def test_not_measured_every_result_is_absent_and_has_the_same_keys(measured: pd.DataFrame) -> None:

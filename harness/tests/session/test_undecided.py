@@ -42,7 +42,7 @@ def test_when_the_time_is_over_the_rest_is_left_out_and_the_session_is_complete(
     assert event["why"] == "the time is over" and set(event["trials"]) == folder.left_out()
     assert folder.complete and len(folder.finished()) + len(folder.left_out()) == len(prepared.plan.trials)
     assert folder.header.registration is not None and folder.header.registration.stopping == STOPPING
-    assert changed_since(folder.header, folder.header.provenance.definition_sha256) == ()
+    assert changed_since(folder.stored_header(), folder.header.provenance.definition_sha256) == ()
     again = measure(assembly, prepared, limits=LIMITS)
     assert again.finished() == folder.finished(), "what was left out is not made later"
 

@@ -123,7 +123,7 @@ def test_tables_notes_and_sentences_say_so_without_an_adjective() -> None:
         "Not about the services, so without a verdict: Java, Helidon: bound by the generator (20 of 20 trials)."
         in notes
     )
-    words = verdict_words(one.verdict, one.ratio, one.margin, one.not_about)
+    words = verdict_words(one)
     assert words == "not about the services: bound by the generator (20 of 20 trials), and not compared with"
     assert not any(word in words for word in ("higher", "lower", "equivalent"))
 

@@ -17,7 +17,7 @@ FIRST = "time_to_first_response_s"
 
 
 def trials(
-    *java: TrialAge | None, go: TrialAge | None = "aot-compiled", ratio: float = 0.5, of_young: float = 0.5
+    *java: str | None, go: str | None = "aot-compiled", ratio: float = 0.5, of_young: float = 0.5
 ) -> pd.DataFrame:
     """A block for each trial of the Java arm, of the age that is given; the ratio of young trials is another."""
     rng = np.random.default_rng(1)

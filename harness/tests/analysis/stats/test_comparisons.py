@@ -249,6 +249,21 @@ def test_a_cell_without_a_pair_takes_the_noise_of_another_and_names_it() -> None
     assert "the noise there is that of a log line" in margin_note(list(found.values()))
 
 
+def test_two_margins_of_one_cell_name_the_variants_that_they_are_of() -> None:
+    found = [c for c in by_level(table(6)).values() if c.levels["logging"] == "on"]
+    one, other = (c.model_copy(update={"levels": {}}) for c in (found[0], found[0]))
+    said = margin_note(
+        [
+            one.model_copy(update={"margin": 0.15, "variant": "kit"}),
+            other.model_copy(update={"margin": 0.05, "variant": "se"}),
+        ],
+        {"kit": "Go kit", "se": "Helidon SE"},
+    )
+    assert said == "Margin of equivalence: 15 % (Go kit); 5 % (Helidon SE)."
+    alike = margin_note([one.model_copy(update={"margin": 0.05}), other.model_copy(update={"margin": 0.05})])
+    assert alike == "Margin of equivalence: 5 %."
+
+
 def test_the_pair_of_a_third_program_tells_nothing_of_the_noise_of_two_others() -> None:
     trials = table(6, ratio=1.0, cv=0.01)
     third = trials[(trials["variant"] == "java") & ~trials["duplicate"]].assign(variant="third")

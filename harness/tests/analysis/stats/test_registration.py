@@ -3,52 +3,102 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.analysis.stats import registration
-from harness.analysis.stats.registration import changed_since, register
-from harness.model import SessionHeader
-from harness.tests.support.synthetic import make_project, make_session
+from harness.analysis.stats.registration import ALTERED, changed_since, register
+from harness.model import Plan
+from harness.store import SessionFolder, Store
+from harness.tests.support.synthetic import ROOT, make_project, make_session
+
+BUNDLED = {session.key: session for session in Store(ROOT).sessions(bundled=True)}
 
 
 @pytest.fixture
-def header(tmp_path: Path) -> SessionHeader:
-    root = make_project(tmp_path, experiments=())
-    made = make_session(root, "strings-startup", "smoke").header
-    return made.model_copy(update={"registration": register(made.plan, made.provenance.definition_sha256)})
+def session(tmp_path: Path) -> SessionFolder:
+    """A session that registered its plan; its header lies in a file."""
+    made = make_session(make_project(tmp_path, experiments=()), "strings-startup", "smoke")
+    header = made.header
+    registered = register(header.plan, header.provenance.definition_sha256)
+    path = made.folder / "session.json"
+    path.write_text(header.model_copy(update={"registration": registered}).model_dump_json(), "utf-8")
+    return SessionFolder(made.folder)
 
 
-def test_a_session_of_before_plans_were_registered_says_nothing(header: SessionHeader) -> None:
-    assert changed_since(header.model_copy(update={"registration": None}), None) == ()
+@pytest.fixture
+def stored(session: SessionFolder) -> dict[str, Any]:
+    return session.stored_header()
 
 
-def test_nothing_has_changed_also_after_the_header_was_read_from_a_file(header: SessionHeader) -> None:
-    again = SessionHeader.model_validate_json(header.model_dump_json())
-    assert changed_since(again, header.provenance.definition_sha256) == ()
+def definition_of(stored: dict[str, Any]) -> str:
+    return str(stored["provenance"]["definition_sha256"])
+
+
+def test_a_session_of_before_plans_were_registered_says_nothing(stored: dict[str, Any]) -> None:
+    assert changed_since({**stored, "registration": None}, None) == ()
+    del stored["registration"]
+    assert changed_since(stored, None) == ()
+
+
+def test_nothing_has_changed_after_the_header_was_written(stored: dict[str, Any]) -> None:
+    assert changed_since(stored, definition_of(stored)) == ()
+
+
+def test_a_plan_of_before_the_model_had_a_field_keeps_its_hash(
+    session: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = session.stored_header()
+    for trial in stored["plan"]["trials"]:
+        del trial["duet"]
+        del trial["configuration"]["search"]
+    with monkeypatch.context() as then:  # a version of the model without these fields registered the plan
+        then.setattr(Plan, "model_dump", lambda _plan, **_options: stored["plan"])
+        stored["registration"] = register(session.header.plan, definition_of(stored)).model_dump()
+    path = session.folder / "session.json"
+    path.write_text(json.dumps(stored), "utf-8")
+    again = SessionFolder(session.folder)
+    assert "search" in again.header.plan.model_dump(mode="json")["trials"][0]["configuration"]
+    assert changed_since(again.stored_header(), definition_of(stored)) == ()
+
+
+@pytest.mark.parametrize("key", BUNDLED)
+def test_what_a_bundled_session_stored_is_what_it_registered(key: str) -> None:
+    stored = BUNDLED[key].stored_header()
+    assert (BUNDLED[key].header.registration is None) == (stored.get("registration") is None)
+    assert changed_since(stored, definition_of(stored)) == ()
+
+
+def test_most_bundled_sessions_registered_their_plan() -> None:
+    assert sum(one.header.registration is not None for one in BUNDLED.values()) >= 35
 
 
 def test_another_margin_is_named_with_both_values(
-    header: SessionHeader, monkeypatch: pytest.MonkeyPatch
+    stored: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registration, "DEFAULT_MARGIN", 0.2)
-    (found,) = changed_since(header, header.provenance.definition_sha256)
+    (found,) = changed_since(stored, definition_of(stored))
     assert found.startswith("margin: 0.05") and "then, 0.2" in found
 
 
-def test_another_definition_or_none_at_all_is_named(header: SessionHeader) -> None:
-    for now in ("0" * 64, None):
-        assert changed_since(header, now) == ("the definition of the experiment",)
+@pytest.mark.parametrize("now", ["0" * 64, None])
+def test_another_definition_or_none_at_all_is_named(stored: dict[str, Any], now: str | None) -> None:
+    assert changed_since(stored, now) == ("the definition of the experiment",)
 
 
-def test_a_registration_or_a_plan_that_was_altered_is_named(header: SessionHeader) -> None:
-    registered = header.registration
-    assert registered is not None
-    looser = registered.model_copy(update={"rules": {**registered.rules, "margin": 0.3}})
-    altered = header.model_copy(update={"registration": looser})
-    assert "the registration itself" in changed_since(altered, header.provenance.definition_sha256)
-    fewer = header.model_copy(
-        update={"plan": header.plan.model_copy(update={"trials": header.plan.trials[:2]})}
-    )
-    assert "the registration itself" in changed_since(fewer, header.provenance.definition_sha256)
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda stored: stored["registration"]["rules"].update(margin=0.3),
+        lambda stored: stored["registration"].update(stopping="when it looks good"),
+        lambda stored: stored["plan"]["trials"].pop(),
+        lambda stored: stored["plan"]["trials"][0]["configuration"].update(warm_up_requests=7),
+    ],
+    ids=["a rule", "when to stop", "fewer trials", "a trial"],
+)
+def test_a_registration_or_a_plan_that_was_altered_is_named(stored: dict[str, Any], alter: Any) -> None:
+    alter(stored)
+    assert ALTERED in changed_since(stored, definition_of(stored))

@@ -22,7 +22,7 @@ from harness.tests.chaos.faults.holds import (
     taken_for_measured,
 )
 from harness.tests.chaos.faults.plan import Fault
-from harness.tests.chaos.faults.scenes import LONGEST_S, Stage
+from harness.tests.chaos.faults.scenes import LONGEST_S, NUMBER, Stage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +32,6 @@ class Attempt:
     struck: bool
     broken: tuple[str, ...]
     stderr: str
-
-
-#: Seed of the sessions that meet a fault; a scene measures those before it once without any.
-NUMBER = 2
 
 
 def attempt(fault: Fault, here: Stage) -> Attempt:

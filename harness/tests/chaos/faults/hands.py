@@ -25,7 +25,7 @@ from harness.tests.chaos.faults.lacking import Lacking
 from harness.tests.chaos.faults.link import Namespace, why_not
 from harness.tests.chaos.faults.plan import Act, Fault
 from harness.tests.chaos.faults.power import lose_power
-from harness.tests.chaos.faults.scenes import Stage
+from harness.tests.chaos.faults.scenes import NUMBER, Stage
 from harness.tests.chaos.faults.sessions import Process, Running, belonging_to, of_role
 from harness.tests.chaos.faults.small_disk import remount, small_disk
 from harness.tests.support.patience import patient
@@ -138,7 +138,7 @@ class ReadOnly(Hand):
         self.data = self.stage.root / "data"
         if os.geteuid() == 0:
             self.disk = self.stack.enter_context(_mounted(self.data, "200m"))
-        first = self.stage.start(self.fault.number)
+        first = self.stage.start(NUMBER)
         first.ended(self.fault.when * self.stage.usual_s)
         first.kill()
         _wait_until_alone(self.stage)

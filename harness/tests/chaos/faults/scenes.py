@@ -26,6 +26,8 @@ from harness.tests.chaos.faults.sessions import CommandLine, Running, belonging_
 from harness.toolchains import Surroundings, find_tool
 
 NAME = "faults"
+#: Seed of the sessions that meet a fault; a scene measures those before it once without any.
+NUMBER = 2
 #: How the name of a scene's folder begins.
 FOLDER = "rematch-faults-"
 #: Beside what a session usually takes: a machine may be busy, and this limit is for one that hangs.
