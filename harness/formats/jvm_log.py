@@ -65,6 +65,10 @@ class JvmLog(ProcessLog):
             return False
         return True
 
+    def has_pause(self, number: int, name: str) -> bool:
+        """Whether a collection's pause stands in it."""
+        return any(one.gc_id == number and one.name.endswith(name) for one in (*self.events, *self.pending))
+
     def as_log(self) -> GcLog:
         """Return all that was gathered."""
         self.events = sorted([*self.events, *self.pending], key=lambda event: event.end_s)
@@ -108,6 +112,12 @@ _CYCLE = re.compile(
     r"(\d{1,12}[.,]\d+)(m?s)$"
 )
 _UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}
+
+
+def pause_of(line: Line) -> str | None:
+    """Return the name of the pause that a line reports; ``None``: it reports none."""
+    found = _PAUSE.match(line.text) if "start" not in line.tags else None
+    return found and found[2]
 
 
 def _number(text: str) -> float:

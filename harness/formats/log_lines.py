@@ -18,9 +18,10 @@ from harness.formats.source import SourceNotes, read_text_pieces
 #: A longer line is cut: no runtime writes one, and to search one takes the square of its length.
 LONGEST_LINE = 1 << 14
 STAMP = r"\d{1,18}(?:[.,]\d{1,9})?(?:ns|ms|s)|\d{4}-\d\d-\d\dT[\d:.]{8,18}[+-]\d{4}"
-BEGINS = re.compile(rf"\[ *(?:{STAMP}) *\]|\bgc \d+ @", re.ASCII)
+BEGINS = re.compile(rf"\[ *(?:{STAMP}) *\]|(?:\b|(?<=\[0m))gc \d+ @", re.ASCII)
 _BEGINS = re.compile(BEGINS.pattern.encode())
 _ANY_LINE = re.compile(rb"[^\n]*\S[^\n]*")
+_IN_BRACKETS = re.compile(r"(?:\[[^\]]*\])+\s")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 #: Dates and times in what precedes a line: what remains names who wrote it.
@@ -112,4 +113,6 @@ def _freed(before: str, text: str, complete: bool) -> Iterator[LogLine]:
                     if found := BEGINS.search(one):
                         yield from _freed(outside + one[: found.start()], one[found.start() :], True)
                 return
+    while (stamps := _IN_BRACKETS.match(text)) and BEGINS.match(text, stamps.end()):  # somebody else's
+        before, text = before + stamps[0], text[stamps.end() :]
     yield LogLine(before, text, complete)

@@ -74,26 +74,37 @@ class ProcessLog:
             return None
         return abs(line.start_s - self.starts_s[0]) < _SAME_START_S
 
+    def repeats(self, line: Stamped) -> bool:
+        """Whether a line cannot come after those that are there."""
+        return False
+
     def goes_on_with(self, line: Stamped) -> bool:
         """Whether the next line of the same file may be of this process."""
-        if line.begins and (self.begins or self.ids):
+        if (line.begins and (self.begins or self.ids)) or self.repeats(line):
             return False
         now, same = self.time_of(line), self.same_start(line)
         return now is not None and (now >= (self.last_s or 0.0) - _OUT_OF_ORDER_S if same is None else same)
 
-    def goes_on_in_file(self, line: Stamped, first_id: int | None) -> bool:
+    def goes_on_in_file(self, line: Stamped, pause: tuple[int, str] | None) -> bool:
         """Whether the first line of another file may be of this process; names are no evidence, for a JVM gives those
         of rotated parts to the logs of earlier processes, too.
 
         Args:
-            first_id: the first collection in that file.
+            pause: the first in that file: number of its collection, and name.
         """
         if not self.goes_on_with(line) or self.same_start(line) or self.has_epoch:
             return self.goes_on_with(line)
-        if first_id is None or self.first_id is None or line.uptime_s is None or self.last_s is None:
+        if pause is None or self.first_id is None:
             return False
-        waited_s = line.uptime_s - self.last_s
-        return self.first_id <= first_id <= self.last_id + 1 and waited_s <= max(1.0, 2 * self.silence_s)
+        return self.first_id <= pause[0] <= self.last_id + 1 and not self.has_pause(*pause)
+
+    def was_silent_before(self, line: Stamped) -> bool:
+        """Whether it had been silent for longer than ever when a line was written that may be of it."""
+        return (line.uptime_s or 0.0) - (self.last_s or 0.0) > max(1.0, 2 * self.silence_s)
+
+    def has_pause(self, number: int, name: str) -> bool:
+        """Whether a collection's pause stands in it."""
+        return any(one.gc_id == number and one.name.endswith(name) for one in self.events)
 
     def note(self, line: Stamped, now: float) -> None:
         """Take what a line says of its moment."""

@@ -17,13 +17,14 @@ from harness.errors import InputError
 from harness.formats.gc_events import GcLog, joined
 from harness.formats.gctrace import GoLog, Trace, parse_trace
 from harness.formats.jfr_json import read_jfr_json
-from harness.formats.jvm_log import JvmLog
+from harness.formats.jvm_log import JvmLog, pause_of
 from harness.formats.log_lines import OtherLines, read_lines
 from harness.formats.process_log import Stamped
 from harness.formats.source import SourceNotes, read_head
 from harness.formats.unified_log import WRITES, Line, parse_line
 from harness.model.phrases import counted, listed
 
+Pause = tuple[int, str]
 _RECORDING = re.compile(r'\s*\{\s*"recording"')
 #: What is known of files that are none of these.
 _STRANGERS = (
@@ -65,7 +66,7 @@ def read_runtime_log(*named: Path, process_start_epoch_s: float | None = None, o
                     "is a flight recording, which is read alone", file=path, found=f"{len(named)} files"
                 )
             return read_jfr_json(path).log
-    reader = _Reader()
+    reader = _Reader(named)
     beginnings = {part: _beginning(part) for path in named for part in rotated_parts(path)}
     for path in sorted(beginnings, key=lambda part: (*beginnings[part][:2], part.name)):
         reader.read(path, beginnings[path][2])
@@ -80,14 +81,15 @@ def rotated_parts(path: Path) -> tuple[Path, ...]:
     return (path, *sorted(part for part in named if re.fullmatch(r"\d+(\.gz)?", part.name[len(begin) :])))
 
 
-def _beginning(path: Path) -> tuple[float, float, int | None]:
-    """Return the first stamps of a file, and the number of its first collection; infinity: it has none."""
+def _beginning(path: Path) -> tuple[float, float, Pause | None]:
+    """Return the first stamps of a file, and its first pause; infinity: it has none."""
     first: Stamped | None = None
     for line in read_lines(path, SourceNotes(), OtherLines()):
         one = _parsed(line.text)
         first = first or one
-        if first is not None and one is not None and one.gc_id is not None:
-            return first.epoch_s or 0.0, first.uptime_s or 0.0, one.gc_id
+        name = pause_of(one) if isinstance(one, Line) else "sweep termination"
+        if first is not None and one is not None and one.gc_id is not None and name is not None:
+            return first.epoch_s or 0.0, first.uptime_s or 0.0, (one.gc_id, name)
     return (math.inf, 0.0, None) if first is None else (first.epoch_s or 0.0, first.uptime_s or 0.0, None)
 
 
@@ -98,13 +100,14 @@ def _parsed(text: str) -> Line | Trace | None:
 class _Reader:
     """Gives each line to the process that wrote it."""
 
-    def __init__(self) -> None:
+    def __init__(self, named: Sequence[Path]) -> None:
+        self._named = frozenset(named)
         self._by_source: dict[tuple[bool, str], list[JvmLog | GoLog]] = {}
         self._notes, self._others = SourceNotes(), OtherLines()
         self._stamped = False
 
-    def read(self, path: Path, first_id: int | None) -> None:
-        """Take the lines of one file, whose first collection has that number.
+    def read(self, path: Path, first: Pause | None) -> None:
+        """Take the lines of one file, with its first pause.
 
         Raises:
             InputError: it cannot be opened.
@@ -118,7 +121,7 @@ class _Reader:
                 self._stamped = True
                 continue
             known = self._by_source.setdefault((of_go, line.source), [])
-            log = _process(known, one, path, first_id)
+            log = self._process(known, one, path, first)
             if log is None:
                 on_uptime = one is None or one.uptime_s is not None
                 log = (GoLog if of_go else JvmLog)(line.before, line.source, on_uptime)
@@ -134,6 +137,23 @@ class _Reader:
             if now is None or not (taken or line.complete):
                 log.cannot_read(line.text)
 
+    def _process(
+        self, known: Sequence[JvmLog | GoLog], line: Stamped | None, path: Path, first: Pause | None
+    ) -> JvmLog | GoLog | None:
+        """Return which of the known processes, the latest last, wrote a line; ``None``: another one."""
+        if line is None or (known and path in known[-1].places and known[-1].goes_on_with(line)):
+            return known[-1] if known else None
+        fits = [
+            log for log in known
+            if (log.same_start(line) if path in log.places else log.goes_on_in_file(line, first))
+            and log.goes_on_with(line)
+        ]  # fmt: skip
+        if line.epoch_s is None:
+            # The file that is named is the newest of its process; where two processes fit, neither is certain.
+            fits = [log for log in fits if path in self._named or not log.places.keys() & self._named]
+            fits = fits if len(fits) == 1 and not fits[0].was_silent_before(line) else []
+        return fits[-1] if fits else None
+
     def result(self, named: Sequence[Path], process_start_epoch_s: float | None, *, of_go: bool) -> GcLog:
         """Return the log of the process that is meant, or of all where their lines have wall-clock stamps.
 
@@ -147,7 +167,7 @@ class _Reader:
         for path in named:
             meant = max(
                 (log for log in every if path in log.places),
-                key=lambda log: log.places[path][1],
+                key=lambda log: (log.has_epoch, log.places[path][1]),
                 default=meant,
             )
         used: list[JvmLog | GoLog] = [meant]
@@ -190,20 +210,6 @@ class _Reader:
         )  # fmt: skip
 
 
-def _process(
-    known: Sequence[JvmLog | GoLog], line: Stamped | None, path: Path, first_id: int | None
-) -> JvmLog | GoLog | None:
-    """Return the process that wrote a line, of those that are known, the latest last; ``None``: another one."""
-    if line is None or (known and path in known[-1].places and known[-1].goes_on_with(line)):
-        return known[-1] if known else None
-    fits = [
-        log for log in known
-        if (log.same_start(line) if path in log.places else log.goes_on_in_file(line, first_id))
-        and log.goes_on_with(line)
-    ]  # fmt: skip
-    return min(fits, key=lambda log: abs(log.last_id + 1 - (first_id or 0)), default=None)
-
-
 def _began_then(log: JvmLog | GoLog, process_start_epoch_s: float) -> bool:
     return log.began_epoch_s is not None and abs(log.began_epoch_s - process_start_epoch_s) <= _START_WITHIN_S
 
@@ -227,13 +233,13 @@ def _refuse_mixed(meant: JvmLog | GoLog, every: Sequence[JvmLog | GoLog], *, pla
     for other in every:
         for path, (first, last) in other.places.items():
             low, high = meant.places.get(path, (math.inf, -math.inf))
-            if other is not meant and (
-                (first < high and low < last) or (first < low < math.inf and meant.starts_late)
-            ):
+            by_turns = (first < high and low < last) or (first < low < math.inf and meant.starts_late)
+            if other is not meant and by_turns:
+                names = f"{other.before!r} and {meant.before!r}"
                 raise InputError(
                     "holds the lines of several processes side by side, without wall-clock stamps", file=path,
-                    found=f"{meant.before or meant.runtime!r} and {other.before or other.runtime!r}",
-                    allowed="the log of the one that answered the requests",
+                    found=names if other.source != meant.source else "times that go back",
+                    allowed="the log of the one that answered",
                 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from harness.formats.instants import epoch_s as epoch_of
-from harness.formats.log_lines import BEGINS, STAMP
+from harness.formats.log_lines import STAMP
 from harness.formats.process_log import Stamped
 
 #: What writes a log that can be read best.
@@ -49,8 +49,6 @@ class Line(Stamped):
 def parse_line(text: str) -> Line | None:
     """Return the line without its decorators; ``None``: it has none, or no stamp among them."""
     match = _DECORATORS.fullmatch(text)
-    while match is not None and BEGINS.match(match[2]):  # a stamp that somebody else put before the line
-        match = _DECORATORS.fullmatch(match[2])
     if match is None:
         return None
     epoch: float | None = None
