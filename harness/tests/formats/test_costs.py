@@ -120,9 +120,9 @@ def test_empty_lines_of_a_log_are_passed_over_and_the_others_read_as_ever(tmp_pa
         path = write(tmp_path, gzip.compress(data, 1) if n % 2 else data, "gc.log.gz" if n % 2 else "gc.log")
         every = [line for line in data.decode().split("\n") if line.strip()]
         begins = [found.start() if (found := BEGINS.search(line)) else None for line in every]
-        found, others, _ = lines_of(path)
+        read, others, _ = lines_of(path)
         assert others.n == begins.count(None)
-        assert found == [
+        assert read == [
             line[max(at - LONGEST_LINE, 0) : at + LONGEST_LINE].rstrip("\r")
             for line, at in zip(every, begins, strict=True)
             if at is not None
