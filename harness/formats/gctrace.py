@@ -69,10 +69,6 @@ class GoLog(ProcessLog):
 
     collector: str | None = "Go"
 
-    def repeats(self, line: Stamped) -> bool:
-        """Whether a collection was there, or a later one: Go writes one line for each, in their order."""
-        return line.gc_id is not None and line.gc_id <= self.last_id
-
     def take(self, line: Trace, now: float) -> bool:
         """Take a collection: its two pauses, and what it did between them."""
         sweep_s, mark_s, term_s = line.parts_s

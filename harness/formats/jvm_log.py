@@ -11,7 +11,7 @@ are the pauses, and ``Pause`` lines only say which of them were collections.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
@@ -26,12 +26,11 @@ _GC_OPERATION = re.compile(
 
 @dataclass(slots=True, eq=False)
 class JvmLog(ProcessLog):
-    """The log of one JVM so far, and the pauses that wait for the safepoint they belong to."""
+    """The log of one JVM so far."""
 
     runtime: ClassVar[Literal["jvm", "go"]] = "jvm"
     first_number: ClassVar[int] = 0
 
-    pending: list[PauseEvent] = field(default_factory=list)
     operation: str = "safepoint"
 
     def take(self, line: Line, now: float) -> bool:
@@ -64,10 +63,6 @@ class JvmLog(ProcessLog):
         else:
             return False
         return True
-
-    def has_pause(self, number: int, name: str) -> bool:
-        """Whether a collection's pause stands in it."""
-        return any(one.gc_id == number and one.name.endswith(name) for one in (*self.events, *self.pending))
 
     def as_log(self) -> GcLog:
         """Return all that was gathered."""

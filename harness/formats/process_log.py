@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal
 
 from harness.formats.gc_events import Cycle, GcLog, Life, PauseEvent
 
@@ -32,9 +32,6 @@ class Stamped:
         return None if self.epoch_s is None or self.uptime_s is None else self.epoch_s - self.uptime_s
 
 
-L = TypeVar("L", bound=Stamped)
-
-
 @dataclass(slots=True, eq=False)
 class ProcessLog:
     """The log of one process so far. Times are uptimes where its lines have them, else wall-clock times."""
@@ -55,13 +52,12 @@ class ProcessLog:
     first_id: int | None = None
     last_id: int = -1
     ids: set[int] = field(default_factory=set)
-    unknown: list[str] = field(default_factory=list)
-    n_unknown: int = 0
-    half_written: bool = False
     first_s: float | None = None
     last_s: float | None = None
     silence_s: float = 0.0
     events: list[PauseEvent] = field(default_factory=list)
+    #: Pauses of a JVM that wait for the safepoint they belong to.
+    pending: list[PauseEvent] = field(default_factory=list)
     cycles: list[Cycle] = field(default_factory=list)
 
     def time_of(self, line: Stamped) -> float | None:
@@ -74,13 +70,10 @@ class ProcessLog:
             return None
         return abs(line.start_s - self.starts_s[0]) < _SAME_START_S
 
-    def repeats(self, line: Stamped) -> bool:
-        """Whether a line cannot come after those that are there."""
-        return False
-
     def goes_on_with(self, line: Stamped) -> bool:
         """Whether the next line of the same file may be of this process."""
-        if (line.begins and (self.begins or self.ids)) or self.repeats(line):
+        in_order = self.runtime == "jvm" or line.gc_id is None or line.gc_id > self.last_id
+        if (line.begins and (self.begins or self.ids)) or not in_order:
             return False
         now, same = self.time_of(line), self.same_start(line)
         return now is not None and (now >= (self.last_s or 0.0) - _OUT_OF_ORDER_S if same is None else same)
@@ -96,15 +89,13 @@ class ProcessLog:
             return self.goes_on_with(line)
         if pause is None or self.first_id is None:
             return False
-        return self.first_id <= pause[0] <= self.last_id + 1 and not self.has_pause(*pause)
+        number, name = pause
+        there = any(one.gc_id == number and one.name.endswith(name) for one in (*self.events, *self.pending))
+        return self.first_id <= number <= self.last_id + 1 and not there
 
     def was_silent_before(self, line: Stamped) -> bool:
         """Whether it had been silent for longer than ever when a line was written that may be of it."""
         return (line.uptime_s or 0.0) - (self.last_s or 0.0) > max(1.0, 2 * self.silence_s)
-
-    def has_pause(self, number: int, name: str) -> bool:
-        """Whether a collection's pause stands in it."""
-        return any(one.gc_id == number and one.name.endswith(name) for one in self.events)
 
     def note(self, line: Stamped, now: float) -> None:
         """Take what a line says of its moment."""
@@ -120,11 +111,6 @@ class ProcessLog:
             self.first_id = line.gc_id if self.first_id is None else self.first_id
             self.last_id = max(self.last_id, line.gc_id)
             self.ids.add(line.gc_id)
-
-    def cannot_read(self, text: str) -> None:
-        """Count a line, and keep it as an example."""
-        self.n_unknown += 1
-        self.unknown = [*self.unknown, text[:200]][:3]
 
     @property
     def starts_late(self) -> bool:
@@ -144,8 +130,7 @@ class ProcessLog:
         log = GcLog(
             runtime=self.runtime, collector=self.collector, clock=clock if self.on_uptime else "epoch",
             resolution_s=self.resolution_s, start_s=self.first_s, end_s=self.last_s, events=tuple(self.events),
-            cycles=tuple(self.cycles), n_collections=len(self.ids), n_unknown=self.n_unknown,
-            unknown_examples=tuple(self.unknown), truncated=self.half_written, warnings=tuple(self._warnings()),
+            cycles=tuple(self.cycles), n_collections=len(self.ids), n_unknown=0, warnings=tuple(self._warnings()),
         )  # fmt: skip
         if self.began_epoch_s is not None:
             log = log.placed(self.began_epoch_s)

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog, joined
@@ -40,7 +40,6 @@ _STRANGERS = (
     ),
 )
 _EMPTY = "the log is empty: nothing can be said about pauses, which is not the same as no pauses"
-_NO_PAUSE = f"the log has no pause in it; was it written with {WRITES}?"
 _NO_TRACE = "no gctrace line: either nothing was collected or GODEBUG=gctrace=1 was not set"
 #: A start of the process that a user gives is right to within so much.
 _START_WITHIN_S = 5.0
@@ -103,8 +102,7 @@ class _Reader:
     def __init__(self, named: Sequence[Path]) -> None:
         self._named = frozenset(named)
         self._by_source: dict[tuple[bool, str], list[JvmLog | GoLog]] = {}
-        self._notes, self._others = SourceNotes(), OtherLines()
-        self._stamped = False
+        self._notes, self._others, self._garbled = SourceNotes(), OtherLines(), OtherLines()
 
     def read(self, path: Path, first: Pause | None) -> None:
         """Take the lines of one file, with its first pause.
@@ -114,35 +112,30 @@ class _Reader:
         """
         for number, line in enumerate(read_lines(path, self._notes, self._others)):
             of_go, one = line.text.startswith("gc "), _parsed(line.text)
-            if not of_go and one is None:
-                self._others.pass_over(line.text.encode())
-                continue
-            if isinstance(one, Line) and not one.of_collector:
-                self._stamped = True
+            if one is None:
+                (self._garbled if of_go else self._others).pass_over(line.text.encode())
+                self._garbled.cut |= of_go and not line.complete
+            if one is None or (isinstance(one, Line) and not one.of_collector):
                 continue
             known = self._by_source.setdefault((of_go, line.source), [])
             log = self._process(known, one, path, first)
             if log is None:
-                on_uptime = one is None or one.uptime_s is not None
-                log = (GoLog if of_go else JvmLog)(line.before, line.source, on_uptime)
+                log = (GoLog if of_go else JvmLog)(line.before, line.source, one.uptime_s is not None)
             if not known or known[-1] is not log:
                 known[:] = [*(other for other in known if other is not log), log]
             log.places[path] = (log.places.get(path, (number, 0))[0], number)
-            now = None if one is None else log.time_of(one)
-            if one is not None and now is not None:
+            now = log.time_of(one)
+            if now is not None:
                 log.note(one, now)
-            # Only a line of Go that can be read is whole for sure.
-            taken = now is not None and log.take(one, now)  # type: ignore[arg-type]
-            log.half_written = not line.complete and not (of_go and taken)
-            if now is None or not (taken or line.complete):
-                log.cannot_read(line.text)
+            if now is None or not (log.take(one, now) or line.complete):  # type: ignore[arg-type]
+                self._others.pass_over(line.text.encode())
 
     def _process(
-        self, known: Sequence[JvmLog | GoLog], line: Stamped | None, path: Path, first: Pause | None
+        self, known: Sequence[JvmLog | GoLog], line: Stamped, path: Path, first: Pause | None
     ) -> JvmLog | GoLog | None:
         """Return which of the known processes, the latest last, wrote a line; ``None``: another one."""
-        if line is None or (known and path in known[-1].places and known[-1].goes_on_with(line)):
-            return known[-1] if known else None
+        if known and path in known[-1].places and known[-1].goes_on_with(line):
+            return known[-1]
         fits = [
             log for log in known
             if (log.same_start(line) if path in log.places else log.goes_on_in_file(line, first))
@@ -161,9 +154,10 @@ class _Reader:
             InputError: there is no line of a runtime, or which process is meant cannot be told.
         """
         every = [log for known in self._by_source.values() for log in known]
-        if not every:
-            return self._without_lines(named[0], of_go=of_go)
-        meant = every[-1]
+        of_go = of_go or (not every and self._garbled.n > 0)
+        if not every and self._others.n and not of_go:
+            self._refuse(named[0])
+        meant = every[-1] if every else GoLog() if of_go else JvmLog()
         for path in named:
             meant = max(
                 (log for log in every if path in log.places),
@@ -176,31 +170,20 @@ class _Reader:
             if process_start_epoch_s is not None:
                 used = [log for log in used if _began_then(log, process_start_epoch_s)] or used
         else:
-            _refuse_mixed(meant, every, placed=process_start_epoch_s is not None)
+            _refuse_mixed(meant, every)
         log = joined([one.as_log() for one in used])
-        update: dict[str, Any] = {}
-        said = [*self._notes.notes, *_about_processes(used, every)]
-        if isinstance(meant, JvmLog):
-            update = {
-                "n_unknown": log.n_unknown + self._others.n,
-                "unknown_examples": (*log.unknown_examples, *self._others.examples)[:3],
-                "truncated": log.truncated or self._others.cut,
-            }
-            if not log.events:
-                said.append(_NO_PAUSE)
-            elif not any(event.whole_stop for event in log.events):
-                said.append(
-                    "no safepoint lines: pauses leave out the time to reach the safepoint; add safepoint to -Xlog"
-                )
-        if update.get("truncated", log.truncated):
+        unknown = self._others if isinstance(meant, JvmLog) else self._garbled
+        said = [*self._notes.notes, *_about_processes(used, every), *_about_pauses(log, is_empty=not every)]
+        if unknown.cut:
             said.append("the last line is half-written; it was left out")
+        update = {
+            "n_unknown": unknown.n,
+            "unknown_examples": tuple(unknown.examples),
+            "truncated": unknown.cut,
+        }
         return log.model_copy(update={**update, "warnings": (*said, *log.warnings)})
 
-    def _without_lines(self, path: Path, *, of_go: bool) -> GcLog:
-        if of_go or self._stamped or not self._others.n:
-            log = (GoLog if of_go else JvmLog)().as_log()
-            said = _NO_TRACE if of_go else _NO_PAUSE if self._stamped else _EMPTY
-            return log.model_copy(update={"warnings": (said,)})
+    def _refuse(self, path: Path) -> NoReturn:
         head = read_head(path)
         known = next((words for pattern, words in _STRANGERS if re.search(pattern, head)), None)
         raise InputError(
@@ -210,22 +193,29 @@ class _Reader:
         )  # fmt: skip
 
 
+def _about_pauses(log: GcLog, *, is_empty: bool) -> list[str]:
+    if is_empty:
+        return [_EMPTY if log.runtime == "jvm" else _NO_TRACE]
+    if not log.events:
+        return [f"the log has no pause in it; was it written with {WRITES}?"]
+    if log.runtime == "jvm" and not any(event.whole_stop for event in log.events):
+        return [
+            "no safepoint lines: pauses leave out the time to reach the safepoint; add safepoint to -Xlog"
+        ]
+    return []
+
+
 def _began_then(log: JvmLog | GoLog, process_start_epoch_s: float) -> bool:
     return log.began_epoch_s is not None and abs(log.began_epoch_s - process_start_epoch_s) <= _START_WITHIN_S
 
 
-def _refuse_mixed(meant: JvmLog | GoLog, every: Sequence[JvmLog | GoLog], *, placed: bool) -> None:
+def _refuse_mixed(meant: JvmLog | GoLog, every: Sequence[JvmLog | GoLog]) -> None:
     """Times since the start of a process are of no use where it cannot be told whose they are.
 
     Raises:
         InputError: lines of another process stand between those of this one, or the times are the machine's.
     """
-    if (
-        placed
-        and isinstance(meant, JvmLog)
-        and meant.begins
-        and (meant.first_s or 0.0) > _SAYS_COLLECTOR_WITHIN_S
-    ):
+    if isinstance(meant, JvmLog) and meant.begins and (meant.first_s or 0.0) > _SAYS_COLLECTOR_WITHIN_S:
         raise InputError(
             "has stamps that count from the start of the machine (decorator timenanos), not of the process",
             file=next(iter(meant.places)), found=f"{meant.first_s:,.0f} s when the JVM began", allowed=WRITES,

@@ -167,7 +167,6 @@ def test_the_uptime_is_told_from_the_time_since_the_machine_started(text: str) -
 def test_the_time_since_the_machine_started_alone_is_no_uptime() -> None:
     with pytest.raises(InputError, match=r"from the start of the machine .*timenanos.*time,uptime"):
         read_log(stamped(of_machine), process_start_epoch_s=START_S)
-    assert read_log(stamped(of_machine)).clock == "uptime"
 
 
 @pytest.mark.parametrize(("zone_h", "zone"), [(0, "+0000"), (5.5, "+0530"), (-3.5, "-0330"), (-8, "-0800")])
@@ -203,8 +202,5 @@ def test_every_known_stranger_is_called_by_its_name_in_one_line(text: str) -> No
     assert "\n" not in str(refused.value) and "gc.log" in str(refused.value)
 
 
-def test_a_jvms_log_without_a_collection_is_no_stranger() -> None:
-    assert (
-        "no pause in it"
-        in read_log("[0.010s][info][class,load] java.lang.Object source: jrt:/java.base\n").warnings[0]
-    )
+def test_a_jvms_log_without_a_pause_is_no_stranger() -> None:
+    assert "no pause in it" in read_log("[0.010s][info][gc,init] Heap Max Capacity: 48M\n").warnings[0]
