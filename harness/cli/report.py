@@ -22,8 +22,10 @@ def report_command(
         typer.Argument(help="result files of load tools (docs/report.md lists them)"),
     ],
     gc: Annotated[
-        Path | None,
-        typer.Option(help="GC log of the service: JVM unified log, `jfr print --json` output, or Go gctrace"),
+        list[Path] | None,
+        typer.Option(
+            help="GC log of the service: JVM unified log, `jfr print --json` output, or Go gctrace; may be repeated"
+        ),
     ] = None,
     process_start: Annotated[
         float | None,
@@ -93,7 +95,7 @@ def report_command(
     limits = [file_limit(text) for text in fail_if or ()]
     checked = main(
         paths,
-        gc=gc,
+        gc=gc or (),
         process_start_epoch_s=process_start,
         samples=samples,
         latency_unit=latency_unit_named(latency_unit),

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 
@@ -47,15 +48,22 @@ class Cycle(Frozen):
     )
 
 
+class Life(NamedTuple):
+    """When one process wrote into a log, in epoch seconds. ``name``: its source, or its files."""
+
+    name: str
+    start_s: float
+    end_s: float
+
+
 T = TypeVar("T", PauseEvent, Cycle)
 
 
 class GcLog(Frozen):
-    """Everything read from the log of one process, rotated parts joined."""
+    """Everything read from the log of one process, rotated parts joined; of several, if it has wall-clock stamps."""
 
     runtime: Literal["jvm", "go"]
     collector: str | None
-    version: str | None
     clock: Literal["epoch", "uptime", "process_start"] = Field(
         description="epoch: comparable with request times as they are; otherwise an anchor must be added"
     )
@@ -67,27 +75,46 @@ class GcLog(Frozen):
         default=(), description="collections that work beside the program; a collector may have none"
     )
     n_collections: int
-    n_lines: int
     n_unknown: int = Field(description="lines that could not be read; shown, never fatal")
     unknown_examples: tuple[str, ...] = ()
     truncated: bool = Field(default=False, description="the last line is half-written")
+    processes: tuple[Life, ...] = Field(default=(), description="of a log with wall-clock stamps")
     warnings: tuple[str, ...] = ()
 
     def placed(self, process_start_epoch_s: float) -> GcLog:
         """Return a log that counts from the start of its process on the wall clock: every time in it moves."""
 
-        def later(at_s: float | None) -> float | None:
-            return None if at_s is None else at_s + process_start_epoch_s
-
         def moved(part: T) -> T:
-            return part.model_copy(update={"start_s": later(part.start_s), "end_s": later(part.end_s)})
+            start_s, end_s = part.start_s + process_start_epoch_s, part.end_s + process_start_epoch_s
+            return part.model_copy(update={"start_s": start_s, "end_s": end_s})
 
+        ends = {name: getattr(self, name) for name in ("start_s", "end_s")}
         return self.model_copy(
             update={
+                **{name: at if at is None else at + process_start_epoch_s for name, at in ends.items()},
                 "clock": "epoch",
-                "start_s": later(self.start_s),
-                "end_s": later(self.end_s),
-                "events": tuple(moved(event) for event in self.events),
-                "cycles": tuple(moved(cycle) for cycle in self.cycles),
+                "events": tuple(map(moved, self.events)),
+                "cycles": tuple(map(moved, self.cycles)),
             }
         )
+
+
+def joined(logs: Sequence[GcLog]) -> GcLog:
+    """Return logs on one clock as one, the earliest process first; one of them is itself."""
+    if len(logs) == 1:
+        return logs[0]
+    ordered = sorted(logs, key=lambda log: log.start_s or 0.0)
+
+    def every(name: str) -> tuple[Any, ...]:
+        return tuple(one for log in ordered for one in getattr(log, name))
+
+    return ordered[-1].model_copy(
+        update={
+            **{name: every(name) for name in ("cycles", "processes", "unknown_examples")},
+            **{name: sum(getattr(log, name) for log in logs) for name in ("n_collections", "n_unknown")},
+            "events": tuple(sorted(every("events"), key=lambda event: event.end_s)),
+            "start_s": ordered[0].start_s,
+            "end_s": max(log.end_s or 0.0 for log in logs),
+            "warnings": tuple(dict.fromkeys(every("warnings"))),
+        }
+    )

@@ -13,15 +13,13 @@ in ``runtime/mgc.go`` for what is cut off.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-from harness.errors import InputError
-from harness.formats.gc_events import Cycle, GcLog, PauseEvent
-from harness.formats.source import unpacked
+from harness.formats.gc_events import Cycle, PauseEvent
+from harness.formats.process_log import ProcessLog, Stamped
 
 #: Lengths have a length: a plus may be part of a number, and there are many ways to divide a thousand of them.
 _TRACE = re.compile(
@@ -30,110 +28,58 @@ _TRACE = re.compile(
     r"[^,]* ms cpu, (?P<before>\d+)->(?P<peak>\d+)->(?P<live>\d+) MB, (?P<goal>\d+) MB goal,"
     r"(?: \d+ MB stacks, \d+ MB globals,)? (?P<procs>\d+) P(?P<forced> \(forced\))?"
 )
-_BEGINS_WITH = "gc "
-_STARTS_LIKE_ONE = re.compile(r"gc \d+ @")
 _MIB = 1024**2
 RESOLUTION_S = 1e-3
 
 
-def read_gctrace(path: Path) -> GcLog:
-    """Read the gctrace lines of ``path`` (gzipped or not); other lines are the service's own and are passed over.
+@dataclass(slots=True, kw_only=True)
+class Trace(Stamped):
+    """The numbers of one line: what the parts of a collection took, and how much longer all of them may have been."""
 
-    A line that begins like a trace and cannot be read is counted as unknown.
+    parts_s: tuple[float, float, float]
+    cut_s: float
+    before_bytes: int
+    live_bytes: int
 
-    Raises:
-        InputError: the file cannot be opened.
-    """
+
+def parse_trace(text: str) -> Trace | None:
+    """Return the numbers of one line; ``None``: it is no trace, or one of them is none."""
+    found = _TRACE.match(text)
+    if found is None:
+        return None
+    parts = [found[part] for part in ("sweep", "mark", "term")]
+    gc_id = int(found["id"])
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
-    text, whole = unpacked(data) if path.suffix == ".gz" else (data, True)
-    log = parse_gctrace(text.decode("utf-8", "replace"))
-    cut = "the compressed file is cut off or damaged: what came before is used"
-    return log if whole else log.model_copy(update={"truncated": True, "warnings": (*log.warnings, cut)})
+        sweep_s, mark_s, term_s = (_finite(part) / 1e3 for part in parts)
+        return Trace(
+            uptime_s=_finite(found["at"]), gc_id=gc_id, begins=gc_id == 1, parts_s=(sweep_s, mark_s, term_s),
+            cut_s=RESOLUTION_S + sum(map(_cut_s, parts)), before_bytes=int(found["before"]) * _MIB,
+            live_bytes=int(found["live"]) * _MIB,
+        )  # fmt: skip
+    except ValueError:  # half a number, or digits without end
+        return None
 
 
-def parse_gctrace(text: str) -> GcLog:
-    """Parse what a Go process wrote to stderr under ``GODEBUG=gctrace=1``."""
-    events: list[PauseEvent] = []
-    cycles: list[Cycle] = []
-    unknown: list[str] = []
-    ids: list[int] = []
-    n_lines = 0
-    last_s: float | None = None
-    first_s: float | None = None
-    for line in _beginning_with(_BEGINS_WITH, text):
-        if not _STARTS_LIKE_ONE.match(line):
-            continue
-        n_lines += 1
-        found = _TRACE.match(line)
-        if found is None:
-            unknown.append(line[:200])
-            continue
-        try:
-            one = _Collection(found)
-        except ValueError:  # half a number, or digits without end
-            unknown.append(line[:200])
-            continue
-        ids.append(one.gc_id)
-        first_s = one.at_s if first_s is None else first_s
-        last_s = one.end_s
-        cycles.append(Cycle(gc_id=one.gc_id, start_s=one.at_s, end_s=last_s, late_by_s=one.cut_s))
-        mark_end_s = one.at_s + one.sweep_s + one.mark_s
-        events.append(_pause("sweep termination", one.gc_id, one.at_s, one.sweep_s, one.before_bytes, None))
-        events.append(_pause("mark termination", one.gc_id, mark_end_s, one.term_s, None, one.live_bytes))
-    last = text[text.rfind("\n") + 1 :]
-    truncated = bool(unknown) and last[:200] == unknown[-1]
-    return GcLog(
-        runtime="go",
-        collector="Go",
-        version=None,
-        clock="process_start",
-        resolution_s=RESOLUTION_S,
-        start_s=first_s,
-        end_s=last_s,
-        events=tuple(events),
-        cycles=tuple(cycles),
-        n_collections=len(ids),
-        n_lines=n_lines,
-        n_unknown=len(unknown),
-        unknown_examples=tuple(unknown[:3]),
-        truncated=truncated,
-        warnings=tuple(_warnings(ids, truncated)),
-    )
+@dataclass(slots=True, eq=False)
+class GoLog(ProcessLog):
+    """The trace of one Go process so far."""
 
+    runtime: ClassVar[Literal["jvm", "go"]] = "go"
+    first_number: ClassVar[int] = 1
 
-def _beginning_with(word: str, text: str) -> Iterator[str]:
-    """Yield the lines that begin with a word; the others, millions of them perhaps, are passed over all at once."""
-    if text.startswith(word):
-        yield text.partition("\n")[0]
-    at = text.find(f"\n{word}")
-    while at >= 0:
-        end = text.find("\n", at + 1)
-        yield text[at + 1 : end if end >= 0 else len(text)]
-        at = text.find(f"\n{word}", end) if end >= 0 else -1
+    collector: str | None = "Go"
 
-
-class _Collection:
-    """The numbers of one line."""
-
-    def __init__(self, found: re.Match[str]) -> None:
-        """Read them.
-
-        Raises:
-            ValueError: one is no number, or no finite one.
-        """
-        self.gc_id, self.at_s = int(found["id"]), _finite(found["at"])
-        parts = [found[part] for part in ("sweep", "mark", "term")]
-        self.sweep_s, self.mark_s, self.term_s = (_finite(part) / 1e3 for part in parts)
-        self.cut_s = RESOLUTION_S + sum(_cut_s(part) for part in parts)
-        self.before_bytes, self.live_bytes = int(found["before"]) * _MIB, int(found["live"]) * _MIB
-
-    @property
-    def end_s(self) -> float:
-        """When the last part ends."""
-        return self.at_s + self.sweep_s + self.mark_s + self.term_s
+    def take(self, line: Trace, now: float) -> bool:
+        """Take a collection: its two pauses, and what it did between them."""
+        sweep_s, mark_s, term_s = line.parts_s
+        mark_end_s = now + sweep_s + mark_s
+        self.last_s = mark_end_s + term_s
+        self.cycles.append(Cycle(gc_id=line.gc_id, start_s=now, end_s=self.last_s, late_by_s=line.cut_s))
+        self.events += [
+            _pause("sweep termination", line.gc_id, now, sweep_s, line.before_bytes, None),
+            _pause("mark termination", line.gc_id, mark_end_s, term_s, None, line.live_bytes),
+        ]
+        return True
 
 
 def _finite(text: str) -> float:
@@ -150,30 +96,9 @@ def _cut_s(milliseconds: str) -> float:
 
 
 def _pause(
-    name: str, gc_id: int, at_s: float, length_s: float, before: int | None, after: int | None
+    name: str, gc_id: int | None, at_s: float, length_s: float, before: int | None, after: int | None
 ) -> PauseEvent:
     return PauseEvent(
-        start_s=at_s,
-        end_s=at_s + length_s,
-        cause="gc_pause",
-        name=name,
-        gc_id=gc_id,
-        heap_before_bytes=before,
-        heap_after_bytes=after,
-        whole_stop=False,
-    )
-
-
-def _warnings(ids: list[int], truncated: bool) -> list[str]:
-    said: list[str] = []
-    if not ids:
-        said.append("no gctrace line: either nothing was collected or GODEBUG=gctrace=1 was not set")
-    elif ids[0] != 1:
-        said.append(f"the log starts late: its first collection is gc {ids[0]}; earlier pauses are unknown")
-    if ids and any(later != earlier + 1 for earlier, later in itertools.pairwise(ids)):
-        said.append(
-            "collection numbers have gaps or repeat: lines are missing, or two processes wrote into one log"
-        )
-    if truncated:
-        said.append("the last line is half-written; it was left out")
-    return said
+        start_s=at_s, end_s=at_s + length_s, cause="gc_pause", name=name, gc_id=gc_id, heap_before_bytes=before,
+        heap_after_bytes=after, whole_stop=False,
+    )  # fmt: skip

@@ -129,10 +129,10 @@ def _recording(events: list[Any]) -> FlightRecording:
     )
     return FlightRecording(
         log=GcLog(
-            runtime="jvm", collector=None, version=None, clock="epoch", resolution_s=1e-6,
+            runtime="jvm", collector=None, clock="epoch", resolution_s=1e-6,
             start_s=min(stamps, default=None), end_s=max(stamps, default=None),
             events=tuple(sorted(pauses, key=lambda pause: pause.end_s)), cycles=tuple(cycles),
-            n_collections=len(collections), n_lines=len(events), n_unknown=len(unknown),
+            n_collections=len(collections), n_unknown=len(unknown),
             unknown_examples=tuple(unknown[:3]), warnings=tuple(warnings),
         ),
         n_by_type=dict(sorted(counted.items())),

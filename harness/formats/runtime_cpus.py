@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 
+from harness.formats.log_lines import LONGEST_LINE
 from harness.formats.runtime_metrics import parse_runtime_metrics
-from harness.formats.unified_log import LONGEST_LINE, parse_line
+from harness.formats.unified_log import parse_line
 from harness.model import RuntimeCpus
 
 GOMAXPROCS = "go_sched_gomaxprocs_threads"

@@ -278,18 +278,3 @@ def _lines_as_utf8(data: bytes, notes: SourceNotes) -> bytes:
         except UnicodeDecodeError:
             lines.append(line.decode("cp1252", errors="replace").encode())
     return b"\n".join(lines)
-
-
-def unpacked(data: bytes) -> tuple[bytes, bool]:
-    """Return the bytes inside, as far as they go, and whether that is all: members one after another."""
-    parts: list[bytes] = []
-    while data:
-        member = zlib.decompressobj(_GZIP_WINDOW)
-        try:
-            parts.append(member.decompress(data))
-        except zlib.error:
-            return b"".join(parts), False
-        if not member.eof:
-            return b"".join(parts), False
-        data = member.unused_data.lstrip(b"\0")  # tape blocks and some writers pad with zeros
-    return b"".join(parts), True

@@ -28,7 +28,7 @@ ALL = Selection()
 def main(
     paths: Sequence[Path],
     *,
-    gc: Path | None = None,
+    gc: Sequence[Path] = (),
     process_start_epoch_s: float | None = None,
     samples: Path | None = None,
     latency_unit: LatencyUnit | None = None,
@@ -52,10 +52,10 @@ def main(
         InputError: a file cannot be used; names the file, the place, what was found and what is allowed.
     """
     log = None
-    if gc is not None:
-        from harness.report.runtime_log import read_runtime_log  # its readers are for who has such a log
+    if gc:
+        from harness.formats.runtime_log import read_runtime_log  # its readers are for who has such a log
 
-        log = read_runtime_log(gc, process_start_epoch_s)
+        log = read_runtime_log(*gc, process_start_epoch_s=process_start_epoch_s)
     for option, given, why in (
         ("--html", html, "a page shows one file"),
         ("--samples", samples, "samples belong to one file"),

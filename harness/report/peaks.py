@@ -8,6 +8,7 @@ memory stays bounded, and a drift over hours widens the interval instead of hidi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -27,12 +28,17 @@ from harness.analysis.side_by_side import side_by_side
 from harness.analysis.stats.intervals import t_critical
 from harness.formats.arrays import FloatArray
 from harness.formats.gc_events import GcLog
+from harness.formats.unified_log import WRITES
 from harness.model import Estimate
+from harness.model.phrases import counted, listed
+from harness.report.numbers import length
 from harness.report.result import ShortStalls
 
 #: What is taken apart by cause.
 TAILS: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
 LEVEL = 0.95
+#: A process may end that much after the next one began.
+_ONE_AFTER_THE_OTHER_S = 1.0
 #: Stalls that are kept one by one, before those too short to be listed become a sum.
 MOST_STALLS = 10_000
 
@@ -118,7 +124,7 @@ class Peaks:
             return None
         events = {cause: spans for cause, spans in inside(_spans(self.gc_log), window).items() if spans}
         pauses = [span for cause in events.values() for span in cause]
-        refusal, offset = _why_not(self.gc_log, pauses, start, latency)
+        refusal, offset = _why_not(self.gc_log, pauses, window, start, latency)
         if refusal:
             self._refusals.append((refusal, offset.offset_s if offset else None))
             return None
@@ -172,6 +178,7 @@ class Peaks:
                 f"runtime's log: {log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}"
             )
         said += _coverage(log, self._first_s, self._last_s)
+        background.append(_pauses_of(log))
         if not self._apart:
             refusal, offset_s = self._refusals[0] if self._refusals else ("no request succeeded", None)
             said.append(f"attribution refused: {refusal}")
@@ -265,6 +272,13 @@ def _coverage(gc_log: GcLog, first_s: float, last_s: float) -> list[str]:
     return said
 
 
+def _pauses_of(log: GcLog) -> str:
+    """The log in one line: what it is of, and how long all of it stopped the program."""
+    together_ms = sum(event.duration_s for event in log.events) * 1e3
+    pauses = counted(len(log.events), "pause")
+    return f"runtime's log: {log.collector or 'JVM'}, {pauses}, together {length(together_ms)}"
+
+
 def _spans(gc_log: GcLog) -> dict[CauseName, list[Span]]:
     spans: dict[CauseName, list[Span]] = {}
     for event in gc_log.events:
@@ -272,22 +286,36 @@ def _spans(gc_log: GcLog) -> dict[CauseName, list[Span]]:
     return spans
 
 
+def _unusable(gc_log: GcLog, window: Span) -> str | None:
+    """Return why no pause of a log can be laid over requests of that time; ``None``: they can."""
+    if not gc_log.events:
+        return "the log has no pause"
+    if gc_log.clock != "epoch":
+        written = f"write it with {WRITES}, or " if gc_log.runtime == "jvm" else ""
+        return (
+            f"the log has no wall-clock stamps: {written}give the start of the process with --process-start"
+        )
+    alive = [one for one in gc_log.processes if one.start_s < window[1] and one.end_s > window[0]]
+    if any(later.start_s < one.end_s - _ONE_AFTER_THE_OTHER_S for one, later in itertools.pairwise(alive)):
+        return (
+            f"the log is of {len(alive)} processes that ran at the same time ({listed([one.name for one in alive])}): "
+            "give the lines of the one that answered"
+        )
+    return None
+
+
 def _why_not(
-    gc_log: GcLog, pauses: Sequence[Span], start: FloatArray, latency: FloatArray
+    gc_log: GcLog, pauses: Sequence[Span], window: Span, start: FloatArray, latency: FloatArray
 ) -> tuple[str | None, ClockOffset | None]:
     """Return the reason why attribution would be wrong, or ``None``, and what is known of the clocks.
 
     Args:
         pauses: those within the time of the requests.
+        window: that time.
     """
-    if not gc_log.events:
-        return "the log has no pause", None
-    if gc_log.clock != "epoch":
-        return (
-            "the log has no wall-clock stamps: write it with -Xlog:...:timemillis,uptimenanos, "
-            "or give the start of the process",
-            None,
-        )
+    unusable = _unusable(gc_log, window)
+    if unusable is not None:
+        return unusable, None
     if not pauses:
         return (
             "no pause of the log overlaps the requests: wrong log file, or clocks out of sync",

@@ -18,8 +18,7 @@ from harness.analysis.attribution.spans import CauseName, Paused, Span, joined
 from harness.analysis.tables.runtime_columns import process_metrics
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog
-from harness.formats.gctrace import read_gctrace
-from harness.formats.jvm_log import read_jvm_log
+from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import LastCollection
 from harness.model import ClockReading, Frozen, TrialRecord
 from harness.store import SessionFolder
@@ -52,11 +51,12 @@ def service_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
     runtime = session.header.implementations[record.planned.configuration.variant.implementation].runtime
     try:
         if runtime == "jvm":
-            log = read_jvm_log(session.path(trial, JVM_LOG))
+            log = read_runtime_log(session.path(trial, JVM_LOG))
             return placed(log, clock=clock_shift(record, "service"))
         if runtime == "go" and session.has(trial, GO_LOG):
             launched = record.instance.launched if record.instance else None
-            log, told = read_gctrace(session.path(trial, GO_LOG)), last_collections(session, record)
+            log = read_runtime_log(session.path(trial, GO_LOG), of_go=True)
+            told = last_collections(session, record)
             # what /metrics told is of the service's own clock; the launch stands in the record on ours
             theirs, ours = clock_shift(record, "service"), clock_shift(record, None)
             if launched is not None:
@@ -77,7 +77,7 @@ def generator_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
     if not session.has(trial, GENERATOR_LOG):
         return _nothing("the load generator writes no log of pauses")
     try:
-        log = placed(read_jvm_log(session.path(trial, GENERATOR_LOG)))
+        log = placed(read_runtime_log(session.path(trial, GENERATOR_LOG)))
     except InputError as error:
         return _nothing(str(error))
     spans = tuple(sorted(span for spans in log.events.values() for span in spans))

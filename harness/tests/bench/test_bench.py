@@ -23,7 +23,7 @@ from harness.bench.services import compare_pair
 from harness.bench.simulated import write_jtl
 from harness.errors import InputError, RematchError
 from harness.formats.detect import read_any
-from harness.formats.jvm_log import read_jvm_log
+from harness.formats.runtime_log import read_runtime_log
 from harness.formats.table import RequestTable
 from harness.project import find_root
 from harness.sampling import tick_source_here
@@ -141,7 +141,7 @@ def test_a_simulated_file_is_read_whole_and_the_same_seed_gives_the_same_bytes(t
     table = read_any(tmp_path / "a.jtl")
     assert isinstance(table, RequestTable)
     assert table.n_requests == 5000 and table.n_errors == 0 and table.unreadable.n == 0
-    log = read_jvm_log(tmp_path / "a.log")
+    log = read_runtime_log(tmp_path / "a.log")
     assert log.clock == "epoch" and log.n_unknown == 0
     first, last = table.start_epoch_s.min(), table.start_epoch_s.max()
     assert log.events and all(first - 1 <= event.start_s <= last for event in log.events)
@@ -159,7 +159,7 @@ def test_a_longer_simulated_file_repeats_a_stretch_at_later_times(
     later = np.round((table.start_epoch_s[2000:4000] - table.start_epoch_s[:2000]) * 1e3)
     assert len(set(later)) == 1 and later[0] >= 1000
     assert table.start_epoch_s[4000:].min() > table.start_epoch_s[2000:4000].max()
-    events = read_jvm_log(tmp_path / "a.log").events
+    events = read_runtime_log(tmp_path / "a.log").events
     assert [b.start_s > a.end_s for a, b in pairwise(events)].count(False) == 0
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import random
 import re
 from pathlib import Path
@@ -14,12 +13,12 @@ import pytest
 
 from harness.errors import InputError
 from harness.formats import jvm_log, source
-from harness.formats.gctrace import parse_gctrace
 from harness.formats.jtl import open_jtl
-from harness.formats.jvm_log import read_jvm_log
+from harness.formats.log_lines import BEGINS, LONGEST_LINE, OtherLines, read_lines
 from harness.formats.rows import _Patience
-from harness.formats.unified_log import LONGEST_LINE, read_lines
+from harness.formats.runtime_log import read_runtime_log
 from harness.formats.wrk_text import read_wrk
+from harness.tests.support.runtime_logs import read_trace
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 HEADER = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect"
@@ -81,10 +80,10 @@ def test_a_line_of_a_jvms_log_has_a_longest_length_and_the_next_one_is_read(tmp_
     good = b"[2.000s][info][gc] GC(1) Pause Young (Normal) 24M->4M(64M) 1.000ms\n"
     endless = b"[1.000s][info][safepoint] " + b'Safepoint "a", ' * 20_000 + b"\n"
     path = write(tmp_path, endless + good, "gc.log")
-    lines = list(read_lines([path]))
-    assert max(len(text) for text, _ in lines) <= LONGEST_LINE
-    assert lines[-1] == (good.decode().rstrip(), True)
-    assert len(read_jvm_log(path).events) == 1
+    lines, _, _ = lines_of(path)
+    assert max(map(len, lines)) <= LONGEST_LINE
+    assert lines[-1] == good.decode().rstrip()
+    assert len(read_runtime_log(path).events) == 1
 
 
 WORDS = (
@@ -106,34 +105,30 @@ def test_parts_of_a_line_that_are_sought_one_after_the_other_are_those_that_one_
     assert min(n_found) > 100
 
 
-def lines_one_by_one(data: bytes) -> list[tuple[str, bool]]:
-    """The lines of a log as ``readline`` gives them, but for the empty ones."""
-    stream = io.BytesIO(data)
-    read = iter(lambda: stream.readline(LONGEST_LINE), b"")
-    every = [(line.decode("utf-8", "replace").rstrip("\r\n"), line.endswith(b"\n")) for line in read]
-    return [one for one in every if one != ("", True)]
+def lines_of(path: Path) -> tuple[list[str], OtherLines, source.SourceNotes]:
+    notes, others = source.SourceNotes(), OtherLines()
+    return [line.before + line.text for line in read_lines(path, notes, others)], others, notes
 
 
 def test_empty_lines_of_a_log_are_passed_over_and_the_others_read_as_ever(tmp_path: Path) -> None:
     rng = random.Random(6)
     parts = (
-        b"\n",
-        b"\r\n",
-        b"\r",
-        b" ",
-        b"x",
-        b"\n" * 9000,
-        b"y" * 8191,
-        b"z" * LONGEST_LINE,
-        b"[1s] a\n",
-        b"\xff",
-    )
+        b"\n", b"\r\n", b" ", b"x", b"\n" * 9000, b"y" * 8191, b"z" * LONGEST_LINE, b"[1s] a\n", b"gc 1 @",
+    )  # fmt: skip
     for n in range(300):
         data = b"".join(rng.choice(parts) for _ in range(rng.randrange(12)))
         path = write(tmp_path, gzip.compress(data, 1) if n % 2 else data, "gc.log.gz" if n % 2 else "gc.log")
-        assert [one for one in read_lines([path]) if one != ("", True)] == lines_one_by_one(data)
+        every = [line for line in data.decode().split("\n") if line.strip()]
+        begins = [found.start() if (found := BEGINS.search(line)) else None for line in every]
+        read, others, _ = lines_of(path)
+        assert others.n == begins.count(None)
+        assert read == [
+            line[max(at - LONGEST_LINE, 0) : at + LONGEST_LINE].rstrip("\r")
+            for line, at in zip(every, begins, strict=True)
+            if at is not None
+        ]
     path = write(tmp_path, b"\n" * 3_000_000 + b"[1s] a\n", "gc.log")
-    assert len(list(read_lines([path]))) == 1
+    assert lines_of(path)[0] == ["[1s] a"]
 
 
 def test_what_precedes_the_end_of_a_compressed_log_that_is_cut_is_read(tmp_path: Path) -> None:
@@ -141,10 +136,10 @@ def test_what_precedes_the_end_of_a_compressed_log_that_is_cut_is_read(tmp_path:
     text = b"".join(b"[%d.%03ds] %d\n" % (n, n, rng.randrange(10**9)) for n in range(4000))
     packed = gzip.compress(text)
     for cut in (len(packed) // 2, len(packed) - 2000, len(packed) - 9):
-        found = list(read_lines([write(tmp_path, packed[:cut], "gc.log.gz")]))
-        whole = lines_one_by_one(text)
-        assert found[-1] == ("", False) and len(found) > 500
-        assert found[:-1] == whole[: len(found) - 1]
+        found, _, notes = lines_of(write(tmp_path, packed[:cut], "gc.log.gz"))
+        whole = text.decode().splitlines()
+        assert len(found) > 500 and notes.notes == ["the gzip stream ends early; what it holds was read"]
+        assert found[:-1] == whole[: len(found) - 1] and whole[len(found) - 1].startswith(found[-1])
 
 
 def test_lines_of_gos_trace_are_found_among_any_others() -> None:
@@ -157,23 +152,23 @@ def test_lines_of_gos_trace_are_found_among_any_others() -> None:
         f"gc \n{trace}\n\n",
         f"gc x\r\n{trace}",
     ):
-        log = parse_gctrace(text)
-        assert (log.n_lines, log.n_collections, log.truncated) == (1, 1, False)
+        log = read_trace(text)
+        assert (log.n_unknown, log.n_collections, log.truncated) == (0, 1, False)
     for text, truncated in (
         (f"{trace}\ngc 2 @0.2", True),
         (f"gc 2 @0.2\n{trace}", False),
         (f"gc 2 @0.2\n{trace}\n", False),
     ):
-        log = parse_gctrace(text)
-        assert (log.n_lines, log.n_collections, log.truncated) == (2, 1, truncated)
-    assert parse_gctrace("").n_lines == parse_gctrace("\n" * 1_000_000).n_lines == 0
+        log = read_trace(text)
+        assert (log.n_unknown, log.n_collections, log.truncated) == (1, 1, truncated)
+    assert read_trace("") == read_trace("\n" * 1_000_000)
 
 
 @pytest.mark.parametrize("length", ["0" * 40, "+" * 2000], ids=["digits", "signs"])
 def test_a_length_of_gos_trace_has_a_longest_length(length: str) -> None:
     rest = "+0.2+0.003 ms clock, 0.1+0/0/0+0.1 ms cpu, 4->4->0 MB, 4 MB goal, 2 P\n"
-    assert parse_gctrace(f"gc 1 @0.1s 2%: 0.01{rest}").n_unknown == 0
-    assert parse_gctrace(f"gc 1 @0.1s 2%: {length}{rest}").n_unknown == 1
+    assert read_trace(f"gc 1 @0.1s 2%: 0.01{rest}").n_unknown == 0
+    assert read_trace(f"gc 1 @0.1s 2%: {length}{rest}").n_unknown == 1
 
 
 def test_blanks_between_words_of_wrk_are_no_line_ends(tmp_path: Path) -> None:

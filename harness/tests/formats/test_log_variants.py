@@ -7,7 +7,6 @@ from __future__ import annotations
 import gzip
 import itertools
 import re
-import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.formats.gc_events import GcLog
-from harness.formats.gctrace import parse_gctrace
-from harness.formats.jvm_log import read_jvm_log
+from harness.tests.support.runtime_logs import read_log as read
+from harness.tests.support.runtime_logs import read_trace
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 COLLECTORS = ("Serial", "Parallel", "G1", "Z", "Shenandoah")
@@ -37,15 +36,6 @@ FOREIGN = st.sampled_from(
 )
 every_jvm = pytest.mark.parametrize("name", JVM)
 every_go = pytest.mark.parametrize("name", GO)
-
-
-def read(*parts: str) -> GcLog:
-    """Read what stands in these parts of one log, the first of them the newest, as rotation names them."""
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / ("gc.log" if not k else f"gc.log.{k - 1}") for k in range(len(parts))]
-        for path, part in zip(paths, parts, strict=True):
-            path.write_text(part, "utf-8")
-        return read_jvm_log(*paths)
 
 
 def pauses(log: GcLog) -> list[tuple[float, str, int | None, str]]:
@@ -154,7 +144,7 @@ def test_there_is_a_real_trace_of_every_release_of_go() -> None:
 
 @every_go
 def test_every_line_of_a_real_trace_is_read(name: str) -> None:
-    log = parse_gctrace(GO[name])
+    log = read_trace(GO[name])
     assert log.n_unknown == 0 and not log.truncated
     assert log.n_collections == len(re.findall(r"^gc \d+ @", GO[name], re.MULTILINE)) >= 10
     assert len(log.events) == 2 * log.n_collections == 2 * len(log.cycles)
@@ -167,7 +157,7 @@ def test_every_line_of_a_real_trace_is_read(name: str) -> None:
 
 @every_go
 def test_what_a_trace_says_of_each_collection_is_what_the_line_says(name: str) -> None:
-    log = parse_gctrace(GO[name])
+    log = read_trace(GO[name])
     lines = [line for line in GO[name].splitlines() if line.startswith("gc ")]
     for line, cycle, sweep, mark in zip(lines, log.cycles, log.events[::2], log.events[1::2], strict=True):
         words = line.split()
@@ -185,7 +175,7 @@ def test_what_a_trace_says_of_each_collection_is_what_the_line_says(name: str) -
 def test_a_trace_cut_anywhere_loses_its_last_line_at_most(name: str, data: st.DataObject) -> None:
     text = GO[name]
     cut = data.draw(st.integers(1, len(text)))
-    log = parse_gctrace(text[:cut])
+    log = read_trace(text[:cut])
     whole = [line for line in text[:cut].split("\n")[:-1] if line.startswith("gc ")]
     assert len(whole) <= log.n_collections <= len(whole) + 1
     assert log.n_unknown <= 1
@@ -201,9 +191,9 @@ def test_a_services_own_lines_are_passed_over_and_a_garbled_trace_is_counted(
     places = data.draw(st.lists(st.integers(0, len(lines)), min_size=1, max_size=5))
     for place in places:
         lines.insert(place, "level=info msg=hello took=3ms")
-    plain, mixed = parse_gctrace(GO[name]), parse_gctrace("\n".join(lines) + "\n")
+    plain, mixed = read_trace(GO[name]), read_trace("\n".join(lines) + "\n")
     assert mixed.events == plain.events and mixed.n_unknown == 0
-    garbled = parse_gctrace("\n".join([*lines, "gc 9 @1.0s what is this", "the end"]) + "\n")
+    garbled = read_trace("\n".join([*lines, "gc 9 @1.0s what is this", "the end"]) + "\n")
     assert garbled.n_unknown == 1 and garbled.unknown_examples == ("gc 9 @1.0s what is this",)
     assert garbled.events == plain.events and not garbled.truncated
 
@@ -211,5 +201,5 @@ def test_a_services_own_lines_are_passed_over_and_a_garbled_trace_is_counted(
 @every_go
 def test_a_trace_that_begins_in_the_middle_says_that_it_starts_late(name: str) -> None:
     lines = [line for line in GO[name].splitlines() if line.startswith("gc ")]
-    log = parse_gctrace("\n".join(lines[4:]) + "\n")
+    log = read_trace("\n".join(lines[4:]) + "\n")
     assert any("starts late" in warning for warning in log.warnings)

@@ -185,7 +185,7 @@ def test_microseconds_are_noticed_by_a_log_whose_pauses_show_only_then(tmp_path:
         f"Time since last: 1 ns, Reaching safepoint: 1 ns, Cleanup: 1 ns, At safepoint: 1 ns, Total: {round((b - a) * 1e9)} ns\n"
         for a, b in pauses.spans
     ))  # fmt: skip
-    from harness.report.runtime_log import read_runtime_log
+    from harness.formats.runtime_log import read_runtime_log
 
     right = report_file(write_load(tmp_path / "ms.jtl", load, BARE), read_runtime_log(log))
     wrong = report_file(write_load(tmp_path / "us.jtl", load, BARE, elapsed_per_s=1e6), read_runtime_log(log))

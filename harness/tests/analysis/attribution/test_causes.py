@@ -23,7 +23,7 @@ from harness.analysis.attribution.trial import TrialAttribution
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.formats.detect import read_any
-from harness.formats.jvm_log import read_jvm_log
+from harness.formats.runtime_log import read_runtime_log
 from harness.formats.table import RequestTable
 from harness.report.analyse import report_file
 from harness.store import SessionFolder
@@ -272,7 +272,7 @@ def test_a_report_with_a_log_says_what_such_files_do_not_tell(tmp_path: Path) ->
     log = tmp_path / "gc.log"
     log.write_text(jvm_log(BEGIN_S - 5, [(BEGIN_S + 0.05, BEGIN_S + 0.051)]), "utf-8")
     for path, is_told in ((jtl(tmp_path, connect="slow"), True), (jtl(tmp_path, connect="untold"), False)):
-        report = report_file(path, read_jvm_log(log))
+        report = report_file(path, read_runtime_log(log))
         (said,) = [
             warning for warning in report.warnings if warning.startswith("not recorded in these files")
         ]

@@ -28,8 +28,7 @@ from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.gc_events import GcLog
-from harness.formats.gctrace import read_gctrace
-from harness.formats.jvm_log import read_jvm_log
+from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import LastCollection
 from harness.model import ClockReading, DuetRecord, HostClock, TrialRecord
 from harness.store import SessionFolder
@@ -67,7 +66,7 @@ def attributed(session: SessionFolder, variant: str) -> TrialAttribution:
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("jvm_log/jdk25-*.log.gz")), ids=lambda path: path.name)
 def test_a_real_jvm_log_needs_no_anchor_when_it_carries_the_wall_clock(path: Path) -> None:
-    log = read_jvm_log(path)
+    log = read_runtime_log(path)
     found = placed(log, None)
     if log.clock == "epoch":
         assert found.refused is None
@@ -78,7 +77,7 @@ def test_a_real_jvm_log_needs_no_anchor_when_it_carries_the_wall_clock(path: Pat
 
 
 def test_a_real_go_log_is_placed_by_the_launch_and_says_how_well() -> None:
-    log = read_gctrace(GOLDEN / "gctrace" / "go1.26.log")
+    log = read_runtime_log(GOLDEN / "gctrace" / "go1.26.log")
     found = placed(log, LAUNCHED)
     first = found.events["gc_pause"][0]
     assert first[0] - 1.7e9 == pytest.approx(log.events[0].start_s, abs=1e-6)
@@ -93,7 +92,7 @@ def end_of(log: GcLog, number: int, start_s: float, late_s: float = 0.0004) -> L
 
 
 def test_one_collection_that_metrics_told_of_places_a_real_go_log_to_a_millisecond() -> None:
-    log = read_gctrace(GOLDEN / "gctrace" / "go1.26.log")
+    log = read_runtime_log(GOLDEN / "gctrace" / "go1.26.log")
     start_s = LAUNCHED.wall_epoch_s + 0.0037
     found = placed(log, LAUNCHED, told=[end_of(log, 60, start_s)])
     assert (found.placed_within_s or 1) < 1.1e-3
@@ -103,7 +102,7 @@ def test_one_collection_that_metrics_told_of_places_a_real_go_log_to_a_milliseco
 
 
 def test_each_further_collection_narrows_the_start_of_the_runtime() -> None:
-    log = read_gctrace(GOLDEN / "gctrace" / "go1.26.log")
+    log = read_runtime_log(GOLDEN / "gctrace" / "go1.26.log")
     told = [end_of(log, 20, 1.7e9, 0.0001), end_of(log, 100, 1.7e9, 0.0009)]
     one, two = runtime_start(log, told[:1]), runtime_start(log, told)
     assert one is not None and two is not None
@@ -115,7 +114,7 @@ def test_each_further_collection_narrows_the_start_of_the_runtime() -> None:
 @settings(max_examples=50, deadline=None)
 @given(late=st.lists(st.floats(0.0, 0.001), min_size=1, max_size=5))
 def test_the_true_start_is_never_outside_what_is_said_to_be_possible(late: list[float]) -> None:
-    log = read_gctrace(GOLDEN / "gctrace" / "go1.26.log")
+    log = read_runtime_log(GOLDEN / "gctrace" / "go1.26.log")
     told = [end_of(log, 10 + 20 * place, 1.7e9, late_s) for place, late_s in enumerate(late)]
     found = runtime_start(log, told)
     assert found is not None
@@ -123,7 +122,7 @@ def test_the_true_start_is_never_outside_what_is_said_to_be_possible(late: list[
 
 
 def test_a_log_and_metrics_of_two_processes_are_not_joined() -> None:
-    log = read_gctrace(GOLDEN / "gctrace" / "go1.26.log")
+    log = read_runtime_log(GOLDEN / "gctrace" / "go1.26.log")
     assert runtime_start(log, [end_of(log, 20, 1.7e9), end_of(log, 100, 1.7e9 + 0.5)]) is None
     assert runtime_start(log, [LastCollection(number=10**6, ended_epoch_s=1.7e9)]) is None
     other = placed(log, LAUNCHED, told=[end_of(log, 20, LAUNCHED.wall_epoch_s - 60)])
@@ -290,7 +289,7 @@ def test_a_log_that_is_gone_or_unreadable_is_said_and_nothing_is_invented(tmp_pa
     assert gone.by_service == {}
     assert "p99" in gone.whole  # the generator's log is still there
     path.with_name("gc.log").write_text("no log at all\n")
-    assert "not a unified JVM log" in (service_log(session, session.record(trial)).refused or "")
+    assert "no log of a JVM" in (service_log(session, session.record(trial)).refused or "")
 
 
 def test_a_stall_that_nothing_else_explains_is_put_down_to_a_denied_cpu(tmp_path: Path) -> None:
@@ -392,7 +391,7 @@ def test_a_far_clock_that_moves_makes_the_placing_less_sure(record: TrialRecord)
 
 
 def test_a_log_of_another_clock_is_placed_on_that_of_the_requests() -> None:
-    logs = map(read_jvm_log, sorted(GOLDEN.glob("jvm_log/jdk25-*.log.gz")))
+    logs = map(read_runtime_log, sorted(GOLDEN.glob("jvm_log/jdk25-*.log.gz")))
     log = next(log for log in logs if log.clock == "epoch" and log.events)
     plain, shifted = placed(log, None), placed(log, None, clock=ClockShift(shift_s=-5.0, within_s=2e-4))
     for cause, spans in plain.events.items():

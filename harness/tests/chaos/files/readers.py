@@ -30,12 +30,12 @@ from harness.errors import InputError
 from harness.formats.jfr_contention import parse_contention
 from harness.formats.krun import read_krun
 from harness.formats.nmt import parse_nmt
+from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import parse_runtime_metrics
 from harness.hosts.ssh.settings import FILE as HOSTS
 from harness.hosts.ssh.settings import host_names
 from harness.project import EXPERIMENTS, LEDGERS
 from harness.report.output import main
-from harness.report.runtime_log import read_runtime_log
 from harness.report.samples import summarise_samples
 from harness.store import SessionFolder
 from harness.store.archive import SUFFIX
@@ -195,7 +195,7 @@ def _results(data: bytes, folder: Path, rng: random.Random) -> None:
 
 def _runtime_log(data: bytes, folder: Path, rng: random.Random) -> None:
     name = "changed.file.gz" if data[:2] == b"\x1f\x8b" else "changed.file"
-    read_runtime_log(_written(data, folder, name), rng.choice([None, 1.7e9]))
+    read_runtime_log(_written(data, folder, name), process_start_epoch_s=rng.choice([None, 1.7e9]))
 
 
 def _text(parse: Callable[[str], object]) -> Read:

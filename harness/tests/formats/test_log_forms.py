@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever carried a runtime's log to the file, its pauses are the same; whatever is no such log is named."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InputError
+from harness.formats.gc_events import GcLog
+from harness.formats.runtime_log import read_runtime_log
+from harness.tests.support.log_forms import (
+    CARRIERS,
+    PAUSES,
+    START_S,
+    carried,
+    go_lines,
+    jvm_lines,
+    text_of,
+    uptime,
+)
+from harness.tests.support.runtime_logs import read_log
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+every_carrier = pytest.mark.parametrize("carrier", CARRIERS)
+TOGETHER_S = sum(length_s for _, length_s in PAUSES)
+
+
+def spans(log: GcLog) -> list[tuple[float, float, str]]:
+    return [(round(one.start_s, 6), round(one.end_s, 6), one.cause) for one in log.events]
+
+
+@every_carrier
+@pytest.mark.parametrize("decorators", ["wall", "uptime"])
+def test_a_jvms_log_has_the_same_pauses_whatever_stands_around_its_lines(
+    carrier: str, decorators: str
+) -> None:
+    lines = jvm_lines() if decorators == "wall" else jvm_lines(decorators=uptime)
+    plain = read_log(text_of(lines), process_start_epoch_s=START_S)
+    log = read_log(carried(lines, carrier), process_start_epoch_s=START_S)
+    assert len(plain.events) == len(PAUSES) and plain.n_unknown == 0
+    assert plain.events[0].end_s == pytest.approx(START_S + PAUSES[0][0], abs=2e-3)
+    assert spans(log) == spans(plain)
+    assert (log.clock, log.collector, log.n_collections) == ("epoch", "G1", len(PAUSES))
+    assert log.n_unknown == (0 if carrier != "an exported array" else 3 * len(lines))
+    assert not any("process" in said for said in log.warnings)
+
+
+@every_carrier
+def test_a_trace_of_go_has_the_same_pauses_whatever_stands_around_its_lines(carrier: str) -> None:
+    lines = go_lines()
+    plain, log = read_log(text_of(lines)), read_log(carried(lines, carrier))
+    assert len(plain.events) == 2 * len(PAUSES)
+    assert (spans(log), log.n_collections, log.n_unknown) == (spans(plain), len(PAUSES), 0)
+    assert not any("process" in said or "gaps" in said for said in log.warnings)
+
+
+@every_carrier
+def test_what_was_taken_off_is_said_with_its_words(carrier: str) -> None:
+    said = [one for one in read_log(carried(jvm_lines(), carrier)).warnings if "taken off" in one]
+    inside = carrier in {
+        "docker json-file", "a logger's JSON", "a logger's JSON, the text first", "nested JSON", "journald's JSON", "JSON in JSON",
+    }  # fmt: skip
+    assert len(said) == (0 if inside else 1)
+
+
+ENCODINGS: dict[str, Callable[[str], bytes]] = {
+    "a mark of UTF-8": lambda text: text.encode("utf-8-sig"),
+    "UTF-16 with a mark": lambda text: text.encode("utf-16"),
+    "UTF-16, little end first": lambda text: text.encode("utf-16-le"),
+    "UTF-16, big end first": lambda text: text.encode("utf-16-be"),
+    "line ends of Windows": lambda text: text.replace("\n", "\r\n").encode(),
+    "UTF-16 with line ends of Windows": lambda text: text.replace("\n", "\r\n").encode("utf-16"),
+    "gzip": lambda text: gzip.compress(text.encode()),
+    "gzip of UTF-16": lambda text: gzip.compress(text.encode("utf-16")),
+    "gzip of two members": lambda text: gzip.compress(text[:700].encode()) + gzip.compress(text[700:].encode()),
+    "a blank line first": lambda text: b"\n \r\n" + text.encode(),
+    "lines of others first": lambda text: "Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nStarting caf\xe9\n".encode("cp1252") + text.encode(),
+    "a tail": lambda text: b"oldest line, cut off in the mid\n" + text.encode(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("name", ["gc.log", "gc.log.gz", "service.txt"])
+def test_logs_are_read_in_every_encoding_in_which_result_files_are(
+    tmp_path: Path, encoding: str, name: str
+) -> None:
+    for lines in (jvm_lines(), go_lines()):
+        path = tmp_path / name
+        path.write_bytes(ENCODINGS[encoding](text_of(lines)))
+        assert spans(read_runtime_log(path)) == spans(read_log(text_of(lines)))
+
+
+def with_commas(text: str) -> str:
+    return re.sub(r"(\d)\.(\d+)(m?s\b| seconds)", r"\1,\2\3", text)
+
+
+@pytest.mark.parametrize("from_line", [0, 1, 8])
+def test_a_decimal_comma_is_read_from_whichever_line_on_the_jvm_took_the_locale(from_line: int) -> None:
+    lines = text_of(jvm_lines(decorators=uptime)).splitlines(keepends=True)
+    mixed = "".join(lines[:from_line]) + with_commas("".join(lines[from_line:]))
+    assert "," in mixed.split("[info]")[-2] and spans(read_log(mixed)) == spans(read_log("".join(lines)))
+
+
+@pytest.mark.parametrize(
+    "path", sorted((GOLDEN / "jvm_log").glob("jdk11-*.log.gz")), ids=lambda path: path.name
+)
+def test_safepoints_of_jdk_11_are_read_with_their_operations_and_either_decimal_sign(path: Path) -> None:
+    text = gzip.decompress(path.read_bytes()).decode()
+    stopped = [
+        float(one.replace(",", ".")) for one in re.findall(r"threads were stopped: ([\d.,]+) seconds", text)
+    ]
+    assert len(stopped) > 20 and ("comma" in path.name) == bool(re.search(r"stopped: \d+,", text))
+    log = read_runtime_log(path)
+    whole = [one for one in log.events if one.whole_stop]
+    assert [one.duration_s for one in whole] == pytest.approx(stopped, abs=1e-6)
+    # without the collector's own lines the names of the operations tell the collections
+    alone = read_log("".join(line for line in text.splitlines(keepends=True) if "[safepoint" in line))
+    assert [one.cause for one in alone.events] == [one.cause for one in whole]
+    assert {one.cause for one in whole} == {"gc_pause", "other_safepoint"}
+
+
+@pytest.mark.parametrize("jdk", [21, 25])
+def test_minor_collections_of_zgc_are_pauses_too(jdk: int) -> None:
+    text = gzip.decompress(
+        (GOLDEN / "jvm_log" / f"jdk{jdk}-Z-minor-nosafepoint.log.gz").read_bytes()
+    ).decode()
+    lengths = [float(ms) for ms in re.findall(r"GC\(\d+\) [yYO]: Pause .* ([\d.]+)ms$", text, re.MULTILINE)]
+    log = read_log(text)
+    pauses = [one for one in log.events if one.cause == "gc_pause"]
+    assert text.count(" y: Pause") > 10 and sorted(
+        round(1e3 * one.duration_s, 3) for one in pauses
+    ) == sorted(lengths)
+    # each collection has its own work beside the program, in which its pauses lie
+    assert {cycle.gc_id for cycle in log.cycles} >= {one.gc_id for one in pauses[:-3]}
+
+
+def stamped(*stamps: Callable[[float], str]) -> str:
+    return text_of(jvm_lines(decorators=lambda at_s: "".join(one(at_s) for one in stamps)))
+
+
+def of_machine(at_s: float) -> str:
+    return f"[{858_383 * 10**9 + round(at_s * 1e9)}ns]"
+
+
+def in_ns(at_s: float) -> str:
+    return f"[{round(at_s * 1e9)}ns]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [stamped(uptime, of_machine), stamped(lambda at_s: f"[{at_s * 1e3:.0f}ms]", of_machine), stamped(of_machine, in_ns)],
+    ids=["seconds", "milliseconds", "nanoseconds"],
+)  # fmt: skip
+def test_the_uptime_is_told_from_the_time_since_the_machine_started(text: str) -> None:
+    log = read_log(text, process_start_epoch_s=START_S)
+    plain = read_log(text_of(jvm_lines()))
+    assert [one.start_s for one in log.events] == pytest.approx(
+        [one.start_s for one in plain.events], abs=2e-3
+    )
+
+
+def test_the_time_since_the_machine_started_alone_is_no_uptime() -> None:
+    with pytest.raises(InputError, match=r"from the start of the machine .*timenanos.*time,uptime"):
+        read_log(stamped(of_machine), process_start_epoch_s=START_S)
+
+
+@pytest.mark.parametrize(("zone_h", "zone"), [(0, "+0000"), (5.5, "+0530"), (-3.5, "-0330"), (-8, "-0800")])
+def test_every_time_zone_is_the_same_moment(zone_h: float, zone: str) -> None:
+    from harness.tests.support.log_forms import stamp
+
+    text = stamped(lambda at_s: f"[{stamp(START_S + at_s, zone_h=zone_h)}{zone}]")
+    log = read_log(text)
+    assert log.events[0].end_s == pytest.approx(START_S + PAUSES[0][0], abs=1e-3)
+    assert sum(one.duration_s for one in log.events) == pytest.approx(TOGETHER_S + 12 * 5e-5)
+
+
+#: what is no log that can be read -> the words that say what it is, and what to do
+STRANGERS = {
+    "[info][gc] Using G1\n[info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 6M->1M(8M) 8.000ms\n": "without time stamps.*time,uptime",
+    "Using G1\nGC(0) Pause Young (Normal) (G1 Evacuation Pause) 60M->12M(128M) 80.000ms\n": "without time stamps",
+    "2025-11-28T10:30:00.123+0000: 1.234: [GC (Allocation Failure) [PSYoungGen: 65536K->10720K(76288K)] 65536K->23024K(251392K), 0.0123456 secs]\n": "JDK 8",
+    "1.234: [Full GC (System.gc()) 12K->10K(100K), 0.01 secs]\n": "JDK 8",
+    "Java HotSpot(TM) 64-Bit Server VM (25.40-b25)\nCommandLine flags: -XX:+PrintGC\n": "JDK 8",
+    '<?xml version="1.0" encoding="UTF-8"?>\n<verbosegc xmlns="http://www.ibm.com/j9/verbosegc">\n': "OpenJ9",
+    '<verbosegc>\n<exclusive-start id="2" timestamp="2025-11-28T10:30:00.123"/>\n': "OpenJ9",
+    "FLR\0\0\2\0\0 binary": "jfr print --json",
+    "timeStamp,elapsed,label\n1,2,x\n": "no log of a JVM or of the collector of Go.*timeStamp",
+    "[12:Scavenge] 50 ms: Scavenge 2.1 (3.0) -> 1.8 (4.0) MB, 0.6 / 0.0 ms allocation failure\n": "no log of a JVM",
+    '{"level":"info","msg":"hello"}\n{"level":"info","msg":"bye"}\n': "no log of a JVM",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", STRANGERS, ids=range(len(STRANGERS)))
+def test_every_known_stranger_is_called_by_its_name_in_one_line(text: str) -> None:
+    with pytest.raises(InputError, match=STRANGERS[text]) as refused:
+        read_log(text)
+    assert "\n" not in str(refused.value) and "gc.log" in str(refused.value)
+
+
+def test_a_jvms_log_without_a_pause_is_no_stranger() -> None:
+    assert "no pause in it" in read_log("[0.010s][info][gc,init] Heap Max Capacity: 48M\n").warnings[0]

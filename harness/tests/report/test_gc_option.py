@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch report FILE --gc LOG``: the peaks are explained by the log of the process that answered, in whatever form."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.tests.support.command import run_here
+from harness.tests.support.log_forms import (
+    PAUSES,
+    START_S,
+    Line,
+    carried,
+    go_lines,
+    jvm_lines,
+    stamp,
+    text_of,
+    uptime,
+)
+
+STARTED = ("--process-start", f"{START_S:.0f}")
+#: Pauses of another process that were at about the same uptimes.
+OTHERS = tuple((end_s + 0.7, length_s) for end_s, length_s in PAUSES)
+
+
+@pytest.fixture(scope="module")
+def requests(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """250 requests a second for 50 s; whoever meets a pause waits for its end."""
+    start = np.arange(0.5, 50.5, 0.004)
+    latency = 0.004 + 0.001 * np.random.default_rng(4).integers(0, 3, len(start))
+    for end_s, length_s in PAUSES:
+        met = (start < end_s) & (start + latency > end_s - length_s)
+        latency[met] += end_s - np.maximum(start[met], end_s - length_s)
+    rows = [
+        f"{(START_S + at_s) * 1e3:.0f},{took_s * 1e3:.0f},GET /item,200,true"
+        for at_s, took_s in zip(start.tolist(), latency.tolist(), strict=True)
+    ]
+    path = tmp_path_factory.mktemp("requests") / "results.jtl"
+    path.write_text("timeStamp,elapsed,label,responseCode,success\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def reported(requests: Path, *arguments: object) -> dict[str, Any]:
+    code, out, err = run_here(requests.parent, "report", str(requests), "--json", *map(str, arguments))
+    assert code == 0, err
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def explained(report: dict[str, Any]) -> float:
+    """What pauses explain of the time that the slowest requests took beyond the median."""
+    value: float = report["attribution"]["p99"]["causes"].get("gc_pause", {"value": 0.0})["value"]
+    return value
+
+
+def written(folder: Path, text: str, name: str = "gc.log") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+CARRIED = (
+    "docker compose", "kubectl with names and times", "journald", "docker json-file", "a logger's JSON", "key and value",
+)  # fmt: skip
+FORMS: dict[str, Callable[[], str]] = {
+    **{f"JVM, {name}": lambda name=name: carried(jvm_lines(decorators=uptime), name) for name in CARRIED},  # type: ignore[misc]
+    **{f"Go, {name}": lambda name=name: carried(go_lines(), name) for name in CARRIED},  # type: ignore[misc]
+    "JVM, wall clock and uptime": lambda: text_of(jvm_lines()),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_pauses_of_a_log_in_any_form_explain_the_peaks(requests: Path, tmp_path: Path, form: str) -> None:
+    report = reported(requests, "--gc", written(tmp_path, FORMS[form]()), *STARTED)
+    assert explained(report) > 0.95
+    assert [stall["cause"] for stall in report["stalls"]] == ["gc_pause"] * len(PAUSES)
+    assert abs(report["attribution"]["clock_offset_s"]) < 0.01
+    n = (2 if form.startswith("Go") else 1) * len(PAUSES)
+    assert any(f"{n} pauses, together 1.08 s" in said for said in report["warnings"])
+
+
+@pytest.mark.parametrize("runtime", ["JVM", "Go"])
+def test_text_json_and_page_say_the_same_of_a_compressed_log_behind_a_prefix(
+    requests: Path, tmp_path: Path, runtime: str
+) -> None:
+    log = tmp_path / "shop.log.gz"
+    log.write_bytes(gzip.compress(FORMS[f"{runtime}, docker compose"]().encode()))
+    page = tmp_path / "page.html"
+    arguments = ["report", str(requests), "--gc", str(log), *STARTED, "--html", str(page)]
+    code, text, _ = run_here(requests.parent, *arguments, columns=300)
+    report = reported(requests, "--gc", log, *STARTED)
+    assert code == 0 and explained(report) > 0.95
+    shown = page.read_text("utf-8")
+    for said in ("'shop-1  | '", "together 1.08 s"):
+        words = said.replace("'", "&#39;")
+        assert said in text and words in shown and any(said in one for one in report["warnings"])
+    assert (
+        "beyond the median: gc_pause" in text and shown.count("<td>gc pause</td>") == len(PAUSES) + 1
+    )  # and a row of shares
+
+
+def test_the_log_of_an_earlier_process_explains_nothing_though_it_has_the_name_of_a_part(
+    requests: Path, tmp_path: Path
+) -> None:
+    newest = written(tmp_path, text_of(jvm_lines(((20.0, 0.004), (40.0, 0.004)), uptime)))
+    written(tmp_path, text_of(jvm_lines(decorators=uptime)), "gc.log.0")
+    report = reported(requests, "--gc", newest, *STARTED)
+    assert explained(report) < 0.02 and {stall["cause"] for stall in report["stalls"]} == {"unexplained"}
+    assert any(
+        "12 collections of another process in gc.log.0 left out" in said for said in report["warnings"]
+    )
+
+
+def test_parts_that_are_named_one_by_one_are_one_log(requests: Path, tmp_path: Path) -> None:
+    first = written(tmp_path, text_of(jvm_lines(PAUSES[:5], uptime)), "first.log")
+    second = written(tmp_path, text_of(jvm_lines(PAUSES[5:], uptime, first_id=5)), "second.log")
+    for paths in ((first, second), (second, first)):
+        report = reported(requests, *(one for path in paths for one in ("--gc", path)), *STARTED)
+        assert explained(report) > 0.95
+    alone = reported(requests, "--gc", first, *STARTED)
+    assert [stall["cause"] for stall in alone["stalls"]].count("gc_pause") == 0, alone["attribution"]
+
+
+def at(started_s: float) -> Callable[[float], str]:
+    return lambda at_s: f"[{stamp(started_s + at_s)}+0000][{at_s:.3f}s]"
+
+
+def test_of_several_processes_with_wall_clock_stamps_each_pause_counts_at_its_own_time(
+    requests: Path, tmp_path: Path
+) -> None:
+    earlier, later = (jvm_lines(OTHERS, at(START_S + apart_s)) for apart_s in (-900.0, 900.0))
+    log = written(tmp_path, text_of([*earlier, *jvm_lines(), *later]))
+    report = reported(requests, "--gc", log)
+    assert explained(report) > 0.95
+    assert any("it is of 3 processes" in said for said in report["warnings"])
+
+
+def by_turns(*logs: list[Line]) -> str:
+    return text_of(sorted((line for log in logs for line in log), key=lambda one: one[0]))
+
+
+def of_service(lines: list[Line], name: str) -> list[Line]:
+    return [(at_s, f"{name}  | {line}") for at_s, line in lines]
+
+
+def test_two_services_that_ran_at_the_same_time_are_not_laid_over_one_file(
+    requests: Path, tmp_path: Path
+) -> None:
+    shop, cart = of_service(jvm_lines(), "shop-1"), of_service(jvm_lines(OTHERS), "cart-1")
+    report = reported(requests, "--gc", written(tmp_path, by_turns(shop, cart)))
+    assert "at the same time (shop-1  | and cart-1  |)" in report["attribution"]["refused"]
+    # one that had ended before is no hindrance
+    gone = of_service(jvm_lines(OTHERS, at(START_S - 900)), "cart-1")
+    assert explained(reported(requests, "--gc", written(tmp_path, text_of([*gone, *shop])))) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "never_says"),
+    [
+        (text_of(jvm_lines(decorators=uptime)), "-Xlog:", "gctrace"),
+        (text_of(go_lines()), "--process-start", "-Xlog"),
+    ],
+    ids=["JVM", "Go"],
+)
+def test_what_is_advised_for_a_log_without_wall_clock_fits_its_runtime(
+    requests: Path, tmp_path: Path, text: str, says: str, never_says: str
+) -> None:
+    refused = reported(requests, "--gc", written(tmp_path, text))["attribution"]["refused"]
+    assert "--process-start" in refused and says in refused and never_says not in refused
+
+
+def test_a_log_that_cannot_be_used_ends_the_command_with_one_line(requests: Path, tmp_path: Path) -> None:
+    log = written(
+        tmp_path, "[info][gc] Using G1\n[info][gc] GC(0) Pause Young (Normal) 60M->12M(128M) 80.000ms\n"
+    )
+    code, _, err = run_here(requests.parent, "report", str(requests), "--gc", str(log), *STARTED)
+    assert code == 2 and "without time stamps" in err and "time,uptime" in err and err.count("\n") == 1
