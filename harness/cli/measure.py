@@ -115,7 +115,9 @@ def measure_command(
         remarks,
         suitable_progress,
         usual_launcher,
+        with_free_seed,
     )
+    from harness.store import Store
 
     root = find_root()
     launcher = launcher_name(launcher or usual_launcher(root, experiment))
@@ -127,9 +129,12 @@ def measure_command(
     with contextlib.closing(assembly):
         prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher)
         prepared = _sized(assembly, prepared, blocks, minutes, undecided=undecided)
+        if new:
+            prepared = with_free_seed(prepared, Store(root))
         again = f"rematch measure {experiment} --profile {profile} --host {host}"
         again += f" --load-host {load_host}" if load_host else ""
-        again += (f" --database-host {database_host}" if database_host else "") + f" --seed {seed}"
+        again += f" --database-host {database_host}" if database_host else ""
+        again += f" --seed {prepared.plan.seed}"
         again += "" if launcher == "process" else f" --launcher {launcher}"
         again += _size_in_words(prepared)
         for gone in prepared.unavailable:
@@ -144,7 +149,7 @@ def measure_command(
         try:
             progress = Silent() if as_json else suitable_progress()
             with known_cells(root, silent=as_json) if known_cell else contextlib.nullcontext():
-                folder = measure(assembly, prepared, progress=progress, new=new)
+                folder = measure(assembly, prepared, progress=progress)
         except Interrupted as stop:
             print(
                 f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}", file=sys.stderr

@@ -340,4 +340,4 @@ class ProcessInstance(OnHost):
         limits = self._record.limits
         if limits is not None and limits.out_of_memory:
             return "killed by the kernel: the memory limit of its control group was reached"
-        return memory_complaint(self._tail, self.exited(), self._record)
+        return memory_complaint(self._tail)
