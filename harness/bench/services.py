@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from harness.analysis.stats.about_services import not_about_services, some_not_warm
+from harness.analysis.stats.about_services import not_about_services
+from harness.analysis.stats.ages import ages_of, of_their_age
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.pairing import inputs_of, pair_by_block
 from harness.analysis.tables.load import load_trials
@@ -21,6 +22,7 @@ from harness.analysis.tables.tidy import tidy
 from harness.bench.result import BenchResult, BenchRow, at_least
 from harness.errors import InputError
 from harness.model import Estimate, Experiment
+from harness.model.formatting import NOT_ABOUT
 from harness.provenance import describe_place
 
 if TYPE_CHECKING:
@@ -120,13 +122,17 @@ def _row(
     name: str, service: pd.DataFrame, lean: pd.DataFrame, *, metric: str, unit: str, turned: bool
 ) -> BenchRow:
     ours, theirs, _ = pair_by_block(service[service[metric].notna()], lean[lean[metric].notna()])
+    ages = ages_of(ours, theirs, metric)
+    if ages is not None:
+        ours, theirs, ages = of_their_age(ours, theirs, ages)
     if ours.empty:
         return BenchRow(
             name=name, value=None, unit=unit, peer="lean handler", target=f"ratio >= {LIMIT}",
             said="no block has both: nothing can be said",
         )  # fmt: skip
-    why = not_about_services(ours, theirs, metric)
-    beside = some_not_warm(ours, theirs, metric) if why is None else f"not about the services: {why}"
+    bound = not_about_services(ours, theirs, metric)
+    why = f"{NOT_ABOUT}: {bound}" if bound is not None else "young processes" if ages and ages.young else None
+    left_out = f"{ages.n_left_out} trials left out for their age" if ages and ages.n_left_out else None
     a, b = (theirs, ours) if turned else (ours, theirs)
     ratio = effect_size_ci(
         a[metric].to_numpy(), b[metric].to_numpy(), paired=True, inputs=(*inputs_of(ours), *inputs_of(theirs))
@@ -136,7 +142,7 @@ def _row(
         name=name, value=float(ours[metric].median()) * scale, unit=unit, ratio_low=ratio.low, ratio_high=ratio.high,
         peer="lean handler", peer_value=float(theirs[metric].median()) * scale, ratio=ratio.value,
         target=f"ratio >= {LIMIT}", holds=_judge(ratio) if why is None else None,
-        said="; ".join(filter(None, (f"{len(ours)} blocks", beside, *ratio.warnings))),
+        said="; ".join(filter(None, (f"{len(ours)} blocks", why, left_out, *ratio.warnings))),
     )  # fmt: skip
 
 

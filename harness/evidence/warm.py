@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from harness.analysis.stats.about_services import compile_share
+from harness.analysis.stats.ages import compile_share
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.summaries import summarised
 from harness.evidence import Evidence

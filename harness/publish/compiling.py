@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.analysis.stats.about_services import COMPILED_SHARE, compile_share
+from harness.analysis.stats.ages import compile_share
 from harness.analysis.stats.pairing import counting, inputs_of
+from harness.model.age import COMPILED_SHARE
 from harness.model.digits import whole_percent
 from harness.model.phrases import listed
 from harness.publish.results import NO_TEXT, Leaf, Words

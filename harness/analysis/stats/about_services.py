@@ -16,8 +16,8 @@ Latency never does where service and generator share CPUs by design, as in a due
 them run decides how long a request waits. On one CPU the generator often runs as soon as an answer is written; a
 service that reads on finds the next request of the same connection and serves it first (``docs/duet.md``).
 
-Where trials were to be warmed up until they settled, more than one in five that did not settle, or whose JVM still
-compiled for over 5 % of the measurement, refuses the ratio whatever bounded it. Fewer count, and are named beside it.
+Whether processes had warmed up is not asked here: a comparison states the age of its arms
+(:mod:`harness.analysis.stats.ages`).
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ from harness.model.digits import percent, plain, whole_percent
 
 #: Of the trials of each arm.
 BOUND_SHARE = 0.80
-#: A warm JVM compiles for no more than this share of its load.
-COMPILED_SHARE = 0.05
 #: Rates within this of each other, as a share, are equal.
 EQUAL_RATE = 0.05
 #: Shares of the CPUs that a service may use, which were used, within this of each other are equal.
@@ -46,7 +44,6 @@ RATE = "throughput_per_s"
 SHARED = "shares_cpus"
 #: Why latency is not compared then.
 TURNS = "service and generator share CPUs, and their turns there decide how long a request waits"
-_NOT_WARM = "had not settled or still compiled"
 _THROUGHPUT = (RATE, "sustained_per_s", "capacity_per_s", "serve_s")
 _PARTS: dict[BoundBy, str] = {
     "service": "service_share",
@@ -56,7 +53,7 @@ _PARTS: dict[BoundBy, str] = {
 
 #: The columns that are asked for here, where a table has them.
 COLUMNS = (
-    "bound_by", "warm_class", "compile_s", "measurement_s", "search_load_s", RATE, *_PARTS.values(), "machine_share",
+    "bound_by", RATE, *_PARTS.values(), "machine_share",
     SHARED, *tool_latency.COLUMNS,
 )  # fmt: skip
 
@@ -91,7 +88,7 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
     condition = condition_of(metric)
     if condition is None or not _told(a, b) or a.empty or b.empty:
         return None
-    whatever_bounded = _not_warm(a, b) or _in_turns(a, b, metric)
+    whatever_bounded = _in_turns(a, b, metric)
     if whatever_bounded is not None:
         return whatever_bounded
     if _mostly(a, "service") and _mostly(b, "service"):
@@ -125,55 +122,6 @@ def _in_turns(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
     """Return why latency on shared CPUs is not that of the services; ``None``: other metric, or not shared."""
     shared = any(SHARED in arm and arm[SHARED].any() for arm in (a, b))
     return TURNS if shared and _is_latency(metric) else None
-
-
-def some_not_warm(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    """Return how many trials of two arms that pass for warm were not, in words; ``None``: each was, or it is not asked.
-
-    Args:
-        a, b: as of ``not_about_services``, which returned ``None``.
-    """
-    if condition_of(metric) is None or not _to_be_warm(a, b):
-        return None
-    n_cold, n = _count_cold(a, b)
-    return f"{n_cold} of {n} trials {_NOT_WARM}; they count" if n_cold else None
-
-
-def _not_warm(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
-    """Return why an arm that was to be warm is not, in words; ``None``: both are, or neither was to be."""
-    # the share of warm ones, as a whole number over another: 1 - 0.8 is less than 0.2 in binary fractions
-    if not _to_be_warm(a, b) or all((~_cold(arm)).sum() / len(arm) >= BOUND_SHARE for arm in (a, b)):
-        return None
-    n_cold, n = _count_cold(a, b)
-    return f"not warm ({n_cold} of {n} trials {_NOT_WARM})"
-
-
-def _to_be_warm(*arms: pd.DataFrame) -> bool:
-    return all("warm_class" in arm and arm["warm_class"].notna().any() for arm in arms)
-
-
-def _count_cold(*arms: pd.DataFrame) -> tuple[int, int]:
-    """Return how many trials of these arms were not warm, and of how many."""
-    return sum(int(_cold(arm).sum()) for arm in arms), sum(len(arm) for arm in arms)
-
-
-def _cold(arm: pd.DataFrame) -> pd.Series[bool]:
-    """Which trials had not settled, or compiled for more than a settled service does."""
-    cold = arm["warm_class"].fillna("ended").astype(str) != "settled"
-    if {"compile_s", "measurement_s"} <= set(arm.columns):
-        cold = cold | (compile_share(arm) > COMPILED_SHARE)
-    return cold
-
-
-def compile_share(trials: pd.DataFrame) -> pd.Series[float]:
-    """Return the time of a JVM's compilers, all threads together, over that of its load; NaN: it is not known.
-
-    Loads of a search follow the measurement in the same process, and its compilers' time is that of all of them.
-    """
-    lasted_s = trials["measurement_s"]
-    if "search_load_s" in trials:
-        lasted_s = lasted_s + trials["search_load_s"].fillna(0.0)
-    return trials["compile_s"] / lasted_s
 
 
 def _told(*arms: pd.DataFrame) -> bool:
@@ -244,4 +192,4 @@ def _rates_differ(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
     )
 
 
-__all__ = ["COLUMNS", "bounds_of", "condition_of", "latency_of_tool", "not_about_services", "some_not_warm"]
+__all__ = ["COLUMNS", "bounds_of", "condition_of", "latency_of_tool", "not_about_services"]

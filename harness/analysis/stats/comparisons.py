@@ -4,6 +4,10 @@
 The frame is the one that :func:`harness.analysis.tables.load.load_trials` returns (see ``docs/data.md``).
 Excluded trials never enter an estimate, and are counted in every result. Duplicates (the A/A pairs) enter
 the noise only. What a comparison says follows from :func:`harness.analysis.stats.verdicts.decide`.
+
+A comparison states the age of both arms (:mod:`harness.analysis.stats.ages`). Of an arm that is warm the few young
+trials are left out with their blocks, and ``beside`` has the ratio with them; where the two say different things there
+is no verdict. The five blocks that a verdict needs are counted with them.
 """
 
 from __future__ import annotations
@@ -19,10 +23,11 @@ from harness.analysis.stats.aa_noise import AANoise, no_ratio, noise_by_configur
 from harness.analysis.stats.about_services import (
     COLUMNS,
     bounds_of,
+    condition_of,
     latency_of_tool,
     not_about_services,
-    some_not_warm,
 )
+from harness.analysis.stats.ages import AGE, ages_of, of_their_age
 from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.equivalence import equivalence_test
@@ -50,11 +55,21 @@ from harness.analysis.stats.verdicts import (
     default_margin,
     equivalence_band,
     grade,
+    verdict,
 )
 from harness.errors import InputError
 from harness.model import Estimate, Verdict
+from harness.model.age import Ages, ArmAge
 from harness.model.base import Frozen
-from harness.model.formatting import NOT_ABOUT
+from harness.model.formatting import NOT_ABOUT, show
+
+
+class WithOthers(Frozen):
+    """The ratio with the trials that a comparison leaves out for their age."""
+
+    ratio: Estimate
+    equivalence: Estimate = Field(description="the ratio with the 90 % interval of the equivalence test")
+    n_blocks: int
 
 
 class Comparison(Frozen):
@@ -96,6 +111,10 @@ class Comparison(Frozen):
     bound_by: dict[str, int] = Field(
         default_factory=dict, description="what bounded the trials of both arms -> how many of them"
     )
+    ages: Ages | None = Field(
+        default=None, description="of both arms; None: the metric has no age, or the tables do not say"
+    )
+    beside: WithOthers | None = Field(default=None, description="None: no trial was left out for its age")
 
     @property
     def about_services(self) -> bool:
@@ -148,7 +167,7 @@ def compare(
             "no trial of the reference", place="reference", found=reference, allowed=", ".join(names)
         )
     noises = noise_by_configuration(trials, metric)
-    narrow = narrowed(trials, metric, *by, *COLUMNS, *SUMMED)
+    narrow = narrowed(trials, metric, *by, *COLUMNS, AGE, "measurement_s", *SUMMED)
     first = narrow[~narrow["duplicate"].astype(bool)]
     cells = first.groupby(list(by), sort=False, observed=True) if by else [((), first)]
     wanted = default_margin(metric) if margin is None else margin
@@ -202,10 +221,11 @@ def _compare(
         warnings += (f"{n_excluded} trials excluded",)
     if n_alone:
         warnings += (f"{n_alone} trials left out: their block lacks the other arm",)
+    every, ages = (a, b), ages_of(a, b, metric)
+    if ages is not None and condition_of(metric) is not None:
+        a, b, ages = of_their_age(a, b, ages)
     part = latency_of_tool(a, b, metric) if gated else None
     not_about = not_about_services(a, b, metric) if gated else None
-    if gated and not_about is None and (cold := some_not_warm(a, b, metric)) is not None:
-        warnings += (cold,)
     facts: dict[str, object] = {
         "variant": variant,
         "reference": reference,
@@ -215,13 +235,14 @@ def _compare(
         "noise": noise,
         "family": family,
         "verdict": Verdict.INCONCLUSIVE,
-        "grade": grade(len(a), family),
+        "grade": grade(_blocks(len(a), len(every[0])), family),
         "n_blocks": len(a),
         "n_excluded": n_excluded,
         "p_adjusted": None,
         "bound_by": bounds_of(a, b),
         "not_about": not_about,
         "alike_by": part.why_not_equivalent if part is not None else None,
+        "ages": ages,
     }
     both = pd.concat([a, b])
     refused, steps = resolution_of(both, metric) if len(a) else (False, ())
@@ -240,59 +261,76 @@ def _compare(
                 "warnings": warnings + why,
             }
         )
-    return _estimated(a, b, both, facts, warnings, level=level)
+    if len(every[0]) > len(a) and min(arm[metric].min() for arm in every) > 0:
+        ratios = _ratios(*every, facts, level=level)
+        facts["beside"] = WithOthers(
+            ratio=ratios["ratio"], equivalence=ratios["equivalence"], n_blocks=len(every[0])
+        )
+    return _estimated(a, b, facts, warnings, level=level)
 
 
 def _estimated(
-    a: pd.DataFrame,
-    b: pd.DataFrame,
-    both: pd.DataFrame,
-    facts: dict[str, object],
-    warnings: tuple[str, ...],
-    *,
-    level: float,
+    a: pd.DataFrame, b: pd.DataFrame, facts: dict[str, object], warnings: tuple[str, ...], *, level: float
 ) -> Comparison:
     x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
-    inputs, n_requests = inputs_of(both), requests_of(both)
-    what = f" of {facts['metric']}, {facts['variant']} over {facts['reference']}"
-    what += f"; {DUET_ESTIMAND}" if in_duet(a).any() else ""
-
-    def told(estimate: Estimate) -> Estimate:
-        return estimate.model_copy(
-            update={"inputs": inputs, "n_requests": n_requests, "estimand": estimate.estimand + what}
-        )
-
-    ratio = told(effect_size_ci(x, y, paired=True, level=level))
-    robust = told(effect_size_ci(x, y, paired=True, estimator="hodges_lehmann", level=level))
-    equivalence = told(equivalence_test(x, y, paired=True).ratio)
+    ratios = _ratios(a, b, facts, level=level)
     warnings += _arm_warnings(a, x, str(facts["variant"])) + _arm_warnings(b, y, str(facts["reference"]))
-    if _disagree(ratio, robust):
+    if _disagree(ratios["ratio"], ratios["hodges_lehmann"]):
         warnings += ("the mean-based and the rank-based interval disagree about 1: look at the trials",)
     return Comparison.model_validate(
         facts
+        | ratios
         | {
-            "ratio": ratio,
-            "hodges_lehmann": robust,
-            "equivalence": equivalence,
             "p_value": randomization_test(x, y, paired=True).p_value,
-            "warnings": tuple(dict.fromkeys((*warnings, *ratio.warnings))),
+            "warnings": tuple(dict.fromkeys((*warnings, *ratios["ratio"].warnings))),
         }
     )
 
 
+def _ratios(
+    a: pd.DataFrame, b: pd.DataFrame, facts: dict[str, object], *, level: float
+) -> dict[str, Estimate]:
+    """Return the ratio of paired trials: ``ratio``, ``hodges_lehmann`` and ``equivalence``."""
+    x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
+    both = pd.concat([a, b])
+    inputs, n_requests = inputs_of(both), requests_of(both)
+    what = f" of {facts['metric']}, {facts['variant']} over {facts['reference']}"
+    what += f"; {DUET_ESTIMAND}" if in_duet(a).any() else ""
+    found = {
+        "ratio": effect_size_ci(x, y, paired=True, level=level),
+        "hodges_lehmann": effect_size_ci(x, y, paired=True, estimator="hodges_lehmann", level=level),
+        "equivalence": equivalence_test(x, y, paired=True).ratio,
+    }
+    return {
+        name: one.model_copy(
+            update={"inputs": inputs, "n_requests": n_requests, "estimand": one.estimand + what}
+        )
+        for name, one in found.items()
+    }
+
+
 def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, size: int) -> Comparison:
-    said = decide(
-        comparison.ratio,
-        comparison.equivalence,
-        n_blocks=comparison.n_blocks,
-        margin=wanted,
-        noise=comparison.noise.noise,
-        p_adjusted=p_adjusted,
-        family_size=size,
-        not_about=comparison.not_about,
-        alike_by=comparison.alike_by,
-    )
-    warnings = (*comparison.warnings, *_notes(comparison, said, wanted))
+    n_measured = comparison.n_blocks if comparison.beside is None else comparison.beside.n_blocks
+
+    def said_of(not_about: str | None) -> Decision:
+        return decide(
+            comparison.ratio,
+            comparison.equivalence,
+            n_blocks=_blocks(comparison.n_blocks, n_measured),
+            margin=wanted,
+            noise=comparison.noise.noise,
+            p_adjusted=p_adjusted,
+            family_size=size,
+            not_about=not_about,
+            alike_by=comparison.alike_by,
+        )
+
+    said, not_about = said_of(comparison.not_about), comparison.not_about
+    if not_about is None and said.verdict is not Verdict.INCONCLUSIVE:
+        not_about = _turned_by_age(comparison, said.margin or wanted)
+        said = said_of(not_about)
+    comparison = comparison.model_copy(update={"not_about": not_about})
+    warnings = (*comparison.warnings, *_age_notes(comparison), *_notes(comparison, said, wanted))
     return comparison.model_copy(
         update={
             "verdict": said.verdict,
@@ -305,6 +343,56 @@ def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, si
     )
 
 
+def _blocks(n_left: int, n_measured: int) -> int:
+    """Return how many blocks a verdict rests on: where trials were left out for their age, five with them are enough.
+
+    Both ratios must say the same then, and that of so few blocks has a wide interval.
+    """
+    return n_left if n_left >= FEWEST_FOR_P else n_measured
+
+
+def _turned_by_age(comparison: Comparison, margin: float) -> str | None:
+    """Say that the trials that were left out for their age decide what the ratio says; ``None``: they do not."""
+    if comparison.beside is None:
+        return None
+    without, beside = (
+        (verdict(one.ratio, one.equivalence, margin=margin), (one.ratio.value or 0.0) > 1)
+        for one in (comparison, comparison.beside)
+    )
+    if without == beside:
+        return None
+    ratios = [show(one.ratio).interval for one in (comparison, comparison.beside)]
+    return f"the ratio depends on {_left_out(comparison)}: without them {ratios[0]}, with them {ratios[1]}"
+
+
+def _left_out(comparison: Comparison) -> str:
+    """Name the trials that were left out for their age: "3 young of 28 trials of java-jaxrs"."""
+    return " and ".join(f"{age.left_out} of {name}" for name, age in _arms(comparison) if age.n_left_out)
+
+
+def _arms(comparison: Comparison) -> list[tuple[str, ArmAge]]:
+    ages = comparison.ages
+    if ages is None:
+        return []
+    return [(comparison.variant, ages.variant), (comparison.reference, ages.reference)]
+
+
+def _age_notes(comparison: Comparison) -> list[str]:
+    """Return what a reader must know of the age of both arms."""
+    notes = []
+    if comparison.beside is not None and comparison.not_about is None:
+        notes.append(f"without {_left_out(comparison)}; with them {show(comparison.beside.ratio).interval}")
+    young = [f"{name} {age.in_words}" for name, age in _arms(comparison) if age.age == "young"]
+    if young:
+        notes.append(f"a result of young processes, not of warm services: {', '.join(young)}")
+    unknown = [name for name, age in _arms(comparison) if age.age == "unknown"]
+    if unknown:
+        notes.append(
+            f"nothing is known of the age of {', '.join(unknown)}: this is no result of warm services"
+        )
+    return notes
+
+
 def _notes(comparison: Comparison, said: Decision, wanted: float) -> list[str]:
     """Return what a reader of a verdict must know of the margin and the p-value behind it."""
     noise, notes = comparison.noise, []
@@ -314,7 +402,7 @@ def _notes(comparison: Comparison, said: Decision, wanted: float) -> list[str]:
         notes.append("no A/A pairs of these programs: the margin may lie below the noise of this machine")
     elif noise.elsewhere is not None:
         notes.append(f"no A/A pair in this cell: the noise is that of {noise.elsewhere}")
-    if comparison.n_blocks < FEWEST_FOR_P:
+    if comparison.grade == "too few":
         blocks = "1 block" if comparison.n_blocks == 1 else f"{comparison.n_blocks} blocks"
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
     elif (why := said.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by)) is not None:

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 
 from harness.analysis.tables import schema
 from harness.model import Outcome
+from harness.model.age import TrialAge
 from harness.model.bound import BoundBy
 
 ColumnType = Literal["string", "integer", "boolean", "number"]
@@ -54,6 +55,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "bound_by": "what had no more to give while the load ran",
         "bound_why": "the reason for `bound_by`",
         "warm_class": "whether the process had settled after its warm-up in windows",
+        "age": "whether the process had warmed up when it was measured; empty where the records do not say",
         "duet_partner": "the trial that ran at the same time on the other set of CPUs",
         "block": "number of the block; each has every configuration once",
         "position": "place of the trial in the order of the session",
@@ -164,6 +166,7 @@ ALLOWED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "load_model": ("closed", "open"),
         "bound_by": get_args(BoundBy),
         "warm_class": ("settled", "not settled", "ended"),
+        "age": get_args(TrialAge),
     }
 )
 

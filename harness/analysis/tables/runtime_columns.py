@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from harness.analysis.stats.about_services import COMPILED_SHARE, compile_share
 from harness.errors import InputError
 from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_metrics import RuntimeMetrics, parse_runtime_metrics
-from harness.model import TrialRecord
+from harness.model import SessionHeader, TrialRecord
+from harness.model.age import COMPILED_SHARE, trial_age
 from harness.model.trial import Boundary, pod_metrics_file
 from harness.store import SessionFolder
 
@@ -56,21 +56,37 @@ def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
     return None if grown_s is None else max(grown_s, 0.0) / n_processes
 
 
-def with_compiling(row: Mapping[str, object], told_s: float | None) -> dict[str, object]:
-    """Return a trial's row with ``told_s`` where its ``compile_s`` is not known, and its flag ``still_compiling``.
+def with_age(
+    row: Mapping[str, object], told_s: float | None, *, compiled_ahead: bool = False
+) -> dict[str, object]:
+    """Return a trial's row with ``told_s`` where its ``compile_s`` is not known, its age, and its flag.
 
-    The flag is set where JVMs compiled for a larger share of the load, with that of a search, than warm ones do.
+    The flag ``still_compiling`` is set where JVMs compiled for a larger share of the load, with that of a search, than
+    warm ones do.
     """
-    compile_s = told_s if row["compile_s"] is None else row["compile_s"]
+    compile_s, load_s, searched_s, warm_class = (
+        row.get(name) for name in ("compile_s", "measurement_s", "search_load_s", "warm_class")
+    )
+    compiled = told_s if compile_s is None else float(compile_s)  # type: ignore[arg-type]  # a row's numbers
+    loaded = None if load_s is None else float(load_s) + float(searched_s or 0.0)  # type: ignore[arg-type]
     flags = str(row["flags"]).split()
-    times = {"compile_s": compile_s, **{name: row.get(name) for name in ("measurement_s", "search_load_s")}}
-    # of a service without a JIT compiler it is not known, and a table takes a millisecond
-    if (
-        compile_s is not None
-        and (compile_share(pd.DataFrame([times], dtype="float64")) > COMPILED_SHARE).all()
-    ):
+    if compiled is not None and loaded is not None and compiled > COMPILED_SHARE * loaded:
         flags.append("still_compiling")
-    return dict(row) | {"compile_s": compile_s, "flags": " ".join(flags)}
+    age = trial_age(
+        compiled_ahead=compiled_ahead,
+        warm_class=None if warm_class is None else str(warm_class),
+        compile_s=compiled,
+        load_s=loaded,
+    )
+    return dict(row) | {"compile_s": compiled, "age": age, "flags": " ".join(flags)}
+
+
+def is_compiled_ahead(header: SessionHeader, record: TrialRecord) -> bool:
+    """Return whether a trial's program was machine code before it started: Go, a native image, others without a JIT."""
+    variant = record.planned.configuration.variant
+    implementation = header.implementations.get(variant.implementation)
+    runtime = None if implementation is None else implementation.runtime
+    return variant.runtime.form == "native" or runtime in ("go", "native")
 
 
 def gauge_growth(

@@ -34,7 +34,7 @@ TEXT = (
 )
 OPTIONAL_TEXT = (
     "gc", "load_name", "generator", "load_model", "latency_method", "reason", "exclusion_reason", "limits",
-    "gc_found", "bound_by", "bound_why", "warm_class", "duet_partner",
+    "gc_found", "bound_by", "bound_why", "warm_class", "age", "duet_partner",
 )  # fmt: skip
 COUNTS = ("block", "position")
 SWITCHES = ("duplicate", "is_reference", "shares_cpus", "excluded")

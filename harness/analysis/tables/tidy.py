@@ -20,7 +20,13 @@ from harness.analysis.tables import schema, trial_row
 from harness.analysis.tables.bound_columns import bound_columns
 from harness.analysis.tables.latency_columns import echo_reading
 from harness.analysis.tables.layout import Processed, Source
-from harness.analysis.tables.runtime_columns import compiled_s, native_memory, runtime_columns, with_compiling
+from harness.analysis.tables.runtime_columns import (
+    compiled_s,
+    is_compiled_ahead,
+    native_memory,
+    runtime_columns,
+    with_age,
+)
 from harness.analysis.tables.speed_columns import exclude_other_speeds
 from harness.analysis.tables.trial_files import damage_of, read_requests, read_samples
 from harness.analysis.tables.warm_up_columns import window_table
@@ -237,7 +243,7 @@ class _Tidying:
             echo=echo,
             damage=damage,
         )
-        row = with_compiling(row | runtime, told_s)
+        row = with_age(row | runtime, told_s, compiled_ahead=is_compiled_ahead(session.header, record))
         tables = {
             "requests": None if requests is None else requests.to_frame(),
             "samples": samples,

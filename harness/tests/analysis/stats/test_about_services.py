@@ -128,47 +128,6 @@ def test_tables_notes_and_sentences_say_so_without_an_adjective() -> None:
     assert not any(word in words for word in ("higher", "lower", "equivalent"))
 
 
-@pytest.mark.parametrize("metric", [RATE, CPU, P99])
-def test_an_arm_that_did_not_settle_or_still_compiles_is_never_called_warm(metric: str) -> None:
-    warm = trials("service", "service", rate=0.5).assign(
-        warm_class="settled", compile_s=None, measurement_s=10.0
-    )
-    assert found(warm, metric).about_services
-    java = warm["variant"] == "java"
-    unsettled = warm.assign(warm_class=warm["warm_class"].where(~java, "not settled"))
-    assert found(unsettled, metric).not_about == (
-        "not warm (10 of 20 trials had not settled or still compiled)"
-    )
-    assert not found(warm.assign(compile_s=java.map({True: 0.6, False: 0.0})), metric).about_services
-    assert found(warm.assign(compile_s=java.map({True: 0.4, False: 0.0})), metric).about_services
-
-
-@pytest.mark.parametrize("n_blocks", [5, 10, 15, 20])
-def test_one_in_five_that_is_not_warm_counts_and_is_named_and_one_more_refuses(n_blocks: int) -> None:
-    blocks = [
-        frame.assign(block=frame["block"] + 10 * part, trial_id=frame["trial_id"].astype(str) + f"-{part}")
-        for part, frame in enumerate([trials("service", "service", rate=0.5)] * 2)
-    ]
-    warm = pd.concat(blocks, ignore_index=True).assign(
-        warm_class="settled", compile_s=None, measurement_s=10.0
-    )
-    warm = warm[warm["block"] <= n_blocks]
-
-    def of(n_cold: int) -> Comparison:
-        cold = (warm["variant"] == "java") & (warm["block"] <= n_cold)
-        return found(warm.assign(warm_class=warm["warm_class"].where(~cold, "not settled")), RATE)
-
-    said = f"{n_blocks // 5} of {2 * n_blocks} trials had not settled or still compiled; they count"
-    assert of(n_blocks // 5).about_services and said in of(n_blocks // 5).warnings
-    assert not of(n_blocks // 5 + 1).about_services
-    assert not any("settled" in warning for warning in of(0).warnings)
-
-
-def test_memory_of_what_did_not_settle_is_compared_all_the_same() -> None:
-    cold = trials("service", "service").assign(warm_class="not settled", compile_s=None, measurement_s=10.0)
-    assert found(cold, RSS).verdict != Verdict.NOT_ABOUT_SERVICES
-
-
 def used(frame: pd.DataFrame, go: float, java: float) -> pd.DataFrame:
     return frame.assign(service_share=frame["variant"].map({"go": go, "java": java}))
 

@@ -16,14 +16,15 @@ def whole(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 @pytest.mark.parametrize("metric", [RATE, CPU, P99, RSS])
 @pytest.mark.parametrize("bounds", [("service", "service"), ("offered", "offered"), ("machine", "generator")])
-@pytest.mark.parametrize("warm", ["settled", "ended"])
+@pytest.mark.parametrize("age", ["warm", "young"])
 def test_columns_that_no_estimate_reads_change_nothing(
-    metric: str, bounds: tuple[str, str], warm: str, monkeypatch: pytest.MonkeyPatch
+    metric: str, bounds: tuple[str, str], age: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = trials(*bounds, rate=0.5).assign(
-        warm_class=warm, compile_s=0.1, measurement_s=10.0, source="bundled", n_requests=900.0,
+        age=age, compile_s=0.1, measurement_s=10.0, source="bundled", n_requests=900.0,
         latency_resolution_s=1e-9, note="of no use",
     )  # fmt: skip
+    frame.loc[frame["block"] == 4, "age"] = "young"
     frame.loc[frame["block"] == 3, "latency_resolution_s"] = 1e3 if metric == P99 else 1e-9
     compared = comparisons.compare(frame, metric, reference="go")
     summed = summaries.summarise(frame, metric, by=("variant", "logging"))

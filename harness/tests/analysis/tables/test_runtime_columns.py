@@ -13,9 +13,10 @@ from harness.analysis.tables.runtime_columns import (
     COMPILED,
     TOTAL,
     compiled_s,
+    is_compiled_ahead,
     native_memory,
     runtime_columns,
-    with_compiling,
+    with_age,
 )
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
@@ -133,12 +134,50 @@ def test_a_trial_whose_jvm_compiles_longer_than_a_warm_one_is_flagged(
     compile_s: float | None, told_s: float | None, found: float | None, flags: str
 ) -> None:
     row = {"compile_s": compile_s, "measurement_s": 4.0, "flags": "noisy_machine"}
-    assert with_compiling(row, told_s) == {"compile_s": found, "measurement_s": 4.0, "flags": flags}
-    assert with_compiling(row | {"measurement_s": None}, told_s)["flags"] == "noisy_machine"
-    searched = with_compiling(row | {"search_load_s": 1000.0}, told_s)
+    shown = with_age(row, told_s)
+    assert (shown["compile_s"], shown["measurement_s"], shown["flags"]) == (found, 4.0, flags)
+    assert with_age(row | {"measurement_s": None}, told_s)["flags"] == "noisy_machine"
+    searched = with_age(row | {"search_load_s": 1000.0}, told_s)
     assert searched["flags"] == "noisy_machine", (
         "what compiled during the loads of a search is a share of them too"
     )
+
+
+@pytest.mark.parametrize(
+    ("compiled_ahead", "warm_class", "compile_s", "age"),
+    [
+        (False, "settled", 0.1, "warm"),
+        (False, "settled", 0.2, "warm"),
+        (False, "settled", 0.21, "young"),
+        (False, "not settled", 0.1, "young"),
+        (False, "ended", 0.1, "young"),
+        (False, None, 0.21, "young"),
+        (False, None, 0.1, None),
+        (False, "settled", None, None),
+        (False, None, None, None),
+        (True, None, None, "aot-compiled"),
+        (True, "settled", None, "aot-compiled"),
+        (True, "not settled", None, "young"),
+    ],
+)
+def test_the_age_of_a_trial_is_from_what_was_recorded(
+    compiled_ahead: bool, warm_class: str | None, compile_s: float | None, age: str | None
+) -> None:
+    row = {"compile_s": compile_s, "measurement_s": 4.0, "warm_class": warm_class, "flags": ""}
+    assert with_age(row, None, compiled_ahead=compiled_ahead)["age"] == age
+    assert with_age(row | {"measurement_s": None}, None, compiled_ahead=compiled_ahead)["age"] is None
+
+
+def test_go_and_native_images_are_compiled_ahead_and_a_jvm_is_not(session: SessionFolder) -> None:
+    go, java = (record_of(session, name) for name in ("go-gogc-100", "g1-3x"))
+    assert is_compiled_ahead(session.header, go) and not is_compiled_ahead(session.header, java)
+    cell = java.planned.configuration
+    variant = cell.variant.model_copy(
+        update={"runtime": cell.variant.runtime.model_copy(update={"form": "native"})}
+    )
+    cell = cell.model_copy(update={"variant": variant})
+    native = java.model_copy(update={"planned": java.planned.model_copy(update={"configuration": cell})})
+    assert is_compiled_ahead(session.header, native)
 
 
 def test_in_pods_compiling_is_what_their_jvms_say_on_average(session: SessionFolder) -> None:

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Age of the arms of a comparison, by the column ``age`` of their trials, and which trials it is made without.
+
+Throughput, latency and CPU time of a process depend on its age. Of an arm that is warm, or compiled ahead of time,
+in more than half of its trials the others are left out; their blocks lose their pair. Memory under load is that of
+the processes as they were, so their age is stated, and no trial is left out. Starting and building have no age.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from harness.model.age import YOUNG, Ages, ArmAge, TrialAge
+
+AGE = "age"
+#: Columns of what a process does before its load, or of its files: beginnings of their names.
+_BEFORE_LOAD = (
+    "time_to_first_response", "cpu_s_at_first", "rss_at_first", "idle_", "rss_before", "warm_up_", "cold_", "artifact_",
+    "runtime_bytes", "build_s", "image_", "container_", "n_pods", "last_pod_", "first_pod_",
+)  # fmt: skip
+
+
+def age_of_arm(trials: pd.DataFrame) -> ArmAge | None:
+    """Return the age of an arm; ``None``: the table does not have the column, or none of its trials had a load."""
+    loaded = trials[trials["measurement_s"].notna()] if "measurement_s" in trials else trials
+    if AGE not in trials or loaded.empty:
+        return None
+    ages = loaded[AGE]
+    n, n_young = len(ages), int((ages == YOUNG).sum())
+    settled: tuple[TrialAge, ...] = ("warm", "aot-compiled")
+    most = next((one for one in settled if 2 * int((ages == one).sum()) > n), None)
+    return ArmAge(
+        age=most or (YOUNG if 2 * n_young >= n else "unknown"),
+        n=n,
+        n_young=n_young,
+        n_unknown=int(ages.isna().sum()),
+    )
+
+
+def ages_of(variant: pd.DataFrame, reference: pd.DataFrame, metric: str) -> Ages | None:
+    """Return the ages of two arms; ``None``: the metric has none, or the tables do not say."""
+    if metric.startswith(_BEFORE_LOAD):
+        return None
+    a, b = age_of_arm(variant), age_of_arm(reference)
+    return None if a is None or b is None else Ages(variant=a, reference=b)
+
+
+def of_their_age(
+    variant: pd.DataFrame, reference: pd.DataFrame, ages: Ages
+) -> tuple[pd.DataFrame, pd.DataFrame, Ages]:
+    """Return the pairs whose trials both have the age of their arm, and ages that count the trials of another one.
+
+    Args:
+        variant, reference: the trials of each arm, paired by their order. An arm that is not warm keeps all.
+    """
+    of_age = [
+        pd.Series(data=True, index=arm.index) if not age.warm else arm[AGE] == age.age
+        for arm, age in ((variant, ages.variant), (reference, ages.reference))
+    ]
+    both = of_age[0] & of_age[1]
+    left_out = [int((~mine).sum()) for mine in of_age]
+    return (
+        variant[both].reset_index(drop=True),
+        reference[both].reset_index(drop=True),
+        Ages(
+            variant=ages.variant.model_copy(update={"n_left_out": left_out[0]}),
+            reference=ages.reference.model_copy(update={"n_left_out": left_out[1]}),
+        ),
+    )
+
+
+def compile_share(trials: pd.DataFrame) -> pd.Series[float]:
+    """Return the time of a JVM's compilers, all threads together, over that of its load; NaN: it is not known.
+
+    Loads of a search follow the measurement in the same process, and its compilers' time is that of all of them.
+    """
+    lasted_s = trials["measurement_s"]
+    if "search_load_s" in trials:
+        lasted_s = lasted_s + trials["search_load_s"].fillna(0.0)
+    return trials["compile_s"] / lasted_s
+
+
+__all__ = ["AGE", "age_of_arm", "ages_of", "compile_share", "of_their_age"]

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison says how old its processes were, and what it is made without."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.stats.ages import age_of_arm
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.model import Verdict
+from harness.model.age import TrialAge
+
+RATE, P99, CPU, RSS = "throughput_per_s", "latency_p99_s", "cpu_s_per_request", "rss_after_bytes"
+FIRST = "time_to_first_response_s"
+
+
+def trials(
+    *java: TrialAge | None, go: TrialAge | None = "aot-compiled", ratio: float = 0.5, of_young: float = 0.5
+) -> pd.DataFrame:
+    """A block for each trial of the Java arm, of the age that is given; the ratio of young trials is another."""
+    rng = np.random.default_rng(1)
+    rows: list[dict[str, object]] = []
+    for block, age in enumerate(java, 1):
+        for variant, mine in (("go", go), ("java", age)):
+            size = 1.0 if variant == "go" else of_young if mine == "young" else ratio
+            value = 1000.0 * size * np.exp(rng.normal(0, 0.01))
+            rows.append(
+                {
+                    "experiment": "toy", "source": "measured", "session_id": "quick-local-1",
+                    "trial_id": f"{len(rows) + 1:04d}-{variant}", "block": block, "position": len(rows) + 1,
+                    "duplicate": False, "variant": variant, "configuration": variant, "excluded": False, "flags": "",
+                    "bound_by": "service", "measurement_s": 10.0, "age": mine,
+                    **dict.fromkeys((RATE, P99, CPU, RSS, FIRST), value),
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def found(frame: pd.DataFrame, metric: str = RATE, *, gated: bool = True) -> Comparison:
+    (one,) = compare(frame, metric, reference="go", margin=0.05, gated=gated)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("ages", "age"),
+    [
+        (["warm"] * 4, "warm"),
+        (["warm"] * 3 + ["young"] * 2, "warm"),
+        (["warm"] * 2 + ["young"] * 2, "young"),
+        (["aot-compiled"] * 2 + ["young"], "aot-compiled"),
+        ([None] * 4, "unknown"),
+        ([None] * 3 + ["young"] * 2, "unknown"),
+        ([None] * 2 + ["young"] * 2, "young"),
+        (["warm"] * 2 + [None] * 2, "unknown"),
+    ],
+)
+def test_an_arm_has_the_age_of_most_of_its_trials_and_is_never_warm_without_them(
+    ages: list[TrialAge | None], age: str
+) -> None:
+    one = age_of_arm(pd.DataFrame({"age": ages, "measurement_s": 1.0}))
+    assert one is not None and one.age == age
+    assert (one.n, one.n_young) == (len(ages), ages.count("young"))
+    assert one.n_unknown == ages.count(None)
+    assert one.warm == (age in ("warm", "aot-compiled"))
+
+
+def test_tables_without_ages_and_trials_without_a_load_have_none() -> None:
+    assert age_of_arm(pd.DataFrame({"measurement_s": [1.0]})) is None
+    assert age_of_arm(pd.DataFrame({"age": [None], "measurement_s": [None]})) is None
+    assert found(trials(*["warm"] * 6).drop(columns="age")).ages is None
+
+
+@pytest.mark.parametrize("metric", [RATE, P99, CPU, RSS])
+@pytest.mark.parametrize("gated", [True, False])
+def test_what_was_measured_of_young_processes_keeps_its_verdict_and_says_so(metric: str, gated: bool) -> None:
+    one = found(trials(*["young"] * 6), metric, gated=gated)
+    assert one.verdict is Verdict.DIFFERENT
+    assert one.ages is not None and one.ages.young and not one.ages.warm
+    assert "a result of young processes, not of warm services: java young" in one.warnings
+    warm = found(trials(*["warm"] * 6), metric, gated=gated)
+    assert warm.ages is not None and warm.ages.warm and not warm.ages.young
+    assert not any("young" in warning for warning in warm.warnings)
+
+
+def test_an_arm_of_unknown_age_is_not_warm() -> None:
+    one = found(trials(*[None] * 6))
+    assert one.ages is not None and not one.ages.warm and not one.ages.young
+    assert any("nothing is known of the age of java" in warning for warning in one.warnings)
+
+
+def test_starting_up_has_no_age() -> None:
+    assert found(trials(*["young"] * 6), FIRST).ages is None
+
+
+@pytest.mark.parametrize("metric", [RATE, P99, CPU])
+def test_a_few_young_trials_are_left_out_with_their_blocks_and_the_ratio_with_them_stands_beside(
+    metric: str,
+) -> None:
+    frame = trials(*["warm"] * 9, *["young"] * 3, of_young=0.4)
+    one, warm_alone = found(frame, metric), found(frame[frame["block"] <= 9], metric)
+    assert one.ratio == warm_alone.ratio and one.p_value == warm_alone.p_value
+    assert (one.n_blocks, one.verdict) == (9, Verdict.DIFFERENT)
+    assert one.ages is not None and (one.ages.variant.age, one.ages.variant.n_left_out) == ("warm", 3)
+    assert one.beside is not None and one.beside.n_blocks == 12
+    assert one.beside.ratio == found(frame.drop(columns="age"), metric).ratio
+    assert any(
+        warning.startswith("without 3 young of 12 trials of java; with them 0.47") for warning in one.warnings
+    )
+
+
+def test_memory_of_a_few_young_processes_counts() -> None:
+    one = found(trials(*["warm"] * 9, *["young"] * 3), RSS)
+    assert (one.n_blocks, one.beside) == (12, None)
+
+
+def test_where_the_young_trials_decide_what_the_ratio_says_there_is_no_verdict() -> None:
+    one = found(trials(*["warm"] * 7, *["young"] * 3, ratio=1.0, of_young=0.5))
+    assert found(trials(*["warm"] * 7, ratio=1.0)).verdict is Verdict.EQUIVALENT
+    assert one.verdict is Verdict.NOT_ABOUT_SERVICES and one.n_blocks == 7
+    assert one.not_about is not None
+    assert one.not_about.startswith("the ratio depends on 3 young of 10 trials of java: without them 1.0")
+
+
+def test_five_blocks_with_a_young_trial_have_the_verdict_that_four_of_them_have_too() -> None:
+    one = found(trials(*["warm"] * 4, "young", of_young=0.45))
+    assert (one.n_blocks, one.verdict, one.grade) == (4, Verdict.DIFFERENT, "exploratory")
+    assert not any("too few" in warning for warning in one.warnings)
+    turned = found(trials(*["warm"] * 4, "young", ratio=1.0, of_young=0.2))
+    assert turned.verdict is Verdict.NOT_ABOUT_SERVICES
+    assert found(trials(*["warm"] * 4)).verdict is Verdict.INCONCLUSIVE
+
+
+def test_young_trials_of_both_arms_take_their_blocks_out() -> None:
+    frame = trials(*["warm"] * 8, "young", "young")
+    frame.loc[(frame["variant"] == "go") & (frame["block"] == 1), "age"] = "young"
+    one = found(frame)
+    assert one.n_blocks == 7 and one.ages is not None and one.ages.n_left_out == 3
