@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from harness.analysis.attribution.memory_labels import memory_fit
 from harness.analysis.attribution.rows import AttributionRow
 from harness.evidence import Evidence
-from harness.model.formatting import NOT_MEASURED, show
+from harness.model.formatting import NOT_MEASURED
 from harness.publish.bounds import bounded
 from harness.publish.cells import Cell
 from harness.publish.findings import FINDING, at_most
 from harness.publish.memory_words import asked_words, least_words
-from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, Words, for_each
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, for_each
 from harness.questions.gc_peaks.equal_memory import MemoryPair
 
 #: part of the key -> (field of the row, unit)
@@ -81,8 +81,6 @@ def results(
             part: for_each(variants, {row.variant: getattr(row, field) for row in rows}, Absent(unit=unit))
             for part, (field, unit) in _PARTS.items()
         },
-        "waiting": for_each(variants, {row.variant: _waiting(row) for row in rows}, NO_TEXT),
-        "waiting": for_each(variants, {row.variant: _waiting(row) for row in rows}, NO_TEXT),
         "refused": refused if rows else Absent(kind="text", why=f"none: {NOT_MEASURED}"),
         "memory_setting": for_each(variants, {row.variant: row.memory or None for row in rows}, NO_TEXT),
         "least": least,
@@ -96,26 +94,6 @@ def results(
             )
         },
     }
-
-
-def _waiting(row: AttributionRow) -> Words | None:
-    """How much of what stayed unexplained waiting for a CPU can have taken; a bound that is all of it bounds nothing."""
-    most, unexplained = row.run_queue_most, row.unexplained_tail
-    if most.value is None or unexplained.value is None:
-        return None
-    if most.value >= unexplained.value:
-        return Words("the kernel's counters do not bound how much of that was waiting for a CPU", most.inputs)
-    return Words(f"waiting for a CPU can have taken at most {show(most).interval} of that time", most.inputs)
-
-
-def _waiting(row: AttributionRow) -> Words | None:
-    """How much of what stayed unexplained waiting for a CPU can have taken; a bound that is all of it bounds nothing."""
-    most, unexplained = row.run_queue_most, row.unexplained_tail
-    if most.value is None or unexplained.value is None:
-        return None
-    if most.value >= unexplained.value:
-        return Words("the kernel's counters do not bound how much of that was waiting for a CPU", most.inputs)
-    return Words(f"waiting for a CPU can have taken at most {show(most).interval} of that time", most.inputs)
 
 
 def _part(name: str) -> str:
