@@ -32,10 +32,11 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """``left_out``: what was not taken, each with its reason."""
+    """``left_out``: requests that were not taken, each with its reason; ``remarks``: what of others is not sent."""
 
     asked: tuple[Asked, ...]
     left_out: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def connection_only(header: str) -> bool:

@@ -51,7 +51,7 @@ def from_curl(text: str, file: Path) -> Listed:
         one, dropped = parts.request(words)
         asked.append(one)
         left += [f"{name} of {one.method} {one.path}: it is of the connection" for name in dropped]
-    return Listed(asked=named(asked), left_out=tuple(left))
+    return Listed(asked=named(asked), remarks=tuple(left))
 
 
 def _commands(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:

@@ -69,7 +69,7 @@ def test_headers_are_part_of_what_is_asked(tmp_path: Path) -> None:
         {"Cookie": "a=1; b=2", "User-Agent": "agent", "Referer": "http://b/", "Accept-Encoding": "br"},
     ]  # fmt: skip
     assert len({one.name for one in found.asked}) == 4
-    assert found.left_out == ("Host of GET /x: it is of the connection",)
+    assert found.remarks == ("Host of GET /x: it is of the connection",)
 
 
 @pytest.mark.parametrize(
