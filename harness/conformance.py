@@ -7,7 +7,7 @@ What one case captured goes into the cases after it, along the file's order.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import JsonValue
@@ -95,7 +95,7 @@ def judge(
     if answer.status != expect.status:  # first: an error's body rarely holds what was to be captured
         return answer_fault(answer, expect), {}
     try:
-        taken = captured(capture, answer.body)
+        taken = captured(capture, answer.content)
     except CaptureFault as problem:
         return f"{problem}; got {_shown(answer.body)}", {}
     fault = answer_fault(answer, filled_expectation(expect, {**values, **taken}))
@@ -110,12 +110,17 @@ def answer_fault(answer: Answer, expect: Expectation) -> str | None:
         found = answer.headers.get(name.lower())
         if found != value:
             return f"expected header {name}: {value}, got {'none' if found is None else found[:SHOWN]}"
-    return _body_fault(answer.body, expect)
+    return _body_fault(answer.content, expect)
 
 
 def _body_fault(body: bytes, expect: Expectation) -> str | None:
     if expect.body is not None and body != expect.body.encode():
-        return f"expected {_shown(expect.body.encode())}, got {_shown(body)}"
+        right = expect.body.encode()
+        pairs = enumerate(zip(right, body, strict=False))
+        same = next((n for n, (one, other) in pairs if one != other), min(len(right), len(body)))
+        begin = 0 if same < SHOWN else same - SHOWN // 4  # else both are cut before they differ
+        place = f"at byte {same}: " if begin else ""
+        return f"{place}expected {_shown(right[begin:])}, got {_shown(body[begin:])}"
     if expect.one_of is not None:
         return _json_fault(body, expect.one_of, f"one of {json.dumps(expect.one_of)[:SHOWN]}")
     if expect.volatile:
@@ -132,7 +137,7 @@ def _json_fault(body: bytes, right: tuple[JsonValue, ...], wanted: str) -> str |
     except ValueError:
         return f"expected {wanted}, got {_shown(body)}"
     if not any(_same_json(found, value) for value in right):
-        return f"expected {wanted}, got {_shown(body)}"
+        return _difference(found, right, wanted, body)
     return None
 
 
@@ -147,7 +152,34 @@ def _volatile_fault(body: bytes, expect: Expectation, wanted: str) -> str | None
     right = json.loads(json.dumps(expect.json_value))
     for pointer in expect.volatile:
         _take(right, pointer)
-    return None if _same_json(found, right) else f"expected {wanted}, got {_shown(body)}"
+    return None if _same_json(found, right) else _difference(found, (right,), wanted, body)
+
+
+def _difference(found: JsonValue, right: Sequence[JsonValue], wanted: str, body: bytes) -> str:
+    """Say what differs: both values, or the first place where they do when they are too long to be shown."""
+    if len(right) > 1 or max(len(json.dumps(right[0])), len(body)) <= SHOWN:
+        return f"expected {wanted}, got {_shown(body)}"
+    return _first_difference(found, right[0])
+
+
+def _first_difference(found: JsonValue, right: JsonValue, at: str = "") -> str:
+    inner: list[tuple[str, JsonValue, JsonValue]] = []
+    if isinstance(found, dict) and isinstance(right, dict):
+        for keys, said in (
+            (right.keys() - found.keys(), "is missing"),
+            (found.keys() - right.keys(), "is too much"),
+        ):
+            if keys:
+                return f"{at}/{min(keys)} {said}"
+        inner = [(key, found[key], right[key]) for key in right]
+    elif isinstance(found, list) and isinstance(right, list):
+        if len(found) != len(right):
+            return f"{at or 'the list'}: expected {len(right)} values, got {len(found)}"
+        inner = [(str(place), *pair) for place, pair in enumerate(zip(found, right, strict=True))]
+    for name, one, other in inner:
+        if not _same_json(one, other):
+            return _first_difference(one, other, f"{at}/{name}")
+    return f"{at}: expected {json.dumps(right)[:SHOWN]}, got {json.dumps(found)[:SHOWN]}"
 
 
 def _take(document: JsonValue, pointer: str) -> bool:

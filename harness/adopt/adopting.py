@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,9 +15,8 @@ from harness.adopt.requests import SERVED, Asked, Listed, read_requests, usual_f
 from harness.adopt.requests import of_text as requests_of
 from harness.adopt.requests.asked import named
 from harness.adopt.running import DoesNotStart, Running, running_service
-from harness.adopt.source_text import SourceText
 from harness.adopt.stacks import guess_of
-from harness.adopt.stacks.procfile import own_start
+from harness.adopt.stacks.commands import own_start
 from harness.adopt.workspace import Workspace
 from harness.agent.http_exchange import Answer
 from harness.errors import InputError
@@ -27,6 +27,7 @@ from harness.session import Assembly
 HEALTH = ("/health", "/healthz", "/actuator/health", "/q/health", "/ready", "/livez")
 #: The lean ones first; of the others those that start quickest.
 QUICK_START = ("program", "python", "java")
+JVM = "java"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +45,48 @@ class Order:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What was started and asked. ``source``: where the requests are from; ``version``: of its runtime, as it says."""
+
+    source: str
+    listed: Listed
+    recording: Recording
+    readiness: str | None
+    argv: tuple[str, ...]
+    processes: tuple[str, ...]
+    version: str | None
+
+    @property
+    def started(self) -> str:
+        """The program, its processes and the version of its runtime, in words."""
+        names = ", ".join(f"{n} x {name}" if n > 1 else name for name, n in Counter(self.processes).items())
+        return f"{' '.join(self.argv)}; processes: {names}; runtime: {self.version or 'says no version'}"
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Requests that are no part of the load, each with its reason."""
+        noted = (
+            f"{one.asked.method} {one.asked.path}: {one.note}"
+            for one in self.recording.recorded
+            if not one.repeatable
+        )
+        return (*self.listed.left_out, *self.recording.left_out, *(str(one) for one in noted))
+
+    @property
+    def asked(self) -> str:
+        """How many of the requests are the load, and why others are not, in words."""
+        n = len(self.recording.repeatable)
+        said = f"{n} of {n + len(self.left_out)} requests of {self.source}"
+        return f"{said}; not part of the load: {'; '.join(self.left_out)}" if self.left_out else said
+
+
+@dataclass(frozen=True, kw_only=True)
 class Adopted:
     """What came of it. ``guess``: ``None`` where the ``service.toml`` that was there is used."""
 
     workspace: Workspace
     guess: Guess | None
-    source: str
-    recording: Recording
-    left_out: tuple[str, ...]
+    seen: Seen
 
 
 def workspace_of(order: Order) -> Workspace:
@@ -79,14 +114,22 @@ def adopt(order: Order, assembly: Assembly, say: Callable[[str], None]) -> Adopt
     else:
         say(f"taken as it is: {place.service_toml} (--again writes it anew)")
     try:
-        source, left, recording, readiness = _record(order, place, assembly, say, listed)
+        try:
+            seen = _look(order, place, assembly, say, listed)
+        except DoesNotStart as problem:
+            if problem.part != "address" or guess is None:
+                raise
+            guess = replace(guess, address="::1").because(address=problem.reason)
+            place.write_service(guess, "/")
+            seen = _look(order, place, assembly, say, listed)
     except DoesNotStart as problem:
         raise blamed(problem, place.service_toml) from None
     if guess is not None:
-        place.write_service(guess, readiness)
-    place.write_contract(recording)
-    place.write_experiment(_comments(guess, source, recording, left), _generator(assembly))
-    return Adopted(workspace=place, guess=guess, source=source, recording=recording, left_out=left)
+        place.write_service(guess, seen.readiness or seen.recording.repeatable[0].asked.path)
+    place.write_contract(seen.recording)
+    closed, saturating = _generators(assembly)
+    place.write_experiment(_comments(guess, seen), closed, saturating if JVM in seen.processes else None)
+    return Adopted(workspace=place, guess=guess, seen=seen)
 
 
 def _guess(order: Order) -> Guess:
@@ -113,11 +156,10 @@ def _guess(order: Order) -> Guess:
     return found
 
 
-def _record(
+def _look(
     order: Order, place: Workspace, assembly: Assembly, say: Callable[[str], None], listed: Listed | None
-) -> tuple[str, tuple[str, ...], Recording, str]:
-    """Ask the service in two processes; return where the requests are from, which were left out, the answers, and
-    the path of readiness."""
+) -> Seen:
+    """Ask the service in two processes."""
     implementation = place.implementation(assembly.root)
     variant = Variant(implementation=place.service, runtime=RuntimeSettings(cpus=1))
     source = "" if listed is None else str(order.requests)
@@ -133,48 +175,46 @@ def _record(
         asked = listed.asked
         say(f"requests: {len(asked)}, each asked twice, and once more of another process")
         first, again = running.ask(asked), running.ask(asked)
-        readiness = _health(running)
+        readiness, processes = _health(running), running.processes()
+        argv, version = running.instance.record.argv, running.instance.record.runtime_version
     with running_service(
         assembly, implementation, variant, ready_path=ready, ready_s=order.ready_s
     ) as running:
         fresh = running.ask(asked)
     recording = record(asked, first, again, fresh)
+    seen = Seen(
+        source=source, listed=listed, recording=recording, readiness=readiness, argv=argv, processes=processes,
+        version=version,
+    )  # fmt: skip
     if not recording.repeatable:
-        said = (*recording.left_out, *(f"{one.asked.name}: {one.note}" for one in recording.recorded))
         raise InputError(
-            "no request can be part of a load", file=source, found=said[0] if said else "none",
+            "no request can be part of a load", file=source, found="; ".join(seen.left_out)[:300] or "none",
             allowed="requests that are answered with 2xx or 3xx again and again (--requests FILE)",
         )  # fmt: skip
-    left = (*listed.left_out, *recording.left_out)
-    return source, left, recording, readiness or recording.repeatable[0].asked.path
+    return seen
 
 
 def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
-    """Return what the service itself says it answers, else what its sources seem to."""
+    """Return what the service's own document says that it answers, else its root."""
     documents = tuple(Asked(name=path, method="GET", path=path) for path in SERVED)
     for one, answer in zip(documents, running.ask(documents), strict=True):
         if isinstance(answer, Answer) and answer.status == 200:
             try:
-                listed = requests_of(answer.body.decode("utf-8", "replace"), Path(one.path))
+                listed = requests_of(answer.content.decode("utf-8", "replace"), Path(one.path))
             except InputError:
                 continue
             if listed.asked:
                 return listed, f"the service's own {one.path}"
-    paths = dict.fromkeys((*SourceText(order.folder).routes(), "/"))
-    candidates = named(Asked(name="", method="GET", path=path) for path in paths)
-    answers = running.ask(candidates)
-    kept = tuple(
-        one
-        for one, answer in zip(candidates, answers, strict=True)
-        if isinstance(answer, Answer) and 200 <= answer.status < 400
-    )
-    if not kept:
+    candidates = named((Asked(name="", method="GET", path="/"),))
+    (answer,) = running.ask(candidates)
+    if not isinstance(answer, Answer) or not 200 <= answer.status < 400:
         raise InputError(
             "nothing tells what it is asked", file=order.folder,
-            found=f"{', '.join(one.path for one in candidates[:6])}, none of which is answered with 2xx",
-            allowed="--requests FILE with an OpenAPI document, a HAR or curl lines",
+            found=f"GET / is answered with {answer.status}" if isinstance(answer, Answer) else answer,
+            allowed="--requests calls.curl, with a line for each request, such as: "
+            f"curl {running.endpoint.url.replace('127.0.0.1', 'localhost')}/items/1",
         )  # fmt: skip
-    return Listed(asked=kept), "paths in its sources"
+    return Listed(asked=candidates), "the root alone (--requests FILE lists others)"
 
 
 def _health(running: Running) -> str | None:
@@ -185,8 +225,9 @@ def _health(running: Running) -> str | None:
     )
 
 
-def _generator(assembly: Assembly) -> str:
-    """The leanest load tool with a closed loop that is here; one that is a module of this Python always is."""
+def _generators(assembly: Assembly) -> tuple[str, str | None]:
+    """The leanest load tool with a closed loop that is here, and the leanest that saturates a service; one that is a
+    module of this Python always is."""
     usable = {tool.name for tool in assembly.tools if tool.usable}
     closed = [
         tool
@@ -194,24 +235,24 @@ def _generator(assembly: Assembly) -> str:
         if (tool.name in usable or tool.runs_as == "python")
         and (tool.only_loop is None or tool.only_loop[0] == "closed")
     ]
-    return min(closed, key=lambda tool: (not tool.saturates, QUICK_START.index(tool.runs_as))).name
+    leanest = min(closed, key=lambda tool: (not tool.saturates, QUICK_START.index(tool.runs_as)))
+    return leanest.name, leanest.name if leanest.saturates else None
 
 
-def _comments(guess: Guess | None, source: str, recording: Recording, left: Sequence[str]) -> list[str]:
+def _comments(guess: Guess | None, seen: Seen) -> list[str]:
     said = ["Written by `rematch adopt`: what was guessed, and from what. Change what is wrong."]
     if guess is not None:
         said += [f"{part}: {why}" for part, why in guess.why.items()]
         said += list(guess.remarks)
-    said.append(f"requests: {len(recording.repeatable)} of {source}")
-    for one in recording.recorded:
+    said.append(f"started: {seen.started}")
+    said.append(f"requests: {seen.asked}")
+    for one in seen.recording.recorded:
         if one.volatile:
             said.append(f"masked in {one.asked.method} {one.asked.path}: {', '.join(one.volatile)} change")
-        if one.note:
-            said.append(f"{one.asked.method} {one.asked.path}: {one.note}")
         said += [
             f"{one.asked.method} {one.asked.path} contradicts its document: {why}" for why in one.contradicts
         ]
-    said += [f"left out: {one}" for one in left[:10]]
+    said += [f"not sent: {one}" for one in seen.listed.remarks]
     said.append(
         "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's"
     )

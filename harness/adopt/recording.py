@@ -20,6 +20,8 @@ from harness.agent.http_exchange import Answer
 LONGEST_BODY = 100_000
 #: Above so many volatile places an answer is of another kind, and only its status is compared.
 MOST_VOLATILE = 20
+#: Of an answer, where two processes give the same.
+COMPARED_HEADERS = ("Content-Type", "Content-Encoding")
 _LINE_ENDS = re.compile(r"[\r\n]+")
 
 
@@ -34,7 +36,7 @@ class Recorded:
 
     asked: Asked
     status: int
-    content_type: str | None
+    headers: dict[str, str]
     text: str
     compared: str
     volatile: tuple[str, ...] = ()
@@ -62,8 +64,8 @@ class Recorded:
 
     def _expected(self, *, masked: bool) -> str:
         parts = [f'"status": {self.status}']
-        if masked and self.content_type is not None:
-            parts.append('"headers": ' + json.dumps({"Content-Type": self.content_type}))
+        if masked and self.headers:
+            parts.append('"headers": ' + json.dumps(self.headers))
         if self.compared == "body":
             parts.append('"body": ' + json.dumps(self.text, ensure_ascii=False))
         elif self.compared == "json" and (masked or not self.volatile):
@@ -118,21 +120,21 @@ def _recorded(asked: Asked, first: Answer | str, again: Answer | str, fresh: Ans
         return f"answered with {first.status}"
     if first.status != fresh.status:
         return f"a fresh process answers with {fresh.status}, the one before with {first.status}"
-    bodies = [first.body, fresh.body]
+    bodies = [first.content, fresh.content]
     note = None
     if isinstance(again, str) or again.status != first.status:
         note = f"not part of the load: asked again it is {_shown(again)}"
     else:
-        bodies.append(again.body)
+        bodies.append(again.content)
         if not 200 <= first.status < 400:
             note = f"not part of the load: its status is {first.status}"
-    types = {answer.headers.get("content-type") for answer in (first, fresh)}
-    text = _text(first.body)
+    headers = {name: first.headers.get(name.lower(), "") for name in COMPARED_HEADERS}
+    text = _text(first.content)
     compared, volatile, why = _compared(asked, text, bodies)
     return Recorded(
         asked=asked,
         status=first.status,
-        content_type=next(iter(types)) if len(types) == 1 else None,
+        headers={name: text for name, text in headers.items() if text == fresh.headers.get(name.lower())},
         text=text or "",
         compared=compared,
         volatile=volatile,

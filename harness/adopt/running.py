@@ -22,11 +22,12 @@ from harness.launchers.base import Instance, LaunchSpec
 from harness.launchers.exit_reason import STDERR, STDOUT
 from harness.model import BackingSettings, Implementation, Variant
 from harness.model.endpoint import Endpoint
-from harness.runner.start_up import first_complaint
 from harness.session import Assembly
 from harness.session.orphans import RunningProcesses
 
-Part = Literal["source", "build", "artifact", "start", "needs"]
+Part = Literal["source", "build", "artifact", "start", "needs", "address"]
+#: By then one is looked at that has not answered.
+_LISTENS_S = 10.0
 #: A build tool's own errors, which name no line of the file.
 _TAIL = 4000
 
@@ -43,11 +44,14 @@ class DoesNotStart(RematchError):
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """A service that has answered. ``first``: its first answer."""
+    """A service that has answered."""
 
     instance: Instance
     endpoint: Endpoint
-    first: Answer
+
+    def processes(self) -> tuple[str, ...]:
+        """Return the names of its processes, the first one first."""
+        return tuple(name for name, _ in _processes(self.instance.record.pid))
 
     def ask(self, requests: tuple[Asked, ...]) -> tuple[Answer | str, ...]:
         """Return the answer to each, asked in order over one connection; text: why there is none."""
@@ -123,11 +127,10 @@ def running_service(
         cleanup.callback(ledger.forget, instance.record.pid)
         cleanup.callback(instance.stop)
         ledger.note(pid=instance.record.pid, role=implementation.name, port=instance.record.port)
-        yield Running(
-            instance=instance,
-            endpoint=instance.endpoint,
-            first=_first_answer(assembly, instance, folder, ready_path, ready_s),
-        )
+        for within_s in (min(_LISTENS_S, ready_s), ready_s):
+            if _answers(assembly, instance, folder, ready_path, within_s, last=within_s == ready_s):
+                break
+        yield Running(instance=instance, endpoint=instance.endpoint)
 
 
 def _close_backing(assembly: Assembly) -> None:
@@ -135,29 +138,52 @@ def _close_backing(assembly: Assembly) -> None:
         source.close()
 
 
-def _first_answer(assembly: Assembly, instance: Instance, folder: Path, path: str, ready_s: float) -> Answer:
+def _answers(
+    assembly: Assembly, instance: Instance, folder: Path, path: str, within_s: float, *, last: bool
+) -> bool:
+    """Wait for the first answer; return ``False`` where there is none yet, and one may still come.
+
+    Raises:
+        DoesNotStart: none will come, or ``last`` and the time is over.
+    """
     record, endpoint = instance.record, instance.endpoint
-    started = assembly.host.first_answer(
+    first = assembly.host.first_answer(
         endpoint,
         request_bytes("GET", path, {}, None, endpoint),
         Watched(record.pid, record.process_start_ticks, instance.cpu_at_launch_s),
         launched=record.launched,
-        deadline_s=ready_s,
-    )
-    if started.first.answer is not None:
-        return started.first.answer
+        deadline_s=within_s,
+    ).first
+    if first.ready:
+        return True
     said = _complaint(folder)
-    if started.first.gone:
+    if first.gone:
         raise DoesNotStart("start", f"it exited with {instance.exited()} before its first answer: {said}")
-    others = _listens_on(record.pid)
-    if others:
+    others = {at for _, found in _processes(record.pid) for at in found}
+    wanted = endpoint.url.removeprefix("http://")
+    if (
+        f"[::1]:{endpoint.port}" in others
+        and not {wanted, f"0.0.0.0:{endpoint.port}", f"[::]:{endpoint.port}"} & others
+    ):
+        raise DoesNotStart("address", f'it listens on [::1]:{endpoint.port} alone: address = "::1"')
+    if not last:  # it may listen there later, and elsewhere before
+        return False
+    if others and not any(at.endswith(f":{endpoint.port}") for at in others):
         raise DoesNotStart(
             "start",
-            f"it listens on {', '.join(others)}, not on the {{host}}:{{port}} it was given "
-            f"({endpoint.host}:{endpoint.port}): say how it takes its port",
+            f"it listens on {', '.join(sorted(others))}, not on the {{host}}:{{port}} it was given ({wanted}): say how "
+            'it takes its port, for instance "--port={port}" at the end, or "env", "PORT={port}" at the beginning',
         )
+    if first.answer is not None:
+        raise DoesNotStart(
+            "start",
+            f"it answers GET {path} with {first.answer.status}, which means that it is not ready, for {within_s:g} s: "
+            f"--ready-within waits longer; it printed: {said}",
+        )
+    listens = f"it listens on {wanted}" if others else "it listens on no port yet"
     raise DoesNotStart(
-        "start", f"no answer to GET {path} within {ready_s:g} s, and it listens on no port: {said}"
+        "start",
+        f"no answer to GET {path} within {within_s:g} s (--ready-within), and {listens}; it printed: {said}",
     )
 
 
@@ -165,21 +191,23 @@ def _complaint(folder: Path) -> str:
     for name in (STDERR, STDOUT):
         with contextlib.suppress(OSError):
             text = (folder / name).read_bytes()[-_TAIL:].decode(errors="replace")
-            telling = [line.strip() for line in text.splitlines() if "error" in line.lower()]
-            found = telling[-1][:300] if telling else first_complaint(text)
-            if found:
-                return found
+            lines = [line.strip() for line in text.splitlines() if line.strip()]
+            if lines:
+                return next((line for line in reversed(lines) if "error" in line.lower()), lines[-1])[:300]
     return "it printed nothing"
 
 
-def _listens_on(pid: int) -> list[str]:
-    """Return the addresses on which a process or one of its children listens."""
-    found: set[str] = set()
+def _processes(pid: int) -> list[tuple[str, set[str]]]:
+    """Return name and listening addresses of a process and of its children."""
+    found: list[tuple[str, set[str]]] = []
     with contextlib.suppress(psutil.Error):
         first = psutil.Process(pid)
         for process in (first, *first.children(recursive=True)):
             with contextlib.suppress(psutil.Error):
-                for one in process.net_connections(kind="inet"):
-                    if one.status == psutil.CONN_LISTEN and one.laddr:
-                        found.add(f"{one.laddr.ip}:{one.laddr.port}")
-    return sorted(found)
+                listening = {
+                    Endpoint(host=one.laddr.ip, port=one.laddr.port).url.removeprefix("http://")
+                    for one in process.net_connections(kind="inet")
+                    if one.status == psutil.CONN_LISTEN and one.laddr
+                }
+                found.append((process.name(), listening))
+    return found

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.adopt.guess import Guess
 from harness.adopt.recording import Recording
-from harness.adopt.stacks.procfile import as_toml
+from harness.adopt.stacks.commands import as_toml
 from harness.definitions import load_implementations
 from harness.errors import InputError, printable
 from harness.model import Implementation
@@ -69,59 +69,44 @@ class Workspace:
             f"artifact = {as_toml((guess.artifact,))[1:-1]}",
             f"start = {as_toml(guess.start)}",
             f'readiness = "{readiness}"',
+            *([f'address = "{guess.address}"'] if guess.address else []),
             *([f"needs = {as_toml(guess.needs)}"] if guess.needs else []),
         ]
         assert len(lines) <= MOST_LINES
         _write(self.service_toml, "\n".join(lines) + "\n")
 
-    def write_contract(self, recording: Recording, schema: Sequence[Path] = ()) -> None:
-        """Write cases and requests, and the database's schema where there is one."""
+    def write_contract(self, recording: Recording) -> None:
+        """Write cases and requests."""
         _write(self.contract / "cases.jsonl", "".join(f"{one.case_line()}\n" for one in recording.recorded))
         lines = (f"{one.request_line(self.name)}\n" for one in recording.repeatable)
         _write(self.contract / "requests.jsonl", "".join(lines))
-        if schema:
-            self.write_schema(schema)
 
     def write_schema(self, schema: Sequence[Path]) -> None:
         """Write ``schema.sql`` of these files, in their order; without any, an empty one."""
         text = "\n".join(path.read_text("utf-8") for path in schema)
         _write(self.contract / "schema.sql", text or "-- no tables: the service makes its own\n")
 
-    def write_experiment(self, comments: Sequence[str], generator: str) -> None:
-        """Write the experiment; ``comments``: sentences above it, ``generator``: of the profile ``quick``."""
-        _write(self.experiment, comment_block(comments) + experiment_text(self.name, self.service, generator))
+    def write_experiment(self, comments: Sequence[str], generator: str, warm_up: str | None) -> None:
+        """Write the experiment.
 
-
-def experiment_text(
-    name: str,
-    service: str,
-    generator: str,
-    *,
-    title: str | None = None,
-    variants: Sequence[tuple[str, str, str]] = (),
-    mix: str | None = None,
-) -> str:
-    """Return an experiment's text. ``variants``: name, implementation and further words of ``runtime`` of each, the
-    reference first; default: the service alone. ``mix``: of the contract; default: the experiment's name."""
-    all_variants = variants or ((service, service, ""),)
-    blocks = "\n".join(
-        f'[variants.{variant}]\nimplementation = "{implementation}"\nruntime = {{ cpus = 1{more} }}\n'
-        for variant, implementation, more in all_variants
-    )
-    question = (
-        "Which of the two is faster, and at what cost?"
-        if variants
-        else "What is its capacity on this machine?"
-    )
-    return f"""name = "{name}"
-title = "{title or name}"
-question = "{question}"
-workload = "{mix or name}"
-reference = "{all_variants[0][0]}"
-mix = "{mix or name}"
+        Args:
+            comments: sentences above it.
+            generator: of the profile ``quick``.
+            warm_up: the tool that loads a JVM in windows until it has settled, before that; ``None``: nothing does.
+        """
+        windows = f'warm_up = {{ generator = "{warm_up}", users = 16, at_most_s = 60 }}\n' if warm_up else ""
+        text = f"""name = "{self.name}"
+title = "{self.name}"
+question = "What is its capacity on this machine?"
+workload = "{self.name}"
+reference = "{self.service}"
+mix = "{self.name}"
 load = "users"
 
-{blocks}
+[variants.{self.service}]
+implementation = "{self.service}"
+runtime = {{ cpus = 1 }}
+
 [profiles.smoke]
 blocks = 1
 
@@ -130,12 +115,13 @@ generator = "{ALWAYS_HERE}"
 profile = {{ model = "closed", users = 4, loops = 50 }}
 
 [profiles.quick]
-blocks = {10 if variants else 5}
-
+blocks = 10
+{windows}
 [profiles.quick.loads.users]
 generator = "{generator}"
 profile = {{ model = "closed", users = 16, duration_s = 5 }}
 """
+        _write(self.experiment, comment_block(comments) + text)
 
 
 def comment_block(sentences: Sequence[str]) -> str:

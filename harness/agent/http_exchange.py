@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -52,6 +53,16 @@ class Answer:
     headers: Mapping[str, str]
     body: bytes
     received_monotonic_s: float
+
+    @property
+    def content(self) -> bytes:
+        """The body without ``gzip`` or ``deflate`` around it; one that cannot be unpacked stays as it came."""
+        if self.headers.get("content-encoding", "") not in ("gzip", "deflate"):
+            return self.body
+        try:
+            return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(self.body, MAX_ANSWER)
+        except zlib.error:
+            return self.body
 
 
 def request_bytes(

@@ -33,11 +33,12 @@ def free_port(address: str = "127.0.0.1") -> int:
     Raises:
         HostError: none of many was free.
     """
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     highest = _first_of_kernel() - 1
     chooser = random.SystemRandom()
     candidates = [chooser.randint(LOWEST, highest) for _ in range(50)] if highest > LOWEST + 1000 else []
     for port in (*candidates, 0):  # 0: whatever the kernel gives
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
             try:
                 probe.bind((address, port))
             except OSError:

@@ -27,12 +27,17 @@ NOT_YET = 503
 
 @dataclass(frozen=True)
 class FirstAnswer:
-    """The first final answer, ``None`` when there was none: the service ended, or the time was over."""
+    """The first final answer; where the time was over, the last "not yet"; ``None``: there was none of either."""
 
     answer: Answer | None
     waited_s: float
     polls: int
     gone: bool
+
+    @property
+    def ready(self) -> bool:
+        """Whether the answer is final."""
+        return self.answer is not None and self.answer.status != NOT_YET
 
 
 def poll_first_answer(
@@ -50,12 +55,13 @@ def poll_first_answer(
     """
     connection = Connection(endpoint, from_outside=from_outside)
     polls = 0
+    answer = None
     while True:
         waited_s = time.monotonic() - launched_monotonic_s
         if waited_s >= deadline_s:
-            return FirstAnswer(None, waited_s, polls, gone=False)
+            return FirstAnswer(answer, waited_s, polls, gone=False)
         polls += 1
-        answer = _try_once(connection, request, deadline_s - waited_s)
+        answer = _try_once(connection, request, deadline_s - waited_s) or answer
         if answer is not None and answer.status != NOT_YET:
             return FirstAnswer(answer, answer.received_monotonic_s - launched_monotonic_s, polls, gone=False)
         waited_s = time.monotonic() - launched_monotonic_s

@@ -5,21 +5,23 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.lines import counted, wrapped
+from harness.cli.lines import wrapped
 from harness.errors import InputError
 from harness.project import experiment_paths, find_root
 
 if TYPE_CHECKING:
     from harness.adopt import Adopted
+    from harness.adopt.capacity import Capacity
 
-#: What the load tool of the profile `smoke` wrote of every request.
-SAMPLES = "load/samples.csv"
+#: Blocks of the first measurement; the profile itself has as many as a comparison takes.
+BLOCKS = 3
 
 
 def adopt_command(
@@ -30,14 +32,15 @@ def adopt_command(
     requests: Annotated[
         Path | None,
         typer.Option(
-            help="what the service is asked: an OpenAPI document, a HAR file, or lines that begin with curl; default: "
-            "such a file in DIR, else the service's own document, else paths in its sources"
+            help="what the service is asked: lines that begin with curl, or an OpenAPI document; default: such a file "
+            "in DIR (requests.curl, openapi.yaml), else the service's own document, else GET /"
         ),
     ] = None,
     start: Annotated[
         str | None,
         typer.Option(
-            help="start command in place of the guess; {port} stands for the port, {host} for the address"
+            help="start command in place of the guess; {port} stands for the port, {host} for the address, {artifact} "
+            "for what was built"
         ),
     ] = None,
     build: Annotated[
@@ -51,31 +54,41 @@ def adopt_command(
     ready_within: Annotated[
         float, typer.Option(help="seconds in which it has to give its first answer")
     ] = 60.0,
+    profile: Annotated[
+        str, typer.Option(help="quick (its capacity, in three blocks) or smoke (does everything work?)")
+    ] = "quick",
     no_measure: Annotated[
         bool, typer.Option("--no-measure", help="write and try the files, and measure nothing")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Write down how a service is started and what it answers, and measure it.
+    """Write down how a service is started and what it answers, and measure its capacity.
 
-    Supported are Go, Maven, Gradle, jars, Node.js and Python, and Procfile, Dockerfile and Compose files. These
-    files are written: NAME.toml, the experiment, with each guess as a comment;
-    services/NAME/NAME/service.toml, of at most 12 lines, with the start command; the contract, which has every
-    request with the answer that the service gives now; and NAME.html, a page of what was measured. Each request
+    How it is started follows from package.json, a Procfile, a Compose file, or the file of a language's build tool
+    (go.mod, Cargo.toml, pom.xml, build.gradle, requirements.txt, pyproject.toml); each guess is shown with its reason,
+    and what is not used of those files as well. These files are written: NAME.toml, the experiment, with each guess
+    as a comment; services/NAME/NAME/service.toml, of at most 12 lines, with the start command; the contract, which has
+    every request with the answer that the service gives now; and NAME.html, a page of what was measured. Each request
     is sent twice to one process and once to another one; values that change are masked.
 
     A wrong guess ends in one line with the line of service.toml to change. The same command continues with the changed
-    file. No process is left running.
+    file. A JVM is loaded until it has settled before each trial (warm_up in NAME.toml). No process is left running.
+
+    The last five lines say what was started, what it is asked, what bounded it, how old its process was, and what to
+    type next.
 
     Examples:
 
-        rematch adopt ../shop
+        rematch adopt ../shop --requests calls.curl
 
-        rematch adopt ../shop --requests shop.har --no-measure
+        rematch adopt ../shop --requests openapi.yaml --no-measure
 
-        rematch adopt ../shop --start "node app.js --port {port}" --requests calls.curl
+        rematch adopt ../shop --build "make" --start "env -C {artifact} MODE=fast ./shop --port {port}"
     """
     from harness.adopt import Order, adopt, workspace_of
+    from harness.cli.adopt_page import render_page
+    from harness.cli.check import busy_warning
+    from harness.report.output import write_page
     from harness.session import Interrupted, assemble
     from harness.session.signals import interruptible
 
@@ -101,18 +114,41 @@ def adopt_command(
         raise typer.Exit(stop.exit_code) from None
     if not as_json:
         _print(found)
-    session = None if no_measure else _measured(root, found, as_json=as_json)
-    page = None if session is None else _page(root, found, session)
+    session = capacity = None
+    if not no_measure:
+        warning = None if as_json else busy_warning()
+        if warning is not None:
+            print(wrapped(warning, hang="  "))
+        session, capacity = _measured(root, found, profile, as_json=as_json)
+    lines = _lines(found, capacity, session)
+    page = None
+    if capacity is not None:
+        page = found.workspace.experiment.with_suffix(".html")
+        write_page(page, render_page(capacity, lines, found.seen), "--out")
     if as_json:
-        print(json.dumps(_as_plain(found, session, page), indent=1))
-    else:
-        experiment = found.workspace.experiment
-        if page is not None:
-            print(wrapped(f"{page}: page of the last trial's requests", hang="  "))
-        if no_measure:
-            print(f"Measure it:  rematch measure {experiment} --profile smoke")
-        print(f"In earnest:  rematch measure {experiment} --profile quick")
-        print(f"Two versions: rematch duel V1 V2 --as {experiment}")
+        print(json.dumps(_as_plain(found, session, page, capacity, lines), indent=1))
+        return
+    if capacity is not None:
+        print(wrapped(capacity.headline, hang="  "))
+        print(f"{page}: the same as a page\n")
+    for part, text in lines.items():
+        print(wrapped(f"{part}: {text}", hang="  "))
+    if session is not None and capacity is None:
+        raise typer.Exit(1)
+
+
+def _lines(found: Adopted, capacity: Capacity | None, session: str | None) -> dict[str, str]:
+    """The last lines: what was started, what it is asked, what bounded it, how old it was, what comes next."""
+    experiment = found.workspace.experiment
+    results = "" if session is None else f"rematch results {session.replace('/', ' --session ')}; "
+    why = "nothing was measured" if session is None else "no trial can be used, for the reasons above"
+    return {
+        "started": found.seen.started,
+        "asked": found.seen.asked,
+        "bounded": why if capacity is None else capacity.bounded,
+        "age": why if capacity is None else capacity.how_old,
+        "next": f"{results}rematch measure {experiment} --new; rematch duel V1 V2 --as {experiment}",
+    }
 
 
 def _refuse_name(root: Path, name: str) -> None:
@@ -125,13 +161,26 @@ def _refuse_name(root: Path, name: str) -> None:
         )
 
 
-def _measured(root: Path, found: Adopted, *, as_json: bool) -> str:
-    """Measure the session ``smoke`` anew; return its key."""
-    from harness.cli.measure import summarise
-    from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
+def _measured(root: Path, found: Adopted, profile: str, *, as_json: bool) -> tuple[str, Capacity | None]:
+    """Measure a session anew; return its key, and what it says unless no trial was kept."""
+    from harness.adopt.capacity import capacity_of
+    from harness.cli.results import opened
+    from harness.cli.results_text import print_conclusion
+    from harness.evidence.results import results_of
+    from harness.session import (
+        Interrupted,
+        Silent,
+        assemble,
+        measure,
+        prepare,
+        suitable_progress,
+        with_blocks,
+    )
 
     with contextlib.closing(assemble(root)) as assembly:
-        prepared = prepare(assembly, str(found.workspace.experiment), profile="smoke", host="local", seed=1)
+        prepared = prepare(assembly, str(found.workspace.experiment), profile=profile, host="local", seed=1)
+        if profile != "smoke":
+            prepared = with_blocks(prepared, BLOCKS)
         try:
             folder = measure(
                 assembly, prepared, progress=Silent() if as_json else suitable_progress(), new=True
@@ -139,38 +188,24 @@ def _measured(root: Path, found: Adopted, *, as_json: bool) -> str:
         except Interrupted as stop:
             print(f"rematch: stopped by {stop}; nothing runs on", file=sys.stderr)
             raise typer.Exit(stop.exit_code) from None
-    if not as_json:
-        summarise(folder, as_json=False)
-    return folder.key
-
-
-def _page(root: Path, found: Adopted, session: str) -> Path | None:
-    """Write the page of the newest trial that ended well, beside the experiment; ``None``: there is none."""
-    from harness.model import Outcome
-    from harness.report.output import page_of
-    from harness.store import Store
-
-    folder = Store(root).session(*session.split("/"))
-    for trial in sorted(folder.finished(), reverse=True):
-        if folder.record(trial).outcome is Outcome.OK and folder.has(trial, SAMPLES):
-            target = found.workspace.experiment.with_suffix(".html")
-            page_of(folder.path(trial, SAMPLES), target)
-            return target
-    return None
+    evidence = opened(root, folder)
+    results = results_of(evidence)
+    if not as_json and results.n_kept < results.n_made:
+        print_conclusion(results)
+    return folder.key, capacity_of(evidence)
 
 
 def _print(found: Adopted) -> None:
     place = found.workspace
     if found.guess is not None:
         for part, why in found.guess.why.items():
-            value = {"build": found.guess.build, "start": found.guess.start}.get(part)
-            said = found.guess.artifact if part == "artifact" else " ".join(value or ("nothing",))
-            print(wrapped(f"{part}: {said}  ({why})", hang="  "))
+            value = getattr(found.guess, part)
+            said = shlex.join(value) if isinstance(value, tuple) else value
+            print(wrapped(f"{part}: {said or 'nothing'}  ({why})", hang="  "))
         for remark in found.guess.remarks:
             print(wrapped(remark, hang="  "))
-    n = len(found.recording.repeatable)
-    print(wrapped(f"requests: {counted(n, 'request')} of {found.source}", hang="  "))
-    for one in found.recording.recorded:
+    print(wrapped(f"requests of {found.seen.source}:", hang="  "))
+    for one in found.seen.recording.recorded:
         marks = []
         if one.volatile:
             marks.append(f"masked: {', '.join(one.volatile)}")
@@ -182,15 +217,19 @@ def _print(found: Adopted) -> None:
             marks.append(f"contradicts its document: {', '.join(one.contradicts)}")
         end = f" ({'; '.join(marks)})" if marks else ""
         print(wrapped(f"{one.asked.method} {one.asked.path}: {one.status}{end}", indent="  ", hang="    "))
-    for left in found.left_out:
+    for left in (*found.seen.listed.left_out, *found.seen.recording.left_out):
         print(wrapped(f"left out: {left}", indent="  ", hang="    "))
+    for remark in found.seen.listed.remarks:
+        print(wrapped(f"not sent: {remark}", indent="  ", hang="    "))
     n_lines = len(place.service_toml.read_text("utf-8").splitlines())
     print(f"{place.service_toml}: {n_lines} lines")
     print(f"{place.experiment}: the experiment, with each guess as a comment")
 
 
-def _as_plain(found: Adopted, session: str | None, page: Path | None) -> dict[str, object]:
-    place, guess = found.workspace, found.guess
+def _as_plain(
+    found: Adopted, session: str | None, page: Path | None, capacity: Capacity | None, lines: dict[str, str]
+) -> dict[str, object]:
+    place, guess, seen = found.workspace, found.guess, found.seen
     return {
         "name": place.name,
         "experiment": str(place.experiment),
@@ -200,16 +239,24 @@ def _as_plain(found: Adopted, session: str | None, page: Path | None) -> dict[st
             "language": guess.language, "framework": guess.framework, "build": list(guess.build),
             "start": list(guess.start), "why": guess.why, "remarks": list(guess.remarks),
         },
-        "requests_from": found.source,
+        "requests_from": seen.source,
         "requests": [
             {
                 "name": one.asked.name, "method": one.asked.method, "path": one.asked.path, "status": one.status,
                 "compared": one.compared, "volatile": list(one.volatile), "in_load": one.repeatable, "note": one.note,
                 "contradicts": list(one.contradicts),
             }
-            for one in found.recording.recorded
+            for one in seen.recording.recorded
         ],
-        "left_out": list(found.left_out),
+        "left_out": list(seen.left_out),
+        "processes": list(seen.processes),
         "session": session,
+        "capacity": None if capacity is None else {
+            "value": capacity.rate.value, "low": capacity.rate.low, "high": capacity.rate.high,
+            "noise": capacity.noise, "bound_by": capacity.bound_by, "requests": capacity.n_requests,
+            "errors": capacity.n_errors, "age": None if capacity.age is None else capacity.age.age,
+            "headline": capacity.headline,
+        },
+        "lines": lines,
         "page": None if page is None else str(page),
     }  # fmt: skip

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from enum import StrEnum
 from importlib.util import find_spec
@@ -149,7 +150,7 @@ def _look() -> dict[str, Any]:
     containers = _containers(around.project)
     glancer, why_not_native = tick_source_here()
     machine = read_machine()
-    quiet = _watch(machine.n_cpus)
+    quiet = watch(machine.n_cpus)
     lacking = [tool.name for tool in tools if tool.required and not tool.usable]
     return {
         "machine": machine.model_dump(),
@@ -188,7 +189,19 @@ def _containers(root: Path) -> dict[str, str | None]:
     return {"engine": engine, "reason": reason}
 
 
-def _watch(n_cpus: int) -> dict[str, float | None]:
+def busy_warning() -> str | None:
+    """Return a warning where other programs use much of this machine now; ``None``: they do not."""
+    quiet = watch(os.cpu_count() or 1)
+    if not is_busy(quiet):
+        return None
+    share, load = min(quiet["busy_share"] or 0, 1.0), quiet["load_average_1m"] or 0.0
+    return (
+        f"warning: other programs use {share:.0%} of the CPU time (load average {load:.1f}). Trials are measured "
+        "beside them: wait until they have ended, or expect wide intervals and no verdict"
+    )
+
+
+def watch(n_cpus: int) -> dict[str, float | None]:
     """Shares of the machine's CPU time over a second: steal, busy; tasks waiting for a CPU; and its CPUs' speed."""
     from harness.agent.platforms import usable_cpus
     from harness.hosts.local import LocalHost

@@ -114,7 +114,9 @@ def measure_command(
         remarks,
         suitable_progress,
         usual_launcher,
+        with_free_seed,
     )
+    from harness.store import Store
 
     root = find_root()
     launcher = launcher_name(launcher or usual_launcher(root, experiment))
@@ -128,9 +130,12 @@ def measure_command(
             assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher, anywhere=dry_run
         )
         prepared = _sized(assembly, prepared, blocks, minutes, undecided=undecided)
+        if new:
+            prepared = with_free_seed(prepared, Store(root))
         again = f"rematch measure {experiment} --profile {profile} --host {host}"
         again += f" --load-host {load_host}" if load_host else ""
-        again += (f" --database-host {database_host}" if database_host else "") + f" --seed {seed}"
+        again += f" --database-host {database_host}" if database_host else ""
+        again += f" --seed {prepared.plan.seed}"
         again += "" if launcher == "process" else f" --launcher {launcher}"
         again += _size_in_words(prepared)
         if prepared.refused is not None:
@@ -147,7 +152,7 @@ def measure_command(
         try:
             progress = Silent() if as_json else suitable_progress()
             with known_cells(root, silent=as_json) if known_cell else contextlib.nullcontext():
-                folder = measure(assembly, prepared, progress=progress, new=new)
+                folder = measure(assembly, prepared, progress=progress)
         except Interrupted as stop:
             complain(f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}")
             raise typer.Exit(stop.exit_code) from None

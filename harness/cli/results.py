@@ -75,7 +75,7 @@ def results_command(
     wanted = metrics_named(metric or [])
     root = find_root()
     folder = choose_session(root, experiment, session)
-    evidence = replace(_opened(root, folder), every_speed=every_speed)
+    evidence = replace(opened(root, folder), every_speed=every_speed)
     found = results_of(evidence, wanted)
     agreed = None
     if against is not None:
@@ -134,10 +134,10 @@ def read_results(root: Path, folder: SessionFolder) -> Results:
     """
     from harness.evidence.results import results_of
 
-    return results_of(_opened(root, folder))
+    return results_of(opened(root, folder))
 
 
-def _opened(root: Path, folder: SessionFolder) -> Evidence:
+def opened(root: Path, folder: SessionFolder) -> Evidence:
     """Bring the session's tables up to date and return it."""
     from harness.analysis.tables.tidy import tidy
     from harness.evidence import Evidence

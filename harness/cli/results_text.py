@@ -8,7 +8,15 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.cli.lines import table, tally, wrapped
-from harness.evidence.results import METRICS, CellResult, Metric, MetricResult, Results, VariantResult
+from harness.evidence.results import (
+    METRICS,
+    PROPORTIONAL,
+    CellResult,
+    Metric,
+    MetricResult,
+    Results,
+    VariantResult,
+)
 from harness.model import Outcome, Verdict
 from harness.model.age import with_age
 from harness.model.digits import whole_percent
@@ -19,7 +27,7 @@ from harness.publish.session_agreement import counts_in_words
 
 #: Exclusion reasons that are printed; all of them stand in the JSON.
 REASONS_SHOWN = 3
-_NAMES = {metric.column: metric.name for metric in METRICS}
+_NAMES = {metric.column: metric.name for metric in (*METRICS, PROPORTIONAL)}
 #: What stands above the columns of :func:`cells`.
 HEADS = ("variant", "value", "ratio", "95 % interval", "verdict")
 #: Verdicts where a column has little room.

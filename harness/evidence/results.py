@@ -7,18 +7,20 @@ The same comparisons as in the notebooks (:func:`harness.analysis.stats.comparis
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.pairing import inputs_of
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.experiment import Evidence
 from harness.evidence.runtime_cpus import goes_by_in_cells
 from harness.model import Estimate, Verdict
+from harness.project import experiment_paths
 
 Better = Literal["higher", "lower"]
 
@@ -41,6 +43,14 @@ METRICS = (
     Metric(name="cpu", column="cpu_s_per_request", words="CPU time per request", better="lower"),
     Metric(name="memory", column="rss_after_bytes", words="memory after the load (RSS)", better="lower"),
     Metric(name="start", column="time_to_first_response_s", words="time to first response", better="lower"),
+)
+#: In the place of resident memory for services of one's own, which may be several processes: a page that they share
+#: counts once.
+PROPORTIONAL = Metric(
+    name="memory",
+    column="pss_after_bytes",
+    words="memory after the load (PSS of all its processes)",
+    better="lower",
 )
 
 
@@ -168,6 +178,11 @@ def _shown(evidence: Evidence, metrics: Sequence[Metric]) -> tuple[Metric, ...]:
     """The metrics that any trial has."""
     trials = evidence.trials
     kept = ~trials["excluded"].astype(bool)
+    if (
+        evidence.experiment not in experiment_paths(evidence.root)
+        and trials[PROPORTIONAL.column].notna().any()
+    ):
+        metrics = [PROPORTIONAL if one.name == PROPORTIONAL.name else one for one in metrics]
     models = trials.loc[kept, "load_model"].dropna()
     open_only = len(models) > 0 and (models == "open").all()
     return tuple(
@@ -187,8 +202,9 @@ def _cells_with(evidence: Evidence, metric: Metric) -> list[dict[str, str]]:
 
 def _cells(evidence: Evidence, metric: Metric) -> tuple[CellResult, ...]:
     factors = list(evidence.factors)
-    frame = summarise(evidence.trials, metric.column, by=[*factors, "variant"])
     compared = {(one.variant, *one.levels.values()): one for one in evidence.compared(metric.column)}
+    trials = of_ratios(evidence.trials, compared.values(), [*factors, "variant"])
+    frame = summarise(trials, metric.column, by=[*factors, "variant"])
     found: list[CellResult] = []
     for levels in _cells_with(evidence, metric):
         places = tuple(levels[factor] for factor in factors)
@@ -205,6 +221,14 @@ def _cells(evidence: Evidence, metric: Metric) -> tuple[CellResult, ...]:
         variants.sort(key=lambda one: one.variant != evidence.reference)
         found.append(CellResult(levels=levels, variants=tuple(variants)))
     return tuple(found)
+
+
+def of_ratios(trials: pd.DataFrame, compared: Iterable[Comparison], groups: Sequence[str]) -> pd.DataFrame:
+    """Return the trials that any ratio is of, so that a value is of the same ones; of a group without, all."""
+    inputs = {one for found in compared for one in found.ratio.inputs}
+    used = pd.Series([one in inputs for one in inputs_of(trials)], index=trials.index)
+    has_any = used.groupby([trials[name] for name in groups], observed=True, dropna=False).transform("any")
+    return trials[used | ~has_any | trials["excluded"].astype(bool)]
 
 
 def _counts(values: pd.Series[str]) -> dict[str, int]:

@@ -16,7 +16,8 @@ GC_LOG = "gc.log"
 #: As the JVM writes it when it ends.
 RECORDING = "recording.jfr"
 LEAN_FLAG = "--lean"
-PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+#: The braces of a variable of the shell, ``${NAME}``, are none.
+PLACEHOLDER = re.compile(r"(?<!\$)\{([^{}]*)\}")
 
 COLLECTORS = {
     "serial": "-XX:+UseSerialGC",

@@ -292,10 +292,14 @@ def named_program(command: tuple[str, ...]) -> str | None:
 
     >>> named_program(("node", "{artifact}")), named_program(("{java}", "-jar")), named_program(())
     ('node', None, None)
-    >>> named_program(("env", "-C", "{artifact}", "PORT={port}", "node", "app.js"))
+    >>> named_program(("sh", "-c", 'exec env A=$B "$@"', "sh", "env", "-C", "{artifact}", "PORT={port}", "node"))
     'node'
     """
     words = list(command)
+    if (
+        words[:2] == ["sh", "-c"] and len(words) > 4
+    ):  # a shell that fills in variables, and becomes the program
+        words = words[4:]
     if words[:1] == ["env"]:
         words = words[3:] if words[1:2] == ["-C"] else words[1:]
         while words and _ASSIGNMENT.match(words[0]):

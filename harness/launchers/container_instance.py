@@ -73,7 +73,7 @@ class ContainerInstance(OnHost):
         around = self._record.container
         if around is not None and around.out_of_memory:
             return "killed by the kernel: the container's memory limit was reached"
-        return memory_complaint(self._tail, self._exit_code, self._record)
+        return memory_complaint(self._tail)
 
     def _end(self) -> str:
         """End the service; return what did it."""

@@ -6,8 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from harness.model import InstanceRecord
-
 STDOUT, STDERR = "service.stdout.txt", "service.stderr.txt"
 #: No more than this is read of a stream: what matters stands at its end.
 TAIL_BYTES = 65536
@@ -21,20 +19,16 @@ OUT_OF_MEMORY_WORDS = (
 PORT_TAKEN = re.compile(r"already in use|port\b.* (is|was) (taken|in use)|EADDRINUSE", re.IGNORECASE)
 
 
-def memory_complaint(tail: Callable[[str], str], exit_code: int | None, record: InstanceRecord) -> str | None:
-    """Return why it looks as if memory ran out, or ``None``.
+def memory_complaint(tail: Callable[[str], str]) -> str | None:
+    """Return what it printed of memory that ran out, or ``None``. SIGKILL alone tells nothing: anybody can send it.
 
     Args:
         tail: returns the end of the stream of that name, or nothing.
-        exit_code: 128 + n for signal n; ``None``: it has not ended.
-        record: tells whether the signal was ours.
     """
     for name in (STDERR, STDOUT):
         for line in tail(name).splitlines():
             if any(word in line for word in OUT_OF_MEMORY_WORDS):
                 return line.strip()[:300]
-    if exit_code == 137 and record.stop_signal != "SIGKILL":
-        return "killed by SIGKILL, and not by us: the kernel does that when memory is out"
     return None
 
 

@@ -88,7 +88,7 @@ class KubernetesInstance:
         return self._exit_code
 
     def out_of_memory(self) -> str | None:
-        return self._out_of_memory or memory_complaint(self._tail, self._exit_code, self._record)
+        return self._out_of_memory or memory_complaint(self._tail)
 
     def port_taken(self) -> bool:
         return port_complaint(self._tail, self.exited())

@@ -195,7 +195,8 @@ class ProcessLauncher:
             raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
         if variant.runtime.aot_cache:
             self._aot_cache(implementation, variant, built, None)
-        port = self.host.free_port(self.host.listen_address)
+        address = implementation.address or self.host.listen_address
+        port = self.host.free_port(address)
         around = enclose(variant.runtime, spec.cpus)
         cpus = spec.cpus if around is None else around.cpus
         try:
@@ -231,7 +232,9 @@ class ProcessLauncher:
             runtime_version=self.runtimes.version(implementation, built, spec.build),
             limits=None if around is None else around.record,
         )
-        return ProcessInstance(process, record, spec.folder, self._grace_s, self.host, around)
+        instance = ProcessInstance(process, record, spec.folder, self._grace_s, self.host, around)
+        instance.endpoint = Endpoint(host=address, port=port)
+        return instance
 
     def _aot_cache(
         self, implementation: Implementation, variant: Variant, built: Built, backing: BackingSettings | None
@@ -340,4 +343,4 @@ class ProcessInstance(OnHost):
         limits = self._record.limits
         if limits is not None and limits.out_of_memory:
             return "killed by the kernel: the memory limit of its control group was reached"
-        return memory_complaint(self._tail, self.exited(), self._record)
+        return memory_complaint(self._tail)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -19,11 +20,8 @@ NOT_SOURCE = frozenset(
 
 
 def source_files(folder: Path) -> Iterator[Path]:
-    """Yield the source files below ``folder``, relative, in a fixed order."""
-    for path in sorted(folder.rglob("*")):
-        relative = path.relative_to(folder)
-        if path.is_file() and not NOT_SOURCE.intersection(relative.parts):
-            yield relative
+    """Yield the source files and links below ``folder``, relative, in a fixed order."""
+    return (path for path in _files_below(folder) if not NOT_SOURCE.intersection(path.parts))
 
 
 def source_sha256(folder: Path) -> str:
@@ -48,6 +46,10 @@ def artifact_sha256(artifact: Path) -> str:
 def _sha256_of(folder: Path, files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for relative in files:
+        link = _link(folder, relative)
+        if link is not None:
+            digest.update(f"{relative.as_posix()}\0link\0{link}\0".encode())
+            continue
         content = (folder / relative).read_bytes()
         executable = (folder / relative).stat().st_mode & 0o100 != 0
         digest.update(f"{relative.as_posix()}\0{int(executable)}\0{len(content)}\0".encode())
@@ -55,14 +57,43 @@ def _sha256_of(folder: Path, files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def _files_below(folder: Path) -> list[Path]:
-    return [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Yield files and links, relative. A link that leads out of the folder stands for what it leads to."""
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        if path.is_file() or _link(folder, relative) is not None:
+            yield relative
+        elif path.is_symlink():
+            yield from (
+                relative / inner for inner in _files_below(path.resolve()) if (path / inner).is_file()
+            )
+
+
+def _link(folder: Path, relative: Path) -> str | None:
+    """Return where a link within the folder leads, relative to itself; ``None``: no link, or one that leads out."""
+    path = folder / relative
+    if not path.is_symlink():
+        return None
+    beside = path.parent.resolve()
+    leads = os.path.normpath(beside / path.readlink())
+    within = Path(leads).is_relative_to(folder.resolve()) or not path.exists()
+    return os.path.relpath(leads, beside) if within else None
 
 
 def copy_sources(folder: Path, target: Path) -> None:
     for relative in source_files(folder):
-        (target / relative).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(folder / relative, target / relative)
+        _copy(folder, relative, target)
+
+
+def _copy(folder: Path, relative: Path, target: Path) -> int:
+    """Copy a file or link; return its bytes."""
+    link, made = _link(folder, relative), target / relative
+    made.parent.mkdir(parents=True, exist_ok=True)
+    if link is not None:
+        made.symlink_to(link)
+        return 0
+    shutil.copy2(folder / relative, made)
+    return made.stat().st_size
 
 
 #: Folder beside a service's jar with jars that it loads by name where a setting asks for them. They are copied with
@@ -79,20 +110,24 @@ def copy_artifact(folder: Path, artifact: str, target: Path) -> int:
     Raises:
         InputError: the build did not leave what it should.
     """
-    total = 0
     if (folder / artifact).is_dir():
-        parts = tuple((Path(artifact) / file).as_posix() for file in _files_below(folder / artifact))
+        # a link out of the artifact stands for what it leads to, also where that is within the build
+        total = sum(
+            _copy(folder / artifact, file, target / artifact) for file in _files_below(folder / artifact)
+        )
     else:
-        parts = (artifact, *_class_path(folder / artifact, artifact))
-    for relative in parts:
-        source = folder / relative
-        if not source.is_file():
-            raise InputError(
-                "the build did not leave this file or folder", file=folder, place="artifact", found=relative
-            )
-        (target / relative).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, target / relative)
-        total += source.stat().st_size
+        total = 0
+        for relative in (artifact, *_class_path(folder / artifact, artifact)):
+            if not (folder / relative).is_file():
+                raise InputError(
+                    "the build did not leave this file or folder",
+                    file=folder,
+                    place="artifact",
+                    found=relative,
+                )
+            (target / relative).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(folder / relative, target / relative)
+            total += (folder / relative).stat().st_size
     beside = (Path(artifact).parent / LOADED_BY_NAME).as_posix()
     if artifact.endswith(".jar") and (folder / beside).is_dir():
         shutil.copytree(folder / beside, target / beside, dirs_exist_ok=True)

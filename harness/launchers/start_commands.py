@@ -89,7 +89,7 @@ class StartCommands:
         start = native_start(implementation.start) if form == "native" else implementation.start
         values: dict[str, str | tuple[str, ...]] = {
             "artifact": str(program if form == "native" else artifacts / implementation.artifact),
-            "host": self._host.listen_address,
+            "host": implementation.address or self._host.listen_address,
             "port": str(port),
             "settings": setting_flags(implementation, variant, file),
             "runtime_args": runtime_args,

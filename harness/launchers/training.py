@@ -27,9 +27,9 @@ def answers(host: MeasuringHost, process: Process, endpoint: Endpoint, request: 
         launched=process.launched,
         deadline_s=READY_WITHIN_S,
     ).first
-    if first.answer is None and not first.gone:
+    if not first.ready and not first.gone:
         raise RematchError(f"{what} was not ready within {READY_WITHIN_S:g} s")
-    return first.answer is not None
+    return first.ready
 
 
 def watched(process: Process) -> Watched:

@@ -169,10 +169,11 @@ def flow_document(requests: Sequence[Request]) -> dict[str, object]:
 
     ``{"carried": regex, "steps": [{"name", "method", "path": pieces, "headers": {name: pieces},
     "body": pieces or null, "status", "capture": {name: [key or index, ...]}, "right": [pieces, ...]
-    or null}, ...]}``. A piece is a text, or ``{"name": ..., "as_json": true or false}``. A script
-    sends the steps in order, compares the status, takes the captures out of the answer's JSON (a
-    value that is no string, number or boolean, or whose text does not match ``carried`` in full, is
-    the error ``no <name>``), then compares the body, and after the first wrong answer begins anew.
+    or null, "json": true or false}, ...]}``. A piece is a text, or ``{"name": ..., "as_json": true or
+    false}``. A script sends the steps in order, compares the status, takes the captures out of the
+    answer's JSON (a value that is no string, number or boolean, or whose text does not match
+    ``carried`` in full, is the error ``no <name>``), then compares the body, where it is ``json`` as
+    a value, and after the first wrong answer begins anew.
     """
     return {
         "carried": CARRIED,
@@ -188,6 +189,7 @@ def flow_document(requests: Sequence[Request]) -> dict[str, object]:
                 "right": None
                 if (right := right_answers(request.expect)) is None
                 else [_plain(one) for one in right],
+                "json": request.expect.is_json,
             }
             for request in in_order(requests)
         ],

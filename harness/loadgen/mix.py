@@ -55,8 +55,7 @@ def other_statuses(tool: str, requests: tuple[Request, ...]) -> str | None:
 def right_bodies(expect: Expectation) -> tuple[str, ...] | None:
     """Texts that are the right answer, the likeliest first; None: any body is right.
 
-    An exact body is itself. A JSON value is any of its usual renderings (see ``renderings``):
-    comparing text is what a generator can afford; conformance compares values. Of ``one_of`` each value
+    An exact body is itself. A JSON value is any of its usual renderings (see ``renderings``). Of ``one_of`` each value
     is right, and every value stands in its likeliest rendering before any stands in another.
     For plain mixes; what is right in a flow is ``flow.right_answers``.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Right answers as text: a load generator compares text, because that is what it can afford.
+"""Right answers as text: a load generator compares text first, because that is what it can afford for each answer.
 
 A JSON value is right in its usual renderings: with and without spaces, with and without a final
 newline, in the order of keys given, and its decimals as the contract writes them; and where there are

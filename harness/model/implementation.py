@@ -79,6 +79,11 @@ class Implementation(Frozen):
     artifact: str
     start: tuple[str, ...] = Field(min_length=1)
     readiness: str = "/health"
+    address: str | None = Field(
+        default=None,
+        exclude=True,
+        description="that it listens on whatever it is told, such as ::1; None: {host}",
+    )
     min_java: int | None = None
     oldest_java: int | None = Field(
         default=None,

@@ -32,6 +32,11 @@ class Expectation(Frozen):
         default=(), description="of a case: places in its JSON that must be there, with any value"
     )
 
+    @property
+    def is_json(self) -> bool:
+        """Whether the body is compared as a JSON value."""
+        return self.one_of is not None or (self.body is None and self.json_value is not None)
+
     @model_validator(mode="after")
     def _one_answer_or_several(self) -> Self:
         if self.volatile and self.json_value is None:

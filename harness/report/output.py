@@ -91,19 +91,6 @@ def main(
     return [limit for outcomes in checked for limit in outcomes]
 
 
-def page_of(path: Path, target: Path) -> None:
-    """Write the page of a file of single requests, without a runtime's log.
-
-    Raises:
-        InputError: the file cannot be used, or the page cannot be written.
-    """
-    opened = open_any(path)
-    if isinstance(opened, AggregateTable):
-        raise InputError("is a summary", file=path, allowed="single requests")
-    gathered = gather_file(opened, plots=True)
-    _write_page(target, gathered.report(), gathered, gathered.course, None)
-
-
 def _write_page(
     target: Path, report: Report, gathered: Gathered | None, course: Course | None, log: GcLog | None
 ) -> None:

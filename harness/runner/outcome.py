@@ -4,7 +4,7 @@
 Outcomes. ``nonconforming``: a case of the contract was answered wrongly; not timed. ``failed``: the
 service or the generator ended early or left nothing to read. ``timed out``: never ready, or the load
 took more than three times as long as expected and half a minute. ``out of memory``: failed, and its log
-says so, or it was killed and not by us. ``overloaded``: more than half of the requests went wrong (of a
+or the control group around it says so. ``overloaded``: more than half of the requests went wrong (of a
 flow: of its passes, each of which ends at its first wrong answer), or an open loop got less than half of
 its arrivals answered. A wrong answer under a right status is as wrong as an error, and the reason names
 what went wrong in the generator's words.
@@ -25,6 +25,7 @@ much; what is attributed allows for the offset. ``few_requests``: fewer than 1,0
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -63,6 +64,10 @@ def crash(exit_code: int | None, when: str, folder: Path, host: Host) -> TrialFa
     last = _tail(host, folder / "service.stderr.txt").strip().rpartition("\n")[2][:200]
     signalled = exit_code is not None and exit_code > _SIGNALLED  # as a shell tells it
     how = f"signal {(exit_code or 0) - _SIGNALLED}" if signalled else f"exit code {exit_code}"
+    if exit_code == _SIGNALLED + signal.SIGKILL:
+        how += (
+            ", which another program sent, or the kernel because memory was out: its log says which (dmesg)"
+        )
     said = f"; last line of stderr: {last}" if last else ""
     return TrialFailure("failed", f"the service ended {when} ({how}){said}")
 

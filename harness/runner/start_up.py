@@ -54,12 +54,12 @@ def wait_first_response(
         deadline_s=deadline_s,
     )
     first, resources = started.first, started.resources
-    if first.answer is None and not first.gone:
+    if not first.ready and not first.gone:
+        said = "no answer" if first.answer is None else f"only status {first.answer.status} as an answer"
         raise TrialFailure(
-            Outcome.TIMED_OUT,
-            f"no answer to {request.method} {request.path} within {deadline_s:g} s of launch",
+            Outcome.TIMED_OUT, f"{said} to {request.method} {request.path} within {deadline_s:g} s of launch"
         )
-    if first.answer is None:
+    if first.answer is None or first.gone:
         raise TrialFailure(Outcome.FAILED, _how_it_ended(instance.exited(), host, stderr))
     fault, _ = judge(first.answer, request.expect, request.capture, {})
     if fault is not None:

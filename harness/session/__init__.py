@@ -5,7 +5,7 @@ from harness.session.availability import remarks
 from harness.session.blocks import within_minutes
 from harness.session.dry_run import expected_s, session_s
 from harness.session.measuring import measure
-from harness.session.planning import Prepared, prepare, with_blocks
+from harness.session.planning import Prepared, prepare, with_blocks, with_free_seed
 from harness.session.progress import (
     PlainProgress,
     Progress,
@@ -36,5 +36,6 @@ __all__ = [
     "suitable_progress",
     "usual_launcher",
     "with_blocks",
+    "with_free_seed",
     "within_minutes",
 ]

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from harness.agent.http_exchange import Answer
 from harness.conformance import SHOWN, answer_fault, applicable, check, load_cases, load_requests
@@ -114,12 +116,33 @@ def test_a_case_without_language_is_for_all() -> None:
         (answer(b"", allow="get"), expect(headers={"Allow": "GET"}), "expected header Allow: GET, got get"),
         (answer(b""), expect(headers={"Allow": "GET"}), "expected header Allow: GET, got none"),
         (answer(b"\xff"), expect(body="x"), r"expected 'x', got '\\xff'"),
+        (answer(gzip.compress(b'{"a": 1}'), **{"content-encoding": "gzip"}), expect(json={"a": 1}), None),
+        (answer(b"no gzip", **{"content-encoding": "gzip"}), expect(body="x"), "expected 'x', got 'no gzip'"),
     ],
 )
 def test_bodies_are_compared_as_bytes_or_as_json_values(
     found: Answer, wanted: Expectation, fault: str | None
 ) -> None:
     assert answer_fault(found, wanted) == fault
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"at": "x" * 90, "rows": [{"n": 1}, {"n": 3}]}, "/rows/1/n: expected 2, got 3"),
+        ({"at": "x" * 90, "rows": [{"n": 1}]}, "/rows: expected 2 values, got 1"),
+        ({"rows": [{"n": 1}, {"n": 2}], "a": 1}, "/at is missing"),
+        ({"at": "x" * 90, "rows": [{"n": 1}, {"n": 2, "m": 0}]}, "/rows/1/m is too much"),
+    ],
+)
+def test_of_long_json_the_first_place_that_differs_is_shown(changed: JsonValue, fault: str) -> None:
+    right = expect(json={"at": "x" * 90, "rows": [{"n": 1}, {"n": 2}]})
+    assert answer_fault(answer(json.dumps(changed).encode()), right) == fault
+
+
+def test_of_long_texts_the_place_where_they_differ_is_shown() -> None:
+    fault = answer_fault(answer(b"y" * 200 + b"b"), expect(body="y" * 200 + "a"))
+    assert fault == f"at byte 200: expected '{'y' * 20}a', got '{'y' * 20}b'"
 
 
 def test_long_bodies_are_cut_in_a_failure() -> None:

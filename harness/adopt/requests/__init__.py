@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a service may be asked: from curl lines, a HAR file or an OpenAPI document."""
+"""What a service may be asked: from curl lines or an OpenAPI document."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import yaml
 
 from harness.adopt.requests.asked import Asked, Listed
 from harness.adopt.requests.curl import from_curl
-from harness.adopt.requests.har import from_har
 from harness.adopt.requests.openapi import from_openapi
 from harness.errors import InputError
 
-ALLOWED = "an OpenAPI document (JSON, YAML), a HAR file, or lines that begin with curl"
+ALLOWED = "an OpenAPI document (JSON, YAML), or lines that begin with curl"
 #: Files of these names in a service's folder are read without being named.
 USUAL = (
     "requests.curl", "openapi.json", "openapi.yaml", "openapi.yml", "swagger.json", "swagger.yaml",
@@ -30,8 +29,7 @@ __all__ = ["SERVED", "Asked", "Listed", "read_requests", "usual_file"]
 def usual_file(folder: Path) -> Path | None:
     """Return the file of a service's folder that lists its requests, or ``None``."""
     named = (folder / name for name in USUAL)
-    found = next((path for path in named if path.is_file()), None)
-    return found or next(iter(sorted(folder.glob("*.har"))), None)
+    return next((path for path in named if path.is_file()), None)
 
 
 def read_requests(file: Path) -> Listed:
@@ -64,7 +62,11 @@ def of_text(text: str, file: Path) -> Listed:
         return from_curl(text, file)
     data = _parsed(text)
     if isinstance(data, dict) and isinstance(data.get("log"), dict):
-        return from_har(data, file)
+        raise InputError(
+            "a HAR file is not read",
+            file=file,
+            allowed='the same requests as the browser\'s "Copy all as cURL"',
+        )
     if isinstance(data, dict) and ("openapi" in data or "swagger" in data):
         return from_openapi(data, file)
     first = next((line.strip()[:60] for line in text.splitlines() if line.strip()), "nothing")

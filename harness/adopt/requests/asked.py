@@ -9,14 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from harness.adopt.requests.documented import Documented
 
-#: Headers that belong to a connection or a browser, not to what is asked.
-NOT_ASKED = frozenset(
-    {
-        "host", "connection", "content-length", "accept-encoding", "user-agent", "cookie", "referer", "origin",
-        "cache-control", "pragma", "te", "transfer-encoding", "upgrade-insecure-requests", "dnt", "priority",
-        "if-none-match", "if-modified-since", "x-schemathesis-testcaseid",
-    }
-)  # fmt: skip
+#: Headers of a connection: whoever sends a request has its own.
+_OF_CONNECTION = frozenset(
+    {"host", "connection", "keep-alive", "content-length", "transfer-encoding", "te", "upgrade", "expect"}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,27 +32,24 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """``left_out``: what was not taken, each with its reason."""
+    """``left_out``: requests that were not taken, each with its reason; ``remarks``: what of others is not sent."""
 
     asked: tuple[Asked, ...]
     left_out: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
-def kept_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the headers that are part of what is asked."""
-    return {
-        name: value
-        for name, value in headers
-        if name.lower() not in NOT_ASKED and not name.lower().startswith(("sec-", ":"))
-    }
+def connection_only(header: str) -> bool:
+    """Tell whether a header is of a connection, and no part of what is asked."""
+    return header.lower() in _OF_CONNECTION or header.startswith(":")
 
 
 def named(requests: Iterable[Asked]) -> tuple[Asked, ...]:
     """Return the requests without repetitions, each with a name of its own made of method and path."""
-    found: dict[tuple[str, str, str | None], Asked] = {}
+    found: dict[tuple[object, ...], Asked] = {}
     names: set[str] = set()
     for one in requests:
-        key = (one.method, one.path, one.body)
+        key = (one.method, one.path, one.body, *sorted(one.headers.items()))
         if key in found:
             continue
         words = re.sub(r"[^a-z0-9]+", "-", f"{one.method}{one.path}".lower()).strip("-")[:60]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guesses from the files that a stack leaves in its folder; each stack is a module of its own."""
+"""Guesses from files that say how a service is built and started; what they say is kept, or shown with a reason."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.adopt.guess import Guess
-from harness.adopt.stacks import compose, go, java, node, procfile, python
+from harness.adopt.stacks import commands, compose, node, usual
 from harness.errors import InputError
 
 #: In this order: what says how to build comes before what only says how to start.
 STACKS: dict[str, Callable[[Path], Guess | None]] = {
-    "go.mod": go.guess,
-    "pom.xml": java.guess_maven,
-    "build.gradle": java.guess_gradle,
     "package.json": node.guess,
-    "pyproject.toml or requirements.txt": python.guess,
-    "a .jar": java.guess_jar,
-    "main.go, server.js or app.py alone": procfile.guess_script,
+    "go.mod": usual.go,
+    "Cargo.toml": usual.rust,
+    "pom.xml, build.gradle or a jar": usual.java,
+    "requirements.txt, pyproject.toml or main.py": usual.python,
 }
 
 
@@ -37,7 +35,7 @@ def guess_of(folder: Path) -> Guess:
         there = ", ".join(sorted(path.name for path in inner.iterdir() if not path.name.startswith("."))[:8])
         raise InputError(
             "nothing here tells how the service is started", file=inner, found=there or "an empty folder",
-            allowed=f"{', '.join(STACKS)}; or the command: --start 'PROGRAM ... {{port}}'",
+            allowed=f"{', '.join(STACKS)}; or the commands: --build 'make' --start './program --port {{port}}'",
         )  # fmt: skip
-    found = procfile.overruled(found, inner)
+    found = commands.overruled(found, inner)
     return found if composed is None else compose.completed(found, composed)

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from harness.adopt.guess import Guess
+from harness.adopt.guess import Guess, parts_of, started
 from harness.errors import InputError
 
 FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
@@ -20,17 +22,29 @@ INITIAL_SQL = "/docker-entrypoint-initdb.d"
 _TOLD = {"PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"}
 
 
+#: In variables of other names: what of a database a value is, by the variable's name.
+_PARTS = (
+    ("USER", "$PGUSER"),
+    ("PASS", "$PGPASSWORD"),
+    ("PORT", "$PGPORT"),
+    ("DB|DATABASE|NAME", "$PGDATABASE"),
+)
+_USUAL_PORT = "5432"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Composed:
-    """What a Compose file says. ``build``: the folder of the service that is built; ``others``: name -> image."""
+    """What a Compose file says. ``build``: the folder of the service that is built; ``environment``: ``NAME=value`` of
+    each, with the trial's database and port in it; ``others``: name -> image; ``remarks``: what is left out."""
 
     file: Path
     service: str | None
     build: Path | None
-    environment: dict[str, str]
+    environment: tuple[str, ...]
     database: str | None
     schema: tuple[Path, ...]
     others: dict[str, str]
+    remarks: tuple[str, ...]
 
 
 def read(folder: Path) -> Composed | None:
@@ -54,34 +68,89 @@ def read(folder: Path) -> Composed | None:
         (name for name, image in images.items() if re.search(r"(^|/)(postgres|postgis)", image)), None
     )
     own = services[built[0]] if built else {}
+    others = {name: image for name, image in images.items() if name != database}
+    told, remarks = _told(own, database, services.get(database or "", {}), others)
     return Composed(
         file=file,
         service=built[0] if built else None,
         build=_context(folder, own["build"]) if built else None,
-        environment=_environment(own.get("environment")),
+        environment=told,
         database=database,
         schema=() if database is None else tuple(_initial_sql(folder, services[database])),
-        others={name: image for name, image in images.items() if name != database},
+        others=others,
+        remarks=remarks,
     )
 
 
 def completed(guess: Guess, composed: Composed) -> Guess:
-    """Return the guess with what its Compose file adds: a database, and a remark on all that is left out."""
-    remarks = [f"{composed.file.name}: service {composed.service!r} is built in {guess.source}"]
+    """Return the guess with what its Compose file adds: variables, a database, and a remark on all that is left out."""
+    remarks = [
+        f"{composed.file.name}: service {composed.service!r} is built in {guess.source}",
+        *composed.remarks,
+    ]
     if composed.database is not None:
         remarks.append(
             f"service {composed.database!r} is replaced by a fresh PostgreSQL for each trial, told by "
             f"{' '.join(sorted(_TOLD))}"
         )
-        other = sorted(set(composed.environment) - _TOLD)
-        if other:
-            remarks.append(f"not set, as their values are of Compose's network: {', '.join(other)}")
     remarks += [
         f"unavailable: service {name!r} ({image or 'built here'}) needs a container, and none is started"
         for name, image in composed.others.items()
     ]
     needs = ("postgresql",) if composed.database is not None else ()
-    return replace(guess, needs=needs, schema=composed.schema, remarks=(*guess.remarks, *remarks))
+    guess = replace(
+        guess, needs=needs, schema=composed.schema, start=_with(guess.start, composed.environment)
+    )
+    if composed.environment:
+        names = ", ".join(word.partition("=")[0] for word in composed.environment)
+        guess = guess.because(start=f"{guess.why['start']}; {names} as in {composed.file.name}")
+    return guess.remarked(*remarks)
+
+
+def _with(start: tuple[str, ...], environment: tuple[str, ...]) -> tuple[str, ...]:
+    """The start with variables; those with the database's in them are filled in by a shell, which it replaces."""
+    inside, before, program = parts_of(start)
+    if any("{port}" in word for word in environment):
+        before = tuple(word for word in before if word != "PORT={port}")
+    if not any("$" in word for word in environment):
+        return started(program, *environment, *before, inside=inside)
+    quoted = " ".join(f'"{word}"' if "$" in word else shlex.quote(word) for word in environment)
+    return ("sh", "-c", f'exec env {quoted} "$@"', "sh", *started(program, *before, inside=inside))
+
+
+def _told(
+    own: dict[str, Any], database: str | None, of_database: dict[str, Any], others: Collection[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Variables of the service, and remarks on those that are left out."""
+    inner = {
+        str(port).split("/")[0].split(":")[-1] for port in (*own.get("ports", ()), *own.get("expose", ()))
+    }
+    values = set(_environment(of_database.get("environment")).values()) | {_USUAL_PORT}
+    told: list[str] = []
+    remarks = [f"its {key} is not read" for key in ("env_file", "command", "entrypoint") if key in own]
+    for name, value in _environment(own.get("environment")).items():
+        part = next((put for words, put in _PARTS if re.search(words, name)), None)
+        host, _, port = value.rpartition(":")
+        if name in _TOLD:
+            continue
+        if port in inner and (not host or host == "0.0.0.0"):
+            told.append(f"{name}={'{host}:' if ':' in value else ''}{{port}}")
+        elif database is not None and re.search(rf"(^|//|@){database}(:\d+)?(/|$)", value):
+            told.append(f"{name}={_of_trial(value, database)}")
+        elif database is not None and part is not None and value in values:
+            told.append(f"{name}={part}")
+        elif "$" in value or any(re.search(rf"(^|//|@){other}(:\d+)?(/|$)", value) for other in others):
+            remarks.append(f"{name}={value} is not set: it is of another service, or of the shell")
+        else:
+            told.append(f"{name}={value}")
+    return tuple(told), tuple(remarks)
+
+
+def _of_trial(value: str, database: str) -> str:
+    """An address of the database with the trial's in its place: a host, or a URL with or without a user."""
+    user = "$PGUSER:$PGPASSWORD@" if "@" in value else ""
+    url = re.sub(rf"//([^@/]*@)?{database}(:\d+)?(/[^?]*)?", f"//{user}$PGHOST:$PGPORT/$PGDATABASE", value)
+    return re.sub(rf"^{database}(:\d+)?$", lambda one: "$PGHOST:$PGPORT" if one[1] else "$PGHOST", url)
 
 
 def _context(folder: Path, build: Any) -> Path:

@@ -1,55 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Node.js package."""
+"""A Node.js package: ``package.json`` says how it is built and started."""
 
 from __future__ import annotations
 
 import json
-import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
-from harness.adopt.guess import Guess, started
-from harness.adopt.source_text import SourceText, port_or_variable
+from harness.adopt.guess import BY_VARIABLE, Guess, started
+from harness.adopt.stacks.commands import words_of
 from harness.errors import InputError
 
 FRAMEWORKS = ("express", "fastify", "koa", "@nestjs/core", "@hapi/hapi", "next")
-_ENTRIES = (
-    "server.js",
-    "index.js",
-    "app.js",
-    "main.js",
-    "src/server.js",
-    "src/index.js",
-    "src/app.js",
-    "src/main.js",
-)
+_ENTRIES = ("server.js", "index.js", "app.js", "main.js")
+_PLACES = ("", "src/")
+NPM_START = ("npm", "start", "--silent")
 
 
 def guess(folder: Path) -> Guess | None:
-    """Return what a folder with a ``package.json`` needs, or ``None``.
+    """Return what a folder with a ``package.json``, or with a script alone, needs, or ``None``.
 
     Raises:
         InputError: it is not JSON.
     """
     file = folder / "package.json"
-    if not file.is_file():
+    entry = next(
+        (f"{place}{name}" for place in _PLACES for name in _ENTRIES if (folder / place / name).is_file()),
+        None,
+    )
+    if not file.is_file() and entry is None:
         return None
     try:
-        package: Any = json.loads(file.read_text("utf-8"))
+        package: Any = json.loads(file.read_text("utf-8")) if file.is_file() else {}
         scripts, wanted = dict(package.get("scripts", {})), dict(package.get("dependencies", {}))
     except (ValueError, AttributeError, TypeError) as problem:
         raise InputError(f"not a package.json: {problem}", file=file) from None
-    program, seen = _program(folder, scripts, package.get("main"))
-    port = port_or_variable(SourceText(folder))
+    start, why = _start(folder, scripts, package.get("main"), entry)
     return Guess(
         language="javascript",
         framework=next((name for name in FRAMEWORKS if name in wanted), "node:http"),
         runtime="other",
         source=folder,
-        build=_build(folder, scripts, bool(wanted) or "build" in scripts),
+        build=_build(folder, scripts, bool(wanted) or "build" in scripts or "workspaces" in package),
         artifact=".",
-        start=started(program, port, inside=True),
-        why={"build": "package.json", "start": f"{seen}; {port.why}"},
+        start=start,
+        why={"build": "package.json", "start": why},
     )
 
 
@@ -62,13 +58,27 @@ def _build(folder: Path, scripts: dict[str, Any], needed: bool) -> tuple[str, ..
     return ("npm", fetch, "--omit=dev", "--no-audit", "--no-fund")
 
 
-def _program(folder: Path, scripts: dict[str, Any], main: Any) -> tuple[tuple[str, ...], str]:
-    words = shlex.split(str(scripts.get("start", "")))
-    if words[:1] == ["node"] and not {"&&", ";", "|"} & set(words):
-        return tuple(words), "package.json: scripts.start"
-    if isinstance(main, str) and (folder / main).is_file():
-        return ("node", main), "package.json: main"
-    entry = next((name for name in _ENTRIES if (folder / name).is_file()), None)
-    if entry is not None:
-        return ("node", entry), f"{entry} is there"
-    return ("npm", "start", "--silent"), "package.json names no script of node: npm start is what is left"
+def _start(
+    folder: Path, scripts: dict[str, Any], main: Any, entry: str | None
+) -> tuple[tuple[str, ...], str]:
+    """The start command with its reason. What ``scripts.start`` sets and says is kept; else npm itself runs it."""
+    command = str(scripts.get("start", ""))
+    if not command:
+        script, why = (
+            (main, "main") if isinstance(main, str) and (folder / main).is_file() else (entry, "no start")
+        )
+        if script is None:
+            return started(NPM_START, "PORT={port}"), "package.json has neither scripts.start nor main"
+        return started(("node", script), "PORT={port}"), f"package.json: {why}: {script}; {BY_VARIABLE}"
+    said = words_of(command)
+    port = () if said.has_port else ("PORT={port}",)
+    seen = f"package.json: scripts.start: {command}" + ("" if said.has_port else f"; {BY_VARIABLE}")
+    program, beside = said.program, {"prestart", "poststart"} & scripts.keys()
+    if beside or program[0] in ("sh", "npm", "npx", "yarn", "pnpm"):
+        why = f"with {', '.join(sorted(beside))}" if beside else "which only a shell and npm understand"
+        return started(
+            NPM_START, "PORT={port}"
+        ), f"{seen}; npm runs it, {why}, and is part of what is measured"
+    if program[0] != "node" and "/" not in program[0] and shutil.which(program[0]) is None:
+        program = (f"node_modules/.bin/{program[0]}", *program[1:])
+    return started(program, *port, *said.environment), seen

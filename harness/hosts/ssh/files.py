@@ -102,11 +102,11 @@ def _transfer(
 
 
 def tree_of(folder: Path) -> dict[str, str]:
-    """Return the hash of every file below, by its relative name."""
+    """Return the hash of every file below, by its relative name; a link to a file is one."""
     return {
         path.relative_to(folder).as_posix(): file_sha256(path)
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink()
+        if path.is_file()
     }
 
 

@@ -31,6 +31,11 @@ def keep(
     Raises:
         HostError: there is no room, or what arrived is not what was sent.
     """
+    linked = next((path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()), None)
+    if linked is not None:
+        raise HostError(
+            f"{linked} is a link to a folder, which cannot be sent to {host}: measure on this machine"
+        )
     tree = {name: sha256 for name, sha256 in tree_of(folder).items() if not name.startswith(without)}
     target = artifacts / tree_name(folder, tree)
     if channel.ask("exists", path=str(target))["exists"]:

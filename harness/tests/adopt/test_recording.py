@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -46,6 +47,22 @@ def test_under_load_an_answer_is_compared_whole_or_by_its_status(tmp_path: Path)
     assert str(json.loads(lines.split("\n")[0])["expect"]["json"]) == "{'a': 3000.0}" and "3000.00" in lines
     assert whole.expect.json_value == {"a": 3000.0}
     assert status.expect.json_value is None and status.expect.status == 200
+
+
+def test_a_packed_answer_is_compared_by_what_is_in_it_and_has_to_be_packed(tmp_path: Path) -> None:
+    def packed(body: str, level: int) -> Answer:
+        headers = {"content-type": "application/json", "content-encoding": "gzip"}
+        return Answer(200, headers, gzip.compress(body.encode(), level), 0.0)
+
+    bodies = ('{"a": 1, "at": 1}', '{"a": 1, "at": 2}', '{"a": 1, "at": 3}')
+    (one,) = record([ASKED], *([packed(body, n + 1)] for n, body in enumerate(bodies))).recorded
+    (tmp_path / "cases.jsonl").write_text(one.case_line() + "\n", "utf-8")
+    (case,) = load_cases(tmp_path)
+    assert (
+        case.expect.volatile == ("/at",) and answer_fault(packed('{"at": 4, "a": 1}', 9), case.expect) is None
+    )
+    assert answer_fault(packed('{"at": 4, "a": 2}', 9), case.expect) is not None
+    assert "Content-Encoding" in (answer_fault(answer('{"at": 4, "a": 1}'), case.expect) or "")
 
 
 def test_what_is_answered_once_only_is_a_case_and_no_load() -> None:

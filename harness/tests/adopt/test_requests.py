@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests are read from curl lines, HAR files and OpenAPI documents; what cannot be asked is named with a reason."""
+"""Requests are read from curl lines and OpenAPI documents; what cannot be asked is named with a reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def test_curl_lines_give_method_path_headers_and_body(tmp_path: Path) -> None:
         "curl -u joe:secret localhost:8080/\n"
     )
     first, second, third = read_requests(written(tmp_path, "calls.sh", text)).asked
-    assert (first.method, first.path, first.headers) == ("GET", "/items?limit=2", {"Accept": "text/plain"})
+    assert (first.method, first.path) == ("GET", "/items?limit=2")
+    assert first.headers == {"Accept": "text/plain", "Cookie": "a=b"}
     assert (second.method, second.path, second.body) == ("PUT", "/items/1", '{"name": "a"}')
     assert second.headers["Content-Type"] == "application/json"
     assert third.headers == {"Authorization": "Basic am9lOnNlY3JldA=="} and third.path == "/"
@@ -32,10 +33,56 @@ def test_curl_lines_give_method_path_headers_and_body(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("curl -sSXPOST http://a/x -d a=1 -d b=2", ("POST", "/x", "a=1&b=2")),
+        ("curl -XDELETE a/x", ("DELETE", "/x", None)),
+        ("curl -H'X-A: b' --url=http://a/x", ("GET", "/x", None)),
+        ("curl -G http://a/x?c=3 -d a=1 --data-urlencode 'q=a b&c'", ("GET", "/x?c=3&a=1&q=a%20b%26c", None)),
+        (
+            "curl 'http://a/x' --data-raw $'{\"a\":\"it\\'s\\\\n\\u00e4\"}' ;",
+            ("POST", "/x", '{"a":"it\'s\\nä"}'),
+        ),
+        ("curl http://a/x -d @body.json", ("POST", "/x", '{"n": 1}')),
+        ("curl http://a/x --data-binary @body.json", ("POST", "/x", '{"n":\n 1}\n')),
+        ("curl -I 'http://[::1]:3000/x'", ("HEAD", "/x", None)),
+        ("curl http://a/x -d '{\n# no comment\n}'", ("POST", "/x", "{\n# no comment\n}")),
+    ],
+)
+def test_a_line_is_read_as_curl_reads_it(
+    tmp_path: Path, line: str, asked: tuple[str, str, str | None]
+) -> None:
+    written(tmp_path, "body.json", '{"n":\n 1}\n')
+    (one,) = read_requests(written(tmp_path, "calls.curl", f"# it's one\n{line}\n")).asked
+    assert (one.method, one.path, one.body) == asked
+
+
+def test_headers_are_part_of_what_is_asked(tmp_path: Path) -> None:
+    lines = (
+        "curl http://a/x -H 'Authorization: Bearer t'", "curl http://a/x", "curl http://a/x --compressed",
+        "curl http://a/x -b 'a=1; b=2' -A agent -e http://b/ -H 'Host: shop' -H 'Accept-Encoding: br'",
+        "curl http://a/x",
+    )  # fmt: skip
+    found = read_requests(written(tmp_path, "calls.curl", "\r\n".join(lines)))
+    assert [one.headers for one in found.asked] == [
+        {"Authorization": "Bearer t"}, {}, {"Accept-Encoding": "gzip, deflate"},
+        {"Cookie": "a=1; b=2", "User-Agent": "agent", "Referer": "http://b/", "Accept-Encoding": "br"},
+    ]  # fmt: skip
+    assert len({one.name for one in found.asked}) == 4
+    assert found.remarks == ("Host of GET /x: it is of the connection",)
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("curl http://a/\ncurl --proxy b http://a/\n", "line 2: not understood; found '--proxy'"),
-        ("curl -d @file http://a/\n", "line 1: data of a file"),
+        (
+            "curl http://a/\ncurl --proxy b http://a/\n",
+            "line 2: option --proxy not recognized; found '--proxy'",
+        ),
+        ("curl http://a/\n\ncurl \\\n -d @file http://a/\n", "line 3: its data cannot be read"),
+        ("curl -b jar http://a/\n", "line 1: cookies of a file"),
+        ("curl http://a/ http://b/\n", "line 1: a curl line has one URL"),
+        ("curl 'http://a/\n", "line 1: No closing quotation"),
         ("curl http://a/\nwget http://a/\n", "line 2: no curl line"),
         ("hello: world\n", "lists no requests"),
     ],
@@ -46,14 +93,9 @@ def test_a_line_that_is_not_understood_is_named(tmp_path: Path, text: str, words
     assert words in str(refused.value)
 
 
-def test_a_har_file_gives_the_requests_to_its_first_host(tmp_path: Path) -> None:
-    entries = [
-        {"request": {"method": "GET", "url": url, "headers": [{"name": "sec-fetch-mode", "value": "cors"}]}}
-        for url in ("http://a:1/x?y=1", "http://b/other", "http://a:1/x?y=1")
-    ]
-    found = read_requests(written(tmp_path, "a.har", json.dumps({"log": {"entries": entries}})))
-    assert [(one.path, one.headers) for one in found.asked] == [("/x?y=1", {})]
-    assert found.left_out == ("GET /other: of b, not of a:1",)
+def test_a_har_file_is_refused_with_what_to_save_instead(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Copy all as cURL"):
+        read_requests(written(tmp_path, "a.har", json.dumps({"log": {"entries": []}})))
 
 
 def test_an_openapi_document_gives_what_can_be_asked_and_says_what_cannot(tmp_path: Path) -> None:

@@ -264,6 +264,29 @@ class LoadGeneratorContract:
                     generator.command(order)
 
 
+class JsonValuesContract:
+    """For a tool that compares JSON as values, like conformance: blanks and the order of keys do not count."""
+
+    @pytest.mark.parametrize("flow", [False, True])
+    def test_another_text_of_the_same_value_is_right_and_of_another_one_wrong(
+        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path, flow: bool
+    ) -> None:
+        expect = Expectation.model_validate_json('{"status": 200, "json": {"v": 1.50, "list": [1, 2]}}')
+        requests = tuple(
+            request_to(path).model_copy(update={"expect": expect, "step": step if flow else None})
+            for step, path in enumerate(("/turned", "/not-turned"), start=1)
+        )
+        spec = LoadSpec(
+            profile=ClosedLoad(users=2, loops=20),
+            requests=requests,
+            endpoint=server.endpoint,
+            folder=tmp_path,
+        )
+        summary = generator.read(offer(generator, spec).folder)
+        assert server.seen["/turned"] and server.seen["/not-turned"]
+        assert summary.errors_by_kind == {"wrong body": server.seen["/not-turned"]}
+
+
 class OpenLoopContract:
     """For tools that know open loops: what is offered follows the schedule, not the answers."""
 

@@ -186,6 +186,31 @@ def test_an_artifact_may_be_a_folder_and_its_hash_is_that_of_its_files(
     assert builder.build(folder).record.artifact_sha256 != first.record.artifact_sha256
 
 
+def test_links_stay_links_and_those_that_lead_out_bring_what_they_lead_to(
+    builder: Builder, source: Path, tmp_path: Path
+) -> None:
+    """As npm leaves them: programs in ``.bin`` and packages of a workspace are links."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "page").write_text("page")
+    script = 'cd "$(dirname "$(readlink -f "$0")")" && cat text'
+    (source / "build.sh").write_text(
+        f"mkdir -p kit/.bin kit/tool && cp text kit/tool && echo '{script}' > kit/tool/run && chmod +x kit/tool/run\n"
+        "ln -s ../tool/run kit/.bin/run && ln -s tool kit/alias && ln -s gone kit/broken"
+    )
+    (source / "pages").symlink_to(tmp_path / "outside")
+    (source / "same").symlink_to("text")
+    before = source_sha256(source)
+    artifact = builder.build(TOY.model_copy(update={"artifact": "."})).artifact
+    run = artifact / "kit" / ".bin" / "run"
+    assert subprocess.run(["sh", str(run)], capture_output=True, text=True, check=True).stdout == "one"
+    links = [artifact / name for name in ("same", "kit/.bin/run", "kit/alias", "kit/broken")]
+    assert [str(link.readlink()) for link in links] == ["text", "../tool/run", "tool", "gone"]
+    assert not (artifact / "pages").is_symlink() and (artifact / "pages" / "page").read_text() == "page"
+    (source / "same").unlink()
+    (source / "same").symlink_to("build.sh")
+    assert source_sha256(source) != before
+
+
 def test_the_version_of_the_program_that_starts_a_service_is_recorded(builder: Builder) -> None:
     interpreted = TOY.model_copy(update={"start": ("bash", "{artifact}")})
     assert (builder.build(interpreted).runtime_version or "").startswith("bash GNU bash")

@@ -59,14 +59,14 @@ def test_the_record_holds_command_and_environment_as_started(project: Project) -
     assert record.cpu_limit == 1
 
 
-def test_a_service_killed_by_nobody_of_us_ran_out_of_memory(project: Project) -> None:
+def test_a_service_that_somebody_killed_did_not_run_out_of_memory(project: Project) -> None:
     instance = project.launch(killed_after=1)
     wait_first_response(instance, HELLO, patient(20))
     with pytest.raises(TrialFailure):
         warm_up(instance.endpoint, (HELLO,), 1)
     instance.stop()
     assert instance.exited() == 137
-    assert "kernel" in (instance.out_of_memory() or "")
+    assert instance.out_of_memory() is None
 
 
 def test_a_service_that_says_so_ran_out_of_memory(project: Project) -> None:

@@ -210,11 +210,11 @@ def test_a_script_is_given_the_whole_flow_as_json() -> None:
     assert document["steps"] == [
         {
             "name": "open", "method": "POST", "path": ["/account"], "headers": {}, "body": None,
-            "status": 200, "capture": {"a": ["id"]}, "right": None,
+            "status": 200, "capture": {"a": ["id"]}, "right": None, "json": False,
         },
         {
             "name": "show", "method": "GET", "path": ["/account/", {"name": "a", "as_json": False}],
-            "headers": {}, "body": None, "status": 200, "capture": {},
+            "headers": {}, "body": None, "status": 200, "capture": {}, "json": True,
             "right": [
                 ['{"owner":"o-', {"name": "a", "as_json": False}, '"}'],
                 ['{"owner":"o-', {"name": "a", "as_json": False}, '"}\n'],

@@ -118,7 +118,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SessionFolder]
         ("crashes-at-once", Outcome.FAILED, "told to crash"),
         ("crashes-under-load", Outcome.FAILED, "while under load.*exit code 2.*told to crash"),
         ("out-of-memory", Outcome.OUT_OF_MEMORY, "while under load.*MemoryError"),
-        ("killed", Outcome.OUT_OF_MEMORY, "signal 9"),
+        ("killed", Outcome.FAILED, "signal 9, which another program sent, or the kernel"),
         ("wrong-under-load", Outcome.OVERLOADED, "requests went wrong"),
     ],
 )

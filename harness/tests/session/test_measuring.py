@@ -47,9 +47,9 @@ def fingerprints(folder: SessionFolder) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in sorted(folder.folder.glob("[0-9]*/record.json"))}
 
 
-def wait_for_work(root: Path, process: subprocess.Popen[str], starts: int = 1) -> None:
+def wait_for_work(root: Path, process: subprocess.Popen[str], starts: int = 1, seed: int = 1) -> None:
     """Until a trial of this start, the session's ``starts``-th, is under way."""
-    folder = tiny_folder(root)
+    folder = tiny_folder(root, seed)
 
     def at_work() -> bool:
         begun = sum(event["event"] in ("started", "resumed") for event in folder.events())
@@ -151,6 +151,16 @@ def test_a_signal_stops_the_trial_keeps_the_rest_and_says_how_to_go_on(
     folder = measure_tiny(root)
     assert folder.complete
     assert {trial: fingerprints(folder)[trial] for trial in before} == before
+
+
+def test_a_new_session_that_is_stopped_is_named_by_the_command_that_resumes_it(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path, other="slow_s = 0.1")
+    tiny_folder(root).folder.mkdir(parents=True)
+    process = command_line(root, *MEASURE, "--new")
+    wait_for_work(root, process, seed=2)
+    process.send_signal(signal.SIGINT)
+    code, _, err = said(process)
+    assert code == 130 and "resume with: rematch measure tiny --profile smoke --host local --seed 2" in err
 
 
 def test_the_same_command_measures_nothing_twice(root: Path) -> None:

@@ -17,6 +17,10 @@ from harness.model.endpoint import Endpoint
 from harness.tests.support.patience import patient
 
 RIGHT = b'{"v":"HELLO"}'
+ANSWERS = {
+    "/500": b'{"error":"internal"}', "/wrong": b'{"v":"hello"}',
+    "/turned": b'{ "list":[1,2],\n"v":1.5 }', "/not-turned": b'{ "list":[2,1],\n"v":1.5 }',
+}  # fmt: skip
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -40,7 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.delay_s:
             time.sleep(self.server.delay_s)
         status = 500 if self.path == "/500" else 200
-        answer = {"/500": b'{"error":"internal"}', "/wrong": b'{"v":"hello"}'}.get(self.path, RIGHT)
+        answer = ANSWERS.get(self.path, RIGHT)
         self.send_response_only(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
@@ -79,7 +83,7 @@ class _Counting(ThreadingHTTPServer):
 
 @contextmanager
 def answering_server(*, delay_s: float = 0.0) -> Iterator[_Counting]:
-    """Answers POST: ``/500`` with 500, ``/wrong`` with a wrong body, anything else rightly; after ``delay_s``."""
+    """Answers POST after ``delay_s``: as ``ANSWERS`` has it, ``/500`` with 500, anything else rightly."""
     server = _Counting(delay_s)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

@@ -80,6 +80,7 @@ def _mix_document(requests: tuple[Request, ...]) -> dict[str, object]:
                 "right": None
                 if (right := right_bodies(request.expect)) is None
                 else [[body] for body in right],
+                "json": request.expect.is_json,
             }
             for request in requests
         ],

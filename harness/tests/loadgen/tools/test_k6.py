@@ -22,7 +22,12 @@ from harness.model.endpoint import Endpoint
 from harness.model.load import Stage, WhenBusy
 from harness.runner.outcome import judge_load
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
-from harness.tests.contracts.load_generator import LoadGeneratorContract, OpenLoopContract, offer
+from harness.tests.contracts.load_generator import (
+    JsonValuesContract,
+    LoadGeneratorContract,
+    OpenLoopContract,
+    offer,
+)
 from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
 from harness.tests.support.available import program_or_not_run
 
@@ -34,7 +39,7 @@ def k6() -> K6:
     return K6(program=program_or_not_run("k6"))
 
 
-class TestK6(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowContract):
+class TestK6(LoadGeneratorContract, OpenLoopContract, JsonValuesContract, FlowContract, OpenFlowContract):
     spacings = ("constant",)
 
     @pytest.fixture

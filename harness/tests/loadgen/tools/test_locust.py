@@ -15,11 +15,11 @@ from harness.loadgen.tools.locust.distribution import TOTALS
 from harness.model import ClosedLoad, OpenLoad
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.flow import FlowContract
-from harness.tests.contracts.load_generator import LoadGeneratorContract, offer
+from harness.tests.contracts.load_generator import JsonValuesContract, LoadGeneratorContract, offer
 from harness.tests.support.answering_server import answering_server, request_to
 
 
-class TestLocust(LoadGeneratorContract, FlowContract):
+class TestLocust(LoadGeneratorContract, JsonValuesContract, FlowContract):
     @pytest.fixture
     def generator(self) -> LoadGenerator:
         return Locust()

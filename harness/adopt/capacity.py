@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session of one service says of its capacity: the rate, what bounded it, noise, errors and age."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from statistics import median
+
+from harness.analysis.stats.aa_noise import noise_by_configuration
+from harness.analysis.stats.ages import AGE, age_of_arm
+from harness.analysis.stats.summaries import summarise
+from harness.evidence import Evidence
+from harness.model import BOUND_WORDS, Estimate, TrialRecord
+from harness.model.age import YOUNG, ArmAge
+from harness.model.bound import BoundBy
+from harness.model.digits import percent, plain
+from harness.model.formatting import show
+
+RATE = "throughput_per_s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity:
+    """``rate``: of the trials of the service's age; ``noise``: the service against itself, as a share, ``None``: too
+    few pairs; ``why``: what bounded a trial, with its numbers; ``age_s``: of its process when a load began."""
+
+    name: str
+    measures: bool
+    rate: Estimate
+    noise: float | None
+    bound_by: dict[BoundBy, int]
+    why: str
+    n_requests: int
+    n_errors: int
+    age: ArmAge | None
+    age_s: float
+
+    @property
+    def bounded(self) -> str:
+        """What bounded it, in words."""
+        n = sum(self.bound_by.values())
+        said = ", ".join(f"{BOUND_WORDS[by]} in {n_by} of {n} trials" for by, n_by in self.bound_by.items())
+        return f"bounded by {said} ({self.why})"
+
+    @property
+    def headline(self) -> str:
+        """The answer, in one sentence."""
+        rate = show(self.rate).interval.replace("\N{NARROW NO-BREAK SPACE}", " ")
+        is_service = next(iter(self.bound_by)) == "service"
+        if not self.measures:
+            said = f"{rate} in a test of whether everything works; its capacity was not measured"
+        elif self.age is not None and self.age.age == YOUNG:
+            said = f"{rate} while it is young; its capacity when warm was not measured"
+        elif is_service:
+            said = f"capacity {rate}, users without a pause"
+        else:
+            said = f"at least {rate}; its capacity was not reached"
+        noise = "" if self.noise is None else f"; against itself it differs by up to {percent(self.noise)}"
+        share = self.n_errors / self.n_requests if self.n_requests else 0.0
+        wrong = (
+            f"{percent(share)} of {self.n_requests:,}" if self.n_errors else f"none of {self.n_requests:,}"
+        )
+        return f"{self.name}: {said}; {self.bounded}{noise}; wrong or no answer: {wrong} requests"
+
+    @property
+    def how_old(self) -> str:
+        """The age of its processes, in words."""
+        began = f"{plain(self.age_s)} s after its start the load began"
+        if self.age is None or self.age.age == "unknown":
+            return f"unknown, as its runtime does not tell whether it still compiles; {began}"
+        said = (
+            "compiled before its start, so that it need not warm up"
+            if self.age.age == "aot-compiled"
+            else self.age.in_words
+        )
+        return f"{said}; {began}"
+
+
+def capacity_of(evidence: Evidence) -> Capacity | None:
+    """Return what the trials of the reference say; ``None``: none was kept."""
+    trials = evidence.trials
+    mine = trials[(trials["variant"] == evidence.reference) & ~trials["excluded"].astype(bool)]
+    age = age_of_arm(mine)
+    if age is not None and age.warm:
+        mine = mine[mine[AGE] == age.age]
+    if mine.empty or mine[RATE].isna().all():
+        return None
+    records = {record.planned.trial_id: record for record in evidence.sessions[0].records()}
+    bound_by: Counter[BoundBy] = Counter(mine["bound_by"].fillna("unknown"))
+    most = mine[mine["bound_by"].fillna("unknown") == bound_by.most_common(1)[0][0]]
+    noises = list(noise_by_configuration(mine, RATE).values())
+    return Capacity(
+        name=evidence.reference,
+        measures=evidence.profile != "smoke",
+        rate=summarise(mine, RATE)["estimate"].iloc[0],
+        noise=noises[0].found.noise if noises else None,
+        bound_by=dict(bound_by.most_common()),
+        why=str(most["bound_why"].fillna("nothing was recorded").iloc[0]),
+        n_requests=int(mine["n_requests"].sum()),
+        n_errors=int(mine["n_errors"].sum()),
+        age=age,
+        age_s=median(_age_s(records[str(trial)]) for trial in mine["trial_id"]),
+    )
+
+
+def _age_s(record: TrialRecord) -> float:
+    """How old a process was when its load began."""
+    begin = next(phase.start.monotonic_s for phase in record.phases if phase.name == "measurement")
+    assert record.instance is not None
+    return begin - record.instance.launched.monotonic_s
