@@ -53,7 +53,8 @@ class Figures:
     """What is said of one load, or of the requests of one name in it. ``None``, or left out: not said.
 
     ``quantiles_s``: share from 0 to 1 -> seconds. ``most_active``: the most users that were under way at once.
-    ``recorded``: of how many requests the latencies are.
+    ``recorded``: of how many requests the latencies are. ``unanswered``: requests that had no answer; rates are of
+    answers.
     """
 
     rate_per_s: Printed | None = None
@@ -64,6 +65,7 @@ class Figures:
     requests: Printed | None = None
     recorded: Printed | None = None
     errors: Printed | None = None
+    unanswered: float = 0.0
     error_share: Printed | None = None
     duration_s: Printed | None = None
     most_active: Printed | None = None

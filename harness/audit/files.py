@@ -14,11 +14,11 @@ from harness.audit.figures import Figures, Plan, Printed
 from harness.audit.laws import LITTLE, TOLERANCE, UNITS, laws
 from harness.audit.result import Audited, Check
 from harness.audit.sums import sums
-from harness.compare.symptoms import clock_jump
 from harness.formats.detect import open_any
-from harness.formats.jtl_other_columns import JtlSides
-from harness.formats.locust_csv import ROUNDED
+from harness.formats.run_parts import clock_jump
+from harness.formats.sides import SideColumns
 from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint, RequestTable
+from harness.formats.totals_csv import ROUNDED
 from harness.model.digits import plain
 from harness.model.load_tools import title_of
 from harness.report.checks import Checks
@@ -111,17 +111,16 @@ def _units(table: RequestTable, checks: Checks) -> Iterator[Check]:
         yield Check(law=UNITS, outcome="holds", text="nothing in the file speaks against it")
 
 
-def _users(sides: JtlSides) -> int | None:
+def _users(sides: SideColumns) -> int | None:
     """How many users the first rows name; ``None``: not of a whole file, whose later rows may name more."""
-    if sides.all_threads is not None and np.isfinite(sides.all_threads).any():
-        most = int(np.nanmax(sides.all_threads))
-        return most if most > 0 and sides.is_whole_file else None
-    if sides.thread is not None and sides.is_whole_file:
-        return len(np.unique(sides.thread))
-    return None
+    if not sides.is_whole_file:
+        return None
+    if sides.users is not None:
+        return sides.users
+    return len(np.unique(sides.thread)) if sides.thread is not None else None
 
 
-def _threads(table: RequestTable, sides: JtlSides) -> Iterator[Check]:
+def _threads(table: RequestTable, sides: SideColumns) -> Iterator[Check]:
     """What the rows' own threads and times say; of the first rows of a long file."""
     if sides.n_requests < 2:
         return
@@ -152,7 +151,7 @@ def _threads(table: RequestTable, sides: JtlSides) -> Iterator[Check]:
         )
 
 
-def _in_flight(sides: JtlSides, rows: str) -> Iterator[Check]:
+def _in_flight(sides: SideColumns, rows: str) -> Iterator[Check]:
     assert sides.thread is not None
     users = len(np.unique(sides.thread))
     span = float((sides.start_s + sides.latency_s).max() - sides.start_s.min())
@@ -167,14 +166,18 @@ def _in_flight(sides: JtlSides, rows: str) -> Iterator[Check]:
 def _totals(table: AggregateTable, plan: Plan) -> Audited:
     checks: list[Check] = []
     tool = title_of(table.source)
+    if plan.users is None:
+        plan = replace(plan, users=table.users)
     rounds = _TWO_DIGITS if ROUNDED in table.notes else _THREE_DIGITS
     parts = [(row, _of_row(row, table, rounds)) for row in table.rows]
     for row, figures in parts:
         name = " ".join(filter(None, (row.method, row.name)))
         users = Plan(users=plan.users)
         checks += [check.at(name, None) for check in laws(figures, users)]
-    if table.total is not None:
-        total = _of_row(table.total, table, rounds)
+    if table.bounds is not None:
+        checks.append(Check(law=LITTLE, outcome="remarkable", text=table.bounds.reason, row="total"))
+    if table.of_requests is not None:
+        total = _of_row(table.of_requests, table, rounds)
         if table.duration_s and table.kind == "summary":
             total = replace(
                 total, duration_s=Printed(value=table.duration_s, half=_PRINTED * table.duration_s)
@@ -211,6 +214,7 @@ def _of_row(row: AggregateRow, table: AggregateTable, rounds: float) -> Figures:
         },
         requests=Printed(value=row.n_requests),
         errors=Printed(value=row.n_errors),
+        unanswered=row.n_unanswered,
     )
 
 

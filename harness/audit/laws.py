@@ -19,6 +19,12 @@ from harness.model.digits import plain
 TOLERANCE = 0.10
 #: Of rates beside counts over times: tools take the two ends of a load a little apart.
 SAME = 0.03
+#: A wrong unit is wrong by a thousand; what is a little too much has other reasons.
+_OTHER_UNIT = 5.0
+#: A percentile of so many requests bounds what all but a few took.
+_NEARLY_ALL = 0.98
+#: What a mean may exceed its bound by, as a share: tools take percentiles and mean of histograms of two digits.
+_ROUNDED = 0.02
 ORDER = "latencies are in order: least, mean and percentiles, greatest"
 ERRORS = "the share of errors is errors over requests"
 PARTS = "a part is no more than the whole"
@@ -71,8 +77,26 @@ def _order(figures: Figures) -> Iterator[Check]:
             wrong.append(f"the mean {_ms(figures.mean_s)} is below the least {_ms(figures.min_s)}")
         if figures.max_s is not None and figures.mean_s.low > figures.max_s.high:
             wrong.append(f"the mean {_ms(figures.mean_s)} is above the greatest {_ms(figures.max_s)}")
+    mean_above = _mean_above(figures)
+    if mean_above is not None and figures.max_s is not None:
+        wrong.append(mean_above)
     if len(steps) + (figures.mean_s is not None) > 1:
         yield _judged(ORDER, not wrong, "; ".join(wrong) or "in order")
+    if mean_above is not None and figures.max_s is None:
+        yield Check(law=ORDER, outcome="remarkable", text=f"{mean_above}: only a very slow rest explains it")
+
+
+def _mean_above(figures: Figures) -> str | None:
+    """A mean that the greatest percentile and the greatest latency do not allow; ``None``: they do."""
+    if figures.mean_s is None or not figures.quantiles_s:
+        return None
+    share = max(figures.quantiles_s)
+    top = figures.quantiles_s[share]
+    most = top.high if figures.max_s is None else share * top.high + (1 - share) * figures.max_s.high
+    if figures.mean_s.low <= most * (1 + _ROUNDED):
+        return None
+    beyond = "" if figures.max_s is None else f" and the greatest latency {_ms(figures.max_s)}"
+    return f"the mean {_ms(figures.mean_s)} cannot be of requests with {_name(share)} {_ms(top)}{beyond}"
 
 
 def _parts(figures: Figures, plan: Plan) -> Iterator[Check]:
@@ -114,13 +138,14 @@ def _rate(figures: Figures, requests: Printed | None) -> Iterator[Check]:
     duration, rate = figures.duration_s, figures.rate_per_s
     if requests is None or duration is None or rate is None or duration.value <= 0:
         return
-    low = requests.low / duration.high
-    high = requests.high / max(duration.low, 1e-9)
+    low = (requests.low - figures.unanswered) / duration.high
+    high = (requests.high - figures.unanswered) / max(duration.low, 1e-9)
     yield near(RATE, _between(low, high), rate, "requests per second", SAME)
 
 
 def _little(figures: Figures, plan: Plan) -> Iterator[Check]:
     rate, mean = figures.rate_per_s, figures.mean_s
+    yield from _idle(figures, plan)
     if rate is None or mean is None:
         return
     if plan.users is None:
@@ -134,12 +159,29 @@ def _little(figures: Figures, plan: Plan) -> Iterator[Check]:
         yield Check(law=LITTLE, outcome="holds", text=said)
         return
     yield Check(law=LITTLE, outcome="contradiction", text=said)
-    if least / 1e3 <= plan.users:
+    if least / 1e3 <= plan.users < least / _OTHER_UNIT:
         yield Check(
             law=UNITS,
             outcome="contradiction",
             text=f"a thousandth of the latency would fit: {plain(flight / 1e3)} requests under way",
         )
+
+
+def _idle(figures: Figures, plan: Plan) -> Iterator[Check]:
+    """Users who always wait need ``users / rate`` for a request, on average: no more than nearly all requests took."""
+    rate, users = figures.rate_per_s, plan.users
+    if rate is None or users is None or not figures.quantiles_s or rate.high <= 0 or plan.loops is not None:
+        return
+    share = max(figures.quantiles_s)
+    most, each = figures.quantiles_s[share], Printed(value=users / rate.high)
+    if share < _NEARLY_ALL or each.value <= most.high * (1 + TOLERANCE):
+        return
+    yield Check(
+        law=LITTLE,
+        outcome="remarkable",
+        text=f"{users:,} users / {_number(rate.value)}/s = {_ms(each)} a request, above {_name(share)} "
+        f"{_ms(most)}: users were not all busy, or the last {_number(100 - 100 * share)} % took very long",
+    )
 
 
 def _ramp(figures: Figures, plan: Plan) -> Iterator[Check]:

@@ -19,7 +19,9 @@ _SWITCH_S = 0.0005
 def report_command(
     paths: Annotated[
         list[Path],
-        typer.Argument(help="result files of load tools (docs/report.md lists them)"),
+        typer.Argument(
+            help="result files of load tools (docs/report.md lists them); FILE+FILE is one run of several generators"
+        ),
     ],
     gc: Annotated[
         list[Path] | None,
@@ -47,6 +49,16 @@ def report_command(
     skip: Annotated[
         str, typer.Option(help="span to leave out at the beginning, such as a ramp: 10s, 500ms, 2m")
     ] = "0",
+    begin: Annotated[
+        str | None, typer.Option("--from", help="only requests that begin after this span, such as 30s")
+    ] = None,
+    end: Annotated[
+        str | None,
+        typer.Option("--to", help="only requests that begin before the end of this span, such as 5m"),
+    ] = None,
+    percentiles: Annotated[
+        str | None, typer.Option(help="percentiles to show instead of the usual ones, such as 50,99,99.99")
+    ] = None,
     fail_if: Annotated[
         list[str] | None,
         typer.Option(
@@ -80,6 +92,10 @@ def report_command(
 
         rematch report results.jtl --label "GET /orders" --skip 10s
 
+        rematch report results.jtl --from 30s --to 5m --percentiles 50,99,99.99
+
+        rematch report generator-1.jtl+generator-2.jtl
+
         rematch report results.jtl --fail-if "p99 > 250ms" --fail-if "errors > 1%"
     """
     # The threads of NumPy's linear algebra have nothing to do here, and use a core while they wait for it.
@@ -88,9 +104,9 @@ def report_command(
     sys.setswitchinterval(_SWITCH_S)
 
     from harness.formats.jtl_units import decimal_named, latency_unit_named
-    from harness.report.limits import file_limit
+    from harness.report.limits import file_limit, quantiles_named
     from harness.report.output import main
-    from harness.report.selection import Selection, seconds_named
+    from harness.report.selection import selection_named
 
     limits = [file_limit(text) for text in fail_if or ()]
     checked = main(
@@ -102,7 +118,8 @@ def report_command(
         decimal=decimal_named(decimal),
         as_json=as_json,
         html=html,
-        selection=Selection(label=label, skip_s=seconds_named(skip, "--skip")),
+        selection=selection_named(label=label, skip=skip, begin=begin, end=end),
         limits=limits,
+        quantiles=quantiles_named(percentiles, limits),
     )
     end_with(checked)

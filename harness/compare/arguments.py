@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.detect import open_any
+from harness.formats.detect import JOIN, files_of_run, open_any
 
-#: Joins the files of one run.
-JOIN = "+"
 #: What Locust writes beside ``_stats.csv`` about the same run.
 _BESIDE_STATS = ("_stats_history.csv", "_failures.csv", "_exceptions.csv")
 
@@ -55,10 +53,9 @@ def runs_named(words: Sequence[str], arm: str) -> tuple[tuple[RunFiles, ...], tu
 
 def _expanded(word: str) -> list[Path | tuple[Path, ...]]:
     """A word as paths; a tuple is one run."""
-    if Path(word).exists():
-        return [Path(word)]
-    if JOIN in word:
-        return [tuple(Path(part) for part in word.split(JOIN))]
+    named = files_of_run(word)
+    if len(named) > 1 or named[0].exists():
+        return [named if len(named) > 1 else named[0]]
     if not set(word) & set("*?["):
         raise InputError(
             "does not exist", file=word, allowed="a file, a folder or a pattern such as 'a/*.jtl'"

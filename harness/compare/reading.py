@@ -12,25 +12,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
 
 from harness.compare.arguments import RunFiles
 from harness.compare.other_tools import ToolName, numbers_as
-from harness.compare.run import Key, Run, Symptom, percentile_curve, request_values
+from harness.compare.run import LATENCIES, Key, Run, Symptom, percentile_curve, request_values
 from harness.compare.symptoms import CUT, symptoms_of
 from harness.compare.totals import run_of_totals
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.detect import open_any
-from harness.formats.jtl_other_columns import read_texts
 from harness.formats.jtl_units import Decimal, LatencyUnit
+from harness.formats.run_parts import RunParts
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.table import AggregateTable, RequestTable, together
 from harness.report.checks import Checks
 from harness.report.loop import Kind, Loop, by_design
 from harness.report.requests import columns_beside, look_at_all, read_all
+from harness.report.result import impossible
 
 #: Names with rows of their own, those with the most requests first.
 MOST_LABELS = 20
@@ -73,10 +73,12 @@ def read_run(
         run = _run_of_requests(
             files.name, [table for table in tables if isinstance(table, RequestTable)], as_tools
         )
+    _check(run, files.paths[0])
     kinds: set[Kind] = {part.loop.kind if part.loop is not None else "cannot say" for part in parts}
     users = [part.loop.users if part.loop is not None else None for part in parts]
     hosts = {
-        what: frozenset[str]().union(*(part.hosts.get(what, ()) for part in parts)) for what in HOST_COLUMNS
+        what: frozenset[str]().union(*(part.hosts.get(what, ()) for part in parts))
+        for what in ("load generator", "service")
     }
     return replace(
         run,
@@ -88,8 +90,19 @@ def read_run(
     )
 
 
-#: What names a machine -> the column of JMeter's that has it.
-HOST_COLUMNS = {"load generator": "Hostname", "service": "URL"}
+def _check(run: Run, path: Path) -> None:
+    """Refuse a run whose numbers cannot be.
+
+    Raises:
+        InputError: one of them cannot; names the file.
+    """
+    by_label: dict[str | None, dict[str, float | None]] = {}
+    for (label, metric), value in run.values.items():
+        if metric in LATENCIES:
+            by_label.setdefault(label, {})[metric] = value * 1e3
+    wrong = impossible(run.n_requests, run.n_errors, run.rate_per_s, run.duration_s, list(by_label.values()))
+    if wrong is not None:
+        raise InputError("contradicts itself, so it is not compared", file=path, found=wrong)
 
 
 def _read_part(path: Path, skip_s: float, latency_unit: LatencyUnit | None, decimal: Decimal | None) -> Part:
@@ -104,10 +117,14 @@ def _read_part(path: Path, skip_s: float, latency_unit: LatencyUnit | None, deci
             )
         cut = (Symptom(trap=CUT, text="has lines that cannot be read"),) if opened.unreadable_lines else ()
         return Part(
-            table=opened, fingerprint=_of_bytes(path), loop=by_design(opened.source), hosts={}, symptoms=cut
+            table=opened,
+            fingerprint=_of_bytes(path),
+            loop=by_design(opened.source, opened.users),
+            hosts={},
+            symptoms=cut,
         )
     sides, units = columns_beside(opened)
-    hosts = _hosts(path, opened)
+    hosts = _hosts(opened)
     table = read_all(opened)
     loop: Loop | None = None
     symptoms: list[Symptom] = []
@@ -126,20 +143,13 @@ def _read_part(path: Path, skip_s: float, latency_unit: LatencyUnit | None, deci
     )  # fmt: skip
 
 
-def _hosts(path: Path, opened: RequestStream | RequestTable) -> dict[str, frozenset[str]]:
-    if not isinstance(opened, RequestStream) or opened.source != "jmeter":
+def _hosts(opened: RequestStream | RequestTable) -> dict[str, frozenset[str]]:
+    """Machines that the file names, by what they do."""
+    sides = opened.sides
+    if sides is None:
         return {}
-    found = read_texts(path, opened.layout, tuple(HOST_COLUMNS.values()))
-    hosts = {what: found.get(column, set()) for what, column in HOST_COLUMNS.items()}
-    hosts["service"] = {name for name in map(_host_of_url, hosts["service"]) if name}
-    return {what: frozenset(names) for what, names in hosts.items() if names}
-
-
-def _host_of_url(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:  # damaged
-        return None
+    hosts = {"load generator": frozenset(sides.hosts), "service": sides.services}
+    return {what: names for what, names in hosts.items() if names}
 
 
 def _without_beginning(table: RequestTable, skip_s: float) -> RequestTable:
@@ -183,6 +193,12 @@ def _run_of_requests(name: str, tables: Sequence[RequestTable], as_tools: Sequen
     duration_s = table.duration_s
     if duration_s is not None and bool((table.start_epoch_s == np.floor(table.start_epoch_s)).all()):
         duration_s = duration_s if duration_s >= 10 else None  # whole seconds: a few steps say no rate
+    runs = RunParts(from_zero=table.from_zero)
+    if table.has_start_times:
+        runs.take(table.start_epoch_s, table.latency_s, ok)
+    n_runs = len(runs.found())
+    if n_runs > 1:
+        duration_s = None
     values: dict[Key, float] = {}
     reasons: dict[Key, str] = {}
     counts = np.bincount(table.label_codes, minlength=len(table.labels))
@@ -200,12 +216,14 @@ def _run_of_requests(name: str, tables: Sequence[RequestTable], as_tools: Sequen
         label = None if code is None else table.labels[code]
         values |= {(label, metric): value for metric, value in found.items()}
         reasons |= {(label, metric): why for metric, why in missing.items()}
+        if n_runs > 1:
+            reasons[label, "throughput"] = f"its file holds {n_runs} runs"
     start = None
     rate_per_s = None
     if table.has_start_times:
         start = None if table.from_zero else float(table.start_epoch_s.min())
         span_s = float(np.ptp(table.start_epoch_s))
-        rate_per_s = (table.n_requests - 1) / span_s if span_s > 0 else None
+        rate_per_s = (table.n_requests - 1) / span_s if span_s > 0 and n_runs == 1 else None
     failed = table.latency_s[~ok]
     return Run(
         name=name,

@@ -20,6 +20,7 @@ class _Total:
     n_errors: int
     n_latencies: int
     per_s: float | None
+    correct_per_s: float | None
     mean_s: float | None
     quantiles_s: Mapping[str, float]
 
@@ -57,7 +58,7 @@ def run_of_totals(name: str, tables: Sequence[AggregateTable | RequestTable]) ->
         duration_s=max((table.duration_s for table in tables if table.duration_s is not None), default=None),
         rate_per_s=None if None in rates else sum(rate for rate in rates if rate is not None),
         labels=labels,
-        warnings=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
+        warnings=tuple(dict.fromkeys(note for table in tables for note in _notes(table))),
     )
 
 
@@ -66,7 +67,8 @@ def _totals(table: AggregateTable | RequestTable) -> dict[str | None, _Total]:
         values, _ = request_values(table.latency_s[table.ok], table.n_errors, table.duration_s)
         of_all = _Total(
             n_requests=table.n_requests, n_errors=table.n_errors, n_latencies=table.n_requests - table.n_errors,
-            per_s=table.n_requests / table.duration_s if table.duration_s else None, mean_s=values.get("mean"),
+            per_s=table.n_requests / table.duration_s if table.duration_s else None,
+            correct_per_s=values.get("throughput"), mean_s=values.get("mean"),
             quantiles_s={name: values[name] for name in QUANTILES if name in values},
         )  # fmt: skip
         return {None: of_all}
@@ -75,10 +77,16 @@ def _totals(table: AggregateTable | RequestTable) -> dict[str | None, _Total]:
             "holds no totals over all requests", file=table.path, found=table.kind,
             allowed="the file _stats.csv beside it, or single requests",
         )  # fmt: skip
-    found: dict[str | None, _Total] = {None: _of_row(table.total, table.n_latencies)}
+    found: dict[str | None, _Total] = {None: _of_row(table.of_requests or table.total, table.n_latencies)}
     if len(table.rows) > 1:
         found |= {" ".join(filter(None, (row.method, row.name))): _of_row(row, None) for row in table.rows}
     return found
+
+
+def _notes(table: AggregateTable | RequestTable) -> tuple[str, ...]:
+    if isinstance(table, AggregateTable) and table.bounds is not None:
+        return (table.bounds.reason, *table.notes)
+    return table.notes
 
 
 def _of_row(row: AggregateRow, n_latencies: int | None) -> _Total:
@@ -87,6 +95,7 @@ def _of_row(row: AggregateRow, n_latencies: int | None) -> _Total:
         n_errors=row.n_errors,
         n_latencies=row.n_requests if n_latencies is None else n_latencies,
         per_s=row.answers_per_s,
+        correct_per_s=row.correct_per_s,
         mean_s=row.latency_mean_s,
         quantiles_s=row.latency_quantiles_s,
     )
@@ -98,11 +107,7 @@ def _joined(some: Sequence[_Total]) -> tuple[dict[str, float], dict[str, str]]:
     n_requests, n_errors = sum(one.n_requests for one in some), sum(one.n_errors for one in some)
     if n_requests:
         values["errors"] = n_errors / n_requests
-    rates = [
-        one.per_s * (1 - one.n_errors / one.n_requests)
-        for one in some
-        if one.per_s is not None and one.n_requests
-    ]
+    rates = [one.correct_per_s for one in some if one.correct_per_s is not None]
     if len(rates) == len(some):
         values["throughput"] = sum(rates)
     else:

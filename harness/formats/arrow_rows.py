@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,9 @@ from harness.formats.row_layout import (
     EPOCH_NS,
     EPOCH_S,
     EPOCH_US,
+    LONGEST_S,
     PER_S,
     Layout,
-    is_good_code,
     is_transaction,
     verdict_of,
 )
@@ -36,7 +37,9 @@ def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
         return None
     latency_s = _numbers(table.column(f"c{layout.latency}")) / layout.latency_units_per_s
     start = _clean_start(table, layout)
-    if start is None or not np.isfinite(latency_s).all() or (latency_s < 0).any():
+    if start is None or not np.isfinite(latency_s).all() or ((latency_s < 0) | (latency_s > LONGEST_S)).any():
+        return None
+    if layout.era_s is not None and ((start < layout.era_s[0]) | (start > layout.era_s[1])).any():
         return None
     ok = _clean_ok(table, layout)
     if ok is None:
@@ -53,7 +56,7 @@ def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
         ok=ok,
         label_codes=label_codes,
         labels=labels,
-        transaction=_clean_transaction(table, layout),
+        transaction=_clean_repeats(table, layout, label_codes, labels),
         unreadable=Unreadable(),
         connect_s=_clean_connect(table, layout),
         error_codes=kinds[0],
@@ -74,7 +77,7 @@ def read_clean_texts(
 
 def _table(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table | None:
     """The columns of these types; ``None``: a record is not one line, or a value is not of its type."""
-    if not block.data.endswith(b"\n"):
+    if not block.data.endswith(b"\n") or layout.thousands:
         return None
     try:
         table = arrow_csv.read_csv(
@@ -122,11 +125,17 @@ def _types(layout: Layout) -> dict[str, pa.DataType]:
     if layout.connect is not None:
         types[f"c{layout.connect}"] = number  # in the unit of the latencies
     # What failed rows say of themselves is read of these alone, see ``_clean_kinds``.
-    verdict = layout.code if layout.ok is None else layout.ok
-    for index in (layout.label, verdict, layout.message):
+    for index in (layout.label, layout.message, *_evidence(layout)):
         if index is not None:
             types[f"c{index}"] = _TEXT
     return types
+
+
+def _evidence(layout: Layout) -> tuple[int | None, ...]:
+    """The columns that tell which rows failed; the tool's own verdict alone, where there is one."""
+    if layout.ok is not None:
+        return (layout.ok, None, None, None)
+    return (None, layout.error_count, layout.failure, layout.code)
 
 
 def _clean_start(table: pa.Table, layout: Layout) -> FloatArray | None:
@@ -148,14 +157,35 @@ def _clean_start(table: pa.Table, layout: Layout) -> FloatArray | None:
 
 
 def _clean_ok(table: pa.Table, layout: Layout) -> BoolArray | None:
-    """Whether each row is a success; ``None``: a value is neither true nor false."""
-    if layout.ok is not None:
-        codes, values = _texts(table, layout.ok)  # as text: what casts Arrow's booleans takes 80 ms to load
-        verdicts = [verdict_of(value) for value in values]
-        return None if None in verdicts else np.array(verdicts, dtype=np.bool_)[codes]
-    if layout.code is not None:
-        return _where(table.column(f"c{layout.code}"), is_good_code)
-    return np.ones(table.num_rows, dtype=np.bool_)
+    """Whether each row is a success; ``None``: a value is no verdict, or empty."""
+    # As text: what casts Arrow's booleans takes 80 ms to load.
+    read = [None if index is None else _texts(table, index) for index in _evidence(layout)]
+    combined = _combinations(read, table.num_rows)
+    verdicts = [
+        None if layout.ok is not None and not texts[0] else verdict_of(*texts) for texts in combined.texts
+    ]
+    return None if None in verdicts else np.array(verdicts, dtype=np.bool_)[combined.code]
+
+
+class _Combinations(NamedTuple):
+    """Which combination of texts each row has, shape (n,); ``None``: there is no such column."""
+
+    code: npt.NDArray[np.intp]
+    texts: list[tuple[str | None, ...]]
+
+
+def _combinations(columns: Sequence[tuple[CodeArray, tuple[str, ...]] | None], n: int) -> _Combinations:
+    there = [one for one in columns if one is not None]
+    if len(there) == 1:
+        code, distinct = there[0][0].astype(np.intp), np.arange(len(there[0][1]))[None, :]
+    else:
+        codes = np.array([one[0] for one in there], dtype=np.int32).reshape(len(there), n)
+        distinct, code = np.unique(codes, axis=1, return_inverse=True)
+    texts = []
+    for each in distinct.T.tolist():
+        found = iter(one[1][place] for one, place in zip(there, each, strict=True))
+        texts.append(tuple(None if one is None else next(found).strip() for one in columns))
+    return _Combinations(code.reshape(-1), texts)
 
 
 def _clean_connect(table: pa.Table, layout: Layout) -> FloatArray | None:
@@ -185,13 +215,9 @@ def _clean_kinds(
         return None
     by_column = dict(zip(there, texts, strict=True))
     columns = [None if index is None else by_column[index] for index in layout.kind_columns]
-    codes = np.array([np.zeros(len(failed)) if one is None else one[0] for one in columns], dtype=np.int32)
-    distinct, which = np.unique(codes, axis=1, return_inverse=True)
-    kinds = [
-        error_kind(*("" if one is None else one[1][code] for one, code in zip(columns, each, strict=True)))
-        for each in distinct.T.tolist()
-    ]
-    return which.reshape(-1).astype(np.int32), tuple(kinds)
+    combined = _combinations(columns, len(failed))
+    kinds = tuple(error_kind(*(one or "" for one in each)) for each in combined.texts)
+    return combined.code.astype(np.int32), kinds
 
 
 def _lines(data: bytes, rows: npt.NDArray[np.intp]) -> bytes:
@@ -213,25 +239,18 @@ def _texts(table: pa.Table, index: int) -> tuple[CodeArray, tuple[str, ...]]:
     return codes, tuple(column.dictionary.to_pylist())
 
 
-def _clean_transaction(table: pa.Table, layout: Layout) -> BoolArray:
-    if layout.message is None:
-        return np.zeros(table.num_rows, dtype=np.bool_)
-    return _where(table.column(f"c{layout.message}"), is_transaction)
+def _clean_repeats(
+    table: pa.Table, layout: Layout, label_codes: CodeArray, labels: tuple[str, ...]
+) -> BoolArray:
+    """Which rows are parts or sums of others."""
+    found = np.array([label in layout.repeats for label in labels], dtype=np.bool_)[label_codes]
+    if layout.message is not None:
+        codes, messages = _texts(table, layout.message)
+        found |= np.array([is_transaction(message) for message in messages], dtype=np.bool_)[codes]
+    return found
 
 
 def _numbers(column: pa.ChunkedArray) -> FloatArray:
     """Return a column without nulls as floats. Arrow's own ``to_numpy`` would load pandas, for nothing."""
     parts = [np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)]
     return np.concatenate(parts).astype(np.float64) if parts else np.zeros(0)
-
-
-def _where(column: pa.ChunkedArray, test: Callable[[str], bool]) -> BoolArray:
-    """Apply a test of text to a dictionary column: once per distinct value, not once per row."""
-    parts = [
-        np.array([test(value) for value in chunk.dictionary.to_pylist()], dtype=np.bool_)[
-            np.from_dlpack(chunk.indices)
-        ]
-        for chunk in column.chunks
-        if len(chunk)
-    ]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)

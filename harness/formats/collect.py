@@ -14,8 +14,9 @@ from harness.formats.arrays import CodeArray
 from harness.formats.error_kinds import add_kinds
 from harness.formats.row_layout import Layout
 from harness.formats.rows import read_chunks
-from harness.formats.source import SourceNotes, read_blocks, read_text_pieces, without_first_line
-from harness.formats.table import RequestChunk, RequestTable, Unreadable
+from harness.formats.sides import SideColumns
+from harness.formats.source import SourceNotes, TextFile, read_blocks, without_lines
+from harness.formats.table import RequestChunk, RequestTable, Unreadable, repeats_left_out
 from harness.model.load_tools import FileSource
 
 #: A file of fewer rows is one stretch: that is as much as a report takes within half a gigabyte.
@@ -26,7 +27,12 @@ STRETCH_ROWS = 500_000
 
 @dataclass(frozen=True, kw_only=True)
 class RequestStream:
-    """A file of requests that was opened and recognised; it can be read once, whole or in stretches."""
+    """A file of requests that was opened and recognised; it can be read once, whole or in stretches.
+
+    ``sides``: the columns of its first rows that only checks need; ``None``: the tool writes no such columns.
+    ``from_zero``: its times are since the tool's own start. ``most_rows``: the tool writes no more of them.
+    ``metric``: that of the rows which are requests, in a file that has rows of others.
+    """
 
     path: Path
     source: FileSource
@@ -35,6 +41,10 @@ class RequestStream:
     chunks: Iterator[RequestChunk]
     said: tuple[str, ...] = field(default=())
     notes: SourceNotes
+    sides: SideColumns | None = None
+    from_zero: bool = False
+    most_rows: int | None = None
+    metric: str | None = None
 
     def collect(self) -> RequestTable:
         """Read everything; memory is about 21 bytes a row, 29 with times to connect.
@@ -59,24 +69,42 @@ class RequestStream:
         """
         joiner = _Joiner(self)
         enough = whole_rows
+        n_read = 0
         for chunk in self.chunks:
             joiner.add(chunk)
+            n_read += len(chunk.latency_s)
             while n_rows is not None and joiner.n_waiting >= enough:
                 enough = 2 * n_rows
                 yield joiner.table(n_rows)
-        yield joiner.table(None).with_notes(*self.said, *self.notes.notes)
+        said = list(self.said)
+        if self.most_rows is not None and n_read >= self.most_rows:
+            said.append(
+                f"{self.source} writes no more than {self.most_rows:,} rows: there may have been more requests"
+            )
+        yield joiner.table(None).with_notes(*said, *self.notes.notes)
 
 
-def below_a_heading(
-    path: Path, layout: Layout, *, source: FileSource, resolution_s: float, said: tuple[str, ...] = ()
+def row_stream(
+    file: TextFile,
+    layout: Layout,
+    *,
+    source: FileSource,
+    resolution_s: float,
+    said: tuple[str, ...] = (),
+    sides: SideColumns | None = None,
+    from_zero: bool = False,
+    most_rows: int | None = None,
+    metric: str | None = None,
 ) -> RequestStream:
-    """Open a file of delimited rows whose first line names the columns."""
+    """Open a file of delimited rows, below the line that names the columns where the layout has one."""
     notes = SourceNotes()
-    rows = without_first_line(read_text_pieces(path, notes))
-    blocks = read_blocks(rows, begins_record=layout.begins_a_row, first_line=2)
+    n_heads = int(layout.header is not None)
+    pieces = without_lines(file.pieces(notes), n_heads)
+    blocks = read_blocks(pieces, begins_record=layout.begins_a_row, first_line=file.first_line + n_heads)
     return RequestStream(
-        path=path, source=source, resolution_s=resolution_s, layout=layout, chunks=read_chunks(blocks, layout),
-        said=said, notes=notes,
+        path=file.path, source=source, resolution_s=resolution_s, layout=layout, chunks=read_chunks(blocks, layout),
+        said=(*said, *file.said), notes=notes, sides=sides, from_zero=from_zero and layout.start is not None,
+        most_rows=most_rows, metric=metric,
     )  # fmt: skip
 
 
@@ -119,10 +147,13 @@ class _Joiner:
             resolution_s=stream.resolution_s,
             unreadable=unreadable,
             n_transactions_left_out=n_left_out,
+            repeats=layout.repeats,
             has_start_times=layout.start is not None,
             ok_known=layout.ok is not None or layout.code is not None,
             connect_s=_join(connects, keep, np.float64) if layout.connect is not None else None,
-            notes=(sums_left_out(n_left_out),) if n_left_out else (),
+            from_zero=stream.from_zero,
+            sides=stream.sides,
+            notes=(repeats_left_out(n_left_out, layout.repeats),) if n_left_out else (),
             errors_by_kind=_count_kinds(parts, leave_out_sums=keep is not None),
         )
 
@@ -148,6 +179,12 @@ class _Joiner:
 
     def _refuse_when_nothing_was_read(self) -> None:
         bad, layout = self._unreadable, self._stream.layout
+        if self._stream.metric is not None and bad.n == 0:
+            raise InputError(
+                f"has no request: there is no {self._stream.metric} in it",
+                file=self._stream.path,
+                allowed="the output of a test that sends HTTP requests",
+            )
         if bad.n > bad.n_cut:
             raise InputError(
                 "not one line could be read",
@@ -157,11 +194,6 @@ class _Joiner:
                 allowed=f"{layout.n_columns} columns, separated by {layout.delimiter!r}"
                 + (f": {layout.delimiter.join(layout.header)}" if layout.header else ""),
             )
-
-
-def sums_left_out(n: int) -> str:
-    """Return the note on the rows of transaction controllers that one table left out."""
-    return f"{n} rows of transaction controllers left out"
 
 
 def _count_kinds(parts: list[RequestChunk], *, leave_out_sums: bool) -> dict[str, int]:

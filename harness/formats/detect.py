@@ -1,69 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tell whose file it is, and read it."""
+"""Recognise whose result file this is, and read it.
+
+A file is recognised by a line of its head: the first that is not blank, or else the first that no other format has,
+because scripts and generators print lines of their own before the results. JSON is parsed whole.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.autocannon_json import looks_like_autocannon, read_autocannon
 from harness.formats.collect import RequestStream
 from harness.formats.gatling_log import is_binary_gatling, looks_like_gatling, open_gatling, refuse_binary
-from harness.formats.hey_csv import looks_like_hey, read_hey
+from harness.formats.json_summaries import looks_like_json, read_json
 from harness.formats.jtl import open_jtl
 from harness.formats.jtl_layout import header_of, looks_like_xml
 from harness.formats.jtl_units import Decimal, LatencyUnit
-from harness.formats.k6_own import (
-    looks_like_k6_csv,
-    looks_like_k6_json,
-    looks_like_k6_summary,
-    open_k6_csv,
-    open_k6_json,
-    read_k6_summary,
-)
-from harness.formats.k6_samples import looks_like_k6, open_k6
-from harness.formats.locust_csv import kind_of, read_totals
-from harness.formats.locust_samples import first_fields, open_samples
-from harness.formats.oha_files import looks_like_oha_csv, looks_like_sqlite, read_oha_csv, read_oha_db
-from harness.formats.source import another_file, read_head
+from harness.formats.k6_rows import lines_of, looks_like_k6_csv, open_json_lines, open_k6_csv
+from harness.formats.oha_db import looks_like_sqlite, read_oha_db
+from harness.formats.row_files import ROW_FORMATS
+from harness.formats.source import TextFile, another_file, text_file
 from harness.formats.table import AggregateTable, RequestTable
-from harness.formats.vegeta_csv import looks_like_vegeta, open_vegeta
+from harness.formats.totals_csv import kind_of, read_totals
 from harness.formats.wrk2_text import looks_like_wrk2, read_wrk2
 from harness.formats.wrk_text import looks_like_wrk, read_wrk
 from harness.model.load_tools import written_by
 
-Opener = Callable[[Path], RequestStream | RequestTable | AggregateTable]
+Opened = RequestStream | RequestTable | AggregateTable
+#: Joins the files of one run.
+JOIN = "+"
+#: Lines of another program at the beginning of a file.
+_MOST_LINES_BEFORE = 1000
 
 
-def _looks_like_locust(head: str) -> bool:
-    return kind_of(first_fields(head)) is not None
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """One format: what its first line is, and how a file of it is opened."""
+
+    begins: Callable[[str], bool]
+    open: Callable[[TextFile], Opened]
 
 
-def _open_locust(path: Path) -> RequestStream | AggregateTable:
-    return open_samples(path) if kind_of(first_fields(read_head(path))) == "samples" else read_totals(path)
+def _open_wrk(file: TextFile) -> AggregateTable:
+    return read_wrk2(file) if looks_like_wrk2(file.head) else read_wrk(file)
 
 
-def _looks_like_jmeter(head: str) -> bool:
-    return looks_like_xml(head) or header_of(head) is not None or head[:1].isdigit()
-
-
-#: In this order: wrk2's text begins like wrk's, and vegeta's first time stamp would do for JMeter.
-_OPENERS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
-    (looks_like_wrk2, read_wrk2),
-    (looks_like_wrk, read_wrk),
-    (looks_like_k6, open_k6),
-    (looks_like_k6_csv, open_k6_csv),
-    (looks_like_k6_json, open_k6_json),
-    (looks_like_autocannon, read_autocannon),
-    (looks_like_k6_summary, read_k6_summary),
-    (looks_like_hey, read_hey),
-    (looks_like_gatling, open_gatling),
-    (looks_like_oha_csv, read_oha_csv),
-    (looks_like_vegeta, open_vegeta),
-    (_looks_like_locust, _open_locust),
-    (_looks_like_jmeter, open_jtl),
+#: In this order: the first line of vegeta's csv would do for JMeter.
+_FORMATS = (
+    Format(begins=looks_like_wrk, open=_open_wrk),
+    Format(begins=looks_like_gatling, open=open_gatling),
+    Format(begins=looks_like_k6_csv, open=open_k6_csv),
+    Format(begins=lambda line: lines_of(line) is not None, open=open_json_lines),
+    *(
+        Format(begins=lambda line, one=one: one.layout_of(line) is not None, open=one.open)  # type: ignore[misc]
+        for one in ROW_FORMATS
+    ),
+    Format(begins=lambda line: kind_of(line) is not None, open=read_totals),
 )
+
+
+def files_of_run(word: Path | str) -> tuple[Path, ...]:
+    """Return the files that ``FILE+FILE`` names, which several load generators wrote in one run; of a file, itself."""
+    return (Path(word),) if Path(word).exists() else tuple(map(Path, str(word).split(JOIN)))
 
 
 def read_any(path: Path) -> RequestTable | AggregateTable:
@@ -82,7 +82,8 @@ def open_any(
     """Recognise a file; most tools' single requests are read when they are asked for.
 
     Args:
-        latency_unit, decimal: of a JMeter file's ``elapsed`` where it is not in whole milliseconds.
+        latency_unit, decimal: of the response times of a JMeter file, or of another csv with a header, where they
+            are not in whole milliseconds.
 
     Raises:
         InputError: it is a folder, empty, or of none of them; or the tool's own reader refuses it; or a unit
@@ -93,27 +94,40 @@ def open_any(
     if looks_like_sqlite(path):
         _only_for_jmeter(path, latency_unit, decimal)
         return read_oha_db(path)
-    head = read_head(path)
-    if not head.strip():
+    file = text_file(path)
+    if not file.head.strip():
         raise InputError("is empty", file=path, allowed=f"a file of {written_by()}")
-    if is_binary_gatling(path, head):
+    if is_binary_gatling(path, file.head):
         raise refuse_binary(path)
-    for is_its, opened in _OPENERS:
-        if is_its(head):
-            if opened is open_jtl:
-                return open_jtl(path, latency_unit, decimal)
-            _only_for_jmeter(path, latency_unit, decimal)
-            return opened(path)
+    lines = file.head.split("\n")[:_MOST_LINES_BEFORE]
+    opened = _opened(file, lines[0], latency_unit, decimal)
+    if opened is not None:
+        return opened
     try:
-        return open_jtl(path, latency_unit, decimal)  # headerless files may begin with a quote or a date
+        return open_jtl(file, latency_unit, decimal)  # headerless files may begin with a quote or a date
     except InputError as problem:
+        for n_before, line in enumerate(lines[1:], start=1):
+            opened = _opened(file.from_line(n_before), line, latency_unit, decimal) if line.strip() else None
+            if opened is not None:
+                return opened
         raise another_file(
-            "is not recognised", path, head,
-            "JMeter csv (a first line like timeStamp,elapsed,label,...), Locust csv "
-            "(_stats, _stats_history, _failures, _exceptions or raw samples), csv, json or "
-            "summary of k6, csv or SQLite of oha, csv of vegeta or hey, JSON of autocannon, simulation.log of "
-            "Gatling before 3.12, or the text that wrk or wrk2 prints",
+            "is not recognised", file,
+            f"JMeter csv (a first line like timeStamp,elapsed,label,...), a file of {written_by()} with a header such "
+            "as timestamp,latency_ms,status (docs/report.md lists the files of each tool)",
         ) from problem  # fmt: skip
+
+
+def _opened(
+    file: TextFile, line: str, latency_unit: LatencyUnit | None, decimal: Decimal | None
+) -> Opened | None:
+    """The file from a line on, where that begins the results of a tool."""
+    known = next((one for one in _FORMATS if one.begins(line)), None)
+    if known is not None or looks_like_json(line):
+        _only_for_jmeter(file.path, latency_unit, decimal)
+        return read_json(file) if known is None else known.open(file)
+    if looks_like_xml(line) or header_of(line) is not None:
+        return open_jtl(file, latency_unit, decimal)
+    return None
 
 
 def _only_for_jmeter(path: Path, latency_unit: LatencyUnit | None, decimal: Decimal | None) -> None:
@@ -124,5 +138,5 @@ def _only_for_jmeter(path: Path, latency_unit: LatencyUnit | None, decimal: Deci
                 file=path,
                 place=option,
                 found=given,
-                allowed="only for JMeter's files, which may have passed through a script or a spreadsheet",
+                allowed="only for JMeter's files and other csv with a header, which may have passed through a script",
             )

@@ -14,7 +14,7 @@ from harness.formats.collect import RequestStream
 from harness.formats.error_kinds import error_kind
 from harness.formats.row_layout import Layout, Row
 from harness.formats.rows import to_chunk
-from harness.formats.source import Block, SourceNotes, read_blocks, read_head, read_text_pieces
+from harness.formats.source import Block, SourceNotes, TextFile, another_file, read_blocks, text_file
 from harness.formats.table import RequestChunk, Unreadable
 
 RESOLUTION_S = 1e-3
@@ -27,9 +27,9 @@ _EXCERPT = 100
 _BINARY = ("\x00",)
 
 
-def looks_like_gatling(head: str) -> bool:
+def looks_like_gatling(line: str) -> bool:
     """The line that begins a run, or a request of a log that was cut."""
-    return head.startswith((_RUN, _REQUEST.decode()))
+    return line.startswith((_RUN, _REQUEST.decode()))
 
 
 def is_binary_gatling(path: Path, head: str) -> bool:
@@ -39,7 +39,7 @@ def is_binary_gatling(path: Path, head: str) -> bool:
     )
 
 
-def open_gatling(path: Path) -> RequestStream:
+def open_gatling(path: Path | TextFile) -> RequestStream:
     """Recognise the log; its rows are read when they are asked for, in bounded memory.
 
     A row's label is its name with the groups around it, as Gatling writes them: ``group / name``.
@@ -47,20 +47,22 @@ def open_gatling(path: Path) -> RequestStream:
     Raises:
         InputError: it is another file.
     """
-    if not looks_like_gatling(read_head(path)):
-        raise InputError(
+    file = text_file(path)
+    if not looks_like_gatling(file.first):
+        raise another_file(
             "not a log of Gatling in text",
-            file=path,
-            place="line 1",
-            allowed="simulation.log of a release before 3.12, which begins with RUN",
+            file,
+            "simulation.log of a release before 3.12, which begins with RUN",
         )
     notes = SourceNotes()
+    blocks = read_blocks(file.pieces(notes), begins_record=_begins_a_record, first_line=file.first_line)
     return RequestStream(
-        path=path,
+        path=file.path,
         source="gatling",
         resolution_s=RESOLUTION_S,
-        layout=Layout(delimiter="\t", n_columns=7, latency=4, start=3, ok=5, label=2, header=("REQUEST",)),
-        chunks=map(_requests, read_blocks(read_text_pieces(path, notes), begins_record=_begins_a_record)),
+        layout=Layout(delimiter="\t", n_columns=7, latency=4, start=3, ok=5, label=2, header=None),
+        chunks=map(_requests, blocks),
+        said=file.said,
         notes=notes,
     )
 

@@ -1,22 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognise the columns of a JMeter result file from its first lines, with or without a header.
+"""Recognise the columns of JMeter's result files, with or without a header, and of other csv files of requests.
 
 Source of names and order: JMeter's ``CSVSaveService`` (5.6.3 and its predecessors). JMeter always
 writes the columns it was asked for in this order; files that passed through other hands may not.
+In another program's csv a column's name says what it holds (``latency_ms``, ``timestamp``, ``status``).
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.jtl_units import Decimal, How, LatencyUnit, epoch_unit, latency_columns
-from harness.formats.row_layout import EPOCH_MS, Layout, parse_latency, parse_start, split_row
-from harness.formats.source import another_file, first_line
+from harness.formats.jtl_units import (
+    TIME_FORMATS,
+    Decimal,
+    How,
+    LatencyUnit,
+    era_around,
+    latency_columns,
+    n_read,
+    time_format,
+)
+from harness.formats.row_layout import EPOCH_MS, EPOCH_NS, EPOCH_S, EPOCH_US, Layout, parse_latency, split_row
+from harness.formats.source import TextFile, another_file
 
 #: Everything JMeter can write, in its order; sample variables follow.
 JMETER_COLUMNS = (
@@ -25,6 +36,11 @@ JMETER_COLUMNS = (
     "Latency", "Encoding", "SampleCount", "ErrorCount", "Hostname", "IdleTime", "Connect",
 )  # fmt: skip
 _BY_LOWER = {name.lower(): name for name in JMETER_COLUMNS}
+#: Columns of whole numbers, and columns in which a delimiter may stand that a careless writer did not quote.
+_NUMBERS = (
+    "bytes", "sentBytes", "grpThreads", "allThreads", "Latency", "SampleCount", "ErrorCount", "IdleTime", "Connect",
+)  # fmt: skip
+_TEXTS = ("failureMessage", "responseMessage", "label", "URL", "threadName")
 
 #: What a headerless file of so many columns holds when JMeter's defaults were left alone.
 _UP_TO_FAILURE = JMETER_COLUMNS[:9]
@@ -37,25 +53,40 @@ DEFAULT_COLUMNS = (
     (*JMETER_COLUMNS[:8], "bytes", "Latency"),
 )  # fmt: skip
 
-#: JMeter's own list for reading, then the forms met most often elsewhere. No zone: read as UTC.
-TIME_FORMATS = (
-    "%Y/%m/%d %H:%M:%S.%f",
-    "%Y/%m/%d %H:%M:%S",
-    "%Y-%m-%d %H:%M:%S.%f",
-    "%Y-%m-%d %H:%M:%S",
-    "%m/%d/%y %H:%M:%S",
-    "%m/%d/%Y %H:%M:%S",
-    "%Y/%m/%d %H:%M:%S,%f",
-    "%Y-%m-%d %H:%M:%S,%f",
-    "%Y-%m-%dT%H:%M:%S.%f%z",
-    "%Y-%m-%dT%H:%M:%S%z",
-    "%Y-%m-%dT%H:%M:%S.%f",
-    "%Y-%m-%dT%H:%M:%S",
-    "%d.%m.%Y %H:%M:%S.%f",
-    "%d.%m.%Y %H:%M:%S",
-)
 DELIMITERS = (",", ";", "\t", "|", ":", "#", "^", "~", " ")
-_PROBE_ROWS = 50
+_PROBE_ROWS = 1000
+
+#: Names of columns in other programs' files, in small letters with ``_`` for anything else, and JMeter's names.
+_SPELLINGS: tuple[tuple[str, str], ...] = (
+    (
+        r"(?:latency|duration|elapsed|elapsed_time|response_?time|resp_time|rtt|took|time_taken|request_time)",
+        "elapsed",
+    ),
+    (r"(?:time_?stamp|start|start_?time|started_at|start_epoch|time|epoch|date|datetime|ts|at)", "timeStamp"),
+    (r"(?:success|ok|passed|successful)", "success"),
+    (r"(?:status|status_?code|code|http_status|http_code|response_?code)", "responseCode"),
+    (r"(?:label|name|request|request_name|endpoint|path|url|uri|operation)", "label"),
+    (r"(?:error|error_message|failure|failure_message|exception)", "failureMessage"),
+)
+_UNIT_WORDS: dict[str, LatencyUnit] = {
+    "ns": "ns", "nanos": "ns", "nanoseconds": "ns", "us": "us", "micros": "us", "microseconds": "us", "ms": "ms",
+    "millis": "ms", "msec": "ms", "milliseconds": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s",
+}  # fmt: skip
+_TIMES: dict[LatencyUnit, str] = {"s": EPOCH_S, "ms": EPOCH_MS, "us": EPOCH_US, "ns": EPOCH_NS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """The first line of a csv of requests. ``columns``: JMeter's names; empty: of no use here.
+
+    ``units``: those that the names of another program's columns say. ``is_jmeters``: the names are JMeter's own.
+    """
+
+    delimiter: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    units: dict[str, LatencyUnit]
+    is_jmeters: bool
 
 
 def looks_like_xml(head: str) -> bool:
@@ -63,20 +94,44 @@ def looks_like_xml(head: str) -> bool:
     return re.match(r"\s*(<\?xml|<testResults|<httpSample|<sample)\b", head) is not None
 
 
-def header_of(head: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return (delimiter, names as written) when the first line names JMeter columns."""
-    line = first_line(head)
-    best: tuple[int, str, tuple[str, ...]] | None = None
+def header_of(line: str) -> Header | None:
+    """Return what a line names where it is the header of JMeter's columns, or of another csv of requests."""
+    jmeters: Header | None = None
+    others: Header | None = None
     for delimiter in dict.fromkeys((*DELIMITERS, *re.findall(r"[^\w\s\"]", line))):
-        names = tuple(split_row(line, delimiter))
-        known = {_BY_LOWER[name.strip().lower()] for name in names if name.strip().lower() in _BY_LOWER}
-        if (len(known) >= 2 or known & {"elapsed", "timeStamp"}) and (best is None or len(known) > best[0]):
-            best = (len(known), delimiter, names)
-    return None if best is None else best[1:]
+        names = tuple(name.strip() for name in split_row(line, delimiter))
+        columns = tuple(_BY_LOWER.get(name.lower(), "") for name in names)
+        known = {name for name in columns if name}
+        own = "elapsed" in known or sum(name in JMETER_COLUMNS for name in names) >= 2
+        if own and (jmeters is None or len(known) > sum(map(bool, jmeters.columns))):
+            jmeters = Header(delimiter=delimiter, names=names, columns=columns, units={}, is_jmeters=True)
+        other = _other_header(names, delimiter)
+        if other is not None and (others is None or len(names) > len(others.names)):
+            others = other
+    return jmeters or others
+
+
+def _other_header(names: tuple[str, ...], delimiter: str) -> Header | None:
+    """The header of another program's csv: it has response times, and another column that is known."""
+    columns: list[str] = []
+    units: dict[str, LatencyUnit] = {}
+    for name in names:
+        words = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+        stem, _, last = words.rpartition("_")
+        unit = _UNIT_WORDS.get(last) if stem else None
+        spelled = stem if unit is not None else words
+        meaning = next((meaning for form, meaning in _SPELLINGS if re.fullmatch(form, spelled)), "")
+        columns.append(meaning if meaning not in columns else "")
+        if columns[-1] and unit is not None:
+            units[meaning] = unit
+    found = {name for name in columns if name}
+    if "elapsed" not in found or len(found) < 2:
+        return None
+    return Header(delimiter=delimiter, names=names, columns=tuple(columns), units=units, is_jmeters=False)
 
 
 def detect_layout(
-    head: str, path: Path, latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
+    file: TextFile, latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
 ) -> tuple[Layout, tuple[str, ...]]:
     """Return the layout and what a reader should know about how it was found.
 
@@ -87,32 +142,41 @@ def detect_layout(
     Raises:
         InputError: it is XML, or no JMeter file, or has no ``elapsed``, or its unit must be said.
     """
-    if looks_like_xml(head):
+    if looks_like_xml(file.head):
         raise InputError(
             "is a JMeter result file in XML",
-            file=path,
+            file=file.path,
             place="line 1",
-            found=head[:30],
+            found=file.head[:30],
             allowed="csv: run JMeter with -Jjmeter.save.saveservice.output_format=csv",
         )
-    written = How(unit=latency_unit, decimal=decimal)
-    header = header_of(head)
+    header = header_of(file.first)
     if header is None:
-        return _headerless(head, path, written)
-    delimiter, names = header
-    columns = [_BY_LOWER.get(name.strip().lower(), "") for name in names]
-    rows = _probe(head, delimiter, skip_first=True)
-    return _layout(columns, delimiter, rows, path, header=names, how=written)
+        return _headerless(file, How(unit=latency_unit, decimal=decimal))
+    rows = _probe(file.head, header.delimiter, skip_first=True)
+    unit = latency_unit or header.units.get("elapsed")
+    if not header.is_jmeters and unit is None:
+        raise InputError(
+            "has response times without a unit",
+            file=file.path,
+            place=f"column {header.names[header.columns.index('elapsed')]}",
+            allowed="--latency-unit ms (or s, us, ns), or a name such as latency_ms",
+        )
+    return _layout(
+        header.columns, header.delimiter, rows, file.path, names=header.names, how=How(unit=unit, decimal=decimal),
+        stamps_in=header.units.get("timeStamp"),
+    )  # fmt: skip
 
 
 def _layout(
-    columns: list[str],
+    columns: Sequence[str],
     delimiter: str,
     rows: list[list[str]],
     path: Path,
     *,
-    header: tuple[str, ...] | None,
+    names: tuple[str, ...] | None,
     how: How,
+    stamps_in: LatencyUnit | None = None,
     notes: tuple[str, ...] = (),
 ) -> tuple[Layout, tuple[str, ...]]:
     def index(name: str) -> int | None:
@@ -124,25 +188,23 @@ def _layout(
             "has no response times",
             file=path,
             place="line 1",
-            found=delimiter.join(header or ()),
+            found=delimiter.join(names or ()),
             allowed="a column elapsed: run JMeter with -Jjmeter.save.saveservice.time=true",
         )
-    written = latency_columns([row[latency] for row in rows if len(row) == len(columns)], how, path)
+    whole_rows = [row for row in rows if len(row) == len(columns)]
+    written = latency_columns([row[latency] for row in whole_rows], how, path, (names or columns)[latency])
     start = index("timeStamp")
-    time = EPOCH_MS
+    time, era_s = EPOCH_MS, None
     if start is None:
         notes += ("no timeStamp column: rates and stalls cannot be told",)
     else:
-        stamps = [how.plain(row[start]) for row in rows if len(row) == len(columns)]
-        time, said = _time_format(stamps, path)
-        notes += said
-    if index("success") is None:
-        code = index("responseCode")
-        notes += (
-            "no success column: errors cannot be told"
-            if code is None
-            else "no success column: 2xx and 3xx count",
-        )
+        stamps = [how.plain(row[start]) for row in whole_rows]
+        if stamps_in is not None and n_read(stamps, _TIMES[stamps_in]):
+            time = _TIMES[stamps_in]
+        else:
+            time, said = time_format(stamps, path)
+            notes += said
+        era_s = era_around(stamps, time)
     layout = Layout(
         delimiter=delimiter,
         n_columns=len(columns),
@@ -153,46 +215,42 @@ def _layout(
         label=index("label"),
         message=index("responseMessage"),
         failure=index("failureMessage"),
+        error_count=index("ErrorCount"),
         thread=index("threadName"),
+        host=index("Hostname"),
         all_threads=index("allThreads"),
         first_byte=index("Latency"),
         connect=index("Connect"),
+        url=index("URL"),
         time=time,
         whole_ms=written.whole,
         latency_units_per_s=written.units_per_s,
         latency_decimals=written.decimals,
         decimal=how.decimal or ".",
-        header=header,
+        header=names,
+        numbers=tuple(i for i, name in enumerate(columns) if name in _NUMBERS),
+        texts=tuple(columns.index(name) for name in _TEXTS if name in columns),
+        thousands=written.thousands,
+        era_s=era_s,
     )
-    return layout, notes
-
-
-def _time_format(stamps: Iterable[str], path: Path) -> tuple[str, tuple[str, ...]]:
-    """The first format that reads every time stamp of the first rows, or most of them."""
-    given = [stamp for stamp in stamps if stamp]
-    if not given:
-        return EPOCH_MS, ()
-    unit = epoch_unit(given, path)
-    if unit is not None and _n_read(given, unit[0]):
-        return unit
-    scores = {time: _n_read(given, time) for time in (EPOCH_MS, *TIME_FORMATS)}
-    best = max(scores, key=lambda time: scores[time])
-    if scores[best] == 0:
-        raise InputError(
-            "time stamps in a form not known here",
-            file=path,
-            place="column timeStamp",
-            found=given[0],
-            allowed="milliseconds since 1970, or dates like 2026/11/21 10:33:00.123; "
-            "run JMeter with -Jjmeter.save.saveservice.timestamp_format=ms",
+    if layout.thousands:
+        notes += (
+            f"numbers such as 1{layout.thousands}234 were read with {layout.thousands!r} between thousands",
         )
-    if best == EPOCH_MS or best.endswith("%z"):
-        return best, ()
-    return best, ("the time stamps are dates without a time zone: read as UTC",)
+    return layout, (*notes, *_about_verdicts(layout))
 
 
-def _n_read(stamps: list[str], time: str) -> int:
-    return sum(parse_start(stamp, time) is not None for stamp in stamps)
+def _about_verdicts(layout: Layout) -> tuple[str, ...]:
+    """What decides which requests failed, where it is not the tool's own verdict."""
+    if layout.ok is not None:
+        return ()
+    if layout.error_count is not None:
+        return ("no success column: a request failed where ErrorCount is not 0",)
+    if layout.failure is None and layout.code is None:
+        return ("no success column: errors cannot be told",)
+    ways = ["with a failure message"] if layout.failure is not None else []
+    ways += ["without a status of 2xx or 3xx"] if layout.code is not None else []
+    return (f"no success column: requests {' or '.join(ways)} count as failed",)
 
 
 def _probe(head: str, delimiter: str, *, skip_first: bool) -> list[list[str]]:
@@ -204,10 +262,10 @@ def _probe(head: str, delimiter: str, *, skip_first: bool) -> list[list[str]]:
         return []
 
 
-def _headerless(head: str, path: Path, how: How) -> tuple[Layout, tuple[str, ...]]:
+def _headerless(file: TextFile, how: How) -> tuple[Layout, tuple[str, ...]]:
     """JMeter's default columns, or at least time, elapsed first and one column of true and false."""
     for delimiter in DELIMITERS:
-        rows = [row for row in _probe(head, delimiter, skip_first=False) if len(row) > 1]
+        rows = [row for row in _probe(file.head, delimiter, skip_first=False) if len(row) > 1]
         if not rows:
             continue
         width = max(set(map(len, rows)), key=[len(row) for row in rows].count)
@@ -215,16 +273,17 @@ def _headerless(head: str, path: Path, how: How) -> tuple[Layout, tuple[str, ...
         columns = _columns_by_content(rows, width)
         if columns is not None:
             said = f"no header line: {width} columns read as {' '.join(filter(None, columns))}"
-            return _layout(columns, delimiter, rows, path, header=None, how=how, notes=(said,))
+            return _layout(columns, delimiter, rows, file.path, names=None, how=how, notes=(said,))
     raise another_file(
-        "is not a JMeter result file, or one without header whose columns cannot be told", path, head,
+        "is not a JMeter result file, or one without header whose columns cannot be told", file,
         "a first line like timeStamp,elapsed,label,...: "
         "run JMeter with -Jjmeter.save.saveservice.print_field_names=true",
     )  # fmt: skip
 
 
 def _columns_by_content(rows: list[list[str]], width: int) -> list[str] | None:
-    if not any(_n_read([row[0] for row in rows], time) == len(rows) for time in (EPOCH_MS, *TIME_FORMATS)):
+    rows = rows[:50]
+    if not any(n_read([row[0] for row in rows], time) == len(rows) for time in (EPOCH_MS, *TIME_FORMATS)):
         return None
     if any(parse_latency(row[1], whole_ms=True) is None for row in rows):
         return None

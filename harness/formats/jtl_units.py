@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In what unit a JMeter file's times are: time stamps tell it themselves, response times do not.
+"""How the times and numbers of a file of rows are written: units, dates, decimal signs.
 
 A time stamp between the years 2000 and 2100 has another number of digits in each unit, so its unit
 is certain. A response time of 250 may be anything: JMeter writes whole milliseconds, and a file
@@ -17,7 +17,7 @@ from statistics import median
 from typing import Literal
 
 from harness.errors import InputError
-from harness.formats.row_layout import EPOCH_MS, EPOCH_NS, EPOCH_S, EPOCH_US, PER_S
+from harness.formats.row_layout import EPOCH_MS, EPOCH_NS, EPOCH_S, EPOCH_US, PER_S, parse_start
 
 LatencyUnit = Literal["s", "ms", "us", "ns"]
 Decimal = Literal[".", ","]
@@ -25,23 +25,53 @@ UNITS_PER_S: dict[LatencyUnit, float] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1
 NAMES = {EPOCH_S: "seconds", EPOCH_MS: "milliseconds", EPOCH_US: "microseconds", EPOCH_NS: "nanoseconds"}
 #: First and last moment that a load test of ours or anybody's can have been at, epoch seconds.
 ERA_S = (datetime(2000, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp())
+#: A time stamp farther than this from those of the first rows is none: a clock or a writer was not set.
+FAR_S = 3 * 366 * 86400.0
 SAY_UNIT = "say the unit of elapsed: --latency-unit s (or ms, us, ns)"
 _NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_WHOLE = re.compile(r"\d+(?:\.0+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"\d+,\d+", re.ASCII)
+_IN_GROUPS = re.compile(r"[1-9]\d{0,2}(?:([,.' \u00a0\u202f])\d{3})(?:\1\d{3})*", re.ASCII)
+
+#: Dates. JMeter's own list for reading, then the forms met most often elsewhere. No zone: read as UTC.
+TIME_FORMATS = (
+    "%Y/%m/%d %H:%M:%S.%f",
+    "%Y/%m/%d %H:%M:%S",
+    "%Y-%m-%d %H:%M:%S.%f",
+    "%Y-%m-%d %H:%M:%S",
+    "%m/%d/%y %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S.%f",
+    "%m/%d/%Y %I:%M:%S %p",
+    "%Y/%m/%d %H:%M:%S,%f",
+    "%Y-%m-%d %H:%M:%S,%f",
+    "%Y-%m-%dT%H:%M:%S.%f%z",
+    "%Y-%m-%dT%H:%M:%S%z",
+    "%Y-%m-%dT%H:%M:%S.%f",
+    "%Y-%m-%dT%H:%M:%S",
+    "%d.%m.%Y %H:%M:%S.%f",
+    "%d.%m.%Y %H:%M:%S",
+    "%d/%m/%y %H:%M:%S",
+    "%d/%m/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M:%S.%f",
+    "%d-%m-%Y %H:%M:%S",
+    "%d-%m-%Y %H:%M:%S.%f",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """How response times are written."""
+    """How response times are written; ``thousands``: between groups of three digits."""
 
     whole: bool
     units_per_s: float
     decimals: int
+    thousands: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class How:
-    """What somebody said of how a file's numbers are written; ``None``: nothing."""
+    """What the user, or the name of the column, says of how a file's numbers are written; ``None``: nothing."""
 
     unit: LatencyUnit | None = None
     decimal: Decimal | None = None
@@ -87,7 +117,64 @@ def era_unit(number: float) -> str | None:
     return next((unit for unit, per_s in PER_S.items() if in_era(number / per_s)), None)
 
 
-def epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]] | None:
+def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return the form of the time stamps of the first rows, and notes on it.
+
+    Raises:
+        InputError: no form is known that reads them.
+    """
+    given = [stamp for stamp in stamps if stamp]
+    if not given:
+        return EPOCH_MS, ()
+    unit = _epoch_unit(given, path)
+    if unit is not None and n_read(given, unit[0]):
+        return unit
+    scores = {time: n_read(given, time) for time in (EPOCH_MS, *TIME_FORMATS)}
+    best = max(scores, key=lambda time: scores[time])
+    if scores[best] == 0:
+        raise InputError(
+            "time stamps in a form not known here",
+            file=path,
+            place="column timeStamp",
+            found=given[0],
+            allowed="milliseconds since 1970, or dates like 2026/11/21 10:33:00.123; "
+            "run JMeter with -Jjmeter.save.saveservice.timestamp_format=ms",
+        )
+    if best == EPOCH_MS or best.endswith("%z"):
+        return best, ()
+    alike = [time for time in TIME_FORMATS if scores[time] == scores[best]]
+    spans = {time: _span_s(given, time) for time in alike}
+    shortest = min(alike, key=lambda time: spans[time])
+    notes = ("the time stamps are dates without a time zone: read as UTC",)
+    if len(alike) == 1:
+        return best, notes
+    order = "day" if shortest.startswith("%d") else "month"
+    why = (
+        "for that makes the file shorter"
+        if len(set(spans.values())) > 1
+        else "which is a guess: its dates do not tell"
+    )
+    return shortest, (*notes, f"dates such as {given[0]} were read {order} first, {why}")
+
+
+def n_read(stamps: Sequence[str], time: str) -> int:
+    """Return how many of these texts are time stamps of that form."""
+    return sum(parse_start(stamp, time) is not None for stamp in stamps)
+
+
+def era_around(stamps: Sequence[str], time: str) -> tuple[float, float] | None:
+    """Return the first and last moment that is near these stamps, epoch seconds; ``None``: they are no real times."""
+    known = [at for at in (parse_start(stamp, time) for stamp in stamps) if at is not None]
+    middle = median(known) if known else 0.0
+    return (middle - FAR_S, middle + FAR_S) if in_era(middle) else None
+
+
+def _span_s(stamps: Sequence[str], time: str) -> float:
+    known = [at for at in (parse_start(stamp, time) for stamp in stamps) if at is not None]
+    return max(known) - min(known)
+
+
+def _epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]] | None:
     """Return the unit of numeric time stamps and what is to be said about it; ``None``: they are no numbers.
 
     Raises:
@@ -120,34 +207,55 @@ def epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]]
     )
 
 
-def latency_columns(texts: Sequence[str], how: How, path: Path) -> Written:
+def latency_columns(texts: Sequence[str], how: How, path: Path, column: str = "elapsed") -> Written:
     """Return how response times are written, from the first of them.
 
     Raises:
         InputError: they have fractions, which JMeter never writes, and nobody said the unit or the decimal comma.
     """
+    thousands = _thousands(texts) if how.decimal is None else ""
+    if thousands:
+        texts = [text.replace(thousands, "") for text in texts]
     commas = [text for text in texts if _DECIMAL_COMMA.fullmatch(text)]
     if commas and how.decimal != "," and 2 * len(commas) > len(texts):
         said = "--decimal ," if how.unit is not None else "--decimal , --latency-unit ms (or s, us, ns)"
+        groups = all(_IN_GROUPS.fullmatch(text) for text in commas)
         raise InputError(
-            "has a decimal comma", file=path, place="column elapsed", found=commas[0], allowed=said
+            "has commas before three digits: a fraction, or thousands?" if groups else "has a decimal comma",
+            file=path,
+            place=f"column {column}",
+            found=commas[0],
+            allowed=f"numbers without a sign between thousands; of fractions {said}" if groups else said,
         )
     unit = how.unit
     numbers = [text for text in map(how.plain, texts) if _NUMBER.fullmatch(text)]
-    broken = [text for text in numbers if "." in text]
+    broken = [text for text in numbers if not _WHOLE.fullmatch(text)]
     decimals = max((len(text.split(".")[1]) for text in broken), default=0)
     if unit is not None:
-        return Written(whole=False, units_per_s=UNITS_PER_S[unit], decimals=decimals)
+        return Written(whole=False, units_per_s=UNITS_PER_S[unit], decimals=decimals, thousands=thousands)
     if broken and 2 * len(broken) > len(texts):
         raise InputError(
             f"not a whole number, but JMeter writes whole milliseconds; in seconds it would be "
             f"{float(broken[0]) * 1e3:g} ms",
             file=path,
-            place="column elapsed",
+            place=f"column {column}",
             found=broken[0],
             allowed=SAY_UNIT,
         )
-    return Written(whole=True, units_per_s=UNITS_PER_S["ms"], decimals=0)
+    return Written(whole=True, units_per_s=UNITS_PER_S["ms"], decimals=0, thousands=thousands)
+
+
+def _thousands(texts: Sequence[str]) -> str:
+    """The sign between groups of three digits; empty: there is none for sure.
+
+    For sure: every number with the sign has whole groups behind it, and every number without one is below 1,000.
+    A fraction would have other lengths, or a zero before it.
+    """
+    matches = [_IN_GROUPS.fullmatch(text) for text in texts]
+    signs = {match[1] for match in matches if match is not None}
+    plain = [text for text, match in zip(texts, matches, strict=True) if match is None and text]
+    sure = len(signs) == 1 and plain and all(text.isdigit() and len(text) <= 3 for text in plain)
+    return signs.pop() if sure else ""
 
 
 def _when(seconds: float) -> str:

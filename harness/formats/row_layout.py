@@ -23,10 +23,21 @@ RFC3339 = "rfc3339"
 PER_S = {EPOCH_MS: 1e3, EPOCH_S: 1.0, EPOCH_US: 1e6, EPOCH_NS: 1e9}
 #: Longest whole number of each; more digits are no time.
 _DIGITS = {EPOCH_MS: 15, EPOCH_US: 18, EPOCH_NS: 19}
+#: No request takes longer: a row that says so has a stamp for its end, or none for its start.
+LONGEST_S = 366 * 86400.0
 #: What JMeter writes as the message of a transaction controller's row, which sums up other rows.
 _TRANSACTION = "Number of samples in transaction :"
 
-_TRUE = {"true": True, "false": False}
+_VERDICTS = {
+    "true": True,
+    "false": False,
+    "1": True,
+    "0": False,
+    "yes": True,
+    "no": False,
+    "ok": True,
+    "ko": False,
+}
 _GOOD_CODE = re.compile(r"[23]\d\d")
 
 
@@ -41,9 +52,14 @@ class Layout:
     the point where that is known.
     ``decimal``: between whole numbers and fractions, ``.`` or ``,``.
     ``row_prefix``: only lines that begin so are requests; other lines belong to other things.
-    ``failure``, ``error``: why a request failed, in words.
+    ``failure``, ``error``: why a request failed, in words. ``error_count``: 0 where it did not.
     ``connect``: the time to connect, in the unit of the latencies.
-    ``thread``, ``all_threads``, ``first_byte``: what only checks need (``harness.formats.jtl_other_columns``).
+    ``thread``, ``host``, ``all_threads``, ``first_byte``, ``url``: what only checks need
+    (``harness.formats.jtl_other_columns``).
+    ``numbers``: columns of whole numbers. ``texts``: columns in which a delimiter may stand without quotes.
+    ``thousands``: between groups of three digits of a number; empty: nothing is.
+    ``era_s``: the first and last moment, epoch seconds, that a time stamp can be; ``None``: any.
+    ``repeats``: names of requests that are parts or sums of others (``harness.formats.repeated_rows``).
     """
 
     delimiter: str
@@ -56,9 +72,12 @@ class Layout:
     message: int | None = None
     failure: int | None = None
     error: int | None = None
+    error_count: int | None = None
     thread: int | None = None
+    host: int | None = None
     all_threads: int | None = None
     first_byte: int | None = None
+    url: int | None = None
     connect: int | None = None
     time: str = EPOCH_MS
     whole_ms: bool = True
@@ -68,6 +87,11 @@ class Layout:
     row_prefix: str = ""
     stamp_is_end: bool = False
     header: tuple[str, ...] | None = None
+    numbers: tuple[int, ...] = ()
+    texts: tuple[int, ...] = ()
+    thousands: str = ""
+    era_s: tuple[float, float] | None = None
+    repeats: frozenset[str] = frozenset()
 
     @property
     def end_may_be_cut(self) -> bool:
@@ -100,7 +124,33 @@ class Layout:
         """The time stamp of a row's fields, NaN without such a column, or None when it cannot be read."""
         if self.start is None:
             return math.nan
-        return parse_start(self._plain(fields[self.start]), self.time)
+        start_s = parse_start(self._plain(fields[self.start]), self.time)
+        if start_s is None or self.era_s is None or self.era_s[0] <= start_s <= self.era_s[1]:
+            return start_s
+        return None
+
+    def verdict(self, fields: Sequence[str]) -> bool | None:
+        """Tell whether a row's request succeeded, or ``None`` where the row does not say what it should.
+
+        The first of these that a row has decides: the tool's own verdict, its count of errors, the message of a
+        failed assertion, the status. Without any of these columns every request is a success.
+        """
+        columns = (self.ok, self.error_count, self.failure, self.code)
+        return verdict_of(*(None if i is None else fields[i].strip() for i in columns))
+
+    def mended(self, fields: list[str]) -> list[str] | None:
+        """Return the fields of a row with too many of them, those of one text put together; ``None``: none fits.
+
+        Some writers do not quote the delimiter in a text. A text fits where what must be numbers behind it is.
+        """
+        surplus = len(fields) - self.n_columns
+        for column in self.texts if surplus > 0 else ():
+            end = column + surplus + 1
+            found = [*fields[:column], self.delimiter.join(fields[column:end]), *fields[end:]]
+            numbers = all(found[i].isdigit() or not found[i] for i in self.numbers)
+            if numbers and (self.ok is None or verdict_of(found[self.ok]) is not None):
+                return found
+        return None
 
     def error_kind(self, fields: Sequence[str]) -> str:
         """The kind of a failed row's error, in words."""
@@ -112,6 +162,8 @@ class Layout:
         return self.code, self.message, self.failure, self.error
 
     def _plain(self, number: str) -> str:
+        if self.thousands:
+            number = number.replace(self.thousands, "")
         return number if self.decimal == "." else number.replace(self.decimal, ".", 1)
 
 
@@ -131,24 +183,25 @@ class Row:
 def parse_row(fields: list[str], layout: Layout) -> Row | None:
     """Return the request of one row, or None when it cannot be read."""
     if len(fields) != layout.n_columns:
-        return None
+        mended = layout.mended(fields)
+        if mended is None:
+            return None
+        fields = mended
     latency_s = layout.latency_s(fields)
     start = layout.start_s(fields)
-    ok: bool | None = True
-    if layout.ok is not None:
-        ok = verdict_of(fields[layout.ok])
-    elif layout.code is not None:
-        ok = is_good_code(fields[layout.code])
+    ok = layout.verdict(fields)
     if latency_s is None or start is None or ok is None:
         return None
     if layout.stamp_is_end:
         start -= latency_s
+    label = "" if layout.label is None else fields[layout.label]
     return Row(
         start_epoch_s=start,
         latency_s=latency_s,
         ok=ok,
-        label="" if layout.label is None else fields[layout.label],
-        transaction=layout.message is not None and is_transaction(fields[layout.message]),
+        label=label,
+        transaction=label in layout.repeats
+        or (layout.message is not None and is_transaction(fields[layout.message])),
         connect_s=_connect_s(fields, layout),
         error_kind="" if ok else layout.error_kind(fields),
     )
@@ -164,9 +217,23 @@ def _connect_s(fields: list[str], layout: Layout) -> float:
     return math.nan if found is None else found
 
 
-def verdict_of(text: str) -> bool | None:
-    """Return what a column of true and false says, in capitals or not; ``None``: neither."""
-    return _TRUE.get(text.strip().lower())
+def verdict_of(
+    success: str | None, n_errors: str | None = None, failure: str | None = None, code: str | None = None
+) -> bool | None:
+    """Return whether a request succeeded, by the first of these texts that is not empty; ``None``: it is damaged.
+
+    Args:
+        success, n_errors, failure, code: without blanks around them; ``None``: the file has no such column.
+    """
+    if success:
+        return _VERDICTS.get(success.lower())
+    if n_errors:
+        return not int(n_errors) if n_errors.isascii() and n_errors.isdigit() else None
+    if failure:
+        return False
+    if code or (code is not None and success is None):
+        return is_good_code(code)
+    return None if success is not None else True
 
 
 def is_good_code(code: str) -> bool:
@@ -182,13 +249,13 @@ def is_transaction(message: str) -> bool:
 def parse_latency(text: str, *, whole_ms: bool, units_per_s: float = 1000.0) -> float | None:
     """A latency to seconds; None when it is no number, negative or (``whole_ms``) not whole."""
     number = _whole(text) if whole_ms else _number(text)
-    return None if number is None else number / units_per_s
+    return None if number is None or number > LONGEST_S * units_per_s else number / units_per_s
 
 
 def parse_start(text: str, time: str) -> float | None:
     """A time stamp to seconds since the epoch; None when it is not one."""
     if time in PER_S:
-        number = _number(text) if time == EPOCH_S else _whole(text, digits=_DIGITS[time])
+        number = _number(text) if time == EPOCH_S or "." in text else _whole(text, digits=_DIGITS[time])
         return None if number is None else number / PER_S[time]
     try:
         if time == RFC3339:
@@ -210,6 +277,8 @@ def split_row(text: str, delimiter: str) -> list[str]:
 
 
 def _whole(text: str, *, digits: int = 15) -> int | None:
+    if "." in text:  # 1764325800020.0, as a script that took it for a fraction writes it
+        text = text[:-1].rstrip("0").removesuffix(".") if text.endswith("0") else text
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 

@@ -3,7 +3,7 @@
 
 gzip is recognised by its first bytes, UTF-16 and byte order marks likewise; bytes that are
 not UTF-8 are taken as Windows-1252, the superset of Latin-1 that old tools write.
-A gzip stream that ends early gives what it holds.
+A gzip stream that ends early gives what it holds. Line ends of Windows become those of Unix.
 """
 
 from __future__ import annotations
@@ -58,12 +58,77 @@ class Block:
         return int(np.count_nonzero(np.frombuffer(self.data, dtype=np.uint8) == _LINE_END))
 
 
+@dataclass(frozen=True, kw_only=True)
+class TextFile:
+    """A file from the line on at which the results of a tool begin.
+
+    ``head``: the first 64 KB or so from there. ``first_line``: its number, counted from 1. ``n_before``: lines
+    before it that are not blank, of another program.
+    """
+
+    path: Path
+    head: str
+    first_line: int = 1
+    n_before: int = 0
+
+    @property
+    def first(self) -> str:
+        """The first line, without its end."""
+        return self.head.split("\n", 1)[0]
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """A note on the lines before it."""
+        n = self.n_before
+        lines = "line" if n == 1 else "lines"
+        return (f"left out: {n} {lines} before line {self.first_line}, where the results begin",) if n else ()
+
+    def pieces(self, notes: SourceNotes) -> Iterator[bytes]:
+        """Yield the text from its first line on, as :func:`read_text_pieces`."""
+        return without_lines(read_text_pieces(self.path, notes), self.first_line - 1)
+
+    def text(self) -> str:
+        """Return the whole text from its first line on."""
+        return b"".join(self.pieces(SourceNotes())).decode(errors="replace")
+
+    def from_line(self, n_lines: int) -> TextFile:
+        """Return the file without so many more lines at its beginning."""
+        before, head = self.head.split("\n")[:n_lines], self.head.split("\n", n_lines)[-1]
+        n_before = self.n_before + sum(bool(line.strip(" \t\r\0")) for line in before)
+        return TextFile(path=self.path, head=head, first_line=self.first_line + n_lines, n_before=n_before)
+
+
+def text_file(path: Path | TextFile) -> TextFile:
+    """Return a file from its first line on that is not blank.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    if isinstance(path, TextFile):
+        return path
+    head = read_head(path)
+    blank = len(head) - len(head.lstrip(" \t\r\n\0"))
+    return TextFile(path=path, head=head).from_line(head.count("\n", 0, blank) if head.strip() else 0)
+
+
 def read_text_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
-    """Yield the file as UTF-8 without byte order mark, in pieces of any length.
+    """Yield the file as UTF-8 without byte order mark and with line ends of Unix, in pieces of any length.
 
     Raises:
         InputError: the file cannot be opened or read.
     """
+    held = b""
+    for piece in _decoded_pieces(path, notes):
+        data = held + piece
+        held = data[-1:] if data.endswith(b"\r") else b""
+        if held:
+            data = data[:-1]
+        yield data.replace(b"\r\n", b"\n") if b"\r\n" in data else data
+    if held:
+        yield held
+
+
+def _decoded_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
     raw = _raw_pieces(path, notes)
     first = b""
     for piece in raw:
@@ -91,29 +156,25 @@ def read_head(path: Path, size: int = 65536) -> str:
     return head[:size].decode(errors="ignore")
 
 
-def first_line(head: str) -> str:
-    """Return the first line without its end."""
-    return head.split("\n", 1)[0].rstrip("\r")
-
-
-def another_file(problem: str, path: Path, head: str, allowed: str) -> InputError:
+def another_file(problem: str, file: TextFile, allowed: str) -> InputError:
     """Return the error for a file whose first line is not that of the format."""
-    found = head.split("\n", 1)[0][:80]
-    return InputError(problem, file=path, place="line 1", found=found, allowed=allowed)
+    return InputError(
+        problem, file=file.path, place=f"line {file.first_line}", found=file.first[:80], allowed=allowed
+    )
 
 
-def without_first_line(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Drop everything up to and with the first line end; all of it where none comes."""
-    head, found = b"", False
+def without_lines(pieces: Iterator[bytes], n: int) -> Iterator[bytes]:
+    """Drop everything up to and with the ``n``-th line end; all of it where there are fewer."""
+    head = b""
     for piece in pieces:
-        if found:
+        if n == 0:
             yield piece
             continue
         head += piece
-        _, newline, rest = head.partition(b"\n")
-        if newline:
-            found = True
-            yield rest
+        *dropped, head = head.split(b"\n", n)
+        n -= len(dropped)
+        if n == 0:
+            yield head
         elif len(head) > LONGEST_RECORD_BYTES:
             return
 
@@ -276,5 +337,14 @@ def _lines_as_utf8(data: bytes, notes: SourceNotes) -> bytes:
             line.decode()
             lines.append(line)
         except UnicodeDecodeError:
-            lines.append(line.decode("cp1252", errors="replace").encode())
+            lines.append(line.decode("cp1252", errors="by number").encode())
     return b"\n".join(lines)
+
+
+def _by_number(problem: UnicodeError) -> tuple[str, int]:
+    """Stand for a byte that Windows-1252 leaves undefined: the character of its number, so names stay apart."""
+    assert isinstance(problem, UnicodeDecodeError)
+    return problem.object[problem.start : problem.end].decode("latin-1"), problem.end
+
+
+codecs.register_error("by number", _by_number)

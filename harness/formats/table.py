@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
 
 from harness.formats.arrays import BoolArray, CodeArray, FloatArray
 from harness.formats.error_kinds import add_kinds
+from harness.formats.sides import SideColumns, side_columns_together
 from harness.model import Frozen
 from harness.model.load_tools import FileSource
 
@@ -45,6 +46,19 @@ class Unreadable:
         return f"{self.n} unreadable {lines}, the first is line {self.first_line}: {self.first_text!r}"
 
 
+def repeats_left_out(n: int, names: frozenset[str] = frozenset()) -> str:
+    """Return the note on the rows that one table left out, because they are sums or parts of others.
+
+    Args:
+        names: of such requests, where their times show it; none: transaction controllers, which say it themselves.
+    """
+    if not names:
+        return f"{n} rows of transaction controllers left out"
+    return (
+        f"{n} rows left out that are sums or parts of other rows of their thread: {', '.join(sorted(names))}"
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class RequestTable:
     """One row per request, in the file's order. All arrays have the shape ``(n_requests,)``.
@@ -54,8 +68,10 @@ class RequestTable:
     ``resolution_s`` is the tool's smallest step of latency: nothing below it can be told apart.
     ``connect_s``: the part of the latency that went into connecting, NaN where a row does not tell; ``None``: the
     tool did not write it, which is not the same as none.
+    ``n_transactions_left_out``: rows that are parts or sums of others; ``repeats``: their names, where times tell.
     ``errors_by_kind``: of the rows that are not ``ok``, in words.
     ``from_zero``: the tool wrote times since its own start, and the file does not say when that was.
+    ``sides``: the columns of the file's first rows that only checks need; ``None``: the tool writes no such columns.
     """
 
     path: Path
@@ -68,12 +84,14 @@ class RequestTable:
     resolution_s: float
     unreadable: Unreadable = field(default_factory=Unreadable)
     n_transactions_left_out: int = 0
+    repeats: frozenset[str] = frozenset()
     has_start_times: bool = True
     ok_known: bool = True
     from_zero: bool = False
     notes: tuple[str, ...] = ()
     connect_s: FloatArray | None = None
     errors_by_kind: dict[str, int] = field(default_factory=dict)
+    sides: SideColumns | None = None
 
     @property
     def n_requests(self) -> int:
@@ -107,13 +125,14 @@ class RequestTable:
 
         return pd.Categorical.from_codes(self.label_codes, categories=pd.Index(self.labels, dtype=str))
 
+    @property
+    def note_on_repeats(self) -> str:
+        """What its notes say of rows that are parts or sums of others."""
+        return repeats_left_out(self.n_transactions_left_out, self.repeats)
+
     def with_notes(self, *notes: str) -> RequestTable:
         """The same table with more said about it."""
         return replace(self, notes=(*self.notes, *notes))
-
-    def counted_from_zero(self, note: str) -> RequestTable:
-        """The same table, of a tool that wrote times since its own start, with the note that says so."""
-        return replace(self, from_zero=True).with_notes(note)
 
     def rows(self, keep: BoolArray) -> RequestTable:
         """Only some of the requests. Kinds of errors are known of all of them alone: they stay where no row that
@@ -177,6 +196,7 @@ def together(tables: Sequence[RequestTable], shifts_s: Sequence[float]) -> Reque
     for table in tables:
         add_kinds(kinds, table.errors_by_kind)
     connects = [table.connect_s for table in tables if table.connect_s is not None]
+    sides = [table.sides for table in tables if table.sides is not None]
     return replace(
         tables[0],
         start_epoch_s=starts[order],
@@ -194,6 +214,8 @@ def together(tables: Sequence[RequestTable], shifts_s: Sequence[float]) -> Reque
         notes=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
         connect_s=np.concatenate(connects)[order] if len(connects) == len(tables) else None,
         errors_by_kind=kinds,
+        repeats=frozenset().union(*(table.repeats for table in tables)),
+        sides=side_columns_together(sides) if len(sides) == len(tables) else None,
     )
 
 
@@ -241,11 +263,35 @@ class AggregateRow(Frozen):
     method: str | None = None
     n_requests: int
     n_errors: int
+    n_unanswered: int = Field(
+        default=0, description="errors without an answer, among the requests and errors"
+    )
     latency_mean_s: float | None = None
     latency_min_s: float | None = None
     latency_max_s: float | None = None
     latency_quantiles_s: dict[str, float] = Field(default_factory=dict)
     answers_per_s: float | None = None
+
+    @property
+    def correct_per_s(self) -> float | None:
+        """Correct answers per second; ``None``: the tool does not say how many answers there were per second."""
+        answers = self.n_requests - self.n_unanswered
+        if self.answers_per_s is None or not self.n_requests:
+            return None
+        return self.answers_per_s * (self.n_requests - self.n_errors) / answers if answers else 0.0
+
+    @property
+    def latencies_s(self) -> dict[str, float]:
+        """Every latency that the tool says: ``mean``, ``min``, ``max`` and percentiles."""
+        ends = {"mean": self.latency_mean_s, "min": self.latency_min_s, "max": self.latency_max_s}
+        return {name: value for name, value in ends.items() if value is not None} | self.latency_quantiles_s
+
+
+class LatencyBounds(Frozen):
+    """Why the printed latencies of a tool are not those of its requests, and what these are at most, in seconds."""
+
+    reason: str
+    most_s: dict[str, float]
 
 
 class HistoryPoint(Frozen):
@@ -274,16 +320,22 @@ class AggregateTable(Frozen):
     )
     history: tuple[HistoryPoint, ...] = ()
     errors_by_kind: dict[str, int] = Field(default_factory=dict)
+    bounds: LatencyBounds | None = Field(
+        default=None, description="of ``total``, where its mean and percentiles are not of requests"
+    )
     start_epoch_s: float | None = None
     duration_s: float | None = None
+    users: int | None = Field(default=None, description="of a closed loop; None: the file does not say")
     resolution_s: float
     unreadable_lines: int = 0
     notes: tuple[str, ...] = ()
 
-
-def seconds_of(values_ms: Mapping[str, Any], name: str) -> float | None:
-    """Return one of a tool's own numbers, which are in milliseconds; ``None``: it does not say."""
-    return float(values_ms[name]) / 1e3 if name in values_ms else None
+    @property
+    def of_requests(self) -> AggregateRow | None:
+        """``total`` without mean and percentiles where these are not of requests."""
+        if self.total is None or self.bounds is None:
+            return self.total
+        return self.total.model_copy(update={"latency_mean_s": None, "latency_quantiles_s": {}})
 
 
 def is_percentile(text: str) -> bool:

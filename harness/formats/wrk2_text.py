@@ -12,9 +12,9 @@ import re
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.source import SourceNotes, read_text_pieces
+from harness.formats.source import TextFile, text_file
 from harness.formats.table import AggregateRow, AggregateTable
-from harness.formats.wrk_text import looks_like_wrk, parse_time_s, summary_parts
+from harness.formats.wrk_text import parse_time_s, read_parts
 
 #: Whole microseconds, three significant digits.
 RESOLUTION_S = 1e-6
@@ -33,32 +33,34 @@ _CALIBRATION = re.compile(r"^[ \t]+Thread calibration: ", re.MULTILINE)
 
 def looks_like_wrk2(head: str) -> bool:
     """What distinguishes it from wrk's, whose first line is the same."""
-    return looks_like_wrk(head) and any(mark.search(head) for mark in (_TITLE, _CALIBRATION))
+    return any(mark.search(head) for mark in (_TITLE, _CALIBRATION))
 
 
-def read_wrk2(path: Path) -> AggregateTable:
+def read_wrk2(path: Path | TextFile) -> AggregateTable:
     """Read a saved summary of wrk2. Quantiles are of latencies counted from when requests were due.
 
     Raises:
         InputError: not wrk2's, ended before its totals, or made without ``--latency``.
     """
-    text = b"".join(read_text_pieces(path, SourceNotes())).decode()
+    file = text_file(path)
+    parts, text = read_parts(file, "wrk2"), file.text()
     try:
-        parts, spectrum = summary_parts(text), _recorded(text)
-        found = None if parts is None or spectrum is None else _latencies(spectrum, parts.total)
+        spectrum = _recorded(text)
+        found = None if spectrum is None else _latencies(spectrum, parts.total)
     except ValueError as problem:
-        raise InputError(str(problem), file=path, allowed="numbers as wrk2 prints them") from problem
-    if parts is None or found is None:
+        raise InputError(str(problem), file=file.path, allowed="numbers as wrk2 prints them") from problem
+    if found is None:
         raise InputError(
             "not a complete wrk2 summary",
-            file=path,
-            place="the line '... requests in ..., ... read'" if parts is None else "the latency distribution",
-            found=text.strip().split("\n", 1)[0][:80],
+            file=file.path,
+            place="the latency distribution",
+            found=file.first[:80],
             allowed="the text that wrk2 prints with --latency when it ends by itself",
         )
     total, n_latencies = found
+    answers = total.n_requests - total.n_unanswered
     return AggregateTable(
-        path=path,
+        path=file.path,
         source="wrk2",
         kind="summary",
         total=total,
@@ -66,13 +68,13 @@ def read_wrk2(path: Path) -> AggregateTable:
         errors_by_kind=parts.errors_by_kind,
         duration_s=parts.duration_s,
         resolution_s=RESOLUTION_S,
-        notes=("wrk2 prints no single requests", *_left_out(text, total.n_requests, n_latencies)),
+        notes=("wrk2 prints no single requests", *_left_out(text, answers, n_latencies), *file.said),
     )
 
 
 def read_threads(path: Path) -> int | None:
     """Return how many threads a summary names; ``None``: it names none."""
-    found = _THREADS.search(b"".join(read_text_pieces(path, SourceNotes())).decode())
+    found = _THREADS.search(text_file(path).text())
     return None if found is None else int(found.group(1))
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta"]
 #: Tools whose files are read, and which no session runs.
-FileOnlyName = Literal["gatling", "hey", "autocannon"]
+FileOnlyName = Literal["gatling", "hey", "autocannon", "csv"]
 #: Who wrote a file.
 FileSource = GeneratorName | FileOnlyName
 #: What a tool runs as: a program of its own, a module of a Python, or a jar of a JVM.
@@ -143,6 +143,7 @@ FILE_TOOLS: tuple[FileTool, ...] = (
         title="autocannon",
         only_loop=("closed", "autocannon's connections wait for their answers"),
     ),
+    FileTool(name="csv", title="another program's csv with a row a request"),
 )
 
 #: Everybody whose files are read.

@@ -7,6 +7,7 @@ do not carry over to a second trial, and the report says so.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import InputError
@@ -14,6 +15,7 @@ from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable
+from harness.model.phrases import counted
 from harness.report.labels import of_aggregate
 from harness.report.loop import by_design
 from harness.report.numbers import length
@@ -29,6 +31,7 @@ def report_file(
     *,
     latency_unit: LatencyUnit | None = None,
     decimal: Decimal | None = None,
+    quantiles: Mapping[str, float] = QUANTILES,
 ) -> Report:
     """Read ``path`` and analyse it; with ``gc_log``, attribute its peaks to the runtime's pauses.
 
@@ -40,23 +43,28 @@ def report_file(
     """
     opened = open_any(path, latency_unit, decimal)
     if isinstance(opened, AggregateTable):
-        return _of_totals(opened, gc_log)
-    return gather_file(opened, gc_log).report()
+        return _of_totals(opened, gc_log, quantiles)
+    return gather_file(opened, gc_log, quantiles=quantiles).report()
 
 
-def report_table(table: RequestTable | AggregateTable, gc_log: GcLog | None = None) -> Report:
+def report_table(
+    table: RequestTable | AggregateTable,
+    gc_log: GcLog | None = None,
+    *,
+    quantiles: Mapping[str, float] = QUANTILES,
+) -> Report:
     """Analyse what has been read already.
 
     Raises:
         InputError: it holds no request at all.
     """
     if isinstance(table, AggregateTable):
-        return _of_totals(table, gc_log)
-    return gather([table], gc_log).report()
+        return _of_totals(table, gc_log, quantiles)
+    return gather([table], gc_log, quantiles=quantiles).report()
 
 
-def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
-    total = table.total
+def _of_totals(table: AggregateTable, gc_log: GcLog | None, quantiles: Mapping[str, float]) -> Report:
+    total = table.of_requests
     if total is None:
         raise InputError(
             f"is a list of {table.kind}, without requests or response times"
@@ -65,14 +73,31 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
             file=table.path,
             allowed="the file _stats.csv or _stats_history.csv beside it, or raw samples",
         )
+    if not total.n_requests:
+        raise InputError("holds no request", file=table.path, allowed="at least one request or error")
     known = total.latency_quantiles_s
     latency: dict[str, float | None] = {"mean": in_ms(total.latency_mean_s)}
-    latency |= {name: in_ms(known.get(name)) for name in QUANTILES}
+    latency |= {name: in_ms(known.get(name)) for name in quantiles}
     latency["max"] = in_ms(total.latency_max_s)
-    bounds = _bounds_ms(total)
-    loop = by_design(table.source)
+    bounds = _bounds_ms(total, quantiles)
+    reasons = {
+        name: "totals only" if latency[name] is not None else _between(bounds.get(name))
+        for name in ("mean", *quantiles)
+    }
+    if table.bounds is not None:
+        most = table.bounds.most_s
+        bounds = {name: (None, in_ms(most[name])) for name in ("mean", *quantiles) if name in most}
+        reasons = {
+            name: f"not of requests: at most {length(most[name] * 1e3)}"
+            if name in most
+            else "not of requests"
+            for name in ("mean", *quantiles)
+        }
+    loop = by_design(table.source, table.users)
     background = [TOTALS_ONLY, *table.notes, *(loop.warnings if loop is not None else ())]
-    said = []
+    said = [] if table.bounds is None else [table.bounds.reason]
+    if table.unreadable_lines:
+        said.append(f"left out: {counted(table.unreadable_lines, 'line')} that cannot be read")
     if gc_log is not None:
         said.append("the runtime's log was not used: this file has no single requests")
     return Report(
@@ -83,16 +108,12 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
         start_epoch_s=table.start_epoch_s,
         duration_s=table.duration_s,
         throughput_per_s=total.answers_per_s,
-        correct_per_s=None
-        if total.answers_per_s is None or not total.n_requests
-        else total.answers_per_s * (1 - total.n_errors / total.n_requests),
+        correct_per_s=total.correct_per_s,
         resolution_ms=table.resolution_s * 1e3,
         latency_ms=latency,
-        intervals=dict.fromkeys(["mean", *QUANTILES]),
-        interval_reasons={
-            name: "totals only" if latency[name] is not None else _between(bounds.get(name))
-            for name in ("mean", *QUANTILES)
-        },
+        unreadable=table.unreadable_lines,
+        intervals=dict.fromkeys(["mean", *quantiles]),
+        interval_reasons=reasons,
         bounds_ms=bounds,
         labels=tuple(of_aggregate(row) for row in table.rows),
         loop=loop,
@@ -103,7 +124,9 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
     )
 
 
-def _bounds_ms(total: AggregateRow) -> dict[str, tuple[float | None, float | None]]:
+def _bounds_ms(
+    total: AggregateRow, quantiles: Mapping[str, float]
+) -> dict[str, tuple[float | None, float | None]]:
     """Between which of a tool's own numbers each percentile lies that it does not print; more cannot be said."""
     known = {
         float(name[1:]) / 100: value for name, value in total.latency_quantiles_s.items() if name[0] == "p"
@@ -111,7 +134,7 @@ def _bounds_ms(total: AggregateRow) -> dict[str, tuple[float | None, float | Non
     known |= {0.0: total.latency_min_s} if total.latency_min_s is not None else {}
     known |= {1.0: total.latency_max_s} if total.latency_max_s is not None else {}
     found: dict[str, tuple[float | None, float | None]] = {}
-    for name, q in QUANTILES.items():
+    for name, q in quantiles.items():
         if name in total.latency_quantiles_s:
             continue
         low = max((value for share, value in known.items() if share < q), default=None)

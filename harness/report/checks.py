@@ -8,10 +8,10 @@ import numpy as np
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.formats.gc_events import GcLog
-from harness.formats.jtl_other_columns import JtlSides
 from harness.formats.jtl_units import ERA_S, NAMES, UNITS_PER_S, era_unit
+from harness.formats.sides import SideColumns
 from harness.formats.table import RequestTable
-from harness.report.loop import RHYTHM_ROWS, Loop, corrected, judge_loop
+from harness.report.loop import RHYTHM_ROWS, Kind, Loop, corrected, judge_loop
 from harness.report.spread import Spread
 from harness.report.units import (
     UnitFinding,
@@ -32,7 +32,7 @@ class Checks:
     """One file's. ``coarse``: its time stamps are whole seconds."""
 
     def __init__(
-        self, first: RequestTable, gc_log: GcLog | None, sides: JtlSides | None, units: Units | None
+        self, first: RequestTable, gc_log: GcLog | None, sides: SideColumns | None, units: Units | None
     ) -> None:
         self._first, self._gc_log, self._sides = first, gc_log, sides
         self._units = units or Units(
@@ -80,6 +80,11 @@ class Checks:
         if self._found or self.coarse or not self._first.has_start_times or not latency.n:
             return tuple(self._found)
         return remarkable(n=n, span_s=span_s, sum_s=sum_s, median_s=latency.median(), units=self._units)
+
+    @property
+    def loop_kind(self) -> Kind:
+        """Which loop it is, as far as the first requests tell."""
+        return "cannot say" if self._loop is None or self._found else self._loop[0].kind
 
     def loop(self, latency: Spread) -> Loop | None:
         """Return the loop with the corrected tail; ``None``: there are no times to tell it from."""

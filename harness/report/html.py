@@ -13,7 +13,7 @@ from harness.analysis.attribution.spans import Span
 from harness.formats.arrays import FloatArray
 from harness.report import words as report_words
 from harness.report.course import Course
-from harness.report.numbers import interval, length, milliseconds, percent, percent_between, resolution
+from harness.report.numbers import interval, length, milliseconds, percent, percent_between, rate, resolution
 from harness.report.plots import course_over_time, latency_by_percentile, latency_over_time, words
 from harness.report.result import Report
 from harness.report.rows import LABEL_STATISTICS, label_cells, label_latencies, latency_rows
@@ -75,7 +75,7 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     tiles = []
     if report.throughput_per_s is not None:
         users = report.loop.words if report.loop is not None else ""
-        tiles.append(("answers per second", report_words.rate(report.throughput_per_s), users))
+        tiles.append(("answers per second", rate(report.throughput_per_s), users))
     for name in ("p50", "p99"):
         value, bounds = report.latency_ms.get(name), report.intervals.get(name)
         if value is not None:

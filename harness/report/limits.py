@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.errors import InputError
-from harness.report.numbers import length, percent
+from harness.formats.table import is_percentile
+from harness.report.numbers import length, percent, rate
 from harness.report.result import QUANTILES, Report
-from harness.report.words import rate
 
 PLACE = "--fail-if"
 _FORM = re.compile(
@@ -65,14 +65,24 @@ class CheckedLimit:
     outcome: Outcome
 
 
-def parts_of_limit(text: str, metrics: Sequence[str], allowed: str) -> WrittenLimit:
+def share_of(name: str) -> float | None:
+    """Return the share that a percentile such as ``p99.9`` means; ``None``: it is no percentile."""
+    digits = name.removeprefix("p")
+    known = name[:1] == "p" and is_percentile(digits) and 0 < float(digits) < 100
+    return float(digits) / 100 if known else None
+
+
+def parts_of_limit(text: str, metrics: Sequence[str], allowed: str, *, free: bool = False) -> WrittenLimit:
     """Return the parts of a text such as ``p99 of GET /orders > 1.05``.
+
+    Args:
+        free: any percentile is a metric, too.
 
     Raises:
         InputError: it has no such form, or another metric.
     """
     match = _FORM.fullmatch(text)
-    if match is None or match["metric"] not in metrics:
+    if match is None or (match["metric"] not in metrics and not (free and share_of(match["metric"]))):
         raise InputError("is no limit", place=PLACE, found=text, allowed=allowed)
     return WrittenLimit(
         text=text.strip(),
@@ -89,12 +99,12 @@ def file_limit(text: str) -> FileLimit:
     Raises:
         InputError: it means none, or its unit is missing.
     """
-    parts = parts_of_limit(text, METRICS, ALLOWED)
+    parts = parts_of_limit(text, METRICS, ALLOWED, free=True)
     value = _value(parts.metric, parts.value)
     if value is None:
         wanted = (
             "a time with its unit, such as 250ms"
-            if parts.metric in LATENCIES
+            if _is_time(parts.metric)
             else "a share, such as 1% or 0.01"
             if parts.metric == "errors"
             else "correct answers per second, such as 500"
@@ -124,6 +134,38 @@ def check_file(limit: FileLimit, report: Report) -> CheckedLimit:
         )
     outcome = _judged(limit, *bounds)
     return CheckedLimit(text=f"{limit.text}: {outcome}: {said}", outcome=outcome)
+
+
+def _is_time(metric: str) -> bool:
+    return metric in LATENCIES or share_of(metric) is not None
+
+
+def quantiles_named(text: str | None, limits: Sequence[FileLimit] = ()) -> dict[str, float]:
+    """Return the percentiles of a report, name -> share: those of ``--percentiles 50,99.99``, or the usual ones.
+
+    Args:
+        limits: a percentile that one of them is about is among them, too.
+
+    Raises:
+        InputError: one is none.
+    """
+    found = dict(QUANTILES) if text is None else {}
+    for part in (text or "").split(",") if text is not None else ():
+        name = f"p{part.strip().removeprefix('p')}"
+        share = share_of(name)
+        if share is None:
+            raise InputError(
+                "is no percentile",
+                place="--percentiles",
+                found=part,
+                allowed="numbers between 0 and 100: 50,99.9",
+            )
+        found[f"p{100 * share:.10g}"] = share
+    for limit in limits:
+        share = share_of(limit.metric)
+        if share is not None and limit.label is None:
+            found.setdefault(limit.metric, share)
+    return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
 def _judged(limit: FileLimit, low: float | None, high: float | None) -> Outcome:
@@ -166,7 +208,7 @@ def _found(limit: FileLimit, report: Report) -> tuple[float | None, tuple[float 
 
 
 def _value(metric: str, text: str) -> float | None:
-    if metric in LATENCIES:
+    if _is_time(metric):
         match = _TIME.fullmatch(text)
         return None if match is None else float(match[1]) * _PER_MS[match[2]]
     if metric == "errors":
@@ -178,6 +220,6 @@ def _value(metric: str, text: str) -> float | None:
 
 
 def _spoken(metric: str, value: float) -> str:
-    if metric in LATENCIES:
+    if _is_time(metric):
         return length(value)
     return percent(value) if metric == "errors" else f"{rate(value)} correct answers/s"

@@ -24,7 +24,7 @@ from harness.analysis.load.coordinated_omission import (
 )
 from harness.analysis.stats.quantiles import quantile_refused, rank
 from harness.formats.arrays import FloatArray
-from harness.formats.jtl_other_columns import JtlSides
+from harness.formats.sides import SideColumns
 from harness.model import Frozen
 from harness.model.load_tools import tool_of
 from harness.report.spread import Spread
@@ -38,6 +38,8 @@ FEWEST_PAIRS = 20
 #: So many times more threads than are there at once: new ones keep coming, as arrivals do.
 COMING = 3
 CORRECTED = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+#: Requests of one thread that overlap more often are of several generators with the same names of threads.
+_ONE_ENGINE = 1.5
 HIDES = (
     "closed loop: users send nothing while they wait, so pauses hide in these percentiles; "
     "compare them only with percentiles of a closed loop"
@@ -68,13 +70,20 @@ class Loop(Frozen):
         return "open loop" if self.kind == "open" else "cannot say whether open or closed loop"
 
 
-def by_design(source: str) -> Loop | None:
-    """Return the loop of a tool that has only one; ``None``: the tool can do both."""
+def by_design(source: str, users: int | None = None) -> Loop | None:
+    """Return the loop of a tool that has only one; ``None``: the tool can do both.
+
+    Args:
+        users: as the tool names them, of a closed loop.
+    """
     tool = tool_of(source)
     if tool is None or tool.only_loop is None:
         return None
     kind, why = tool.only_loop
-    return Loop(kind=kind, users=None, evidence=(why,), warnings=(HIDES,) if kind == "closed" else ())
+    closed = kind == "closed"
+    return Loop(
+        kind=kind, users=users if closed else None, evidence=(why,), warnings=(HIDES,) if closed else ()
+    )
 
 
 class _Threads(NamedTuple):
@@ -84,7 +93,7 @@ class _Threads(NamedTuple):
 
 
 def judge_loop(
-    start: FloatArray, latency: FloatArray, *, source: str, resolution_s: float, sides: JtlSides | None
+    start: FloatArray, latency: FloatArray, *, source: str, resolution_s: float, sides: SideColumns | None
 ) -> tuple[Loop, float | None]:
     """Return the loop without correction, and one user's ordinary interval in seconds; ``None``: not known.
 
@@ -97,8 +106,8 @@ def judge_loop(
     start, latency = start[:RHYTHM_ROWS], latency[:RHYTHM_ROWS]
     told = _by_threads(sides, resolution_s) if sides is not None else _Threads("cannot say", None, ())
     users = told.users
-    if users is None and told.kind != "open" and sides is not None and sides.all_threads is not None:
-        users = _most(sides.all_threads)
+    if users is None and told.kind != "open" and sides is not None and sides.joined_engines <= _ONE_ENGINE:
+        users = sides.users
     check = coordinated_omission_check(start, latency, resolution_s=resolution_s, stalls=())
     design = by_design(source)
     kind, evidence = _together(told, check, design)
@@ -136,6 +145,11 @@ def corrected(loop: Loop, interval_s: float | None, latency: Spread) -> Loop:
     )
 
 
+def without_correction(loop: Loop) -> Loop:
+    """Return the loop of several runs, between which nobody waits."""
+    return loop.model_copy(update={"interval_ms": None, "corrected_ms": None, "n_added": 0})
+
+
 def doubted(loop: Loop, stalls: Sequence[Stall]) -> Loop:
     """Return the loop with the reasons to doubt its correction, if it has one.
 
@@ -163,7 +177,7 @@ def _together(told: _Threads, check: OmissionCheck, design: Loop | None) -> tupl
     return "cannot say", evidence or check.warnings
 
 
-def _by_threads(sides: JtlSides, resolution_s: float) -> _Threads:
+def _by_threads(sides: SideColumns, resolution_s: float) -> _Threads:
     if sides.thread is None or not sides.n_requests:
         return _Threads("cannot say", None, ())
     order = np.lexsort((sides.start_s, sides.thread))
@@ -180,6 +194,16 @@ def _by_threads(sides: JtlSides, resolution_s: float) -> _Threads:
         )
     if n_pairs < max(FEWEST_PAIRS, n_threads):
         return _Threads("cannot say", None, ())
+    if sides.joined_engines > _ONE_ENGINE:
+        times = f"{sides.joined_engines:.0f}"
+        return _Threads(
+            "cannot say",
+            None,
+            (
+                f"requests of one thread overlap about {times} times: files of several load generators, without a "
+                "column Hostname that tells them apart",
+            ),
+        )
     waited = float((start[1:] - end[:-1] >= -2 * max(resolution_s, 1e-3))[same].mean())
     if waited < 0.99:
         why = f"only {waited:.0%} of the requests begin after the previous one of their thread has ended"
@@ -197,8 +221,3 @@ def _most_at_once(
     begins = np.sort(start[first])
     ends = np.sort(np.maximum.reduceat(end, np.flatnonzero(first)))
     return int((np.arange(1, len(begins) + 1) - np.searchsorted(ends, begins, side="left")).max())
-
-
-def _most(numbers: FloatArray) -> int | None:
-    known = numbers[np.isfinite(numbers)]
-    return int(known.max()) if len(known) and known.max() >= 1 else None

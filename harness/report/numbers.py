@@ -35,6 +35,11 @@ def interval(value: float | None, bounds: tuple[float, float] | None, *, resolut
     return f"{low} to {high}"
 
 
+def rate(per_s: float) -> str:
+    """Return a rate, in three digits."""
+    return plain(per_s)
+
+
 def length(milliseconds_: float) -> str:
     """Return a span of time with its unit, in three digits."""
     if milliseconds_ >= 1e3:

@@ -5,21 +5,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
-from harness.formats.detect import open_any
+from harness.formats.detect import JOIN, files_of_run, open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
-from harness.formats.table import AggregateTable
+from harness.formats.table import AggregateTable, RequestTable, together
 from harness.report.analyse import report_table
 from harness.report.course import Course, course_of_history
 from harness.report.limits import CheckedLimit, FileLimit, check_file
 from harness.report.progress import told
 from harness.report.requests import Gathered, gather_file
-from harness.report.result import Report
+from harness.report.result import QUANTILES, Report
 from harness.report.selection import Selection, select
 
 ALL = Selection()
@@ -37,6 +38,7 @@ def main(
     html: Path | None = None,
     selection: Selection = ALL,
     limits: Sequence[FileLimit] = (),
+    quantiles: Mapping[str, float] = QUANTILES,
 ) -> Sequence[CheckedLimit]:
     """Report on each of ``paths``; print one JSON object for one path, a list for several.
 
@@ -44,6 +46,8 @@ def main(
     ``samples``: a csv of resource samples taken beside it; for one path only.
     ``html``: also write a self-contained page with plots to this file; for one path only.
     ``selection``: the part of each file that is meant. ``limits``: what is checked of each file.
+    ``quantiles``: those that are shown, name -> share.
+    ``FILE+FILE`` is one run that several load generators wrote.
 
     Returns:
         What came of the limits, file by file.
@@ -64,13 +68,14 @@ def main(
             raise InputError(why, place=option, found=f"{len(paths)} files", allowed="1 file")
     reports = []
     for path in paths:
-        opened = select(open_any(path, latency_unit, decimal), selection)
+        opened = select(opened_together(path, latency_unit, decimal), selection)
         if isinstance(opened, AggregateTable):
-            gathered, report, course = None, report_table(opened, log), course_of_history(opened.history)
+            gathered, course = None, course_of_history(opened.history)
+            report = report_table(opened, log, quantiles=quantiles)
         else:
             if isinstance(opened, RequestStream):
                 opened = told(opened, sys.stderr)
-            gathered = gather_file(opened, log, plots=html is not None)
+            gathered = gather_file(opened, log, plots=html is not None, quantiles=quantiles)
             report, course = gathered.report(), gathered.course
         if samples is not None:
             report = report.with_samples(samples)
@@ -89,6 +94,34 @@ def main(
     for report, outcomes in zip(reports, checked, strict=True):
         show(report, outcomes)
     return [limit for outcomes in checked for limit in outcomes]
+
+
+def opened_together(
+    path: Path, latency_unit: LatencyUnit | None, decimal: Decimal | None
+) -> RequestStream | RequestTable | AggregateTable:
+    """Open a file, or the files of one run: ``FILE+FILE``.
+
+    Raises:
+        InputError: one cannot be read; or one of several is a summary, whose percentiles cannot be merged.
+    """
+    paths = files_of_run(path)
+    if len(paths) == 1:
+        return open_any(path, latency_unit, decimal)
+    opened = [open_any(one, latency_unit, decimal) for one in paths]
+    tables = [one.collect() if isinstance(one, RequestStream) else one for one in opened]
+    for table in tables:
+        if isinstance(table, AggregateTable):
+            raise InputError(
+                "is a summary, and percentiles of summaries cannot be merged",
+                file=table.path,
+                allowed=f"single requests in every file of FILE{JOIN}FILE",
+            )
+        if not table.n_requests:
+            raise InputError("holds no request", file=table.path, allowed="at least one row")
+    whole = [table for table in tables if isinstance(table, RequestTable)]
+    if len({table.from_zero for table in whole}) > 1:
+        raise InputError("has times since its own start beside files with real ones", file=path)
+    return replace(together(whole, [0.0] * len(whole)), path=path)
 
 
 def _write_page(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Thread
 from typing import Any, NoReturn
@@ -14,21 +14,24 @@ import numpy.typing as npt
 from harness.analysis.quick_scipy import load_scipy
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
-from harness.formats.collect import RequestStream, sums_left_out
+from harness.formats.collect import RequestStream
 from harness.formats.error_kinds import add_kinds
 from harness.formats.gc_events import GcLog
-from harness.formats.jtl_other_columns import JtlSides, read_sides
-from harness.formats.k6_own import WITHOUT_CONNECTING
-from harness.formats.table import RequestTable, Unreadable
+from harness.formats.k6_rows import WITHOUT_CONNECTING
+from harness.formats.run_parts import RunPart, RunParts
+from harness.formats.sides import SideColumns
+from harness.formats.table import RequestTable, Unreadable, repeats_left_out
 from harness.model.phrases import counted
 from harness.report.checks import FIRST_ROWS, Checks
 from harness.report.course import Course, course_of, joined
 from harness.report.kept import Kept
 from harness.report.labels import Labels
 from harness.report.latencies import ONE_TRIAL, resolution_warnings, summarise_latencies
-from harness.report.loop import HIDES, doubted
+from harness.report.loop import HIDES, doubted, without_correction
+from harness.report.numbers import length, rate
 from harness.report.peaks import Peaks
-from harness.report.result import Report, in_ms
+from harness.report.ramp import ramp_of
+from harness.report.result import QUANTILES, Report, ReportedRun, in_ms
 from harness.report.spread import EveryLatency
 from harness.report.units import UnitFinding, Units
 
@@ -38,6 +41,8 @@ SLICES = 1500
 _MOST_SLICED = 20
 #: Whole seconds over less than this say no rate.
 SHORTEST_COARSE_S = 10.0
+#: Runs of one file that a warning lists.
+_RUNS_SHOWN = 3
 #: Notes of readers that hold for every file of the tool.
 BACKGROUND = frozenset({WITHOUT_CONNECTING})
 
@@ -48,7 +53,11 @@ def stretches(opened: RequestStream | RequestTable) -> Iterable[RequestTable]:
 
 
 def gather_file(
-    opened: RequestStream | RequestTable, gc_log: GcLog | None = None, *, plots: bool = False
+    opened: RequestStream | RequestTable,
+    gc_log: GcLog | None = None,
+    *,
+    plots: bool = False,
+    quantiles: Mapping[str, float] = QUANTILES,
 ) -> Gathered:
     """Go through what was opened, with the columns beside that only checks need.
 
@@ -61,17 +70,13 @@ def gather_file(
     if isinstance(opened, RequestStream):
         Thread(target=load_scipy).start()  # only the analysis needs it: loaded while the file is read
     sides, units = columns_beside(opened)
-    return gather(stretches(opened), gc_log, sides=sides, units=units, plots=plots)
+    return gather(stretches(opened), gc_log, sides=sides, units=units, plots=plots, quantiles=quantiles)
 
 
-def columns_beside(opened: RequestStream | RequestTable) -> tuple[JtlSides | None, Units | None]:
-    """Return the columns that only checks need, and the unit of the latencies; ``None``: the file has no such thing.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
+def columns_beside(opened: RequestStream | RequestTable) -> tuple[SideColumns | None, Units | None]:
+    """Return the columns that only checks need, and the unit of the latencies; ``None``: the file has no such thing."""
     if not isinstance(opened, RequestStream):
-        return None, None
+        return opened.sides, None
     is_jmeter = opened.source == "jmeter"
     header = opened.layout.header
     units = Units(
@@ -80,7 +85,7 @@ def columns_beside(opened: RequestStream | RequestTable) -> tuple[JtlSides | Non
         column=header[opened.layout.latency] if header else "elapsed",
         can_be_said=is_jmeter,
     )
-    return read_sides(opened.path, opened.layout) if is_jmeter else None, units
+    return opened.sides, units
 
 
 def read_all(opened: RequestStream | RequestTable) -> RequestTable:
@@ -116,14 +121,15 @@ def gather(
     tables: Iterable[RequestTable],
     gc_log: GcLog | None = None,
     *,
-    sides: JtlSides | None = None,
+    sides: SideColumns | None = None,
     units: Units | None = None,
     plots: bool = False,
+    quantiles: Mapping[str, float] = QUANTILES,
 ) -> Gathered:
     """Go through the stretches of one file, in time order, and keep what the report and its plots need."""
     gathered: Gathered | None = None
     for table in tables:
-        gathered = gathered or Gathered(table, gc_log, sides, units, plots=plots)
+        gathered = gathered or Gathered(table, gc_log, sides, units, plots=plots, quantiles=quantiles)
         gathered.take(table)
     assert gathered is not None  # a file is one stretch at least
     return gathered
@@ -136,17 +142,21 @@ class Gathered:
         self,
         first: RequestTable,
         gc_log: GcLog | None,
-        sides: JtlSides | None = None,
+        sides: SideColumns | None = None,
         units: Units | None = None,
         *,
         plots: bool = False,
+        quantiles: Mapping[str, float] = QUANTILES,
     ) -> None:
-        self._first = first
+        self._first, self._sides, self._quantiles = first, sides, quantiles
+        self._runs = RunParts(from_zero=first.from_zero)
+        self._ramp: str | None = None
         log = None if first.from_zero else gc_log
         self._checks = Checks(first, log, sides, units)
         self._notes: dict[str, None] = {}
         self._unreadable = Unreadable()
-        self._n_requests = self._n_stretches = self._n_sums = 0
+        self._n_requests = self._n_stretches = self._n_repeats = 0
+        self._repeats: frozenset[str] = frozenset()
         self._sum_s, self._start_s, self._last_start_s, self._end_s = 0.0, np.inf, -np.inf, -np.inf
         self.kept = Kept()
         self._slowest: list[tuple[FloatArray, FloatArray]] = []
@@ -160,9 +170,9 @@ class Gathered:
 
     def take(self, table: RequestTable) -> None:
         """Add the next stretch."""
-        of_stretch = sums_left_out(table.n_transactions_left_out)
-        self._notes |= dict.fromkeys(note for note in table.notes if note != of_stretch)
-        self._n_sums += table.n_transactions_left_out
+        self._notes |= dict.fromkeys(note for note in table.notes if note != table.note_on_repeats)
+        self._n_repeats += table.n_transactions_left_out
+        self._repeats = table.repeats
         self._unreadable = self._unreadable.plus(table.unreadable)
         if not table.n_requests:
             return
@@ -178,6 +188,7 @@ class Gathered:
             self._last_start_s = max(self._last_start_s, float(start.max()))
             self._end_s = max(self._end_s, float((start + latency).max()))
             order = np.argsort(start, kind="stable")
+            self._runs.take(start, latency, table.ok)
             if self._n_stretches == 1:
                 first = start[order[:FIRST_ROWS]], latency[order[:FIRST_ROWS]]
                 self._checks.look_at_clock(first[0])
@@ -198,6 +209,9 @@ class Gathered:
         self.kept.take(latency, self._labels.take(table, successful))
         if first is not None:
             self._checks.look(*first)
+            self._ramp = self._ramp_of(table)
+        else:
+            self._ramp = None  # of a part of the file
         if has_peaks and self._plots:
             slowest = slowest_of_slices(start, latency)
             self._slowest.append((start[slowest], latency[slowest]))
@@ -250,26 +264,32 @@ class Gathered:
                 f"{counted(self._n_requests - n_ok, 'error')} left out"
             )
         background += [note for note in self._notes if note in BACKGROUND]
-        found = summarise_latencies(latency, first.resolution_s)
+        found = summarise_latencies(latency, first.resolution_s, self._quantiles)
         said += resolution_warnings(latency.median(), first.resolution_s) if n_ok else []
         units = self._checks.findings(
             n=self._n_requests, span_s=self._last_start_s - self._start_s, sum_s=self._sum_s, latency=latency
         )
         said = [one.text for one in units] + said
-        of_clock: list[str] = []
-        duration = self._duration_s(of_clock)
+        runs = self._runs.found() if first.has_start_times else ()
+        runs = runs if len(runs) > 1 else ()
+        of_clock = [about_runs(runs, from_zero=first.from_zero)] if runs else []
+        duration = None if runs else self._duration_s(of_clock)
+        if self._ramp is not None and not runs:
+            said.append(self._ramp)
         of_names: list[str] = []
         labels = self._labels.rows(self.kept, duration, of_names)
         loop = self._checks.loop(latency)
         self._wait_for_peaks()
         listed, shorter = self._peaks.visible()
         stalls = tuple(one.stall for one in listed)
-        loop = None if loop is None else doubted(loop, stalls)
+        if loop is not None:
+            loop = without_correction(loop) if runs else doubted(loop, stalls)
         for warning in loop.warnings if loop is not None else ():
             (background if warning == HIDES else said).append(warning)
         said += of_clock
-        attribution = self._attribution(said, background)
-        has_peaks = first.has_start_times and not self._checks.coarse
+        attribution = None if runs else self._attribution(said, background)
+        has_peaks = first.has_start_times and not self._checks.coarse and not runs
+        busy_s = None if loop is None or not loop.users or not duration else loop.users * duration
         said += of_names
         rounded, only_counts = self.kept.about(names_shown=len(labels))
         said += rounded
@@ -280,7 +300,11 @@ class Gathered:
             requests=self._n_requests,
             errors=self._n_requests - n_ok,
             start_epoch_s=self._start_s if first.has_start_times and not first.from_zero else None,
+            errors_known=first.ok_known,
+            unreadable=self._unreadable.n,
             duration_s=duration,
+            runs=tuple(_reported(run, from_zero=first.from_zero) for run in runs),
+            busy_share=None if busy_s is None else min(self._sum_s / busy_s, 1.0),
             throughput_per_s=self._n_requests / duration if duration else None,
             correct_per_s=n_ok / duration if duration else None,
             resolution_ms=first.resolution_s * 1e3,
@@ -292,8 +316,8 @@ class Gathered:
             units=units,
             errors_by_kind=dict(sorted(self._kinds.items(), key=lambda pair: (-pair[1], pair[0]))),
             stalls=stalls if has_peaks else None,
-            shorter_stalls=shorter,
-            shortest_visible_ms=in_ms(self._peaks.shortest_visible_s),
+            shorter_stalls=shorter if has_peaks else None,
+            shortest_visible_ms=in_ms(self._peaks.shortest_visible_s) if has_peaks else None,
             causes=tuple(one.cause for one in listed) if has_peaks else (),
             harms_s=tuple(one.harm_s for one in listed) if has_peaks else (),
             attribution=attribution,
@@ -331,15 +355,22 @@ class Gathered:
         return duration
 
     def _about_the_file(self, n_ok: int) -> list[str]:
-        said = [sums_left_out(self._n_sums)] if self._n_sums else []
+        said = [repeats_left_out(self._n_repeats, self._repeats)] if self._n_repeats else []
         said += [note for note in self._notes if note not in BACKGROUND]
         if self._unreadable.n:
-            said.append(f"left out: {self._unreadable}")
+            may = "" if self._unreadable.n == self._unreadable.n_cut else "; any of them may have failed"
+            said.append(f"left out: {self._unreadable}{may}")
         if not self._first.ok_known:
             said.append("the file does not say which requests failed: all are taken as successful")
         if not n_ok:
             said.append("no request succeeded: no latency is reported")
         return said
+
+    def _ramp_of(self, table: RequestTable) -> str | None:
+        """What the first requests have that later ones have not, and how to leave them out."""
+        loop = self._checks.loop_kind
+        ramp = None if self._checks.coarse else ramp_of(table, sides=self._sides, loop=loop)
+        return None if ramp is None else f"{ramp.text}; {ramp.command} leaves it out"
 
     def _attribution(self, said: list[str], background: list[str]) -> dict[str, Any] | None:
         if not self._first.has_start_times:
@@ -360,6 +391,43 @@ class Gathered:
         if self._log_unused:
             said.append("the runtime's log was not used: the file does not say when its times begin")
         return self._peaks.attribution(said, background)
+
+
+def about_runs(runs: Sequence[RunPart], *, from_zero: bool) -> str:
+    """Return what is said of several runs in one file, before anything that they share is believed."""
+    shown = [
+        f"{run.rows:,} requests in {length((run.end_s - run.start_s) * 1e3)}"
+        + (f" ({rate(run.per_s)}/s)" if run.per_s is not None else "")
+        for run in runs[:_RUNS_SHOWN]
+    ]
+    more = f", and {len(runs) - _RUNS_SHOWN} more with --json" if len(runs) > _RUNS_SHOWN else ""
+    if from_zero:
+        return (
+            f"the file holds {len(runs)} runs, for its times begin again: {', '.join(shown)}{more}; no rate of all, "
+            "and percentiles are of all runs together"
+        )
+    after = _span(runs[1].start_s - runs[0].start_s)
+    gap = length((runs[1].start_s - runs[0].end_s) * 1e3)
+    return (
+        f"the file holds {len(runs)} runs, or its clock was set: {', '.join(shown)}{more}; nothing was in flight for "
+        f"{gap} between the first two (JMeter appends to a file that is there). No rate of all; --to {after} reports "
+        f"the first run, --from {after} what follows it"
+    )
+
+
+def _span(seconds: float) -> str:
+    """A span of time as an option takes it, no longer than ``seconds``."""
+    return f"{np.floor(seconds * 1e3) / 1e3:.10g}s"
+
+
+def _reported(run: RunPart, *, from_zero: bool) -> ReportedRun:
+    return ReportedRun(
+        start_epoch_s=None if from_zero else run.start_s,
+        duration_s=run.end_s - run.start_s,
+        requests=run.rows,
+        errors=run.errors,
+        throughput_per_s=run.per_s,
+    )
 
 
 def _thinned(parts: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:

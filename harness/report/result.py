@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from harness.analysis.attribution.slow_periods import Stall
+from harness.errors import InputError
 from harness.model import Frozen
 from harness.report.loop import Loop
 from harness.report.resources import Resources
 from harness.report.units import UnitFinding
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+#: Tools round percentiles to two digits, and the greatest latency not at all.
+_ROUNDED, _ROUNDED_MS = 0.06, 1.0
 LABEL_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
@@ -33,6 +38,16 @@ class LabelRow(Frozen):
     intervals: dict[str, tuple[float, float] | None]
 
 
+class ReportedRun(Frozen):
+    """One of several runs in a file."""
+
+    start_epoch_s: float | None = Field(description="None: times count from the tool's own start")
+    duration_s: float
+    requests: int
+    errors: int
+    throughput_per_s: float | None = Field(description="answers per second, errors included")
+
+
 class ShortStalls(Frozen):
     """What the detector found below the shortest stall that would surely show: no stalls one by one."""
 
@@ -49,8 +64,14 @@ class Report(Frozen):
     source: str
     requests: int
     errors: int
+    errors_known: bool = Field(default=True, description="False: the file does not say which requests failed")
+    unreadable: int = Field(default=0, description="rows that could not be read: any of them may have failed")
     start_epoch_s: float | None
-    duration_s: float | None
+    duration_s: float | None = Field(description="None: unknown, or the file holds several runs")
+    runs: tuple[ReportedRun, ...] = Field(default=(), description="where there are several in the file")
+    busy_share: float | None = Field(
+        default=None, description="of their time that the users waited for answers; None: unknown"
+    )
     throughput_per_s: float | None = Field(description="answers per second, errors included")
     correct_per_s: float | None
     resolution_ms: float
@@ -98,6 +119,24 @@ class Report(Frozen):
         default=frozenset(), description="those of the warnings that describe the method, not this file"
     )
 
+    @model_validator(mode="after")
+    def _is_possible(self) -> Report:
+        """Refuse numbers that cannot be.
+
+        Raises:
+            InputError: always one of ours, which names the file.
+        """
+        rows = [self.latency_ms, *(label.latency_ms for label in self.labels)]
+        wrong = impossible(self.requests, self.errors, self.throughput_per_s, self.duration_s, rows)
+        if wrong is not None:
+            raise InputError(
+                "contradicts itself, so nothing of it is reported",
+                file=self.path,
+                found=wrong,
+                allowed="numbers that can all be true: rematch audit names what is wrong",
+            )
+        return self
+
     def with_samples(self, path: Path) -> Report:
         """Return the same report with what a file of resource samples says.
 
@@ -136,6 +175,37 @@ class Report(Frozen):
             for stall, cause, harm_s in self.listed_stalls
         ]
         return plain
+
+
+def impossible(
+    requests: int,
+    errors: int,
+    per_s: float | None,
+    duration_s: float | None,
+    latencies: Sequence[Mapping[str, float | None]],
+) -> str | None:
+    """Return what cannot be in the numbers of a load; ``None``: nothing.
+
+    Args:
+        latencies: of all requests, and of each name: mean, max and percentiles such as ``p99.9``, in one unit.
+    """
+    if not 0 <= errors <= requests:
+        return f"{errors:,} errors of {requests:,} requests"
+    for name, number in (("answers/s", per_s), ("s of duration", duration_s)):
+        if number is not None and not 0 <= number < float("inf"):
+            return f"{number:g} {name}"
+    for row in latencies:
+        known = {name: value for name, value in row.items() if value is not None}
+        if any(not 0 <= value < float("inf") for value in known.values()):
+            return "a latency below zero, or without end"
+        rising = sorted((float(name[1:]), value) for name, value in known.items() if name[0] == "p")
+        rising += [(101.0, known["max"])] if "max" in known else []
+        for (_, less), (_, more) in pairwise(rising):
+            if less > more * (1 + _ROUNDED) + _ROUNDED_MS:
+                return f"a percentile of {less:g} ms above a larger one of {more:g} ms"
+        if "mean" in known and "max" in known and known["mean"] > known["max"] * (1 + _ROUNDED) + _ROUNDED_MS:
+            return f"a mean of {known['mean']:g} ms above the greatest latency of {known['max']:g} ms"
+    return None
 
 
 def in_ms(seconds: float | None) -> float | None:

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from harness.report.numbers import interval, milliseconds
-from harness.report.result import LABEL_QUANTILES, QUANTILES, LabelRow, Report
-from harness.report.words import rate
+from harness.report.numbers import interval, milliseconds, rate
+from harness.report.result import LABEL_QUANTILES, LabelRow, Report
 
 LABEL_STATISTICS = ("mean", *LABEL_QUANTILES, "max")
 
@@ -14,7 +13,7 @@ def latency_rows(report: Report) -> list[tuple[str, ...]]:
     """Return statistic, value, interval or why there is none, and the corrected value where there is a correction."""
     corrected = None if report.loop is None else report.loop.corrected_ms
     rows: list[tuple[str, ...]] = []
-    for name in ("mean", *QUANTILES, "max"):
+    for name in report.latency_ms:
         value, bounds = report.latency_ms.get(name), report.intervals.get(name)
         step_ms = 0.0 if name == "mean" else report.resolution_ms
         cells = [

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harness.errors import InputError
-from harness.formats.arrays import BoolArray
+from harness.formats.arrays import BoolArray, FloatArray
 from harness.formats.collect import RequestStream
 from harness.formats.table import AggregateTable, RequestChunk, RequestTable
 from harness.model.phrases import counted
@@ -25,15 +25,49 @@ _LISTED = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which part of a file is meant. ``label``: of one name of request; ``None``: all of them."""
+    """Which part of a file is meant. ``label``: of one name of request; ``None``: all of them.
+
+    ``skip_s``, ``until_s``: requests that begin from then on and before then, in seconds after the first of the file.
+    ``place``: the option that says so.
+    """
 
     label: str | None = None
     skip_s: float = 0.0
+    until_s: float | None = None
+    place: str = "--skip"
+
+    @property
+    def of_time(self) -> bool:
+        """A span of time is meant."""
+        return bool(self.skip_s) or self.until_s is not None
 
     @property
     def is_all(self) -> bool:
         """Nothing is left out."""
-        return self.label is None and not self.skip_s
+        return self.label is None and not self.of_time
+
+    def within(self, start_s: FloatArray, first_s: float) -> BoolArray:
+        """Return which requests begin in the span, shape of ``start_s``."""
+        # A thousandth of a step less: a stamp that stands for exactly this moment is in.
+        since_s = start_s - first_s + 1e-6
+        return (since_s >= self.skip_s) & (since_s < (np.inf if self.until_s is None else self.until_s))
+
+
+def selection_named(*, label: str | None, skip: str, begin: str | None, end: str | None) -> Selection:
+    """Return the part that the options ``--label``, ``--skip``, ``--from`` and ``--to`` mean.
+
+    Raises:
+        InputError: one of them is no span, or the part is empty.
+    """
+    skip_s, place = seconds_named(skip, "--skip"), "--skip"
+    if begin is not None:
+        if skip_s:
+            raise InputError("both mean the beginning", place="--skip and --from", allowed="one of them")
+        skip_s, place = seconds_named(begin, "--from"), "--from"
+    until_s = None if end is None else seconds_named(end, "--to")
+    if until_s is not None and until_s <= skip_s:
+        raise InputError("ends before it begins", place="--to", found=end, allowed=f"more than {skip_s:g} s")
+    return Selection(label=label, skip_s=skip_s, until_s=until_s, place=place if skip_s else "--to")
 
 
 def seconds_named(text: str, place: str) -> float:
@@ -66,17 +100,17 @@ def select(
         return _of_totals(opened, selection)
     if isinstance(opened, RequestTable):
         return _table(opened, selection)
-    if selection.skip_s and opened.layout.start is None:
-        raise _no_times(opened)
+    if selection.of_time and opened.layout.start is None:
+        raise _no_times(opened, selection)
     return replace(opened, chunks=_chunks(opened, selection))
 
 
 def _table(table: RequestTable, selection: Selection) -> RequestTable:
     keep = np.ones(table.n_requests, dtype=np.bool_)
-    if selection.skip_s and table.n_requests:
+    if selection.of_time and table.n_requests:
         if not table.has_start_times:
-            raise _no_times(table)
-        keep &= table.start_epoch_s >= table.start_epoch_s.min() + selection.skip_s
+            raise _no_times(table, selection)
+        keep &= selection.within(table.start_epoch_s, float(table.start_epoch_s.min()))
         if not keep.any():
             raise _too_short(table, selection)
     kept, note = _of_label(keep, table.labels, table.label_codes, selection.label)
@@ -88,17 +122,17 @@ def _table(table: RequestTable, selection: Selection) -> RequestTable:
 
 def _chunks(stream: RequestStream, selection: Selection) -> Iterator[RequestChunk]:
     """The rows of a file that are meant; its last one says what was left out."""
-    from_s: float | None = None
+    first_s: float | None = None
     labels: dict[str, None] = {}
     n_before = n_kept = n_others = n_rows = 0
     for chunk in stream.chunks:
         n_rows += len(chunk.latency_s)
         labels |= dict.fromkeys(chunk.labels)
         keep = np.ones(len(chunk.latency_s), dtype=np.bool_)
-        if selection.skip_s and len(keep):
-            if from_s is None:
-                from_s = float(chunk.start_epoch_s.min()) + selection.skip_s
-            keep = chunk.start_epoch_s >= from_s
+        if selection.of_time and len(keep):
+            if first_s is None:
+                first_s = float(chunk.start_epoch_s.min())
+            keep = selection.within(chunk.start_epoch_s, first_s)
             n_before += int(np.count_nonzero(~keep))
         kept, others = _of_label(keep, chunk.labels, chunk.label_codes, selection.label)
         n_kept += int(np.count_nonzero(kept))
@@ -124,7 +158,10 @@ def _of_label(
 
 def _words(selection: Selection, n_before: int, n_kept: int, n_others: int) -> list[str]:
     said = []
-    if selection.skip_s:
+    if selection.until_s is not None:
+        begin, end = length(selection.skip_s * 1e3), length(selection.until_s * 1e3)
+        said.append(f"only from {begin} to {end}: {counted(n_before, 'request')} left out")
+    elif selection.skip_s:
         said.append(f"left out: the first {length(selection.skip_s * 1e3)}, {counted(n_before, 'request')}")
     if selection.label is not None:
         said.append(f"only {selection.label}: {n_kept:,} requests; {n_others:,} of other names left out")
@@ -132,11 +169,11 @@ def _words(selection: Selection, n_before: int, n_kept: int, n_others: int) -> l
 
 
 def _of_totals(table: AggregateTable, selection: Selection) -> AggregateTable:
-    if selection.skip_s:
+    if selection.of_time:
         raise InputError(
             "is a summary: nothing of it can be left out",
             file=table.path,
-            place="--skip",
+            place=selection.place,
             allowed="single requests",
         )
     names = [of_aggregate(row).label for row in table.rows]
@@ -154,13 +191,16 @@ def _of_totals(table: AggregateTable, selection: Selection) -> AggregateTable:
     )
 
 
-def _no_times(file: RequestStream | RequestTable) -> InputError:
-    return InputError("has no start times", file=file.path, place="--skip", allowed="a file with time stamps")
+def _no_times(file: RequestStream | RequestTable, selection: Selection) -> InputError:
+    return InputError(
+        "has no start times", file=file.path, place=selection.place, allowed="a file with time stamps"
+    )
 
 
 def _too_short(file: RequestStream | RequestTable, selection: Selection) -> InputError:
     return InputError(
-        "is no longer than that", file=file.path, place="--skip", found=f"{selection.skip_s:g} s", allowed="less"
+        "is no longer than that", file=file.path, place=selection.place, found=f"{selection.skip_s:g} s",
+        allowed="less",
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from harness.model.digits import plain
 from harness.model.phrases import counted
 from harness.report import words
 from harness.report.limits import CheckedLimit
-from harness.report.numbers import length, percent, percent_between, resolution
+from harness.report.numbers import length, percent, percent_between, rate, resolution
 from harness.report.result import Report
 from harness.report.rows import label_cells, latency_rows
 
@@ -43,9 +43,7 @@ def show(report: Report, limits: Sequence[CheckedLimit] = ()) -> None:
     line("; ".join(filter(None, about)))
     failed = f", {report.errors:,} of them failed" if report.errors else ""
     correct = (
-        f"; {words.rate(report.correct_per_s)} correct answers/s"
-        if report.errors and report.correct_per_s
-        else ""
+        f"; {rate(report.correct_per_s)} correct answers/s" if report.errors and report.correct_per_s else ""
     )
     line(f"{counted(report.requests, 'request')}{failed}{correct}")
     if report.loop is not None:

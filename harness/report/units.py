@@ -17,8 +17,8 @@ from pydantic import Field
 from harness.analysis.attribution.clock_offset import MIN_PAUSES, estimate_clock_offset
 from harness.analysis.attribution.spans import Span
 from harness.formats.arrays import FloatArray
-from harness.formats.jtl_other_columns import JtlSides
 from harness.formats.jtl_units import UNITS_PER_S, LatencyUnit
+from harness.formats.sides import SideColumns
 from harness.model import Frozen
 
 #: What is read as milliseconds may be micro- or nanoseconds; what is read as milliseconds may be seconds.
@@ -113,9 +113,11 @@ MOST_BUSY = 10.0
 _FEWEST_STEPS = 5.0
 
 
-def contradictions(sides: JtlSides, units: Units) -> tuple[UnitFinding, ...]:
+def contradictions(sides: SideColumns, units: Units) -> tuple[UnitFinding, ...]:
     """Return what the other columns of the same rows say against the unit of the response times."""
-    checks: tuple[Callable[[JtlSides, Units], UnitFinding | None], ...] = (
+    if _first_byte_agrees(sides):
+        return ()  # however often a thread overlaps itself: the file joins several generators
+    checks: tuple[Callable[[SideColumns, Units], UnitFinding | None], ...] = (
         _threads_too_busy,
         _more_outstanding_than_threads,
         _first_byte_after_the_last,
@@ -125,7 +127,18 @@ def contradictions(sides: JtlSides, units: Units) -> tuple[UnitFinding, ...]:
     return tuple(found for check in checks if (found := check(sides, units)) is not None)
 
 
-def _threads_too_busy(sides: JtlSides, units: Units) -> UnitFinding | None:
+def _first_byte_agrees(sides: SideColumns) -> bool:
+    """Whether JMeter's own milliseconds to the first byte are most of the time, and never more, in most rows."""
+    if sides.first_byte_ms is None:
+        return False
+    some = np.isfinite(sides.first_byte_ms) & (sides.first_byte_ms >= _FEWEST_STEPS)
+    part, whole = sides.first_byte_ms[some], sides.latency_s[some] * 1e3
+    if len(part) < FEWEST:
+        return False
+    return float(((part <= whole + 1) & (part >= whole / 2)).mean()) >= 0.9
+
+
+def _threads_too_busy(sides: SideColumns, units: Units) -> UnitFinding | None:
     """A thread does one thing at a time: from start to start it cannot have been busy for longer than that."""
     if sides.thread is None:
         return None
@@ -144,7 +157,7 @@ def _threads_too_busy(sides: JtlSides, units: Units) -> UnitFinding | None:
     )
 
 
-def _more_outstanding_than_threads(sides: JtlSides, units: Units) -> UnitFinding | None:
+def _more_outstanding_than_threads(sides: SideColumns, units: Units) -> UnitFinding | None:
     """Little's law: no more requests are outstanding than there are threads to wait for them."""
     if sides.all_threads is None or sides.n_requests < FEWEST:
         return None
@@ -166,7 +179,7 @@ def _more_outstanding_than_threads(sides: JtlSides, units: Units) -> UnitFinding
     )
 
 
-def _first_byte_after_the_last(sides: JtlSides, units: Units) -> UnitFinding | None:
+def _first_byte_after_the_last(sides: SideColumns, units: Units) -> UnitFinding | None:
     """JMeter's Latency and Connect, in whole milliseconds, are parts of elapsed."""
     for name, part_ms in (("Latency", sides.first_byte_ms), ("Connect", sides.connect_ms)):
         if part_ms is None:
@@ -187,7 +200,7 @@ def _first_byte_after_the_last(sides: JtlSides, units: Units) -> UnitFinding | N
     return None
 
 
-def _first_byte_is_the_same_number(sides: JtlSides, units: Units) -> UnitFinding | None:
+def _first_byte_is_the_same_number(sides: SideColumns, units: Units) -> UnitFinding | None:
     """A first byte that comes after a thousandth of the time, to the millisecond, is the same time in another unit."""
     if sides.first_byte_ms is None:
         return None
@@ -209,7 +222,7 @@ def _first_byte_is_the_same_number(sides: JtlSides, units: Units) -> UnitFinding
     return None
 
 
-def _intervals_follow_in_seconds(sides: JtlSides, units: Units) -> UnitFinding | None:
+def _intervals_follow_in_seconds(sides: SideColumns, units: Units) -> UnitFinding | None:
     """A thread that waits begins its next request when the answer has come: a thousand times later than read."""
     if sides.thread is None:
         return None
@@ -231,7 +244,7 @@ def _intervals_follow_in_seconds(sides: JtlSides, units: Units) -> UnitFinding |
     )
 
 
-def _pairs(sides: JtlSides) -> tuple[FloatArray, FloatArray]:
+def _pairs(sides: SideColumns) -> tuple[FloatArray, FloatArray]:
     """Of requests that another one of the same thread follows: latency, and time from start to start."""
     assert sides.thread is not None  # asked by the callers
     order = np.lexsort((sides.start_s, sides.thread))

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from harness.model.digits import plain
 from harness.model.phrases import counted
-from harness.report.numbers import length, milliseconds, percent
+from harness.report.numbers import length, milliseconds, percent, rate
 from harness.report.result import Report
 
 #: The percentile of the summary: the farthest of these that the file can tell.
 _WITHIN = {"p99": "99 %", "p95": "95 %", "p90": "90 %", "p50": "half"}
 _LONGEST_KIND = 60
+_RUNS_SHOWN = 3
+#: A load whose users wait for answers for less of their time is hardly one: its time stamps may be wrong.
+_BARELY_BUSY = 0.01
 
 
 def summary(report: Report) -> str:
@@ -22,8 +24,17 @@ def summary(report: Report) -> str:
         users = report.loop.users if report.loop is not None else None
         source = f" from {counted(users, 'user')}" if users else ""
         parts.append(f"{rate(report.throughput_per_s)} answers/s{source}")
+    elif report.runs:
+        rates = [run.throughput_per_s for run in report.runs[:_RUNS_SHOWN]]
+        known = [rate(per_s) if per_s is not None else "?" for per_s in rates]
+        more = ", ..." if len(report.runs) > _RUNS_SHOWN else ""
+        parts.append(
+            f"{counted(report.requests, 'request')} in {len(report.runs)} runs ({', '.join(known)}{more} answers/s)"
+        )
     else:
         parts.append(counted(report.requests, "request"))
+    if report.busy_share is not None and report.busy_share < _BARELY_BUSY:
+        parts.append(f"its users waited for answers for only {percent(report.busy_share)} of the time")
     within = next((name for name in _WITHIN if report.latency_ms.get(name) is not None), None)
     if within is not None:
         shown = milliseconds(
@@ -36,15 +47,13 @@ def summary(report: Report) -> str:
     return "; ".join(parts) + "."
 
 
-def rate(per_s: float) -> str:
-    """Return a rate, in three digits."""
-    return plain(per_s)
-
-
 def errors(report: Report) -> str:
     """Return the share of errors with the kind that is most frequent."""
+    if not report.errors_known:
+        return "failures not in the file"
     if not report.errors:
-        return "no errors"
+        some = f" among the {report.requests:,} rows that could be read" if report.unreadable else ""
+        return f"no errors{some}"
     kinds = list(report.errors_by_kind.items())
     said = f"{report.errors:,}"
     if kinds:

@@ -73,7 +73,7 @@ def test_a_line_without_end_is_not_kept_whole(
     path = write(tmp_path, line * 50_000)
     pieces = list(source.read_text_pieces(path, source.SourceNotes()))
     assert max(map(len, pieces)) <= 2 * (5000 + 1000)
-    assert not list(source.without_first_line(iter(pieces)))
+    assert not list(source.without_lines(iter(pieces), 1))
 
 
 def test_a_line_of_a_jvms_log_has_a_longest_length_and_the_next_one_is_read(tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ import pytest
 
 from harness.errors import InputError
 from harness.formats.detect import read_any
-from harness.formats.k6_samples import HEADER, read_k6
-from harness.formats.oha_files import CSV_HEADER, read_oha_csv, read_oha_db
+from harness.formats.oha_db import read_oha_db
+from harness.formats.row_files import K6_HEADER, K6_SAMPLES, OHA_COLUMNS, OHA_CSV, VEGETA_CSV
 from harness.formats.table import AggregateTable, RequestTable
-from harness.formats.vegeta_csv import read_vegeta
 from harness.formats.wrk2_text import read_wrk2
 from harness.report.analyse import report_file
 from harness.tests.support.oha_output import oha_db
@@ -47,7 +46,7 @@ def test_vegetas_rows_add_up_to_vegetas_own_report() -> None:
 def test_a_cut_last_row_of_vegeta_is_counted_not_fatal(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     path.write_bytes(VEGETA.read_bytes()[:-200])
-    table = read_vegeta(path)
+    table = VEGETA_CSV.read(path)
     assert (table.n_requests, table.unreadable.n, table.unreadable.n_cut) == (399, 1, 1)
 
 
@@ -57,7 +56,7 @@ def test_a_request_without_an_answer_is_an_error_of_vegeta(tmp_path: Path) -> No
     )
     path = tmp_path / "samples.csv"
     path.write_text(row)
-    table = read_vegeta(path)
+    table = VEGETA_CSV.read(path)
     assert (table.n_requests, table.n_errors) == (1, 1)
     assert table.start_epoch_s[0] == pytest.approx(1795252467.300838552, abs=1e-6)
 
@@ -119,7 +118,7 @@ def test_a_summary_of_wrk2_that_ends_early_is_refused(tmp_path: Path, cut_before
 def test_samples_of_the_k6_script_keep_nanoseconds_and_say_which_requests_failed(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     path.write_text(
-        f'{HEADER}\n1795252467.300838,0.123456,true,hello,\n1795252467.301900,7.5,false,"a, b",status 500\n'
+        f'{K6_HEADER}\n1795252467.300838,0.123456,true,hello,\n1795252467.301900,7.5,false,"a, b",status 500\n'
     )
     table = read_any(path)
     assert isinstance(table, RequestTable)
@@ -130,8 +129,8 @@ def test_samples_of_the_k6_script_keep_nanoseconds_and_say_which_requests_failed
 
 def test_a_row_that_k6_was_killed_in_is_counted_not_fatal(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
-    path.write_text(f"{HEADER}\n1795252467.300838,0.5,true,hello,\n1795252467.30")
-    table = read_k6(path)
+    path.write_text(f"{K6_HEADER}\n1795252467.300838,0.5,true,hello,\n1795252467.30")
+    table = K6_SAMPLES.read(path)
     assert (table.n_requests, table.unreadable.n, table.unreadable.n_cut) == (1, 1, 1)
 
 
@@ -139,7 +138,7 @@ def test_another_file_is_not_taken_for_the_k6_scripts(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     path.write_text("metric_name,timestamp,metric_value\n")
     with pytest.raises(InputError, match="k6"):
-        read_k6(path)
+        K6_SAMPLES.read(path)
 
 
 # --- oha
@@ -209,8 +208,8 @@ def test_a_damaged_or_foreign_sqlite_file_is_refused(tmp_path: Path, damage: str
 def test_ohas_csv_is_read_and_its_report_says_what_is_not_in_it(tmp_path: Path) -> None:
     path = tmp_path / "oha.csv"
     rows = [f"{n * 0.001},0,0.0001,0.0004,0.0005,13,{500 if n == 7 else 200}" for n in range(200)]
-    path.write_text("\n".join([CSV_HEADER, *rows]) + "\n")
-    table = read_oha_csv(path)
+    path.write_text("\n".join([",".join(OHA_COLUMNS), *rows]) + "\n")
+    table = OHA_CSV.read(path)
     assert (table.n_requests, table.n_errors, table.from_zero) == (200, 1, True)
     report = report_file(path)
     assert report.start_epoch_s is None

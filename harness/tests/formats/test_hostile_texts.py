@@ -17,14 +17,14 @@ from harness.agent.cpu_stat import parse_cpu_stat, whole_number
 from harness.definitions import load_requests
 from harness.definitions.strict_files import read_toml
 from harness.errors import InputError
-from harness.formats import locust_csv, source
+from harness.formats import source, totals_csv
 from harness.formats.jfr_contention import parse_contention
 from harness.formats.jfr_json import parse_jfr_json
-from harness.formats.k6_own import read_k6_summary
+from harness.formats.json_summaries import read_json
 from harness.formats.nmt import parse_nmt
-from harness.formats.oha_files import read_oha_db
+from harness.formats.oha_db import read_oha_db
 from harness.formats.runtime_metrics import parse_runtime_metrics
-from harness.formats.source import SourceNotes
+from harness.formats.source import SourceNotes, TextFile
 from harness.formats.wrk_text import read_wrk
 from harness.hosts.ssh.settings import host_names
 from harness.report.samples import summarise_samples
@@ -202,7 +202,7 @@ def test_a_summary_of_k6_with_an_endless_duration_is_refused(tmp_path: Path) -> 
     file = tmp_path / "k6.json"
     file.write_text(json.dumps(made))
     with pytest.raises(InputError, match=r"k6\.json"):
-        read_k6_summary(file)
+        read_json(file)
 
 
 WRK = """Running 3s test @ http://127.0.0.1:1/hello
@@ -235,7 +235,7 @@ def test_what_is_held_of_a_csv_file_of_locust_does_not_grow_with_its_length(
         file.write_text("Count,Message,Traceback,Nodes" + n_rows * "\rNodes")
         tracemalloc.start()
         try:
-            assert locust_csv.read_totals(file).unreadable_lines == n_rows
+            assert totals_csv.read_totals(file).unreadable_lines == n_rows
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -253,6 +253,6 @@ def test_lines_of_a_csv_file_of_locust_are_the_same_in_pieces_of_any_length(
     def pieces(*_: object) -> Iterator[bytes]:
         yield from (data[at : at + length] for at in range(0, len(data), length))
 
-    monkeypatch.setattr(locust_csv, "read_text_pieces", pieces)
-    lines = list(locust_csv._lines(tmp_path, SourceNotes()))
+    monkeypatch.setattr(TextFile, "pieces", pieces)
+    lines = list(totals_csv._lines(TextFile(path=tmp_path, head=""), SourceNotes()))
     assert lines == data.decode().splitlines(keepends=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.errors import InputError
 from harness.formats.detect import read_any
-from harness.formats.locust_samples import read_samples
+from harness.formats.row_files import LOCUST_SAMPLES
 from harness.formats.table import AggregateTable, RequestTable
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "locust"
@@ -26,7 +26,7 @@ def aggregate(path: Path) -> AggregateTable:
 
 
 def test_samples_have_every_request_and_locusts_own_files_miss_the_last_ones() -> None:
-    samples, stats = read_samples(GOLDEN / "samples.csv"), aggregate(GOLDEN / "run_stats.csv")
+    samples, stats = LOCUST_SAMPLES.read(GOLDEN / "samples.csv"), aggregate(GOLDEN / "run_stats.csv")
     failures = aggregate(GOLDEN / "run_failures.csv")
     totals = json.loads((GOLDEN / "totals.json").read_text())
     assert (samples.n_requests, samples.n_errors) == (totals["n_requests"], totals["n_errors"])
@@ -39,7 +39,7 @@ def test_samples_have_every_request_and_locusts_own_files_miss_the_last_ones() -
 
 
 def test_samples_keep_parts_of_milliseconds_and_percentiles_do_not() -> None:
-    samples, stats = read_samples(GOLDEN / "samples.csv"), aggregate(GOLDEN / "run_stats.csv")
+    samples, stats = LOCUST_SAMPLES.read(GOLDEN / "samples.csv"), aggregate(GOLDEN / "run_stats.csv")
     assert stats.total is not None
     flushed = samples.latency_s[: stats.total.n_requests]
     assert stats.total.latency_mean_s == pytest.approx(flushed.mean(), abs=1e-6)
@@ -122,11 +122,11 @@ def test_statistics_cut_anywhere_raise_nothing_but_input_errors(tmp_path: Path, 
 @given(cut=st.integers(40, 3000))
 @SMALL
 def test_samples_cut_anywhere_keep_every_complete_row(tmp_path: Path, cut: int) -> None:
-    whole, data = read_samples(GOLDEN / "samples.csv"), (GOLDEN / "samples.csv").read_bytes()[:cut]
+    whole, data = LOCUST_SAMPLES.read(GOLDEN / "samples.csv"), (GOLDEN / "samples.csv").read_bytes()[:cut]
     path = tmp_path / "samples.csv"
     path.write_bytes(data)
     n_complete = data.count(b"\n") - 1
-    table = read_samples(path)
+    table = LOCUST_SAMPLES.read(path)
     assert n_complete <= table.n_requests <= n_complete + 1
     assert table.latency_s.tolist() == whole.latency_s[: table.n_requests].tolist()
     assert list(table.label) == list(whole.label[: table.n_requests])
@@ -138,7 +138,7 @@ def test_samples_cut_anywhere_keep_every_complete_row(tmp_path: Path, cut: int) 
 def test_a_sample_that_is_no_number_is_counted(tmp_path: Path, bad: str) -> None:
     path = tmp_path / "samples.csv"
     path.write_text(f"start_epoch_s,latency_ms,ok,name,error\n2.5,0.25,true,a,\n{bad}\n")
-    table = read_samples(path)
+    table = LOCUST_SAMPLES.read(path)
     assert table.latency_s.tolist() == [0.00025]
     assert (table.unreadable.n, table.unreadable.first_line) == (1, 3)
 
@@ -152,10 +152,10 @@ def test_raw_samples_are_recognised_as_a_table_of_requests() -> None:
 def test_a_tool_killed_inside_its_first_row_left_a_table_without_rows(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     path.write_text("start_epoch_s,latency_ms,ok,name,error\n17952")
-    table = read_samples(path)
+    table = LOCUST_SAMPLES.read(path)
     assert (table.n_requests, table.unreadable.n) == (0, 1)
 
 
 def test_a_file_that_is_not_from_locust_is_refused_as_samples() -> None:
     with pytest.raises(InputError, match="start_epoch_s,latency_ms,ok,name"):
-        read_samples(GOLDEN / "run_stats.csv")
+        LOCUST_SAMPLES.read(GOLDEN / "run_stats.csv")

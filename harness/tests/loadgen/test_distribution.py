@@ -19,7 +19,7 @@ import pytest
 
 from harness.analysis.tables.load import load_requests, load_samples, load_trials
 from harness.analysis.tables.tidy import tidy
-from harness.formats.locust_samples import read_samples
+from harness.formats.row_files import LOCUST_SAMPLES
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
 from harness.loadgen.base import LoadCommand, LoadSpec
@@ -289,7 +289,7 @@ def test_workers_on_two_hosts_are_put_on_the_clock_of_the_first(sshd: Sshd, tmp_
     shift_s = record.generators[1].clock_shift_s
     assert shift_s == pytest.approx(-5.0, abs=0.3)
     name = next(name for name in record.files if name.startswith("load/2/samples.csv"))
-    theirs = read_samples(raw.path(record.planned.trial_id, name)).start_epoch_s
+    theirs = LOCUST_SAMPLES.read(raw.path(record.planned.trial_id, name)).start_epoch_s
     tidy(root, ["tiny"])
     merged = load_requests(root, "tiny", record.session_id, record.planned.trial_id)["start_epoch_s"]
     assert np.isin(np.round(theirs + shift_s, 5), np.round(merged, 5)).all()

@@ -22,7 +22,7 @@ from harness.analysis.attribution.log_clock import generator_log
 from harness.analysis.tables.load import load_requests, load_samples, load_trials
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, UnsupportedLoad
-from harness.formats.locust_samples import read_samples
+from harness.formats.row_files import LOCUST_SAMPLES
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
@@ -321,7 +321,7 @@ def test_load_from_two_hosts_is_put_on_the_clock_of_the_first(sshd: Sshd, tmp_pa
     assert record.placement.endswith("generator on first, second, not pinned")
     raw = SessionFolder(root / "data/raw/tiny/smoke-local-1")
     name = next(name for name in record.files if name.startswith("load/2/samples.csv"))
-    theirs = read_samples(raw.path(record.planned.trial_id, name)).start_epoch_s
+    theirs = LOCUST_SAMPLES.read(raw.path(record.planned.trial_id, name)).start_epoch_s
     merged = load_requests(root, "tiny", record.session_id, record.planned.trial_id)["start_epoch_s"]
     assert np.isin(np.round(theirs + shift_s, 5), np.round(merged, 5)).all()
 

@@ -12,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import InputError
-from harness.formats import jtl_other_columns
+from harness.formats import side_columns
 from harness.formats.jtl import open_jtl, read_jtl
-from harness.formats.jtl_other_columns import read_sides
 from harness.formats.jtl_units import UNITS_PER_S
+from harness.formats.row_layout import Layout
+from harness.formats.side_columns import read_sides
+from harness.formats.sides import SideColumns
+from harness.formats.source import text_file
 from harness.report.analyse import report_file
 from harness.tests.support.generated_jtl import BARE, EPOCH_S, FULL, Load, closed_load, open_load, write_load
 from harness.tests.support.generated_reports import COLUMNS, SOME, accused, reported, seeds, suspected
@@ -32,18 +35,22 @@ MANY = settings(max_examples=25, deadline=None)
 medians = st.floats(-4, 1.5).map(lambda power: 10**power)
 
 
+def beside(path: Path, layout: Layout, n_rows: int = side_columns.SIDE_ROWS) -> SideColumns | None:
+    return read_sides(text_file(path), layout, n_rows)[0]
+
+
 def test_the_columns_beside_are_those_of_the_rows_that_are_no_sums() -> None:
     golden = Path(__file__).resolve().parents[1] / "golden" / "jmeter"
     stream = open_jtl(golden / "default-transactions.jtl")
-    sides = read_sides(stream.path, stream.layout)
+    sides = beside(stream.path, stream.layout)
     assert sides is not None and sides.n_requests == 45 and sides.is_whole_file
     assert sides.thread is not None and set(sides.thread.tolist()) == {0, 1, 2}
     assert sides.all_threads is not None and sides.all_threads.max() <= 3
     assert sides.first_byte_ms is not None and (sides.first_byte_ms <= sides.latency_s * 1e3).all()
-    few = read_sides(stream.path, stream.layout, 10)
+    few = beside(stream.path, stream.layout, 10)
     assert few is not None and 0 < few.n_requests <= 10 and not few.is_whole_file
     plain = open_jtl(golden / "samples.jtl")
-    connect_only = read_sides(plain.path, plain.layout)
+    connect_only = beside(plain.path, plain.layout)
     assert connect_only is None or connect_only.thread is None
 
 
@@ -56,17 +63,17 @@ def test_the_columns_beside_are_the_same_read_at_once_and_row_by_row(
     file = tmp_path / "many.jtl"
     file.write_text("\n".join([header, *rows * 100, ""]), "utf-8")
     layout = open_jtl(file).layout
-    monkeypatch.setattr(jtl_other_columns, "ARROWS_BYTES", 0)
-    at_once = read_sides(file, layout, n_rows)
-    monkeypatch.setattr(jtl_other_columns, "ARROWS_BYTES", 1 << 40)
-    one_by_one = read_sides(file, layout, n_rows)
+    monkeypatch.setattr(side_columns, "ARROWS_BYTES", 0)
+    at_once = beside(file, layout, n_rows)
+    monkeypatch.setattr(side_columns, "ARROWS_BYTES", 1 << 40)
+    one_by_one = beside(file, layout, n_rows)
     assert at_once is not None and one_by_one is not None and at_once.n_requests > 1000
     for name, values in vars(one_by_one).items():
         np.testing.assert_array_equal(getattr(at_once, name), values, err_msg=name)
     broken = file.read_text("utf-8").replace("true", "maybe", 1)
     file.write_text(broken, "utf-8")
-    monkeypatch.setattr(jtl_other_columns, "ARROWS_BYTES", 0)
-    without_it = read_sides(file, layout, n_rows)
+    monkeypatch.setattr(side_columns, "ARROWS_BYTES", 0)
+    without_it = beside(file, layout, n_rows)
     assert without_it is not None and without_it.n_requests == at_once.n_requests - 1
 
 

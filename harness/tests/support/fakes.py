@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import InputError, TrialFailure
-from harness.formats.locust_samples import read_samples
+from harness.formats.row_files import LOCUST_SAMPLES
 from harness.loadgen.base import LoadCommand, LoadSpec
 from harness.loadgen.summary import (
     existing,
@@ -64,7 +64,7 @@ class FakeLoadGenerator:
         """Totals of ``samples.csv``."""
         path = existing(folder, "samples.csv")
         try:
-            table = read_samples(path)
+            table = LOCUST_SAMPLES.read(path)
         except InputError as problem:
             said = last_words(folder, "generator.stderr.txt")
             raise TrialFailure("failed", f"no samples ({problem}); output: {said}") from problem

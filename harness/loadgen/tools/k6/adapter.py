@@ -21,7 +21,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.formats.k6_samples import HEADER, read_k6
+from harness.formats.row_files import K6_HEADER, K6_SAMPLES
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import is_flow
 from harness.loadgen.mix import unsupported_mix
@@ -112,7 +112,7 @@ class K6:
                 SCRIPT: as_it_is("harness.loadgen.tools.k6", SCRIPT),
                 PLAN: json.dumps(plan_document(spec), ensure_ascii=False) + "\n",
                 ORDER_FILE: order_text(spec),
-                SAMPLES: HEADER + "\n",  # k6 appends
+                SAMPLES: K6_HEADER + "\n",  # k6 appends
             },
             outputs=(SAMPLES, TOTALS, SCRIPT, PLAN, ORDER_FILE, LOG),
             expected_s=self.expected_s(spec.profile, spec.requests),
@@ -121,7 +121,7 @@ class K6:
     def read(self, folder: Path) -> LoadSummary:
         """Totals of ``samples.csv``. ``n_dropped``: arrivals never sent, or not answered in time."""
         order, path = read_order(folder), existing(folder, SAMPLES)
-        table = read_rows(read_k6, path, "k6", LOG)
+        table = read_rows(K6_SAMPLES.read, path, "k6", LOG)
         kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
         dropped = None
         if isinstance(order.profile, OpenLoad):

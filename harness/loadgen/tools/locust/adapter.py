@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import MissingTool
-from harness.formats.locust_samples import read_samples
+from harness.formats.row_files import LOCUST_SAMPLES
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse
 from harness.loadgen.flow import closed_s, flow_document, is_flow
 from harness.loadgen.mix import right_bodies
@@ -104,7 +104,7 @@ class Locust:
     def read(self, folder: Path) -> LoadSummary:
         """Totals of ``samples.csv``, the file of every single request."""
         order, path = read_order(folder), existing(folder, SAMPLES)
-        table = read_rows(read_samples, path, "Locust")
+        table = read_rows(LOCUST_SAMPLES.read, path, "Locust")
         return summarise(table, order, errors_by_kind=_errors_by_kind(path) if table.n_errors else Counter())
 
 

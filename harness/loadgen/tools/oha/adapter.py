@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.errors import InputError, TrialFailure
-from harness.formats.oha_files import read_oha_db, statuses
+from harness.formats.oha_db import read_oha_db, statuses
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.schedule import even_only, plain_only

@@ -19,7 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from harness.errors import TrialFailure
-from harness.formats.vegeta_csv import ERROR, N_COLUMNS, STATUS, read_vegeta
+from harness.formats.row_files import VEGETA_COLUMNS, VEGETA_CSV, VEGETA_ERROR, VEGETA_STATUS
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.mix import one_round, other_statuses, unsupported_mix
@@ -105,7 +105,7 @@ class Vegeta:
         if not path.exists():
             reason = f"vegeta ended before its results could be encoded: no {SAMPLES}; {said(folder)}"
             raise TrialFailure("failed", reason)
-        table = read_rows(read_vegeta, path, "vegeta")
+        table = read_rows(VEGETA_CSV.read, path, "vegeta")
         dropped = None
         if isinstance(order.profile, OpenLoad):
             dropped = n_dropped(table, order, order.profile.n_arrivals)
@@ -138,8 +138,8 @@ def _errors_by_kind(path: Path) -> Counter[str]:
     kinds: Counter[str] = Counter()
     with open_text(path) as stream:
         for row in csv.reader(stream):
-            if len(row) == N_COLUMNS and row[STATUS][:1] not in {"2", "3"}:
-                kinds[_kind(row[STATUS], row[ERROR])] += 1
+            if len(row) == VEGETA_COLUMNS and row[VEGETA_STATUS][:1] not in {"2", "3"}:
+                kinds[_kind(row[VEGETA_STATUS], row[VEGETA_ERROR])] += 1
     return kinds
 
 

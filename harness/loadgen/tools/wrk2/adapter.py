@@ -127,12 +127,11 @@ class Wrk2:
         total, kinds = table.total, table.errors_by_kind
         if total is None or table.duration_s is None:
             raise TrialFailure("failed", f"{path} has no totals")
-        broken = sum(kinds.get(kind, 0) for kind in ("connect", "read", "write"))
-        n_requests = total.n_requests + broken
+        n_requests = total.n_requests
         assert isinstance(order.profile, OpenLoad)  # it supports no other
         profile, achieved_per_s = (
             order.profile,
-            total.n_requests / table.duration_s if table.duration_s else 0.0,
+            (n_requests - total.n_unanswered) / table.duration_s if table.duration_s else 0.0,
         )
         n_threads = read_threads(path) or even_threads(profile.connections, self.threads)
         quantiles = dict(total.latency_quantiles_s)
@@ -140,7 +139,7 @@ class Wrk2:
             quantiles["max"] = total.latency_max_s
         return LoadSummary(
             n_requests=n_requests,
-            n_errors=kinds.get("status", 0) + broken,
+            n_errors=kinds.get("status", 0) + total.n_unanswered,
             start_epoch_s=None,
             duration_s=table.duration_s,
             offered_per_s=profile.rate_per_s,

@@ -12,7 +12,7 @@ import pytest
 
 from harness.analysis.load.overload import backlog
 from harness.errors import MissingTool, TrialFailure
-from harness.formats.k6_samples import HEADER, read_k6
+from harness.formats.row_files import K6_HEADER, K6_SAMPLES
 from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.summary import ORDER_FILE, order_text
 from harness.loadgen.tools.k6.adapter import K6, LOG, PLAN, SAMPLES, TOTALS
@@ -102,7 +102,7 @@ def test_one_process_offers_its_parts_on_schedule_with_nothing_between_them(
     with answering_server() as server:
         assert offer(k6, order_for(tmp_path, server, profile)).exit_code == 0
         n_connections = server.n_connections
-    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    table, summary = K6_SAMPLES.read(tmp_path / SAMPLES), k6.read(tmp_path)
     since_s = np.sort(table.start_epoch_s - table.start_epoch_s.min())
     found = [int(np.count_nonzero((since_s >= b - 0.5) & (since_s < b + 1.5))) for b in (0, 2, 4)]
     assert sum(found) == summary.n_requests
@@ -150,7 +150,7 @@ def test_what_waits_for_a_connection_is_sent_later_and_counts_from_when_it_was_d
     with answering_server(delay_s=0.05) as server:
         offer(k6, order_for(tmp_path, server, profile))
         assert server.n_connections == 1
-    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    table, summary = K6_SAMPLES.read(tmp_path / SAMPLES), k6.read(tmp_path)
     assert (summary.n_requests, summary.n_dropped) == (50, 0)
     in_turn = np.argsort(table.start_epoch_s)
     due_s = table.start_epoch_s[in_turn] - table.start_epoch_s.min()
@@ -168,7 +168,7 @@ def test_a_pass_that_waited_counts_the_wait_once(k6: K6, tmp_path: Path) -> None
     with answering_server(delay_s=0.05) as server:
         order = LoadSpec(profile=profile, requests=steps, endpoint=server.endpoint, folder=tmp_path)
         assert offer(k6, order).exit_code == 0
-    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    table, summary = K6_SAMPLES.read(tmp_path / SAMPLES), k6.read(tmp_path)
     assert (summary.n_flows, summary.n_flows_right, summary.n_dropped) == (20, 20, 0)
     assert np.median(table.latency_s[table.label == "second"]) < 0.2
     assert table.latency_s[table.label == "first"].max() > 0.5
@@ -267,7 +267,7 @@ def test_what_happened_in_place_of_an_answer_has_a_name(tmp_path: Path, code: st
         folder=tmp_path,
     )
     (tmp_path / ORDER_FILE).write_text(order_text(order))
-    (tmp_path / SAMPLES).write_text(f"{HEADER}\n1795252467.300838,0.5,false,right,{code}\n")
+    (tmp_path / SAMPLES).write_text(f"{K6_HEADER}\n1795252467.300838,0.5,false,right,{code}\n")
     assert K6(program=None).read(tmp_path).errors_by_kind == {kind: 1}
 
 
@@ -298,7 +298,7 @@ def test_stages_of_users_come_and_go_as_they_say(k6: K6, tmp_path: Path) -> None
     with answering_server(delay_s=0.02) as server:
         assert offer(k6, order_for(tmp_path, server, profile)).exit_code == 0
         assert server.n_connections == 4
-    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    table, summary = K6_SAMPLES.read(tmp_path / SAMPLES), k6.read(tmp_path)
     since_s = table.start_epoch_s - table.start_epoch_s.min()
     under_way = backlog(table.start_epoch_s, table.latency_s, table.start_epoch_s)
     assert np.median(under_way[since_s < 0.9]) == 1

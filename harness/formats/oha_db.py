@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what oha leaves: its csv (``--output-format csv``) or its SQLite file (``--db-url``).
-
-Both hold answered requests only, with times since oha's start: neither tells when that was, nor what
-was never answered. The SQLite file also has the time at which a request was due, so with a rate
-(``-q --latency-correction``) its rows begin when they should have begun; the csv lacks that time.
+"""Read oha's SQLite file, which has the time at which a request was due: with a rate (``-q --latency-correction``)
+its rows begin when they should have begun. Its csv (:mod:`harness.formats.row_files`) lacks that time.
 """
 
 from __future__ import annotations
@@ -18,57 +15,22 @@ import numpy as np
 
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
-from harness.formats.collect import below_a_heading
 from harness.formats.error_kinds import error_kind
-from harness.formats.row_layout import EPOCH_S, Layout
-from harness.formats.source import PIECE_BYTES, another_file, first_line, read_head
+from harness.formats.row_files import OHA_CSV
+from harness.formats.source import PIECE_BYTES
 from harness.formats.table import RequestTable
 
-CSV_COLUMNS = ("request-start", "DNS", "DNS+dialup", "Response-delay", "request-duration", "bytes", "status")
-CSV_HEADER = ",".join(CSV_COLUMNS)
 SQLITE_MAGIC = b"SQLite format 3\0"
-RESOLUTION_S = 1e-9
-ANSWERED_ONLY = "oha writes rows of answered requests only: errors without an answer are not in this file"
-FROM_ZERO = "oha writes times since its own start: the file does not say when that was"
 _ROWS = (
     "SELECT coalesce(start_latency_correction, start), duration, status FROM oha"
     " ORDER BY coalesce(start_latency_correction, start)"
 )
 
 
-def looks_like_oha_csv(head: str) -> bool:
-    """The first line of oha's csv."""
-    return first_line(head) == CSV_HEADER
-
-
 def looks_like_sqlite(path: Path) -> bool:
     """A SQLite file, gzipped or not."""
     # Only its first bytes: a gzip stream that ends early is an error to who reads further.
     return next(_raw(path, len(SQLITE_MAGIC)), b"").startswith(SQLITE_MAGIC)
-
-
-def read_oha_csv(path: Path) -> RequestTable:
-    """Read oha's csv. Rows begin when they were sent; with latency correction they last from when they
-    were due, so start plus latency is later than the end.
-
-    Raises:
-        InputError: empty, another file, or no line of it can be read.
-    """
-    head = read_head(path)
-    if not looks_like_oha_csv(head):
-        raise another_file("not an oha CSV file", path, head, CSV_HEADER)
-    layout = Layout(
-        delimiter=",",
-        n_columns=len(CSV_COLUMNS),
-        start=0,
-        latency=4,
-        code=6,
-        time=EPOCH_S,
-        whole_ms=False,
-        latency_units_per_s=1.0,
-        header=CSV_COLUMNS,
-    )
-    return _from_zero(below_a_heading(path, layout, source="oha", resolution_s=RESOLUTION_S).collect())
 
 
 def read_oha_db(path: Path) -> RequestTable:
@@ -103,7 +65,7 @@ def read_oha_db(path: Path) -> RequestTable:
             place="table oha",
             allowed="what oha writes",
         ) from problem
-    table = RequestTable(
+    return RequestTable(
         path=path,
         source="oha",
         start_epoch_s=columns[:, 0].copy(),
@@ -111,10 +73,11 @@ def read_oha_db(path: Path) -> RequestTable:
         ok=(columns[:, 2] >= 200) & (columns[:, 2] < 400),
         label_codes=np.zeros(len(columns), dtype=np.int32),
         labels=("",),
-        resolution_s=RESOLUTION_S,
+        resolution_s=OHA_CSV.resolution_s,
         errors_by_kind=_kinds(columns[:, 2]),
+        from_zero=True,
+        notes=OHA_CSV.said,
     )
-    return _from_zero(table)
 
 
 def _kinds(status: FloatArray) -> dict[str, int]:
@@ -144,7 +107,3 @@ def _raw(path: Path, piece_bytes: int = PIECE_BYTES) -> Iterator[bytes]:
             yield from iter(lambda: stream.read(piece_bytes), b"")
     except (OSError, EOFError, zlib.error) as problem:
         raise InputError(f"cannot be read ({problem})", file=path) from problem
-
-
-def _from_zero(table: RequestTable) -> RequestTable:
-    return table.counted_from_zero(FROM_ZERO).with_notes(ANSWERED_ONLY)

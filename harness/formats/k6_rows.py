@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read k6's own csv and JSON lines, and vegeta's JSON lines: one row a request.
+
+k6's outputs hold some ten rows for each request; ``http_req_duration`` is the one that becomes a request
+here. It is the time of sending, waiting and receiving, without connecting; its stamp is that of the
+answer. Names of columns, tags and keys: k6's documentation of its csv and json output, files of k6 1.8, and
+vegeta's ``vegeta encode -to json``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from harness.errors import InputError
+from harness.formats.collect import RequestStream, row_stream
+from harness.formats.error_kinds import error_kind
+from harness.formats.instants import epoch_s
+from harness.formats.jtl_units import era_unit
+from harness.formats.row_layout import (
+    EPOCH_MS,
+    EPOCH_S,
+    LONGEST_S,
+    RFC3339,
+    Layout,
+    Row,
+    is_good_code,
+    split_row,
+    verdict_of,
+)
+from harness.formats.rows import to_chunk
+from harness.formats.source import Block, SourceNotes, TextFile, another_file, read_blocks, text_file
+from harness.formats.table import RequestChunk, Unreadable
+
+METRIC = "http_req_duration"
+_FIRST_COLUMNS = "metric_name,timestamp,metric_value,"
+_RESOLUTION_S = 1e-9
+WITHOUT_CONNECTING = f"latencies are k6's {METRIC}: sending, waiting and receiving, without connecting"
+WHOLE_SECONDS = (
+    "k6 wrote whole seconds, so rates are rough over a short test; K6_CSV_TIME_FORMAT=unix_milli or --out json "
+    "keeps finer stamps"
+)
+_EXCERPT = 100
+
+
+def looks_like_k6_csv(line: str) -> bool:
+    """The first line of k6's own csv."""
+    return line.startswith(_FIRST_COLUMNS)
+
+
+def lines_of(line: str) -> str | None:
+    """Return whose JSON lines begin like this, k6's or vegeta's; ``None``: it is something else."""
+    try:
+        found = json.loads(line) if line.startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    if found.get("type") in {"Metric", "Point"} and "metric" in found:
+        return "k6"
+    return "vegeta" if {"code", "timestamp", "latency", "seq"} <= set(found) else None
+
+
+def open_k6_csv(path: Path | TextFile) -> RequestStream:
+    """Recognise k6's csv; its rows are read when they are asked for, in bounded memory.
+
+    Raises:
+        InputError: a column is missing, or there is no HTTP request in it.
+    """
+    file = text_file(path)
+    lines = file.head.split("\n")
+    header = [name.strip() for name in split_row(lines[0], ",")]
+    columns = {name: i for i, name in enumerate(header)}
+    rows = [split_row(line, ",") for line in lines[1:] if line.startswith(METRIC + ",")]
+    stamps = [row[1] for row in rows if len(row) > 1]
+    time = _time_of(stamps[0]) if stamps else EPOCH_S
+    is_whole = time == EPOCH_S or (time == RFC3339 and not any("." in stamp for stamp in stamps))
+    layout = Layout(
+        delimiter=",",
+        n_columns=len(header),
+        latency=2,
+        start=1,
+        ok=columns.get("expected_response"),
+        code=columns.get("status"),
+        label=columns.get("name"),
+        error=columns.get("error"),
+        time=time,
+        whole_ms=False,
+        row_prefix=METRIC + ",",
+        stamp_is_end=not is_whole,  # a whole second is rounded down by more than a latency
+        header=tuple(header),
+    )
+    if layout.ok is None and layout.code is None:
+        raise InputError(
+            "does not say which requests failed",
+            file=file.path,
+            place=f"line {file.first_line}",
+            found=",".join(header)[:120],
+            allowed="a column expected_response or status among k6's system tags",
+        )
+    said = (WITHOUT_CONNECTING, WHOLE_SECONDS) if is_whole else (WITHOUT_CONNECTING,)
+    return row_stream(file, layout, source="k6", resolution_s=_RESOLUTION_S, said=said, metric=METRIC)
+
+
+def _time_of(stamp: str) -> str:
+    try:
+        return era_unit(float(stamp)) or EPOCH_MS
+    except ValueError:
+        return RFC3339
+
+
+def open_json_lines(path: Path | TextFile) -> RequestStream:
+    """Recognise JSON lines of k6 or vegeta; they are read when they are asked for, in bounded memory.
+
+    Raises:
+        InputError: they are another program's.
+    """
+    file = text_file(path)
+    source = lines_of(file.first)
+    if source is None:
+        raise another_file("is no JSON lines of k6 or vegeta", file, "k6 --out json, vegeta encode -to json")
+    is_k6 = source == "k6"
+    row_of, mark = (_point, METRIC.encode()) if is_k6 else (_result, b'"latency"')
+    notes = SourceNotes()
+    blocks = read_blocks(file.pieces(notes), begins_record=_begins_an_object, first_line=file.first_line)
+
+    def requests(block: Block) -> RequestChunk:
+        return _requests(block, row_of, mark)
+
+    return RequestStream(
+        path=file.path,
+        source="k6" if is_k6 else "vegeta",
+        resolution_s=_RESOLUTION_S,
+        layout=Layout(
+            delimiter=",",
+            n_columns=1,
+            latency=0,
+            start=0,
+            ok=0,
+            label=0,
+            whole_ms=False,
+            header=(METRIC if is_k6 else "latency",),
+        ),
+        chunks=map(requests, blocks),
+        said=((WITHOUT_CONNECTING,) if is_k6 else ()) + file.said,
+        notes=notes,
+        metric=METRIC if is_k6 else None,
+    )
+
+
+def _begins_an_object(line: bytes) -> bool:
+    return line.startswith(b"{")
+
+
+def _requests(block: Block, row_of: Callable[[Any], Row | None], mark: bytes) -> RequestChunk:
+    """Read the lines of a block that have ``mark`` in them; ``row_of`` returns none for what is no request."""
+    rows: list[Row] = []
+    bad = Unreadable()
+    lines = block.data.split(b"\n")
+    for number, line in enumerate(lines):
+        if mark not in line:
+            continue
+        try:
+            row = row_of(json.loads(line))
+            if row is None:
+                continue
+            if not 0 <= row.latency_s < LONGEST_S:
+                raise ValueError("no latency")
+            rows.append(row)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            text = line.decode(errors="replace")[:_EXCERPT]
+            n_cut = int(number == len(lines) - 1)  # a complete last line leaves an empty one behind it
+            at = block.first_line + number
+            bad = bad.plus(Unreadable(n=1, first_line=at, first_text=text, n_cut=n_cut))
+    return to_chunk(rows, bad)
+
+
+def _point(found: Any) -> Row | None:
+    """The request of one of k6's lines; ``None``: it is of another metric, or describes one."""
+    if found["type"] != "Point" or found["metric"] != METRIC:
+        return None
+    data = found["data"]
+    tags = data.get("tags") or {}
+    latency_s = float(data["value"]) / 1e3
+    code = str(tags.get("status", ""))
+    ok = verdict_of(str(tags.get("expected_response", "")), code=code)
+    if ok is None:
+        raise ValueError("no verdict")
+    return Row(
+        start_epoch_s=epoch_s(data["time"]) - latency_s,
+        latency_s=latency_s,
+        ok=ok,
+        label=str(tags.get("name") or tags.get("url") or ""),
+        transaction=False,
+        error_kind="" if ok else error_kind(code, "", "", str(tags.get("error", ""))),
+    )
+
+
+def _result(found: Any) -> Row:
+    """The request of one of vegeta's lines."""
+    code = str(found["code"])
+    ok = is_good_code(code)
+    return Row(
+        start_epoch_s=epoch_s(found["timestamp"]),
+        latency_s=int(found["latency"]) / 1e9,
+        ok=ok,
+        label=str(found.get("url") or ""),
+        transaction=False,
+        error_kind="" if ok else error_kind(code, "", "", str(found.get("error", ""))),
+    )

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several runs in one file: JMeter appends to a file that is there, and people join files.
+
+Between two runs nothing is in flight for long. A tool that writes times since its own start begins again near zero.
+Rows of generators that ran at once overlap in time: they are one run, in whatever order they stand in the file.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.formats.arrays import BoolArray, FloatArray
+from harness.model.digits import plain
+
+#: A gap is a jump where nothing was sent or answered for this long, and for so many usual gaps.
+GAP_S, GAPS = 5.0, 100.0
+#: A clock that runs backwards by less may be the order in which threads write.
+_BACKWARDS_S = 2.0
+#: So many rows in a row are behind others: no longer the order in which threads write.
+_FEWEST_BEHIND = 20
+#: Times since a start that begin again lie below this share of the greatest before them, and so far below.
+_AGAIN, _AGAIN_S = 0.2, 0.2
+
+
+class RunPart(NamedTuple):
+    """One run. Times in seconds, on the clock of the file; ``rows``: requests."""
+
+    start_s: float
+    end_s: float
+    rows: int
+    errors: int
+
+    @property
+    def per_s(self) -> float | None:
+        """Answers per second, errors included; ``None``: it lasted no time."""
+        span_s = self.end_s - self.start_s
+        return self.rows / span_s if span_s > 0 else None
+
+
+class RunParts:
+    """The runs of a file, of which stretches are taken one after the other."""
+
+    def __init__(self, *, from_zero: bool) -> None:
+        self._from_zero = from_zero
+        self._gap_s = 0.0
+        self._parts: list[RunPart] = []
+
+    def take(self, start_s: FloatArray, latency_s: FloatArray, ok: BoolArray) -> None:
+        """Add a stretch in the order of the file, shapes (n,), n > 0."""
+        edges = [0, len(start_s)]
+        if self._from_zero:
+            edges[1:1] = restarts(start_s)
+            for low, high in pairwise(edges):
+                some = slice(low, high)
+                self._parts.append(_part(start_s[some], start_s[some] + latency_s[some], ok[some]))
+            return
+        order = np.argsort(start_s, kind="stable")
+        start, end, right = start_s[order], start_s[order] + latency_s[order], ok[order]
+        if len(start) > 1:
+            self._gap_s = max(self._gap_s, _longest_usual_gap_s(start))
+            edges[1:1] = (np.flatnonzero(_gaps_s(start, end) > self._gap_s) + 1).tolist()
+        self._parts += [
+            _part(start[low:high], end[low:high], right[low:high])
+            for low, high in pairwise(edges)
+        ]
+
+    def found(self) -> tuple[RunPart, ...]:
+        """Return the runs in the order of time, or of the file where its times begin again."""
+        if self._from_zero or not self._parts:
+            return tuple(self._parts)
+        first, *others = sorted(self._parts)
+        runs = [first]
+        for part in others:
+            last = runs[-1]
+            if part.start_s - last.end_s > max(self._gap_s, GAP_S):
+                runs.append(part)
+            else:
+                end_s = max(last.end_s, part.end_s)
+                runs[-1] = RunPart(last.start_s, end_s, last.rows + part.rows, last.errors + part.errors)
+        return tuple(runs)
+
+
+def restarts(start_s: FloatArray) -> list[int]:
+    """Return the places at which times since a start begin again.
+
+    Args:
+        start_s: in the order of the file, shape (n,).
+    """
+    found: list[int] = []
+    low = 0
+    while low < len(start_s):
+        most = np.maximum.accumulate(start_s[low:])
+        behind = (start_s[low:] < _AGAIN * most) & (most - start_s[low:] > _AGAIN_S)
+        # One late row is no new run: those that follow must be behind, too.
+        few = min(_FEWEST_BEHIND, max(1, (len(start_s) - low) // 4))
+        stay = np.convolve(behind, np.ones(few), mode="valid") == few if len(behind) >= few else behind[:0]
+        places = np.flatnonzero(stay)
+        if not len(places):
+            return found
+        low += int(places[0])
+        found.append(low)
+    return found
+
+
+def clock_jump(start_s: FloatArray, latency_s: FloatArray) -> str | None:
+    """Return how far the clock jumped; ``None``: it did not.
+
+    Args:
+        start_s, latency_s: in the order of the file, shapes (n,), n > 1.
+    """
+    # Tools write rows when answers come, or sort them by start: one of the two orders is kept. Threads that were
+    # held up write some rows late, among others; behind a clock that was set back, all rows are behind.
+    back_s = np.minimum(*(np.maximum.accumulate(at) - at for at in (start_s, start_s + latency_s)))
+    if _longest(back_s > _BACKWARDS_S) >= _FEWEST_BEHIND:
+        most = plain(float(back_s.max()))
+        return f"time stamps run backwards by {most} s: runs were joined in one file, or a clock was set"
+    order = np.argsort(start_s, kind="stable")
+    start = start_s[order]
+    gap_s = float(_gaps_s(start, start + latency_s[order]).max())
+    if gap_s > _longest_usual_gap_s(start):
+        return (
+            f"nothing was sent or answered for {plain(gap_s)} s: several runs were written into one file, a clock was "
+            "set, or the machine slept"
+        )
+    return None
+
+
+def _part(start: FloatArray, end: FloatArray, ok: BoolArray) -> RunPart:
+    return RunPart(float(start.min()), float(end.max()), len(start), int(len(start) - np.count_nonzero(ok)))
+
+
+def _longest_usual_gap_s(start: FloatArray) -> float:
+    return max(GAP_S, GAPS * float(np.median(np.diff(start))))
+
+
+def _gaps_s(start: FloatArray, end: FloatArray) -> FloatArray:
+    """How long nothing is in flight before each start but the first, which ascend; less than 0: something is."""
+    return np.asarray(start[1:] - np.maximum.accumulate(end)[:-1])
+
+
+def _longest(flags: npt.NDArray[np.bool_]) -> int:
+    """The longest stretch of flags that are set, shape (n,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return int(np.diff(edges)[::2].max()) if len(edges) else 0
