@@ -260,7 +260,8 @@ def _numbers(
 
 
 def _figures(cells: _Cells) -> Figures:
-    return Figures(quantiles_s=cells.quantiles, **cells.numbers)
+    numbers: dict[str, Any] = dict(cells.numbers)
+    return Figures(quantiles_s=cells.quantiles, **numbers)
 
 
 def _printed(text: str, factor: float, *, is_count: bool) -> Printed | None:

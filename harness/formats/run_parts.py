@@ -64,8 +64,7 @@ class RunParts:
             self._gap_s = max(self._gap_s, _longest_usual_gap_s(start))
             edges[1:1] = (np.flatnonzero(_gaps_s(start, end) > self._gap_s) + 1).tolist()
         self._parts += [
-            _part(start[low:high], end[low:high], right[low:high])
-            for low, high in pairwise(edges)
+            _part(start[low:high], end[low:high], right[low:high]) for low, high in pairwise(edges)
         ]
 
     def found(self) -> tuple[RunPart, ...]:

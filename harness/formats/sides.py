@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,9 @@ class SideColumns:
     def rows(self, keep: BoolArray) -> SideColumns:
         """Return only some of the requests."""
         columns = {one.name: getattr(self, one.name) for one in fields(self)}
-        arrays = {name: each[keep] for name, each in columns.items() if isinstance(each, np.ndarray)}
+        arrays: dict[str, Any] = {
+            name: each[keep] for name, each in columns.items() if isinstance(each, np.ndarray)
+        }
         return replace(self, **arrays)
 
 
@@ -80,7 +83,7 @@ def side_columns_together(files: Sequence[SideColumns]) -> SideColumns:
         first_thread += 0 if one.thread is None else int(one.thread.max(initial=0)) + 1
         first_host += n_hosts
     columns = {one.name: [getattr(file, one.name) for file in apart] for one in fields(SideColumns)}
-    arrays = {
+    arrays: dict[str, Any] = {
         name: None if any(one is None for one in each) else np.concatenate(each)
         for name, each in columns.items()
         if name not in {"hosts", "services", "is_whole_file"}

@@ -116,8 +116,16 @@ def test_a_case_without_language_is_for_all() -> None:
         (answer(b"", allow="get"), expect(headers={"Allow": "GET"}), "expected header Allow: GET, got get"),
         (answer(b""), expect(headers={"Allow": "GET"}), "expected header Allow: GET, got none"),
         (answer(b"\xff"), expect(body="x"), r"expected 'x', got '\\xff'"),
-        (answer(gzip.compress(b'{"a": 1}'), **{"content-encoding": "gzip"}), expect(json={"a": 1}), None),
-        (answer(b"no gzip", **{"content-encoding": "gzip"}), expect(body="x"), "expected 'x', got 'no gzip'"),
+        (
+            answer(gzip.compress(b'{"a": 1}'), 200, **{"content-encoding": "gzip"}),
+            expect(json={"a": 1}),
+            None,
+        ),
+        (
+            answer(b"no gzip", 200, **{"content-encoding": "gzip"}),
+            expect(body="x"),
+            "expected 'x', got 'no gzip'",
+        ),
     ],
 )
 def test_bodies_are_compared_as_bytes_or_as_json_values(

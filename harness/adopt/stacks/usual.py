@@ -189,7 +189,7 @@ def _served(
     app, kind, place = found
     listed, address = "its requirements", ("--host", "{host}", "--port", "{port}")
     if kind in ("FastAPI", "Starlette", "Litestar", "Quart"):
-        words = ("-m", "uvicorn", app, *address, "--no-access-log")
+        words: tuple[str, ...] = ("-m", "uvicorn", app, *address, "--no-access-log")
         if "gunicorn" in servers:
             words = ("-m", "gunicorn", "-k", "uvicorn.workers.UvicornWorker", "--bind", "{host}:{port}", app)
     elif "gunicorn" in servers:

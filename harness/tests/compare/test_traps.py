@@ -16,9 +16,9 @@ from harness.compare.comparing import compare_files
 from harness.compare.reading import read_run
 from harness.compare.result import Comparison
 from harness.compare.run import LATENCIES
-from harness.compare.symptoms import clock_jump
 from harness.compare.traps import NEVER_ACCEPTED, TRAP_NAMES, find_traps
 from harness.errors import InputError
+from harness.formats.run_parts import clock_jump
 from harness.model import Verdict
 from harness.tests.support.compared_arms import change_rows, users_wait, write_arms
 from harness.tests.support.generated_jtl import Load, open_load, write_load

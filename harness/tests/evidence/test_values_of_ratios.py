@@ -21,7 +21,7 @@ def test_a_block_that_one_arm_lacks_counts_in_no_value_of_its_row() -> None:
     trials.loc[(trials["variant"] == "go-nethttp") & (trials["block"] == 3), RATE] *= 3
     found = compare(trials, RATE, reference="go-nethttp", by=["logging"])
     frame = summarise(of_ratios(trials, found, ["logging", "variant"]), RATE, by=["logging", "variant"])
-    values = {(row.logging, row.variant): row.value for row in frame.itertuples()}
+    values = {(row["logging"], row["variant"]): float(row["value"]) for row in frame.to_dict("records")}
     for one in found:
         level = one.levels["logging"]
         ratio = values[level, "go-kit"] / values[level, "go-nethttp"]
