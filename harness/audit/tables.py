@@ -12,7 +12,7 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.audit.figures import Figures, Plan, Printed
 from harness.audit.laws import laws
