@@ -21,11 +21,11 @@ from harness.project import find_root
 from harness.store import SessionFolder
 from harness.tests.chaos.faults.attempt import attempt
 from harness.tests.chaos.faults.holds import Kept, finished, incomplete, lost, said_badly, unbalanced
-from harness.tests.chaos.faults.lacking import Lacking
 from harness.tests.chaos.faults.plan import BY_NAME, Fault, Scene
 from harness.tests.chaos.faults.scenes import Stage, stage
 from harness.tests.chaos.faults.sessions import Ended, Process, belonging_to
 from harness.tests.support.available import not_run, some_in_every_run
+from harness.tests.support.machine.lacking import Lacking
 from harness.tests.support.toy_sessions import make_session, trial_ids
 
 ROOT = find_root(Path(__file__).parent)

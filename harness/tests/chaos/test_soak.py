@@ -15,13 +15,13 @@ from harness.hosts.ssh.host import SshHost
 from harness.project import find_root
 from harness.session.progress import ProgressState, in_words
 from harness.tests.chaos.faults.agents import agents, end_agents
-from harness.tests.chaos.faults.lacking import Lacking
 from harness.tests.chaos.faults.scenes import SCENES
 from harness.tests.chaos.faults.sessions import CommandLine
 from harness.tests.chaos.growth import LIMITS, growth
 from harness.tests.chaos.soak import CONTROL_TRIALS, SESSIONS, STUCK_S, soak
 from harness.tests.chaos.watch import bytes_below, held, in_seconds, last_said, own_memory
 from harness.tests.support.available import not_run, only_when_long
+from harness.tests.support.machine.lacking import Lacking
 from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import psutil
 
-from harness.tests.chaos.faults.link import Namespace, why_not
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
+from harness.tests.support.machine.link import Namespace, why_not
 
 __all__ = ["Namespace", "tidy_namespace", "why_not"]
 

@@ -7,9 +7,9 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.tests.chaos.faults.lacking import Lacking
-from harness.tests.chaos.faults.small_disk import small_disk as mounted
 from harness.tests.support.available import not_run
+from harness.tests.support.machine.lacking import Lacking
+from harness.tests.support.machine.small_disk import small_disk as mounted
 
 
 @contextlib.contextmanager

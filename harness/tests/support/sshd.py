@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.tests.chaos.faults import sshd
-from harness.tests.chaos.faults.lacking import Lacking
 from harness.tests.support.available import not_run
+from harness.tests.support.machine import sshd
+from harness.tests.support.machine.lacking import Lacking
 
 
 @dataclass
 class Sshd(sshd.Sshd):
-    """One sshd, as ``harness.tests.chaos.faults.sshd`` has it."""
+    """One sshd, as ``harness.tests.support.machine.sshd`` has it."""
 
     def start(self) -> None:
         """Start it; return when it answers. Where there is none, the test says that it was not run."""

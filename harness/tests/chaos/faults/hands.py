@@ -21,13 +21,13 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.tests.chaos.faults.agents import agents
-from harness.tests.chaos.faults.lacking import Lacking
-from harness.tests.chaos.faults.link import Namespace, why_not
 from harness.tests.chaos.faults.plan import Act, Fault
 from harness.tests.chaos.faults.power import lose_power
 from harness.tests.chaos.faults.scenes import NUMBER, Stage
 from harness.tests.chaos.faults.sessions import Process, Running, belonging_to, of_role
-from harness.tests.chaos.faults.small_disk import remount, small_disk
+from harness.tests.support.machine.lacking import Lacking
+from harness.tests.support.machine.link import Namespace, why_not
+from harness.tests.support.machine.small_disk import remount, small_disk
 from harness.tests.support.patience import patient
 
 #: Nobody is stopped, and no link is silent, for longer.

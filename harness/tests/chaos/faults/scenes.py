@@ -17,12 +17,12 @@ from typing import Any
 
 from harness.errors import InputError
 from harness.store import SessionFolder, Store
-from harness.tests.chaos.faults import link, sshd
 from harness.tests.chaos.faults.agents import end_agents
-from harness.tests.chaos.faults.lacking import Lacking
-from harness.tests.chaos.faults.link import Namespace
 from harness.tests.chaos.faults.plan import Scene
 from harness.tests.chaos.faults.sessions import CommandLine, Running, belonging_to
+from harness.tests.support.machine import link, sshd
+from harness.tests.support.machine.lacking import Lacking
+from harness.tests.support.machine.link import Namespace
 from harness.toolchains import Surroundings, find_tool
 
 NAME = "faults"

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.tests.chaos.faults.lacking import Lacking
+from harness.tests.support.machine.lacking import Lacking
 
 WHY = "a full disk is made by mounting a small one"
 

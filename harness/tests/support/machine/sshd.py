@@ -18,7 +18,7 @@ import psutil
 
 from harness.agent.ports import free_port
 from harness.hosts.ssh.settings import HostSettings
-from harness.tests.chaos.faults.lacking import Lacking
+from harness.tests.support.machine.lacking import Lacking
 from harness.tests.support.patience import patient
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") or "/usr/sbin/sshd"
