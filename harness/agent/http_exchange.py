@@ -72,7 +72,8 @@ def request_bytes(
     given = {name.lower() for name in headers}
     lines = [f"{method} {path} HTTP/1.1"]
     if "host" not in given:
-        lines.append(f"Host: {endpoint.host}:{endpoint.port}")
+        host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+        lines.append(f"Host: {host}:{endpoint.port}")
     lines += [f"{name}: {value}" for name, value in headers.items()]
     if body is not None and "content-length" not in given and "transfer-encoding" not in given:
         lines.append(f"Content-Length: {len(body)}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.adopt import Workspace
     from harness.compare.limits import Checked, Limit
     from harness.compare.result import Row
-    from harness.duel import Agreement, Duel, Side
+    from harness.duel import Agreement, Duel, Rate, Side
     from harness.evidence.results import Results
     from harness.session import Assembly
 
@@ -61,11 +61,19 @@ def duel_command(
     ] = None,
     profile: Annotated[str, typer.Option(help="smoke (does it work? no verdict) or quick")] = "quick",
     blocks: Annotated[
-        int | None, typer.Option(help="how often both are measured; default: 10 in quick; a verdict takes 5")
+        int | None,
+        typer.Option(help="how often both are measured; default: as the experiment says; a verdict takes 5"),
     ] = None,
     generator: Annotated[
         str | None, typer.Option(help="load generator; default: the adopted experiment's")
     ] = None,
+    rate: Annotated[
+        str,
+        typer.Option(
+            help="second load of each process, requests per second, for a verdict on CPU time and latency; auto: two "
+            "fifths of what the slower version reaches with the tool; none: only the load of the experiment"
+        ),
+    ] = "auto",
     seed: Annotated[int, typer.Option(help="random seed of the order within blocks")] = 1,
     ready_within: Annotated[
         float, typer.Option(help="seconds in which each has to give its first answer")
@@ -82,8 +90,9 @@ def duel_command(
 
     Before that both are asked every recorded request: a version that answers something else is shown, and the duel
     ends, unless --allow names the case. Then they are measured in blocks, each in a random order, and compared as
-    `rematch results` does. A git ref is checked out in a folder of its own, which is removed again; your checkout is
-    not touched.
+    `rematch results` does, under the load, warm-up and CPUs of the experiment, and then at a rate that both keep: CPU
+    time per request has a verdict there also where the load generator is slower than the service. A git ref is checked
+    out in a folder of its own, which is removed again; your checkout is not touched.
 
     Exit status 1: answers differ, or a limit of --fail-if is exceeded, that is, the whole 95 % interval lies beyond
     it. Exit status 2: a limit cannot be judged, or a version does not start.
@@ -109,7 +118,7 @@ def duel_command(
             )
     work = _Work(
         root=find_root(), profile=profile, blocks=blocks, generator=generator, seed=seed, ready_s=ready_within,
-        quiet=as_json, allow=tuple(allow or ()), measures=not no_measure,
+        quiet=as_json, allow=tuple(allow or ()), measures=not no_measure, rate=rate,
     )  # fmt: skip
     try:
         both, agreed, found = work.go(first, second, adopted, requests, repo)
@@ -135,10 +144,11 @@ class _Work:
 
     def __init__(
         self, *, root: Path, profile: str, blocks: int | None, generator: str | None, seed: int, ready_s: float,
-        quiet: bool, allow: tuple[str, ...], measures: bool,
+        quiet: bool, allow: tuple[str, ...], measures: bool, rate: str,
     ) -> None:  # fmt: skip
         self.root, self.profile, self.blocks, self.generator = root, profile, blocks, generator
         self.seed, self.ready_s, self.quiet, self.allow, self.measures = seed, ready_s, quiet, allow, measures
+        self.rate = rate
 
     def go(
         self, first: str, second: str, adopted: Path | None, requests: Path | None, repo: Path | None
@@ -157,7 +167,7 @@ class _Work:
                 if side.remark:
                     self.say(f"{side.what}: {side.remark}")
             folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-duel-")))
-            duel = set_up(place, both, folder, self.generator)
+            duel = set_up(place, both, folder, self.generator, rate=self._rate(place, assembly))
             agreed = self._replayed(duel, assembly)
             if not self.measures or (agreed.cases and not self._allowed(agreed)):
                 return both, agreed, None
@@ -195,6 +205,24 @@ class _Work:
             return place
         return adopt(order, assembly, self.say).workspace
 
+    def _rate(self, place: Workspace, assembly: Assembly) -> Rate | None:
+        from harness.duel import Rate
+        from harness.duel.files import rate_tool
+
+        given = None if self.rate in ("auto", "none") else _number(self.rate)
+        if self.rate == "none" or self.profile == "smoke" or not self.measures:
+            return None
+        tool = rate_tool(assembly, place.contract)
+        if tool is None and given is not None:
+            raise InputError(
+                "no load tool here offers a rate", place="--rate", allowed="after: make setup (k6)"
+            )
+        if tool is None:
+            self.say(
+                "no load tool here offers a rate, at which CPU time per request has a verdict: make setup (k6)"
+            )
+        return None if tool is None else Rate(generator=tool, per_s=given)
+
     def _replayed(self, duel: Duel, assembly: Assembly) -> Agreement:
         from harness.duel import replay
 
@@ -210,11 +238,15 @@ class _Work:
         return "all" in self.allow or set(agreed.cases) <= set(self.allow)
 
     def _measured(self, duel: Duel, assembly: Assembly, left_out: set[str]) -> Results:
+        from harness.cli.check import busy_warning
         from harness.cli.results import read_results
         from harness.duel import agreed_contract
         from harness.session import Silent, measure, prepare, suitable_progress, with_blocks
 
         agreed_contract(duel, left_out)
+        warning = None if self.quiet else busy_warning()
+        if warning is not None:
+            self.say(warning)
         prepared = prepare(assembly, str(duel.experiment), profile=self.profile, host="local", seed=self.seed)
         for gone in prepared.unavailable:
             raise InputError(f"cannot run here: {gone.reason}", place=gone.variant)
@@ -225,12 +257,24 @@ class _Work:
         return read_results(self.root, folder)
 
 
+def _number(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 1 <= found < float("inf"):
+        raise InputError("no rate", place="--rate", found=text, allowed="requests per second, auto, or none")
+    return found
+
+
 def _row(limit: Limit, rows: Sequence[Row]) -> Row:
-    """Return the row that a limit is about; one without a verdict where no trial has the metric."""
+    """Return the row that a limit is about, of several loads the first with a verdict; one without a verdict where no
+    trial has the metric."""
     from harness.compare.result import Row
 
     missing = Row(metric=limit.metric, label=None, a=None, b=None, why="no trial has this metric")
-    return next((row for row in rows if row.metric == limit.metric), missing)
+    mine = [row for row in rows if row.metric == limit.metric]
+    return next((row for row in mine if row.verdict is not None), mine[0] if mine else missing)
 
 
 def _print(found: Results, checked: Sequence[Checked]) -> None:

@@ -38,7 +38,8 @@ def try_command(
     (closed loop), then rates (open loop). The leanest load tool that is installed is used; else threads of this
     program.
 
-    Exit status 1: the service is not fit to be loaded. Exit status 2: no answer, or the host may not be loaded.
+    Exit status 1: the service is not fit to be loaded, or does not answer any more afterwards. Exit status 2: no
+    answer, or the host may not be loaded.
 
     Examples:
 
@@ -71,7 +72,7 @@ def try_command(
         print(json.dumps(found.model_dump(mode="json"), indent=1, allow_nan=False))
     else:
         _print(found)
-    if found.fitness.faults:
+    if found.fitness.faults or not found.answers_after:
         raise typer.Exit(1)
 
 
@@ -117,18 +118,21 @@ def _summary(found: Tried) -> str:
 
     if found.fitness.faults:
         return f"No load was offered: {'; '.join(found.fitness.faults)}."
+    gone = "" if found.answers_after else "It does not answer any more after these loads. "
     parts = [f"At most {plain(found.most_per_s or 0.0)} right answers/s from users who wait"]
     if found.kept_up_to_per_s is not None:
         parts.append(f"a rate of {plain(found.kept_up_to_per_s)}/s was kept without long waits")
-    else:
+    elif found.kept_why is None:
         parts.append("no rate was kept without long waits")
+    if found.kept_why is not None:
+        parts.append(found.kept_why)
     if found.knee_per_s is not None:
         parts.append(
             f"waiting begins to grow at about {plain(found.knee_per_s)}/s (one load a rate: no interval)"
         )
     else:
         parts.append(f"no knee was seen ({found.knee_why})")
-    return "; ".join(parts) + "."
+    return gone + "; ".join(parts) + "."
 
 
 def _row(point: Point) -> tuple[str, ...]:

@@ -12,23 +12,37 @@ from pathlib import Path
 from typing import Any
 
 from harness.adopt import Workspace
-from harness.adopt.workspace import experiment_text
 from harness.duel.sides import Side
 from harness.errors import InputError
-from harness.model import Implementation, RuntimeSettings, Variant
-from harness.model.load_tools import ALWAYS_HERE
+from harness.model import LOAD_TOOLS, ClosedLoad, Implementation, OpenLoad, RuntimeSettings, Variant
+from harness.session import Assembly
+from harness.workloads import load_all_requests
 
 SUFFIX = "-duel"
+#: The factor of the loads of a process, and the level at a rate.
+LOAD, RATE = "load", "rate"
+#: Of what the slower side reaches with the load tool, so that both keep it and the tool has room.
+SHARE = 0.4
+RATE_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """A load at a rate. ``per_s``: requests per second; ``None``: a share of what the slower side reaches."""
+
+    generator: str
+    per_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Duel:
-    """``name``: of the experiment; ``sides``: the reference first."""
+    """``name``: of the experiment; ``sides``: the reference first; ``runtime``: settings of both variants."""
 
     name: str
     folder: Path
     workload: str
     sides: tuple[Side, Side]
+    runtime: dict[str, Any]
 
     @property
     def experiment(self) -> Path:
@@ -44,7 +58,7 @@ class Duel:
 
     def variant(self, side: Side) -> Variant:
         """Return the variant that a side is."""
-        return Variant(implementation=side.label, runtime=RuntimeSettings(cpus=1, java=side.java))
+        return Variant(implementation=side.label, runtime=RuntimeSettings(**self.runtime, java=side.java))
 
 
 def source_of(place: Workspace) -> Path:
@@ -58,20 +72,30 @@ def source_of(place: Workspace) -> Path:
     return folder.resolve() if source is None else (folder / str(source)).resolve()
 
 
-def set_up(place: Workspace, both: tuple[Side, Side], folder: Path, generator: str | None = None) -> Duel:
-    """Write the files of a duel.
+def set_up(
+    place: Workspace,
+    both: tuple[Side, Side],
+    folder: Path,
+    generator: str | None = None,
+    *,
+    rate: Rate | None = None,
+) -> Duel:
+    """Write the files of a duel: the adopted experiment with both sides as its variants.
 
     Args:
-        place: the adopted service; its start command and its contract are those of both sides.
+        place: the adopted service; start command, contract, loads, warm-up and CPUs are those of both sides.
         both: the sides, the reference first.
         folder: an empty one.
-        generator: of the load; default: that of the adopted experiment's profile ``quick``.
+        generator: of the loads; default: those of the adopted experiment.
+        rate: what else is offered to each process once its load is over; only where the experiment has no factors.
 
     Raises:
         InputError: what was adopted is not there, or a JDK is named for a service without one.
     """
-    described = _described(place)
-    duel = Duel(name=f"{place.name}{SUFFIX}", folder=folder, workload=place.name, sides=both)
+    described, data = _described(place), _read(place.experiment)
+    duel = Duel(
+        name=f"{place.name}{SUFFIX}", folder=folder, workload=place.name, sides=both, runtime=_runtime(data)
+    )
     if described.get("runtime") != "jvm" and (named := [side.what for side in both if side.java is not None]):
         raise InputError(
             "a JDK runs no such service", file=place.service_toml, place="runtime", found=described.get("runtime"),
@@ -85,49 +109,98 @@ def set_up(place: Workspace, both: tuple[Side, Side], folder: Path, generator: s
     if not (place.contract / "requests.jsonl").is_file():
         raise InputError("no contract", file=place.contract, allowed="one that rematch adopt recorded")
     shutil.copytree(place.contract, duel.contract)
-    text = experiment_text(
-        duel.name,
-        both[0].label,
-        generator or _generator(place),
-        title=f"{both[0].what} and {both[1].what}",
-        variants=[
-            (side.label, side.label, "" if side.java is None else f", java = {side.java}") for side in both
-        ],
-        mix=place.name,
-    )
-    duel.experiment.write_text(text, "utf-8")
+    of_one = data.get("variants", {}).get(data.get("reference"), {})
+    variants = {
+        side.label: {
+            **{name: value for name, value in of_one.items() if name != "label"},
+            "implementation": side.label,
+            "runtime": {**duel.runtime, **({} if side.java is None else {"java": side.java})},
+        }
+        for side in both
+    }
+    data |= {
+        "name": duel.name,
+        "title": f"{both[0].what} and {both[1].what}",
+        "question": "Which of the two is faster, and at what cost?",
+        "reference": both[0].label,
+        "variants": variants,
+    }
+    for profile in data.get("profiles", {}).values():
+        profile.pop("variants", None)
+        for load in profile.get("loads", {}).values() if generator else ():
+            load["generator"] = generator
+    if rate is not None and not data.get("factors") and data.get("load"):
+        _add_rate(data, rate)
+    duel.experiment.write_text(_as_toml(data), "utf-8")
     return duel
 
 
-def _generator(place: Workspace) -> str:
-    try:
-        data = tomllib.loads(place.experiment.read_text("utf-8"))
-        return str(data["profiles"]["quick"]["loads"]["users"]["generator"])
-    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError):
-        return ALWAYS_HERE
+def _add_rate(data: dict[str, Any], rate: Rate) -> None:
+    """Have the process of each trial take a second load, at a rate that both sides keep: CPU time per request is about
+    the services there also where the load generator is slower than they are."""
+    data["same_process"] = LOAD
+    data["factors"] = {LOAD: {"users": {"load": data.pop("load")}, RATE: {"load": RATE}}}
+    for name, profile in data.get("profiles", {}).items():
+        if name == "smoke":
+            profile["levels"] = {LOAD: ["users"]}
+            continue
+        offered = {"model": "open", "duration_s": RATE_S, "arrivals": "constant"}
+        if rate.per_s is not None:
+            load = {"generator": rate.generator, "profile": {**offered, "rate_per_s": rate.per_s}}
+            profile.setdefault("loads", {})[RATE] = load
+        elif not profile.get("scaled_loads"):
+            load = {"generator": rate.generator, "profile": {**offered, "rate_share": SHARE}}
+            profile |= {
+                "scaled_loads": {RATE: load},
+                "calibration": {"generator": rate.generator, "of": "slowest", "users": 16},
+            }
+
+
+def rate_tool(assembly: Assembly, contract: Path) -> str | None:
+    """Return the leanest load tool here that offers this contract both a rate and users without a pause, by whom a
+    rate can be found; ``None``: there is none."""
+    requests = load_all_requests(contract)
+    usable = {tool.name for tool in assembly.tools if tool.usable}
+    wanted = (
+        OpenLoad(rate_per_s=100.0, duration_s=RATE_S, arrivals="constant"),
+        ClosedLoad(users=16, duration_s=4.0),
+    )
+    for tool in sorted(LOAD_TOOLS, key=lambda one: not one.saturates):
+        if tool.name in usable and tool.runs_as == "program":
+            adapter = assembly.generators[tool.name]()
+            if all(adapter.supports(profile, requests) is None for profile in wanted):
+                return tool.name
+    return None
+
+
+def _runtime(data: dict[str, Any]) -> dict[str, Any]:
+    found = data.get("variants", {}).get(data.get("reference"), {}).get("runtime", {})
+    return {name: value for name, value in found.items() if name != "java"}
 
 
 def _described(place: Workspace) -> dict[str, Any]:
+    return _read(place.service_toml)
+
+
+def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(place.service_toml.read_text("utf-8"))
+        return tomllib.loads(file.read_text("utf-8"))
     except OSError:
         raise InputError(
-            "no adopted service here",
-            file=place.service_toml,
-            allowed="the experiment that rematch adopt wrote (--as)",
+            "no adopted service here", file=file, allowed="the experiment that rematch adopt wrote (--as)"
         ) from None
     except tomllib.TOMLDecodeError as problem:
-        raise InputError(f"broken TOML: {problem}", file=place.service_toml) from None
+        raise InputError(f"broken TOML: {problem}", file=file) from None
 
 
 def _as_toml(values: dict[str, Any]) -> str:
-    """Return plain values and one level of tables as TOML; JSON's strings and lists are TOML's as well."""
-    plain = {name: value for name, value in values.items() if not isinstance(value, dict)}
-    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in plain.items()]
-    for name, table in values.items():
-        if isinstance(table, dict):
-            lines += ["", f"[{name}]"]
-            lines += [
-                f"{json.dumps(key)} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()
-            ]
-    return "\n".join(lines) + "\n"
+    """Return a document of TOML, a line for each of its keys; JSON's strings and numbers are TOML's as well."""
+    return "".join(f"{name} = {_inline(value)}\n" for name, value in values.items())
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{json.dumps(name)} = {_inline(one)}' for name, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline, value))}]"
+    return json.dumps(value, ensure_ascii=False)

@@ -15,4 +15,5 @@ class Endpoint(Frozen):
     @property
     def url(self) -> str:
         """The address without a path."""
-        return f"http://{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host  # an address of IPv6
+        return f"http://{host}:{self.port}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import Field
 
 from harness.analysis.stats.knee import knee
+from harness.errors import InputError
 from harness.model import Frozen
 from harness.model.digits import plain
 from harness.probe.fitness import Fitness, ask
@@ -46,6 +47,10 @@ class Tried(Frozen):
     open_loop: tuple[Point, ...] = ()
     most_per_s: float | None = Field(default=None, description="most right answers per second, closed loop")
     kept_up_to_per_s: float | None = Field(default=None, description="highest rate that was kept calmly")
+    kept_why: str | None = Field(
+        default=None, description="why a higher rate is not judged: the load generator could not offer it"
+    )
+    answers_after: bool = Field(default=True, description="it still answers when all loads are over")
     knee_per_s: float | None = None
     knee_why: str | None = Field(default=None, description="why there is no knee")
     warnings: tuple[str, ...] = ()
@@ -89,6 +94,8 @@ def try_target(
         told(f"open loop, {plain(rate)} requests/s")
         opened.append(generators.open_loop(rate, max(1, round(1.5 * each_s))))
     at, why = _knee(opened)
+    kept, kept_why = _kept(opened)
+    told("asking once more")
     return Tried(
         url=target.url,
         cannot_tell=limits,
@@ -96,7 +103,9 @@ def try_target(
         closed=tuple(closed),
         open_loop=tuple(opened),
         most_per_s=most,
-        kept_up_to_per_s=_kept(opened),
+        kept_up_to_per_s=kept,
+        kept_why=kept_why,
+        answers_after=_answers(target),
         knee_per_s=at,
         knee_why=why,
         warnings=(*fitness.warnings, *_warnings([*closed, *opened])),
@@ -113,17 +122,26 @@ def _closed(generators: Generators, each_s: int, told: Callable[[str], None]) ->
     return points
 
 
-def _kept(points: list[Point]) -> float | None:
-    """The highest rate below the first one that was not kept."""
+def _answers(target: Target) -> bool:
+    try:
+        ask(target)
+    except InputError:
+        return False
+    return True
+
+
+def _kept(points: list[Point]) -> tuple[float | None, str | None]:
+    """The highest rate below the first one that was not kept, and why that one says nothing of the service."""
     calm_s = points[0].p99_s if points else None
     kept: float | None = None
     for point in points:
         offered = point.offered_per_s or 0.0
         late = point.p99_s is None or (calm_s is not None and point.p99_s > _CALM * calm_s)
         if point.answered_per_s < _KEPT * offered or late:
-            break
+            limit = f"{point.tool} was at its own limit at {plain(offered)}/s, so that higher rates are not judged"
+            return kept, limit if point.generator_bound else None
         kept = offered
-    return kept
+    return kept, None
 
 
 def _knee(points: list[Point]) -> tuple[float | None, str | None]:

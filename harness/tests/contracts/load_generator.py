@@ -155,6 +155,15 @@ class LoadGeneratorContract:
         if summary.has_requests:
             self.check_rows(offered, summary)
 
+    def test_a_service_on_an_address_of_ipv6_is_asked_there(
+        self, generator: LoadGenerator, small: LoadProfile, tmp_path: Path
+    ) -> None:
+        with answering_server(address="::1") as server:
+            offered = offer(generator, self.order(tmp_path / "o", server.endpoint, small))
+            summary = generator.read(offered.folder)
+        assert server.seen["/right"] >= summary.n_requests > summary.n_errors == 0
+        assert {host.rpartition(":")[0] for host in server.hosts} == {"[::1]"}
+
     def check_connections(self, load: LoadProfile, server: AnsweringServer) -> None:
         """They are kept alive; wrk and wrk2 probe with one of their own."""
         n = load.users if isinstance(load, ClosedLoad) else load.connections

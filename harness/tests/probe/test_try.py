@@ -14,12 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 import harness.project
+from harness.agent.http_exchange import request_bytes
 from harness.cli import app
 from harness.errors import InputError
 from harness.probe.fitness import ask
-from harness.probe.generators import OWN, Generators
+from harness.probe.generators import OWN, Generators, Point
 from harness.probe.target import PERMISSION, header_named, target_of
-from harness.probe.trying import SAME_MACHINE, _kept, try_target
+from harness.probe.trying import SAME_MACHINE, _answers, _kept, try_target
 from harness.project import find_root
 from harness.tests.support.available import only_when_long
 from harness.tests.support.command import run_here
@@ -113,9 +114,39 @@ def test_the_whole_minute_in_short(url: str) -> None:
     assert len(found.closed) >= 3 and len(found.open_loop) == 7
     assert found.most_per_s == max(point.answered_per_s for point in found.closed)
     assert (found.knee_per_s is None) != (found.knee_why is None)
-    assert found.kept_up_to_per_s == _kept(list(found.open_loop))
+    assert (found.kept_up_to_per_s, found.kept_why) == _kept(list(found.open_loop)) and found.answers_after
     assert any("open loop" in text for text in asked)
     assert json.loads(found.model_dump_json())["url"].endswith("/hello")
+
+
+def point(offered: float, answered: float, *, bound: bool = False) -> Point:
+    return Point(
+        offered_per_s=offered, answered_per_s=answered, error_share=0.0, p50_s=0.001, p99_s=0.002, tool="k6",
+        generator_cores=1.0, generator_bound=bound,
+    )  # fmt: skip
+
+
+def test_a_rate_that_the_load_generator_could_not_offer_is_not_told_of_the_service() -> None:
+    assert _kept([point(100, 100), point(200, 150)]) == (100, None)
+    kept, why = _kept([point(100, 100), point(200, 150, bound=True)])
+    assert kept == 100 and "k6 was at its own limit at 200/s" in (why or "")
+    kept, why = _kept([point(7000, 5000, bound=True)])
+    assert kept is None and why is not None
+
+
+def test_a_service_that_dies_under_load_ends_with_1_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _server() as address:
+        target = target_of(f"{address}/hello")
+        monkeypatch.setattr("harness.probe.trying.USERS", (1,))
+        monkeypatch.setattr("harness.probe.trying.SHARES", ())
+        assert try_target(target, find_root(), seconds=20, tools=()).answers_after
+    assert not _answers(target)
+
+
+def test_an_address_of_ipv6_keeps_its_brackets() -> None:
+    target = target_of("http://[::1]:3000/hello")
+    assert target.endpoint.url == "http://[::1]:3000" and target.is_here
+    assert b"Host: [::1]:3000\r\n" in request_bytes("GET", "/", {}, None, target.endpoint)
 
 
 @pytest.mark.parametrize(

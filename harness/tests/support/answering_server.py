@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections import Counter
@@ -63,9 +64,10 @@ class _Counting(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, delay_s: float = 0.0) -> None:
+    def __init__(self, delay_s: float = 0.0, address: str = "127.0.0.1") -> None:
         self.delay_s = delay_s
-        super().__init__(("127.0.0.1", 0), _Handler)
+        self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        super().__init__((address, 0), _Handler)
         self.lock = threading.Lock()
         self.seen: Counter[str] = Counter()
         self.bodies: Counter[bytes] = Counter()
@@ -78,13 +80,13 @@ class _Counting(ThreadingHTTPServer):
 
     @property
     def endpoint(self) -> Endpoint:
-        return Endpoint(host="127.0.0.1", port=self.server_address[1])
+        return Endpoint(host=str(self.server_address[0]), port=self.server_address[1])
 
 
 @contextmanager
-def answering_server(*, delay_s: float = 0.0) -> Iterator[_Counting]:
+def answering_server(*, delay_s: float = 0.0, address: str = "127.0.0.1") -> Iterator[_Counting]:
     """Answers POST after ``delay_s``: as ``ANSWERS`` has it, ``/500`` with 500, anything else rightly."""
-    server = _Counting(delay_s)
+    server = _Counting(delay_s, address)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

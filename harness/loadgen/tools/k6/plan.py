@@ -46,7 +46,7 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
         "round": [] if flow else one_round(spec.requests),
         "arrivals": profile.n_arrivals if isinstance(profile, OpenLoad) else None,
         "due": _due(profile) if isinstance(profile, OpenLoad) and profile.busy == "wait" else None,
-        "bases": [f"http://{name}:{spec.endpoint.port}" for name in names or (spec.endpoint.host,)],
+        "bases": [f"http://{name}:{spec.endpoint.port}" for name in names] or [spec.endpoint.url],
         "host": f"{spec.endpoint.host}:{spec.endpoint.port}" if names else None,
         "timeout": f"{TIMEOUT_S}s",
         "renew_ms": None if profile.renew_s is None else profile.renew_s * 1e3,
