@@ -58,7 +58,7 @@ def warm_tree(
         also: further branches at saturation -> column of the trials.
     """
     saturated = {**_SATURATED, **(also or {})}
-    variants, reference = definition.labels, reference_of(warm and warm.evidence, definition)
+    variants, reference = definition.labels, reference_of(None if warm is None else warm.evidence, definition)
     others = [name for name in variants if name != reference]
     found = {branch: () if warm is None else warm.compared(metric) for branch, metric in saturated.items()}
     at_rate = {

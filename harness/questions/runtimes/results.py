@@ -74,7 +74,7 @@ def results(warm: Warm | None, experiment: str) -> Tree:
 def poller_results(warm: Warm | None, definition: Experiment) -> Tree:
     """Return how much of what a release changed is its pollers': ``{throughput,cpu}.<variant>`` with those of the
     older one over the release as it is, measured or not; and ``name.<variant>``."""
-    reference = reference_of(warm and warm.evidence, definition)
+    reference = reference_of(None if warm is None else warm.evidence, definition)
     others = [name for name in definition.variants if name != reference]
     return {
         "name": definition.labels,

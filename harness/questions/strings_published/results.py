@@ -60,7 +60,7 @@ def results(found: AsPublished | None, definition: Experiment) -> Tree:
     ``finding``: title, take-away and how sure, of what a line leaves of the throughput.
     """
     compared = {name: label for name, label in definition.labels.items() if name != RECORDED}
-    reference = reference_of(found and found.evidence, definition)
+    reference = reference_of(None if found is None else found.evidence, definition)
     others = [name for name in compared if name != reference]
     said = _sentences(found, compared)
     half = said["answer_half"]

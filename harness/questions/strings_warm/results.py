@@ -30,7 +30,7 @@ def results(warm: Warm | None, definition: Experiment, *, tuned: Warm | None = N
     ``price`` (memory and cold starts) and ``agreement``, with other sessions; ``detectable``: the smallest ratios that
     so many blocks tell from 1; ``finding``: title, take-away and how sure, of throughput.
     """
-    variants, reference = definition.labels, reference_of(warm and warm.evidence, definition)
+    variants, reference = definition.labels, reference_of(None if warm is None else warm.evidence, definition)
     others = [name for name in variants if name != reference]
     tree, brief = warm_tree(warm, definition), _brief(warm, variants)
     return {

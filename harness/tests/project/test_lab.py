@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from harness.hosts.local import LocalHost
+from harness.tests.support.patience import patient
 
 PROJECT = Path(__file__).resolve().parents[3]
 STARTED_WITHIN_S = 120.0
@@ -43,7 +44,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         )  # fmt: skip
     address = f"http://127.0.0.1:{port}"
     try:
-        until_s = time.monotonic() + STARTED_WITHIN_S
+        until_s = time.monotonic() + patient(STARTED_WITHIN_S)
         while not answers(f"{address}/api"):
             assert child.poll() is None and time.monotonic() < until_s, log.read_text()
             time.sleep(0.1)
@@ -55,7 +56,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def answers(address: str) -> bool:
     try:
-        with urllib.request.urlopen(address, timeout=10):
+        with urllib.request.urlopen(address, timeout=patient(10.0)):
             return True
     except (urllib.error.URLError, OSError):
         return False
@@ -63,7 +64,7 @@ def answers(address: str) -> bool:
 
 def asked(address: str) -> Any:
     request = urllib.request.Request(address, headers={"Authorization": "token t"})
-    with urllib.request.urlopen(request, timeout=60) as reply:
+    with urllib.request.urlopen(request, timeout=patient(60.0)) as reply:
         return json.load(reply)
 
 

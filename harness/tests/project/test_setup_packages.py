@@ -81,7 +81,7 @@ class Packaged:
     def by_hand(self, *words: str) -> None:
         uv = next((self.root / ".tools").glob("uv-*")) / "bin/uv"
         python = self.root / ".venv/bin/python"
-        command = [uv, "pip", "install", "-q", "--python", python, *words]
+        command = [str(uv), "pip", "install", "-q", "--python", str(python), *words]
         subprocess.run(command, env=self.environ, check=True)
 
     @property
