@@ -157,9 +157,8 @@ def _in_one_line(kind: type[BaseException], error: BaseException, frames: Traceb
 
     Its kernel shows such an error without a traceback (``harness.evidence.parameters``).
     """
-    lines = getattr(error, "traceback", None) or []
-    if kind.__name__ == "PapermillExecutionError" and len(lines) == 1:
-        print(f"rematch: {lines[0]}", file=sys.stderr, flush=True)
+    if kind.__name__ == "PapermillExecutionError" and len(getattr(error, "traceback", ())) == 1:
+        print(f"rematch: {getattr(error, 'evalue', error)}", file=sys.stderr, flush=True)
     else:
         sys.__excepthook__(kind, error, frames)
 

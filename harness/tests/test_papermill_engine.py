@@ -237,7 +237,7 @@ def test_an_error_that_a_notebook_raises_on_purpose_is_one_line_and_others_keep_
     assert failed.returncode != 0
     (_, line) = failed.stderr.splitlines()
     assert line == (
-        "rematch: InputError: experiments: this notebook reads no such experiment; found 'nosuch'; allowed: gc-peaks"
+        "rematch: experiments: this notebook reads no such experiment; found 'nosuch'; allowed: gc-peaks"
     )
     executed = json.loads((project / "results/run_all.ipynb").read_text())
     (error,) = [

@@ -44,7 +44,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         )  # fmt: skip
     address = f"http://127.0.0.1:{port}"
     try:
-        until_s = time.monotonic() + STARTED_WITHIN_S
+        until_s = time.monotonic() + patient(STARTED_WITHIN_S)
         while not answers(f"{address}/api"):
             assert child.poll() is None and time.monotonic() < until_s, log.read_text()
             time.sleep(0.1)

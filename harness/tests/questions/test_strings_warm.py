@@ -341,5 +341,8 @@ def test_what_a_cell_shows_of_evidence_and_of_a_cold_start_is_short(evidence: Ev
     warm = warm_services(evidence)
     assert warm is not None
     assert repr(evidence) == "evidence of strings-warm/quick-local-1"
-    assert repr(warm) == f"30 trials at saturation and {len(warm.rate)} at a rate, {evidence!r}"
+    assert (
+        repr(warm)
+        == f"{len(warm.saturation)} trials at saturation and {len(warm.rate)} at a rate, {evidence!r}"
+    )
     assert "0001" not in repr(warm.cold["go-nethttp"]) and len(repr(warm.cold["go-nethttp"])) < 1000
