@@ -117,7 +117,7 @@ def test_what_is_published_of_it_and_its_sentences_have_it(sessions: list[Eviden
             prefix = f"toy.{one.metric.name}.s{number}c{place}"
             publisher.comparisons(prefix, found, variants=[], main=cell.levels)
             published |= {(prefix, slug(each.variant)): each for each in found}
-            young = [each.young for each in told]
+            young = [each.young or each.turned_by_age for each in told]
             named = [(each.variant, each) for each in told]
             sentences = [
                 leaf.text
