@@ -119,7 +119,7 @@ def test_what_is_published_of_it_and_its_sentences_have_it(sessions: list[Eviden
             prefix = f"toy.{one.metric.name}.s{number}c{place}"
             publisher.comparisons(prefix, found, variants=[], main=cell.levels)
             published |= {(prefix, slug(each.variant)): each for each in found}
-            young = [each.young for each in told]
+            young = [each.young or each.turned_by_age for each in told]
             named = [(each.variant, each) for each in told]
             sentences = [
                 leaf.text
@@ -148,3 +148,30 @@ def test_captions_name_the_young_services_and_figures_mark_their_ratios(sessions
                 drawn = forest(told, evidence.trials, quantity="ratio")
                 texts = [text.get_text() for axes in drawn.axes for text in axes.texts]
                 assert sum(text.endswith(", young") for text in texts) == sum(each.young for each in told)
+
+
+@pytest.mark.parametrize("sessions", ["strings-warm"], indirect=True)
+def test_jersey_that_compiled_too_long_in_3_of_14_trials_has_its_verdict_without_them(
+    sessions: list[Evidence],
+) -> None:
+    (session,) = [one for one in sessions if one.sessions[0].folder.name == "quick-local-9"]
+    cell = {"craft": "idiomatic", "load": "saturation"}
+    (found,) = [
+        one
+        for one in session.compared("throughput_per_s")
+        if one.variant == "java-jaxrs" and one.levels == cell
+    ]
+    assert found.verdict is Verdict.DIFFERENT and found.ages is not None and found.beside is not None
+    assert (found.ages.variant.age, found.ages.variant.n_left_out, found.n_blocks) == ("warm", 3, 11)
+    assert found.ratio.value == pytest.approx(0.4394, abs=5e-5)
+    assert found.beside.ratio.value == pytest.approx(0.4356, abs=5e-5)
+
+
+@pytest.mark.parametrize("sessions", ["clients-hello", "clients-db", "k8s-rounds"], indirect=True)
+def test_the_coldest_sessions_are_those_of_young_processes(sessions: list[Evidence]) -> None:
+    found = [
+        one
+        for one in sessions[0].compared("latency_mean_s")
+        if one.verdict is Verdict.DIFFERENT and "native" not in one.variant
+    ]
+    assert found and all(one.young for one in found)

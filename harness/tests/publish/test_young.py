@@ -141,4 +141,4 @@ def test_a_caption_names_the_services_that_were_young_and_in_how_many_cells() ->
         ]
     )  # fmt: skip
     assert describe(trials).endswith(" Young processes: A (in 1 of 2 cells) and B.")
-    assert describe(trials[trials["label"] == "Go"]).endswith("measured for 5 s each.")
+    assert describe(trials[trials["label"] == "Go"]).endswith("measured for 5.00 s each.")
