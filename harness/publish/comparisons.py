@@ -13,6 +13,7 @@ from harness.model.digits import plain, whole_percent
 from harness.model.formatting import show, verdict_name
 from harness.model.level_words import cell_words
 from harness.publish.cells import Cell
+from harness.publish.metric_words import metric_name
 from harness.publish.results import NO_TEXT, Absent, Leaf, as_is
 
 _ADJUSTED_BY = {"exploratory": "Benjamini and Hochberg", "confirmatory": "Holm"}
@@ -137,19 +138,20 @@ def margin_note(found: Sequence[Comparison], labels: Mapping[str, str] | None = 
     """Return the sentence on the margin of equivalence in each cell, and on the cell that its noise comes from.
 
     Args:
-        labels: variant -> how a reader knows it; variants are named where a cell has more than one margin.
+        labels: variant -> how a reader knows it; variants are named where a cell has more than one margin, and
+            metrics too where one variant has.
     """
-    cells: dict[str, dict[str, list[str]]] = {}
+    cells: dict[str, dict[str, list[Comparison]]] = {}
     sources: dict[str, list[str]] = {}
     for c in found:
         cell = _cell(c)
-        cells.setdefault(cell, {}).setdefault(_margin(c), []).append((labels or {}).get(c.variant, c.variant))
+        cells.setdefault(cell, {}).setdefault(_margin(c), []).append(c)
         if c.noise.elsewhere is not None and cell not in sources.setdefault(c.noise.elsewhere, []):
             sources[c.noise.elsewhere].append(cell)
     by_margin: dict[str, list[str]] = {}
     for cell, margins in cells.items():
-        for margin, variants in margins.items():
-            who = "" if len(margins) == 1 else ", ".join(dict.fromkeys(variants))
+        names = {margin: _whose_margins(mine, margins, labels or {}) for margin, mine in margins.items()}
+        for margin, who in names.items():
             where = "" if who and len(cells) == 1 else cell
             by_margin.setdefault(margin, []).append(": ".join(filter(None, (where, who))))
     told = "; ".join(f"{margin} ({_and(cells_of)})" for margin, cells_of in by_margin.items())
@@ -157,6 +159,20 @@ def margin_note(found: Sequence[Comparison], labels: Mapping[str, str] | None = 
     for source, cells_of in sources.items():
         said += f" No pair of the reference in {_and(cells_of)}: the noise there is that of {source}."
     return said
+
+
+def _whose_margins(
+    mine: Sequence[Comparison], margins: Mapping[str, Sequence[Comparison]], labels: Mapping[str, str]
+) -> str:
+    """Whose one margin of a cell is; empty: the cell has no other."""
+    if len(margins) == 1:
+        return ""
+    n_margins = Counter(name for each in margins.values() for name in {c.variant for c in each})
+    names = [
+        labels.get(c.variant, c.variant) + (f", {metric_name(c.metric)}" if n_margins[c.variant] > 1 else "")
+        for c in mine
+    ]
+    return ", ".join(dict.fromkeys(names))
 
 
 def noise_results(found: Sequence[Comparison], main: Mapping[str, str]) -> dict[str, Leaf]:

@@ -49,7 +49,8 @@ def misprints(root: Path) -> tuple[str, ...]:
         if printed.key == UNOFFICIAL_KEY:
             continue
         found += [f"{printed}: {why}" for rule in _RULES for why in rule(printed)]
-        found += [f"{printed}: {why}" for why in _unmarked(printed, labels)]
+        if not _is_name_of_nothing(printed.key, values):
+            found += [f"{printed}: {why}" for why in _unmarked(printed, labels)]
     for part in parts:
         for kind in ("tables", "figures"):
             found += [f"{kind} {key}: {why}" for key, one in part[kind].items() for why in _uncoded(one)]
@@ -97,6 +98,16 @@ def _unmarked(printed: Printed, labels: list[str]) -> Iterator[str]:
     for label in labels:
         if re.search(rf"{re.escape(label)}(?! {re.escape(UNOFFICIAL)})", printed.text):
             yield f"{label} without {UNOFFICIAL}"
+
+
+def _is_name_of_nothing(key: str, values: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a key is of what a variant is called of which no number was measured, so that it has no build either."""
+    question, called, variant = key.partition(".name.")
+    return bool(called) and not any(
+        entry["value"] is not None
+        for other, entry in values.items()
+        if other.startswith(f"{question}.") and other.endswith(f".{variant}")
+    )
 
 
 def _uncoded(entry: Mapping[str, Any]) -> Iterator[str]:

@@ -66,6 +66,15 @@ def test_a_sentence_that_cannot_stand_is_named_and_stops_the_paper(
         build_paper(publisher.root)
 
 
+def test_what_a_variant_without_any_number_is_called_says_nothing_of_a_build(publisher: Publisher) -> None:
+    publisher.text(UNOFFICIAL_KEY, "Helidon native")
+    publisher.text("pods.name.native", "Helidon native")
+    assert misprints(publisher.root) == ()
+    publisher.value("pods.rate.native", 1.0, "1/s", "a rate")
+    (found,) = misprints(publisher.root)
+    assert found.startswith("values pods.name.native")
+
+
 def test_a_table_with_a_label_that_hides_an_unofficial_build_is_named(publisher: Publisher) -> None:
     publisher.text(UNOFFICIAL_KEY, "Helidon native")
     publisher.table("a.table", {"v": "variant"}, [{"v": "Helidon native"}], caption=NOTE)

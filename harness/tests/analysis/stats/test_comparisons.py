@@ -260,6 +260,13 @@ def test_two_margins_of_one_cell_name_the_variants_that_they_are_of() -> None:
         {"kit": "Go kit", "se": "Helidon SE"},
     )
     assert said == "Margin of equivalence: 15 % (Go kit); 5 % (Helidon SE)."
+    metrics = [
+        one.model_copy(update={"margin": 0.15, "metric": "cpu_s_per_request"}),
+        other.model_copy(update={"margin": 0.05, "metric": "latency_mean_s"}),
+    ]
+    assert margin_note(metrics, {"java": "Java"}) == (
+        "Margin of equivalence: 15 % (Java, CPU per request); 5 % (Java, mean latency)."
+    )
     alike = margin_note([one.model_copy(update={"margin": 0.05}), other.model_copy(update={"margin": 0.05})])
     assert alike == "Margin of equivalence: 5 %."
 
