@@ -29,7 +29,9 @@ def verdict(found: Comparison) -> str:
     differ = [row for row in rows if row.verdict is Verdict.DIFFERENT]
     better = [row for row in differ if _is_better(row)]
     if not any(row.verdict is not None for row in rows):
-        return f"No verdict: {', '.join(trap.name.replace('_', ' ') for trap in found.traps if trap.withholds)}"
+        return (
+            f"No verdict: {', '.join(trap.name.replace('_', ' ') for trap in found.traps if trap.withholds)}"
+        )
     if not differ:
         same = {Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE}
         equal = all(row.verdict in same for row in rows if row.verdict is not None)

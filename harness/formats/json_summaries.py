@@ -23,7 +23,9 @@ from harness.formats.table import AggregateRow, AggregateTable, is_percentile
 
 #: oha's word for requests that were under way when its time was over: neither answers nor errors.
 _GIVEN_UP = "aborted due to deadline"
-_READABLE = "JSON of autocannon --json, k6 --summary-export, oha --output-format json or vegeta report -type json"
+_READABLE = (
+    "JSON of autocannon --json, k6 --summary-export, oha --output-format json or vegeta report -type json"
+)
 Document = dict[str, Any]
 
 

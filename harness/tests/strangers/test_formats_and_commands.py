@@ -43,7 +43,7 @@ def test_the_numbers_are_those_of_the_requests(kind: Kind, tmp_path: Path) -> No
     assert (report.requests, report.errors, report.unreadable) == (MADE.n, MADE.n_errors, 0)
     mean_ms = report.latency_ms["mean"]
     if kind.exact:
-        assert mean_ms == pytest.approx(MADE.mean_ms(of_all=kind.of_all), rel=1e-6)
+        assert mean_ms == pytest.approx(MADE.mean_ms(of_all=kind.of_all), rel=1e-5)
     if kind.has_rows:
         assert report.throughput_per_s == pytest.approx(MADE.n / MADE.duration_s, rel=1e-3)
 
@@ -94,7 +94,7 @@ SIZES = {"some": MADE, "none": requests(0), "one": requests(1), "all failed": re
 def assert_answered(code: int, out: str, err: str) -> None:
     """A number, or one line of ours; never a traceback, and never what is no number."""
     assert "Traceback" not in err and not re.search(r"\bnan\b|\binf\b|-\d+ answers/s", out)
-    if code == 0:
+    if code in {0, 1}:  # 1: a limit is exceeded
         assert out and not err
     else:
         assert code == 2 and err.startswith("rematch: ") and err.count("\n") == 1, (code, err)
@@ -112,9 +112,9 @@ def test_every_option_of_report_answers_or_refuses_in_one_line(
         if code == 2 and out and option == "--fail-if":  # printed first, then: a limit cannot be judged
             out, code = "", 2
         assert_answered(code, out, err)
-        whole = made.n > 0 and option not in {"--skip", "--from --to"}
-        if whole and size != "all failed":
-            assert code == 0, (size, err)
+        if size == "some" and (kind.has_rows or option not in {"--skip", "--from --to"}):
+            assert code == 0 or "not recognised" not in err, (size, err)
+            assert code == 0 or option == "--fail-if", (size, err)
         if made.n == 0:
             assert code == 2 and "request" in err, (size, err)
 
