@@ -31,7 +31,7 @@ def render_html(
         _PAGE.read_text(encoding="utf-8")
     )
     return page.render(
-        style=page_style(), summary=words.summary(found), traps=found.traps,
+        style=page_style(), verdict=words.verdict(found), summary=words.summary(found), traps=found.traps,
         limits=[words.limit_words(one) for one in checked],
         arms=[words.arm(found, place) for place in (0, 1)], order=words.order(found), plots=plots,
         heads=words.HEADS, overall=tables[0], labels=tables[1:], numbers=numbers,

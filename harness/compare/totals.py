@@ -72,6 +72,8 @@ def _totals(table: AggregateTable | RequestTable) -> dict[str | None, _Total]:
             quantiles_s={name: values[name] for name in QUANTILES if name in values},
         )  # fmt: skip
         return {None: of_all}
+    if table.total is not None and not table.total.n_requests:
+        raise InputError("holds no request", file=table.path, allowed="at least one request or error")
     if table.total is None:
         raise InputError(
             "holds no totals over all requests", file=table.path, found=table.kind,

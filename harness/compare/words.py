@@ -23,6 +23,32 @@ _VERDICTS = {
 _MOST_ORDER = 40
 
 
+def verdict(found: Comparison) -> str:
+    """Return the verdict on all requests in one short line: which arm is better, and by how much in one metric."""
+    rows = [row for row in found.rows if row.label is None]
+    differ = [row for row in rows if row.verdict is Verdict.DIFFERENT]
+    better = [row for row in differ if _is_better(row)]
+    if not any(row.verdict is not None for row in rows):
+        return (
+            f"No verdict: {', '.join(trap.name.replace('_', ' ') for trap in found.traps if trap.withholds)}"
+        )
+    if not differ:
+        same = {Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE}
+        equal = all(row.verdict in same for row in rows if row.verdict is not None)
+        return "A and B are equivalent" if equal else "No difference between A and B is shown"
+    if 0 < len(better) < len(differ):
+        worse = next(row for row in differ if row not in better)
+        return f"B is better than A in {better[0].metric}, worse in {worse.metric}"
+    row = differ[0]
+    return f"B is {'better' if better else 'worse'} than A: {row.metric} {_ratio_words(row)}"
+
+
+def _is_better(row: Row) -> bool:
+    """Whether B's value is the better one: more throughput, or less of anything else."""
+    more = (row.b or 0.0) > (row.a or 0.0)
+    return more if row.metric == "throughput" else not more
+
+
 def summary(found: Comparison) -> str:
     """Return the answer in one sentence: what differs, what is equal, what is open."""
     rows = [row for row in found.rows if row.label is None]

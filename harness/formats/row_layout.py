@@ -55,7 +55,7 @@ class Layout:
     ``failure``, ``error``: why a request failed, in words. ``error_count``: 0 where it did not.
     ``connect``: the time to connect, in the unit of the latencies.
     ``thread``, ``host``, ``all_threads``, ``first_byte``, ``url``: what only checks need
-    (``harness.formats.jtl_other_columns``).
+    (``harness.formats.side_columns``).
     ``numbers``: columns of whole numbers. ``texts``: columns in which a delimiter may stand without quotes.
     ``thousands``: between groups of three digits of a number; empty: nothing is.
     ``era_s``: the first and last moment, epoch seconds, that a time stamp can be; ``None``: any.

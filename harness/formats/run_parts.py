@@ -18,6 +18,8 @@ from harness.model.digits import plain
 
 #: A gap is a jump where nothing was sent or answered for this long, and for so many usual gaps.
 GAP_S, GAPS = 5.0, 100.0
+#: So many gaps whose lengths differ by less than this share are a plan.
+_MANY, _ALIKE = 5, 0.5
 #: A clock that runs backwards by less may be the order in which threads write.
 _BACKWARDS_S = 2.0
 #: So many rows in a row are behind others: no longer the order in which threads write.
@@ -80,6 +82,15 @@ class RunParts:
             else:
                 end_s = max(last.end_s, part.end_s)
                 runs[-1] = RunPart(last.start_s, end_s, last.rows + part.rows, last.errors + part.errors)
+        gaps = np.array([after.start_s - before.end_s for before, after in pairwise(runs)])
+        if len(gaps) >= _MANY and np.ptp(gaps) <= _ALIKE * np.median(gaps):
+            # Pauses of one length are part of the load: requests that come in bursts.
+            ends = max(run.end_s for run in runs)
+            return (
+                RunPart(
+                    runs[0].start_s, ends, sum(run.rows for run in runs), sum(run.errors for run in runs)
+                ),
+            )
         return tuple(runs)
 
 
@@ -94,10 +105,10 @@ def restarts(start_s: FloatArray) -> list[int]:
     while low < len(start_s):
         most = np.maximum.accumulate(start_s[low:])
         behind = (start_s[low:] < _AGAIN * most) & (most - start_s[low:] > _AGAIN_S)
-        # One late row is no new run: those that follow must be behind, too.
+        # One late row is no new run: those that follow must lie before the greatest time, too.
         few = min(_FEWEST_BEHIND, max(1, (len(start_s) - low) // 4))
-        stay = np.convolve(behind, np.ones(few), mode="valid") == few if len(behind) >= few else behind[:0]
-        places = np.flatnonzero(stay)
+        before = np.convolve(start_s[low:] < most, np.ones(few), mode="valid") == few
+        places = np.flatnonzero(behind[: len(before)] & before)
         if not len(places):
             return found
         low += int(places[0])
