@@ -68,7 +68,9 @@ def test_a_service_that_never_gets_ready_times_out(project: Project, kind: str) 
 
 def test_a_service_that_says_not_yet_all_the_time_is_told_from_one_that_is_silent(project: Project) -> None:
     problem = failure(project.launch(not_yet=1_000_000), deadline_s=patient(2))
-    assert problem.outcome == Outcome.TIMED_OUT and problem.reason.startswith("only status 503 as an answer to POST")
+    assert problem.outcome == Outcome.TIMED_OUT and problem.reason.startswith(
+        "only status 503 as an answer to POST"
+    )
 
 
 def test_a_service_that_exits_fails_with_its_first_words(project: Project) -> None:
