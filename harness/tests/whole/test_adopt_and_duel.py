@@ -55,6 +55,13 @@ NODE = """const server = require("http").createServer((request, response) => {
 });
 server.listen(process.env.PORT, "127.0.0.1");
 """
+MODE = """const http = require("http");
+http.createServer((request, answer) => {
+  answer.setHeader("content-type", "application/json");
+  answer.end(JSON.stringify({ mode: process.env.NODE_ENV ?? "none", args: process.execArgv }));
+}).listen(Number(process.env.PORT ?? 3000), "::1");
+process.on("SIGTERM", () => process.exit(0));
+"""
 EXPRESS = """const app = require("express")();
 app.get("/hello", (_, response) => response.json({ greeting: "hello" }));
 app.listen(process.env.PORT, "127.0.0.1");
@@ -147,6 +154,8 @@ STACKS: dict[str, dict[str, str]] = {
     "node": {"package.json": json.dumps(PACKAGE), "app.js": EXPRESS},
     "spring": {"pom.xml": POM, "src/main/java/app/App.java": SPRING},
 }
+CALL = "curl http://localhost:8080/hello\n"
+ASKED = dict.fromkeys(("gin", "node", "spring"), ("--requests", "hello.curl"))
 LOCKS = {"gin": ("go", "go", "mod", "tidy"), "node": ("node", "npm", "install", "--package-lock-only")}
 
 
@@ -191,11 +200,14 @@ def still_running(root: Path) -> list[str]:
 
 
 def assert_page(root: Path, said: dict[str, Any]) -> None:
-    """At most 12 lines describe the service, and the page of its requests was written."""
+    """At most 12 lines describe the service, and the page and the last lines of what was measured were written."""
     folder = root / "elsewhere"
     assert len((folder / said["service_toml"]).read_text("utf-8").splitlines()) <= 12
     page = (folder / said["page"]).read_text("utf-8")
-    assert "<svg" in page and "answers/s" in page
+    assert f"<h1>{said['name']}: " in page and "bounded by" in page
+    assert list(said["lines"]) == ["started", "asked", "bounded", "age", "next"] and all(
+        said["lines"].values()
+    )
 
 
 def test_a_service_is_adopted_measured_and_held_against_its_next_version(root: Path) -> None:
@@ -204,7 +216,7 @@ def test_a_service_is_adopted_measured_and_held_against_its_next_version(root: P
     calls = service(root, "calls", {"calls.curl": CALLS}) / "calls.curl"
     before = {path: path.read_bytes() for path in old.rglob("*") if path.is_file()}
 
-    done = rematch(root, "adopt", "old", "--requests", str(calls), "--json")
+    done = rematch(root, "adopt", "old", "--requests", str(calls), "--profile", "smoke", "--json")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert [(one["path"], one["volatile"], one["in_load"]) for one in said["requests"]] == [
@@ -243,6 +255,24 @@ def test_a_wrong_guess_ends_in_one_line_that_names_the_line_to_change(root: Path
     assert "taken as it is" in done.stdout
 
 
+def test_npm_start_is_kept_and_a_service_on_ipv6_alone_is_measured_there(root: Path) -> None:
+    program_or_not_run("node")
+    script = "NODE_ENV=production node --max-old-space-size=256 src/index.js"
+    service(root, "shop", {"package.json": json.dumps({"scripts": {"start": script}}), "src/index.js": MODE})
+    calls = service(root, "calls", {"calls.curl": "curl 'http://[::1]:3000/mode'\n"}) / "calls.curl"
+    done = rematch(
+        root, "adopt", "shop", "--requests", str(calls), "--ready-within", "20", "--no-measure", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    (case,) = (root / "elsewhere" / said["contract"] / "cases.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(case)["expect"]["json"] == {"mode": "production", "args": ["--max-old-space-size=256"]}
+    assert said["guess"]["start"][2:] == [
+        "{artifact}", "PORT={port}", "NODE_ENV=production", "node", "--max-old-space-size=256", "src/index.js",
+    ]  # fmt: skip
+    assert 'address = "::1"' in (root / "elsewhere" / said["service_toml"]).read_text("utf-8")
+
+
 @only_when_long("waiting for a port that nobody listens on")
 def test_a_port_that_is_written_into_the_sources_is_named_as_the_one_it_listens_on(root: Path) -> None:
     service(root, "app", {"app.py": PYTHON.replace('int(os.environ["PORT"])', "0")})
@@ -253,7 +283,7 @@ def test_a_port_that_is_written_into_the_sources_is_named_as_the_one_it_listens_
 
 def test_git_refs_are_checked_out_elsewhere_and_the_checkout_is_left_alone(root: Path) -> None:
     program_or_not_run("node")
-    folder = service(root, "repo", {"web/server.js": NODE})
+    folder = service(root, "repo", {"web/server.js": NODE, "web/requests.curl": CALL})
 
     def git(*words: str) -> str:
         named = ("-c", "user.name=a", "-c", "user.email=a@example.org")
@@ -294,11 +324,12 @@ def test_git_refs_are_checked_out_elsewhere_and_the_checkout_is_left_alone(root:
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_stack_goes_from_its_sources_to_a_result(stack: str, root: Path) -> None:
     folder = service(root, stack, STACKS[stack])
+    (root / "elsewhere" / "hello.curl").write_text(CALL, "utf-8")
     if stack in LOCKS:  # versions and checksums, which such a project comes with
         tool, program, *words = LOCKS[stack]
         beside = program_or_not_run(tool).with_name(program)
         subprocess.run([str(beside), *words], cwd=folder, check=True, capture_output=True)
-    done = rematch(root, "adopt", stack, "--json")
+    done = rematch(root, "adopt", stack, *ASKED.get(stack, ()), "--profile", "smoke", "--json")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     records = list(Store(root / "project").session(*said["session"].split("/")).records())
@@ -313,7 +344,7 @@ def test_a_compose_file_with_postgresql_goes_as_far_as_it_can_without_containers
     rows = ROWS.replace('os.environ["SITE"]', repr(site))
     sql = "create table people (name text);\ninsert into people values ('ann');\n"
     service(root, "shop", {"compose.yaml": COMPOSE, "init.sql": sql, "web/app.py": rows})
-    done = rematch(root, "adopt", "shop", "--json")
+    done = rematch(root, "adopt", "shop", "--profile", "smoke", "--json")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert any("unavailable: service 'cache'" in remark for remark in said["guess"]["remarks"])
