@@ -13,11 +13,9 @@ Source: the event metadata of the JDK (``jfr metadata``) and recordings of JDK 2
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import re
-import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from pydantic import Field
 from harness.errors import InputError
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
 from harness.formats.instants import epoch_s
+from harness.formats.source import SourceNotes, read_text_pieces
 from harness.model import Frozen
 
 _DURATION = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+(?:E-?\d+)?)S)?")
@@ -48,18 +47,15 @@ class FlightRecording(Frozen):
 
 
 def read_jfr_json(path: Path) -> FlightRecording:
-    """Read the output of ``jfr print --json`` (gzipped or not).
+    """Read the output of ``jfr print --json``, encoded and compressed as result files may be.
 
     An event that cannot be read is counted and shown; one of a type not asked for is only counted.
 
     Raises:
         InputError: the file cannot be opened, or is not such JSON (a half-written file is not).
     """
-    try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"cannot be read: {error}", file=path) from error
-    return parse_jfr_json(data.decode("utf-8", "replace"), file=path)
+    text = b"".join(read_text_pieces(path, SourceNotes())).decode("utf-8", "replace")
+    return parse_jfr_json(text, file=path)
 
 
 def parse_jfr_json(text: str, *, file: Path | None = None) -> FlightRecording:

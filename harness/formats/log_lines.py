@@ -18,9 +18,9 @@ from harness.formats.source import SourceNotes, read_text_pieces
 #: A longer line is cut: no runtime writes one, and to search one takes the square of its length.
 LONGEST_LINE = 1 << 14
 STAMP = r"\d{1,18}(?:[.,]\d{1,9})?(?:ns|ms|s)|\d{4}-\d\d-\d\dT[\d:.]{8,18}[+-]\d{4}"
-BEGINS = re.compile(rf"\[ *(?:{STAMP}) *\]|(?:\b|(?<=\[0m))gc \d+ @", re.ASCII)
+BEGINS = re.compile(rf"\[ *(?:{STAMP}) *\]|gc(?:(?<!\wgc)|(?<=\[0mgc)) \d+ @", re.ASCII)
 _BEGINS = re.compile(BEGINS.pattern.encode())
-_ANY_LINE = re.compile(rb"[^\n]*\S[^\n]*")
+_ANY_LINE = re.compile(rb"\S[^\n]*")
 _IN_BRACKETS = re.compile(r"(?:\[[^\]]*\])+\s")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
@@ -54,10 +54,10 @@ class OtherLines:
 
     def pass_over(self, data: bytes) -> None:
         """Count the lines that are not blank."""
-        for found in _ANY_LINE.finditer(data):
-            self.n += 1
-            if len(self.examples) < 3:
-                self.examples.append(found[0][:400].decode("utf-8", "replace").strip()[:200])
+        lines = _ANY_LINE.findall(data)
+        self.n += len(lines)
+        for line in lines[: 3 - len(self.examples)]:
+            self.examples.append(line[:400].decode("utf-8", "replace").strip()[:200])
 
 
 def read_lines(path: Path, notes: SourceNotes, others: OtherLines) -> Iterator[LogLine]:

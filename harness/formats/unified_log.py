@@ -48,7 +48,7 @@ class Line(Stamped):
 
 def parse_line(text: str) -> Line | None:
     """Return the line without its decorators; ``None``: it has none, or no stamp among them."""
-    match = _DECORATORS.fullmatch(text)
+    match = _DECORATORS.match(text)
     if match is None:
         return None
     epoch: float | None = None

@@ -178,7 +178,7 @@ class Peaks:
                 f"runtime's log: {log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}"
             )
         said += _coverage(log, self._first_s, self._last_s)
-        background.append(_pauses_of(log))
+        background += [_pauses_of(log)] if log.events else []
         if not self._apart:
             refusal, offset_s = self._refusals[0] if self._refusals else ("no request succeeded", None)
             said.append(f"attribution refused: {refusal}")

@@ -204,3 +204,16 @@ def test_every_known_stranger_is_called_by_its_name_in_one_line(text: str) -> No
 
 def test_a_jvms_log_without_a_pause_is_no_stranger() -> None:
     assert "no pause in it" in read_log("[0.010s][info][gc,init] Heap Max Capacity: 48M\n").warnings[0]
+
+
+@pytest.mark.parametrize(
+    "encoding", ["a mark of UTF-8", "UTF-16 with a mark", "line ends of Windows", "gzip"]
+)
+def test_flight_recordings_are_read_in_these_encodings_too(tmp_path: Path, encoding: str) -> None:
+    recording = GOLDEN / "jfr_json" / "jdk25-G1.json.gz"
+    path = tmp_path / "recording.json"
+    path.write_bytes(ENCODINGS[encoding](gzip.decompress(recording.read_bytes()).decode()))
+    log = read_runtime_log(path)
+    assert len(log.events) > 100 and log.events == read_runtime_log(recording).events
+    with pytest.raises(InputError, match="flight recording, which is read alone"):
+        read_runtime_log(path, path)
