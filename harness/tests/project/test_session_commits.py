@@ -12,7 +12,10 @@ from harness.tests.support.available import not_run
 from harness.tests.support.synthetic import ROOT
 
 #: Key of a session -> why its commit is not in the history of this project; each is named in the paper.
-EXCEPTIONS: dict[str, str] = {}
+EXCEPTIONS: dict[str, str] = dict.fromkeys(
+    (f"bundled/{name}/quick-local-1" for name in ("aa", "bank-rematch", "gc-loops", "headroom")),
+    "measured before the history was written anew; to be measured again",
+)
 SESSIONS = {session.key: session for session in Store(ROOT).sessions(bundled=True)}
 
 
