@@ -24,7 +24,7 @@ SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is required to run a
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generators toolchains outdated paper site test test-fast test-all test-kubernetes lab workshop workshop-check workshop-notebooks check clean kick-tires arxiv diff data-package audit sbom
+.PHONY: help setup generators toolchains outdated paper site test test-fast test-all test-kubernetes lab workshop workshop-check workshop-notebooks slides check clean kick-tires arxiv diff data-package audit sbom
 
 help:  ## print this table
 	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf"
@@ -40,7 +40,8 @@ help:  ## print this table
 	@echo "make lab       JupyterLab in the environment of this project"
 	@echo "make workshop  JupyterLab at the exercise notebooks"
 	@echo "make workshop-check  is this computer ready for the workshop? prints a short code, the same on all"
-	@echo "make workshop-notebooks  write the notebooks of the workshop from their sources"
+	@echo "make workshop-notebooks  write the notebooks of the workshop, and its solutions, from their sources"
+	@echo "make slides    the slides of the workshop with its figures, results/workshop/slides/*.html"
 	@echo "make clean     remove what was built; recorded data, tools and the environment stay"
 	@echo "make kick-tires  each part once, in minutes: PASS or FAIL; then ARTIFACT.md"
 	@echo "make arxiv     sources of the paper as one archive, built in an empty folder"
@@ -108,6 +109,10 @@ workshop-check:
 workshop-notebooks:
 	@$(SETUP) --for workshop --brief
 	@$(VENV)/python -m harness.questions.workshop write
+
+slides:
+	@$(SETUP) --for workshop --brief
+	@$(VENV)/python -m harness.questions.workshop slides
 
 kick-tires:
 	@$(SETUP) --for kick-tires --brief

@@ -109,6 +109,9 @@ def describe(trials: pd.DataFrame | None) -> str:
     parts = [
         f"{n} {what if n == 1 else what + 's'}" for n, what in ((blocks, "block"), (len(counted), "trial"))
     ]
+    again = int(counted["duplicate"].astype(bool).sum()) if "duplicate" in counted else 0
+    if again:
+        parts[-1] += f" ({again} of them the reference a second time)"
     if len(counted) < len(trials):
         parts.append(f"{len(trials) - len(counted)} excluded and counted")
     seconds = counted["measurement_s"].dropna() if "measurement_s" in counted else pd.Series(dtype=float)

@@ -13,6 +13,9 @@ from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED, Judged, show
 from harness.publish.metric_words import in_words, metric_name
 
+#: A table in a notebook shows so many rows unasked.
+MOST_ROWS = 12
+
 
 class Compared(Judged, Protocol):
     """A ratio with its verdict and what it is of."""
@@ -147,7 +150,7 @@ def table_page(
     notes: Sequence[str],
     numeric: Sequence[bool],
 ) -> str:
-    """Return a table with caption and notes; ``numeric`` columns are set flush right."""
+    """Return a table with caption and notes, its rows beyond ``MOST_ROWS`` folded; ``numeric`` columns flush right."""
 
     def line(row: Sequence[str], tag: str) -> str:
         return (
@@ -159,10 +162,14 @@ def table_page(
             + "</tr>"
         )
 
-    rows = "".join(line(row, "td") for row in body if row is not None)
+    rows = [line(row, "td") for row in body if row is not None]
     head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     below = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in notes)
-    return f"<table>{head}{line(heads, 'th')}{rows}</table>{below}"
+    first, rest = rows[:MOST_ROWS], rows[MOST_ROWS:]
+    if rest:
+        more = f"<table>{line(heads, 'th')}{''.join(rest)}</table>"
+        below = f"<details><summary>{len(rest)} more of {len(rows)} rows</summary>{more}</details>{below}"
+    return f"<table>{head}{line(heads, 'th')}{''.join(first)}</table>{below}"
 
 
 def figure_page(png: bytes, alt: str, caption: str, inches: float) -> str:

@@ -74,13 +74,13 @@ class HeadlineTable(NamedTuple):
     rows: dict[str, list[list[Said]]]
 
 
-def answer(values: Values) -> list[Said]:
-    """Return the sentences of the answer, those that say something, in the order of ``ANSWERS``.
+def answer(values: Values) -> list[tuple[str, Said]]:
+    """Return the sentences of the answer, those that say something, each after what a reader asks.
 
     Raises:
         UnknownKey: one of them was not published.
     """
-    return [said for keys in ANSWERS.values() for said in _told(values, keys)]
+    return [(lead, said) for lead, keys in ANSWERS.items() for said in _told(values, keys)]
 
 
 def opening(values: Values) -> list[str]:

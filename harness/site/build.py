@@ -18,8 +18,17 @@ from markupsafe import Markup
 from harness.errors import InputError, RematchError
 from harness.report.html import page_style
 from harness.site.claims import claim_rows, judged_claims
-from harness.site.download import archive
-from harness.site.page import Content, render_page
+from harness.site.download import NAME, archive
+from harness.site.page import (
+    INDEX,
+    NUMBERS,
+    TRIALS,
+    Content,
+    Trials,
+    render_index,
+    render_numbers,
+    render_trials,
+)
 from harness.site.published import Published, read_published
 from harness.site.trials import opened_sessions, trial_rows
 from harness.site.verdicts import verdict_rows
@@ -64,7 +73,7 @@ def _passive(body: str) -> str:
 
 #: The page in bytes, at the most.
 LIMIT_BYTES = 3_000_000
-INDEX, NOTEBOOKS, FIGURES = "index.html", "notebooks", "figures"
+NOTEBOOKS, FIGURES = "notebooks", "figures"
 
 
 class TooLarge(RematchError):
@@ -93,7 +102,8 @@ def build_site(root: Path, folder: Path) -> Built:
     """
     published = read_published(root)
     content = _content(root, published)
-    text, content = _fitted(content)
+    trials = Trials(content)
+    text, content = _fitted(content, trials)
     folder.mkdir(parents=True, exist_ok=True)
     for old in (NOTEBOOKS, FIGURES):
         shutil.rmtree(folder / old, ignore_errors=True)
@@ -107,6 +117,9 @@ def build_site(root: Path, folder: Path) -> Built:
             if one.key in content.beside:
                 (folder / FIGURES).mkdir(exist_ok=True)
                 shutil.copyfile(one.svg, folder / content.beside[one.key])
+    _write(folder / NUMBERS, render_numbers(content, trials))
+    _write(folder / TRIALS, render_trials(trials))
+    (folder / NAME).write_bytes(content.packed)
     _write(folder / INDEX, text)
     return Built(
         page=folder / INDEX,
@@ -144,7 +157,7 @@ def _content(root: Path, published: Published) -> Content:
     )
 
 
-def _fitted(content: Content) -> tuple[str, Content]:
+def _fitted(content: Content, trials: Trials) -> tuple[str, Content]:
     """The page within its limit: the largest figures that answer to no pointer leave it one by one."""
     large = sorted(
         (one for section in content.published.sections for one in section.figures if one.marks is None),
@@ -153,13 +166,13 @@ def _fitted(content: Content) -> tuple[str, Content]:
     beside: Mapping[str, str] = {}
     while True:
         now = replace(content, beside=beside)
-        text = render_page(now)
+        text = render_index(now, trials)
         if len(text.encode("utf-8")) <= LIMIT_BYTES:
             return text, now
         if not large:
             raise TooLarge(
-                f"the page has {len(text.encode('utf-8')):,} bytes, {LIMIT_BYTES:,} are allowed; "
-                "publish fewer experiments: make paper EXPERIMENTS=a,b"
+                f"the page has {len(text.encode('utf-8')):,} bytes, {LIMIT_BYTES:,} are allowed, and every figure "
+                "without named series is a file beside it"
             )
         next_one = large.pop(0)
         beside = {**beside, next_one.key: f"{FIGURES}/{next_one.svg.name}"}

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data of the page as one archive, inside the page: the same content gives the same bytes."""
+"""The data of the page as one archive beside it: the same content gives the same bytes."""
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import json
@@ -81,11 +80,6 @@ def archive(
         for name, text in files.items():
             out.writestr(zipfile.ZipInfo(name, _YEAR_ONE), text.encode("utf-8"), zipfile.ZIP_DEFLATED, 9)
     return packed.getvalue()
-
-
-def data_url(packed: bytes) -> str:
-    """Return an address that holds the archive itself."""
-    return "data:application/zip;base64," + base64.b64encode(packed).decode("ascii")
 
 
 def _deciding(verdicts: Sequence[VerdictRow]) -> tuple[str, ...]:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results page: one file that loads nothing, whole without its script."""
+"""The results page: a file that loads nothing, whole without its script, and lists of numbers and trials beside it."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment
+from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from harness.model.formatting import NOT_MEASURED
@@ -20,13 +20,14 @@ from harness.publish import headline_rounds, headline_warm
 from harness.publish.generated import Values, text_of
 from harness.report.html import page_style
 from harness.site.claims import ClaimRow, verdict_counts
-from harness.site.download import NAME, data_url
+from harness.site.download import NAME
 from harness.site.published import Published, PublishedFigure
 from harness.site.svg import Glyph, glyph_sheet, inline_svg
 from harness.site.trials import METRICS, TrialRow
-from harness.site.verdicts import WORDS, VerdictRow, constants
+from harness.site.verdicts import VerdictRow, constants, decisive
 
 QUESTION = "Are Java microservices as fast as Go ones, and what do they cost?"
+INDEX, NUMBERS, TRIALS = "index.html", "numbers.html", "trials.html"
 _TEMPLATES = Path(__file__).with_name("templates")
 _ROUNDS = ("headline.load", "headline.generator", "headline.warm_up")
 _MACHINE = ("machine.memory", "tool.go", "tool.jdk")
@@ -49,31 +50,37 @@ class Content:
 
 
 class Trials:
-    """Where the page lists the trials behind a number: every set of them once."""
+    """Where the page of the trials lists those behind a number: every set of them once."""
 
-    def __init__(self, rows: Sequence[TrialRow], sets: Iterable[tuple[str, ...]]) -> None:
-        self._row = {one.key: f"r{place}" for place, one in enumerate(rows)}
+    def __init__(self, content: Content) -> None:
+        tests = (test for claim in content.claims for test in (claim.shown, *claim.tests))
+        sets = [
+            *content.published.trial_sets,
+            *(one.trials for one in (*content.verdicts, *tests) if one.trials),
+        ]
         self._set = {one: f"t{place}" for place, one in enumerate(dict.fromkeys(sets))}
+        self.sessions = {key: list(rows) for key, rows in groupby(content.trials, lambda one: one.session)}
+        self._session = {key: f"s{place}" for place, key in enumerate(self.sessions)}
 
     def link(self, text: str, trials: tuple[str, ...]) -> Markup:
         """Return a number that leads to its trials; one that rests on none is text."""
         if not trials:
             return Markup("{}").format(text)
-        return Markup('<a class="n" href="#{}">{}</a>').format(self._set[trials], text)
+        return Markup('<a class="n" href="{}#{}">{}</a>').format(TRIALS, self._set[trials], text)
 
-    def row(self, key: str) -> str:
-        """Return the id of a trial's row."""
-        return self._row[key]
+    def session_id(self, session: str) -> str:
+        """Return the id of a session's heading."""
+        return self._session[session]
 
     @property
-    def lists(self) -> list[tuple[str, int, list[tuple[str, list[tuple[str, str]]]]]]:
-        """(id, number of trials, [(session, [(id of the row, trial)])]) of every set."""
+    def lists(self) -> list[tuple[str, int, list[tuple[str, list[str]]]]]:
+        """(id, number of trials, [(session, numbers of the trials)]) of every set."""
         return [
             (
                 name,
                 len(keys),
                 [
-                    (session, [(self._row[key], key.rpartition("/")[2].partition("-")[0]) for key in mine])
+                    (session, [key.rpartition("/")[2].partition("-")[0] for key in mine])
                     for session, mine in groupby(keys, lambda key: key.rpartition("/")[0])
                 ],
             )
@@ -81,33 +88,49 @@ class Trials:
         ]
 
 
-def render_page(content: Content) -> str:
-    """Return the page.
+def render_index(content: Content, trials: Trials) -> str:
+    """Return the page that a reader opens.
 
     Raises:
         UnknownKey: a number of the headline was not published. InputError: a figure that cannot be shown.
     """
     published = content.published
-    sets = [*published.trial_sets, *(v.trials for v in content.verdicts if v.trials)]
-    sets += [test.trials for claim in content.claims for test in (claim.shown, *claim.tests) if test.trials]
-    trials = Trials(content.trials, sets)
     figures, glyphs = _drawn(published, content.beside)
     script = _text("site.js")
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
-        _text("site.html.jinja")
-    )
     head = _headline(published.values)
     top = next((one for s in published.sections for one in s.figures if one.key == head["figure"]), None)
-    return page.render(
-        style=page_style(), own_style=Markup(_text("site.css")), script=Markup(script), policy=_policy(script),
-        question=QUESTION, head=head, top=top, figures=figures, beside=content.beside, glyphs=glyph_sheet(glyphs),
-        sections=published.sections, notebooks=content.notebooks, link=trials.link, trials=content.trials,
-        sets=trials.lists, row_id=trials.row, metrics=[head for head, _ in METRICS.values()],
+    return _render(
+        "site.html.jinja", QUESTION, script,
+        head=head, top=top, figures=figures, beside=content.beside, glyphs=glyph_sheet(glyphs),
+        sections=published.sections, notebooks=content.notebooks, link=trials.link,
         verdicts=_by_session(content.verdicts), open_session=_session_of(head, content.verdicts),
-        verdict_words=list(WORDS.values()), claims=content.claims, claim_counts=verdict_counts(content.claims),
+        claims=content.claims, claim_counts=verdict_counts(content.claims),
         sources=list(dict.fromkeys(one.source for one in content.claims)),
-        download=Markup(data_url(content.packed)), download_name=NAME, download_kib=-(-len(content.packed) // 1024),
-        data=_for_script(content),
+        data_kib=-(-len(content.packed) // 1024), data=_for_script(content),
+    )  # fmt: skip
+
+
+def render_numbers(content: Content, trials: Trials) -> str:
+    """Return the page of all published numbers."""
+    sections = [section for section in content.published.sections if section.numbers]
+    return _render("numbers.html.jinja", "numbers", sections=sections, link=trials.link)
+
+
+def render_trials(trials: Trials) -> str:
+    """Return the page of all trials, and of the lists to which numbers lead."""
+    return _render(
+        "trials.html.jinja", "trials", sessions=trials.sessions, session_id=trials.session_id, sets=trials.lists,
+        metrics=[head for head, _ in METRICS.values()],
+    )  # fmt: skip
+
+
+def _render(template: str, title: str, script: str = "", **words: Any) -> str:
+    pages = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FileSystemLoader(_TEMPLATES)
+    )
+    return pages.get_template(template).render(
+        title=title, style=page_style() + Markup(_text("site.css")), policy=_policy(script), script=Markup(script),
+        pages={"index": INDEX, "numbers": NUMBERS, "trials": TRIALS, "data": NAME}, **words,
     )  # fmt: skip
 
 
@@ -140,15 +163,17 @@ def _headline(values: Values) -> dict[str, Any]:
     if headline_warm.MEASURED in values:
         return {
             "figure": headline_warm.FIGURE,
-            "answer": [(said.text, _inputs(values, said.key)) for said in headline_warm.answer(values)],
+            "answer": [
+                (lead, said.text, _inputs(values, said.key)) for lead, said in headline_warm.answer(values)
+            ],
             "table": _table(values),
             "notes": [line.replace("**", "") for line in headline_warm.below(values) if line],
             **_facts(values, "strings_warm.throughput", "strings_warm.day"),
         }
-    said = [(_said(values, key), _inputs(values, key)) for key in _ROUNDS]
+    said = [("", _said(values, key), _inputs(values, key)) for key in _ROUNDS]
     return {
         "figure": headline_rounds.FIGURE,
-        "answer": [(text, trials) for text, trials in said if text] or [(_NO_ANSWER, ())],
+        "answer": [one for one in said if one[1]] or [("", _NO_ANSWER, ())],
         "table": None,
         "notes": [],
         **_facts(values, "strings.throughput", "strings_rounds.day"),
@@ -165,6 +190,7 @@ def _facts(values: Values, compared: str, day: str) -> dict[str, Any]:
         "margin": _said(values, f"{compared}.margin") or "not measured",
         "itself": (_said(values, itself), _inputs(values, itself)) if _said(values, itself) else None,
         "day": _said(values, day) or _said(values, "session.days"),
+        "days": _said(values, "session.days"),
         "status": _said(values, "status"),
         "machine": machine,
     }
@@ -200,7 +226,7 @@ def _for_script(content: Content) -> Markup:
     figures: dict[str, PublishedFigure] = {f.key: f for s in content.published.sections for f in s.figures}
     data = {
         "rule": constants(),
-        "comparisons": [one.decides for one in content.verdicts],
+        "comparisons": decisive(content.verdicts),
         "marks": {
             key: one.marks
             for key, one in figures.items()

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
+from harness.model.formatting import NOT_MEASURED
 from harness.model.phrases import capital
 from harness.publish.generated import GENERATED, Values, contributions, read_values
 
 #: Where run_all puts executed copies, a folder a profile.
 EXECUTED = Path("results")
+#: How the key of a sentence ends that answers a section's question.
+FINDING = ".finding.takeaway"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +73,15 @@ class Section:
     figures: tuple[PublishedFigure, ...]
     executed: Path | None
 
+    @property
+    def findings(self) -> tuple[Number, ...]:
+        """The sentences that answer its question."""
+        return tuple(one for one in self.numbers if one.key.endswith(FINDING) and one.text != NOT_MEASURED)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """Everything, section by section in the order of the notebooks."""
+    """Everything, section by section in the order of the notebooks, those that answer a question first."""
 
     values: Values
     sections: tuple[Section, ...]
@@ -99,19 +107,26 @@ def read_published(root: Path) -> Published:
     if not found:
         raise InputError("nothing has been published", file=GENERATED, allowed="make site, or make paper")
     sections = [_section(root, one) for one in found]
-    return Published(values=read_values(root), sections=tuple(sorted(sections, key=lambda one: one.notebook)))
+    ordered = sorted(sections, key=lambda one: (not one.findings, one.notebook))
+    return Published(values=read_values(root), sections=tuple(ordered))
 
 
 def _section(root: Path, found: Mapping[str, Any]) -> Section:
     notebook = str(found["notebook"])
-    title, question = _heading(root / "notebooks" / f"{notebook}.ipynb")
+    title, question, source = _heading(root / "notebooks" / f"{notebook}.ipynb")
+
+    def in_its_order(kind: str) -> list[tuple[str, Mapping[str, Any]]]:
+        """The entries in the order in which the notebook names them; those that it does not name last."""
+        places = {key: source.find(f'"{key}"') % (len(source) + 1) for key in found[kind]}
+        return sorted(found[kind].items(), key=lambda one: places[one[0]])
+
     return Section(
         notebook=notebook,
-        title=title or notebook,
+        title=title or capital(notebook.replace("-", " ")),
         question=question,
         numbers=tuple(_number(key, entry, notebook) for key, entry in sorted(found["values"].items())),
-        tables=tuple(_table(key, entry) for key, entry in found["tables"].items()),
-        figures=tuple(_figure(root, key, entry) for key, entry in found["figures"].items()),
+        tables=tuple(_table(key, entry) for key, entry in in_its_order("tables")),
+        figures=tuple(_figure(root, key, entry) for key, entry in in_its_order("figures")),
         executed=_executed(root, notebook),
     )
 
@@ -177,16 +192,16 @@ def _json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _heading(notebook: Path) -> tuple[str, str]:
-    """Title and question of a notebook's first cell; empty where it is gone."""
+def _heading(notebook: Path) -> tuple[str, str, str]:
+    """Title and question of a notebook's first cell, and the text of all; empty where it is gone."""
     if not notebook.exists():
-        return "", ""
-    cells = _json(notebook).get("cells") or [{}]
-    lines = "".join(cells[0].get("source", "")).splitlines()
+        return "", "", ""
+    cells = ["".join(cell.get("source", "")) for cell in _json(notebook).get("cells") or [{}]]
+    lines = cells[0].splitlines()
     title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), "")
     question = next((line.strip("* ") for line in lines if line.startswith("**Question:")), "")
     question = question.removeprefix("Question:").strip()
-    return title, capital(question)
+    return title, capital(question), "\n".join(cells)
 
 
 def _executed(root: Path, notebook: str) -> Path | None:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A published SVG as a part of a page: only what draws, no links, colours of the page, ids of its own.
 
-The fonts' glyphs are handed back apart: all figures of a page share them.
+Labels, which were drawn sign by sign, become text that can be searched and takes a tenth of the room. Signs of formulas
+stay outlines and are handed back apart: all figures of a page share them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as Xml
@@ -47,6 +49,9 @@ _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _GLYPH = re.compile(r"[A-Za-z]+[A-Za-z-]*-[0-9a-f]+")
 _TRANSLATE = re.compile(r"translate\([^)]*\)")
+#: The scale of a label: its signs are outlines of a font of 100 units, with y upwards.
+_LABEL = re.compile(r" ?scale\(([\d.]+) -\1\)$")
+_ADVANCE = re.compile(r"translate\(([\d.]+)(?: 0)?\)")
 #: The font of every figure: its name before each glyph would be an eighth of the page.
 _FONT = "DejaVuSans-"
 _PICTURE = "data:image/png;base64,"
@@ -67,6 +72,25 @@ class Drawing:
     glyphs: Mapping[str, Glyph]
 
 
+@dataclass
+class _Figure:
+    """A figure while it is written.
+
+    ``names``: id in the file -> id in the page. ``styles``: of shapes by their id. ``comment``: the last one, which is
+    the words of the label that follows.
+    """
+
+    path: Path
+    prefix: str
+    glyphs: dict[str, Glyph] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    styles: dict[str, str] = field(default_factory=dict)
+    comment: str = ""
+
+    def name(self, own: str) -> str:
+        return self.names.setdefault(own, f"{self.prefix}{len(self.names)}")
+
+
 def inline_svg(path: Path, *, prefix: str, title: str) -> Drawing:
     """Return a figure's SVG for a page.
 
@@ -80,20 +104,20 @@ def inline_svg(path: Path, *, prefix: str, title: str) -> Drawing:
         text = path.read_text("utf-8")
         if "<!ENTITY" in text:
             raise InputError("an SVG with entities", file=path, allowed="what matplotlib writes")
-        root = Xml.fromstring(text)
+        root = Xml.fromstring(text, Xml.XMLParser(target=Xml.TreeBuilder(insert_comments=True)))
     except (OSError, Xml.ParseError) as error:
         raise InputError(f"cannot be read as SVG ({error})", file=path) from None
     if root.tag != f"{_SVG}svg":
         raise InputError("not an SVG", file=path, found=root.tag, allowed="svg")
-    glyphs: dict[str, Glyph] = {}
-    drawn = "".join(_written(child, path, prefix, glyphs) for child in root)
+    figure = _Figure(path, prefix)
+    drawn = "".join(_written(child, figure) for child in root)
     box = [_short(part) for part in root.get("viewBox", "").split()]
     if len(box) != 4:
         raise InputError("an SVG without a size", file=path, place="viewBox", allowed="four numbers")
     head = Markup('<svg viewBox="{}" style="--points:{}" role="img" aria-label="{}">').format(
         " ".join(box), box[2], title
     )
-    return Drawing(head + Markup(drawn) + Markup("</svg>"), glyphs)
+    return Drawing(head + Markup(drawn) + Markup("</svg>"), figure.glyphs)
 
 
 def glyph_sheet(glyphs: Mapping[str, Glyph]) -> Markup:
@@ -107,60 +131,91 @@ def glyph_sheet(glyphs: Mapping[str, Glyph]) -> Markup:
     )
 
 
-def _written(element: Xml.Element, path: Path, prefix: str, glyphs: dict[str, Glyph]) -> str:
+def _written(element: Xml.Element, figure: _Figure) -> str:
     if not isinstance(element.tag, str):
-        return ""  # a comment
+        figure.comment = unescape((element.text or "")[1:-1])
+        return ""
     name = element.tag.removeprefix(_SVG)
     if name in ("metadata", "style", "title", "desc"):
         return ""  # about the file; the page has its own style and title
     if name not in _ELEMENTS:
         raise InputError(
-            "an element that only draws is wanted", file=path, found=name, allowed="paths and groups"
+            "an element that only draws is wanted", file=figure.path, found=name, allowed="paths and groups"
         )
     if name == "path" and _GLYPH.fullmatch(own := element.get("id", "")):
-        glyphs[_glyph(own)] = Glyph(_joined(element.get("d", "")), element.get("transform", ""))
+        figure.glyphs[_glyph(own)] = Glyph(_joined(element.get("d", "")), element.get("transform", ""))
         return ""
-    inside = "".join(_written(child, path, prefix, glyphs) for child in element)
+    return (name == "g" and _label(element, figure)) or _element(element, name, figure)
+
+
+def _element(element: Xml.Element, name: str, figure: _Figure) -> str:
+    inside = "".join(_written(child, figure) for child in element)
     inside += str(escape((element.text or "").strip())) if name in ("text", "tspan") else ""
     if name in ("defs", "g") and not inside:
         return ""
-    attributes = dict(_attributes(element, name, path, prefix, glyphs))
+    attributes = dict(_attributes(element, name, figure))
+    if name == "path" and "id" in attributes:
+        figure.styles[f"#{attributes['id']}"] = attributes.get("style", "")
+    if name == "use" and figure.styles.get(attributes.get("href", "")) == attributes.get("style"):
+        attributes.pop("style", None)  # the shape has it
     if name == "g" and not attributes:
         return inside
-    said = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
-    return f"<{name}{said}>{inside}</{name}>" if inside else f"<{name}{said}/>"
+    return f"<{name}{_said(attributes)}>{inside}</{name}>" if inside else f"<{name}{_said(attributes)}/>"
 
 
-def _attributes(
-    element: Xml.Element, name: str, path: Path, prefix: str, glyphs: Mapping[str, Glyph]
-) -> Iterator[tuple[str, str]]:
+def _said(attributes: Mapping[str, str]) -> str:
+    return "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
+
+
+def _label(group: Xml.Element, figure: _Figure) -> str:
+    """Return a group of one line of signs as text of the same length; empty: it is something else."""
+    signs = [child for child in group if child.tag != f"{_SVG}defs"]
+    scale = _LABEL.search(group.get("transform", ""))
+    places = [_ADVANCE.fullmatch(sign.get("transform", "translate(0)")) for sign in signs]
+    plain = all(_GLYPH.fullmatch(sign.get(_LINK, "").removeprefix("#")) for sign in signs) and all(places)
+    text = figure.comment
+    if not (scale and plain and 0 < len(signs) == len(text)):
+        return ""
+    attributes = dict(_attributes(group, "text", figure))
+    attributes["transform"] = _LABEL.sub("", attributes["transform"])
+    attributes["font-size"] = _short(str(100 * float(scale[1])))
+    last = float(places[-1][1]) if places[-1] else 0.0
+    if last:  # the last sign is taken to be as wide as the others are on average
+        attributes["textLength"] = _short(f"{float(scale[1]) * last * len(text) / (len(text) - 1):.3f}")
+        attributes["lengthAdjust"] = "spacingAndGlyphs"
+    return f"<text{_said(attributes)}>{escape(text)}</text>"
+
+
+def _attributes(element: Xml.Element, name: str, figure: _Figure) -> Iterator[tuple[str, str]]:
     for key, value in element.attrib.items():
         if key in (_LINK, "href"):
-            yield "href", _link(value, name, path, prefix)
+            yield "href", _link(value, name, figure)
         elif key == "id":
             if name in ("path", "clipPath", "pattern", "image"):  # groups are not referred to
-                yield "id", prefix + value
+                yield "id", figure.name(value)
         elif key in _ATTRIBUTES:
-            yield key, _value(key, value, prefix, path)
+            yield key, _value(key, value, figure)
 
 
-def _link(value: str, name: str, path: Path, prefix: str) -> str:
+def _link(value: str, name: str, figure: _Figure) -> str:
     if name == "image" and value.startswith(_PICTURE):
         return re.sub(r"\s", "", value)
     if value.startswith("#"):
         own = value[1:]
-        return f"#{_glyph(own)}" if _GLYPH.fullmatch(own) else f"#{prefix}{own}"
-    raise InputError("a figure that loads something", file=path, found=value[:60], allowed="nothing")
+        return f"#{_glyph(own)}" if _GLYPH.fullmatch(own) else f"#{figure.name(own)}"
+    raise InputError("a figure that loads something", file=figure.path, found=value[:60], allowed="nothing")
 
 
 def _glyph(name: str) -> str:
     return f"g{name.removeprefix(_FONT)}" if name.startswith(_FONT) else name
 
 
-def _value(key: str, value: str, prefix: str, path: Path) -> str:
+def _value(key: str, value: str, figure: _Figure) -> str:
     if "url(" in value.replace(" ", "").lower() and not _REFERENCE.search(value):
-        raise InputError("a figure that loads something", file=path, found=value[:60], allowed="nothing")
-    value = _REFERENCE.sub(lambda found: f"url(#{prefix}{found[1]})", value)
+        raise InputError(
+            "a figure that loads something", file=figure.path, found=value[:60], allowed="nothing"
+        )
+    value = _REFERENCE.sub(lambda found: f"url(#{figure.name(found[1])})", value)
     value = _COLOUR.sub(lambda found: _COLOURS[found[0].lower()], value)
     if key in ("d", "points"):
         return _joined(value)

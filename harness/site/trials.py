@@ -102,7 +102,7 @@ def _row(key: str, session: str, row: pd.Series, factors: Sequence[str], labels:
         cell=cell_words({factor: row[factor] for factor in factors}),
         block=int(row["block"]),
         outcome=str(row["outcome"]),
-        flags="" if pd.isna(row["flags"]) else str(row["flags"]).replace("_", " "),
+        flags="" if pd.isna(row["flags"]) else ", ".join(str(row["flags"]).split()).replace("_", " "),
         metrics=tuple(
             DASH if value is None else show(_plain(value, unit)).text
             for value, unit in zip(values, units, strict=True)

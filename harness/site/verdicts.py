@@ -6,7 +6,7 @@ The page's script repeats :func:`harness.analysis.stats.verdicts.decide`; a test
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from harness.model.age import YOUNG, with_age
 from harness.model.digits import percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.level_words import cell_words
+from harness.publish.sources import day_of
 
 #: What a page calls a verdict; the script has the same words.
 WORDS = {
@@ -35,6 +36,7 @@ class VerdictRow:
     """One comparison in words, and as ``decides``: the numbers that the rule takes."""
 
     session: str
+    title: str
     metric: str
     better: str
     cell: str
@@ -76,16 +78,28 @@ def decides(found: Comparison) -> dict[str, Any]:
     }
 
 
+def decisive(rows: Sequence[VerdictRow]) -> dict[str, list[Any]]:
+    """Return what the rule takes of every comparison, one list for each number; digits beyond any rounding are cut."""
+    names = rows[0].decides if rows else ()
+    return {name: [_cut(one.decides[name]) for one in rows] for name in names}
+
+
+def _cut(value: Any) -> Any:
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
 def verdict_rows(opened: Mapping[str, Evidence]) -> tuple[VerdictRow, ...]:
     """Return every comparison with the reference, session by session."""
     rows = []
     for session, evidence in opened.items():
         labels = evidence.variants
+        title = f"{evidence.header.experiment.title}, {day_of(evidence.sessions[0])}"
         for metric in results_of(evidence).metrics:
             for cell in metric.cells:
                 rows += [
                     _row(
                         session,
+                        title,
                         metric.metric,
                         cell.levels,
                         labels,
@@ -100,6 +114,7 @@ def verdict_rows(opened: Mapping[str, Evidence]) -> tuple[VerdictRow, ...]:
 
 def _row(
     session: str,
+    title: str,
     metric: Metric,
     levels: Mapping[str, str],
     labels: Mapping[str, str],
@@ -109,6 +124,7 @@ def _row(
     words = WORDS[found.verdict]
     return VerdictRow(
         session=session,
+        title=title,
         metric=metric.words,
         better=metric.better,
         cell=cell_words(levels),

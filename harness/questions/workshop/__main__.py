@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m harness.questions.workshop write|check``: write the notebooks of the workshop, or say whether this
-computer is ready for it."""
+"""``python -m harness.questions.workshop write|slides|check``: write the notebooks of the workshop, or its slides, or
+say whether this computer is ready for it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from harness.model.digits import plain
 from harness.project import find_root
 from harness.questions.workshop.pages import write_files
 from harness.questions.workshop.readiness import workshop_code
+from harness.questions.workshop.slides import write_slides
 
-USAGE = "python -m harness.questions.workshop write|check"
+USAGE = "python -m harness.questions.workshop write|slides|check"
 
 
 def main(arguments: list[str]) -> int:
-    """Run one of both commands and return the exit status."""
-    if arguments not in (["write"], ["check"]):
+    """Run one of the commands and return the exit status."""
+    if arguments not in (["write"], ["slides"], ["check"]):
         print(f"allowed: {USAGE}", file=sys.stderr)
         return 2
     root = find_root()
     try:
-        if arguments == ["write"]:
-            print("\n".join(f"wrote {path}" for path in write_files(root)) or "everything is up to date")
+        if arguments != ["check"]:
+            write = write_files if arguments == ["write"] else write_slides
+            for path in write(root):
+                print(f"wrote {path}", flush=True)
         else:
             begun = monotonic()
             print("Reading the sessions; the first time takes about a minute.", flush=True)

@@ -40,7 +40,8 @@ TRAPS = {
     "mix": "different_labels",
     "replication": "one_run",
 }
-_HALF_WIDTH = 0.02
+#: What the exercise asks for, and what was shown before.
+_HALF_WIDTH, _SHOWN = 0.01, 0.02
 _PLANS = {
     "A": ("unequal", "old: 2 CPUs, heap 512m; new: 2 CPUs, heap 2g; 10 blocks in random order"),
     "B": ("fair", "old and new: 2 CPUs, heap 512m; 10 blocks in random order; old twice in each block"),
@@ -146,6 +147,12 @@ class ComparingUnit:
                 "6.1": Truth(
                     value=lambda: dict(_FAULTS),
                     why="Only one of the five says something about the services.",
+                    wrong={
+                        "In which order were the runs of A made?": lambda: {"A": "fair"},
+                        "How many requests of C failed, and how fast is a failure?": lambda: {"C": "fair"},
+                        "Do both arms of D have the same requests?": lambda: {"D": "fair"},
+                        "How many processes has each arm of E?": lambda: {"E": "fair"},
+                    },
                 ),
                 "6.2": Truth(
                     value=self._holds_truth,
@@ -153,16 +160,28 @@ class ComparingUnit:
                 ),
                 "6.3": Truth(
                     value=lambda: self.blocks_for(_HALF_WIDTH),
-                    why="The interval shrinks with the root of the blocks: half as wide costs four times as many.",
+                    why=self._cost_words,
                     wrong={
+                        "The width shrinks with the root of the blocks: half of it costs more than twice as many.": (
+                            lambda: round(self.blocks_for(_SHOWN) * _SHOWN / _HALF_WIDTH)
+                        ),
                         "These are the blocks of the pilot.": lambda: len(self.pilot()[0]),
                     },
                 ),
                 "6.4": Truth(
                     value=lambda: {name: fault for name, (fault, _) in _PLANS.items()},
                     why="Equal conditions, fresh processes, random order, and the noise measured beside the effect.",
+                    wrong={"How many processes of each has C?": lambda: {"C": "fair"}},
                 ),
             }
+        )
+
+    def _cost_words(self) -> str:
+        shown, asked = self.blocks_for(_SHOWN), self.blocks_for(_HALF_WIDTH)
+        return (
+            f"From plus and minus {percent(_SHOWN)} to {percent(_HALF_WIDTH)}, {shown} blocks become {asked}, "
+            f"{plain(asked / shown)} times as many. The root alone would make it {plain((_SHOWN / _HALF_WIDTH) ** 2)}; "
+            "the smaller plan pays for its few degrees of freedom, too."
         )
 
     @property

@@ -25,7 +25,7 @@ _SHOWN = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 _SEED = 20
 #: What was done to each of the suspects.
 _FAILED_SHARE, _FAST_MS, _STEP_MS, _IN_SECONDS = 0.2, 1.0, 50.0, 0.3
-_FAULTS = {"A": "failures", "B": "nothing", "C": "resolution", "D": "units"}
+_FAULTS = {"A": "resolution", "B": "failures", "C": "units", "D": "nothing"}
 _TENTHS = 10
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files made of the sources of the workshop: notebooks of students and of solutions, slides, the teacher's notes."""
+"""Files made of the sources of the workshop: notebooks of students and of solutions, the teacher's notes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from harness.questions.workshop.source import FOLDER, Block, Unit, read_units
 
-SLIDES = FOLDER / "slides"
-SOLUTIONS = FOLDER / "solutions"
+#: Not in the folder that students see.
+SOLUTIONS = Path("results") / "workshop" / "solutions"
 PAGE = Path("docs") / "workshop.md"
 BEGIN, END = "<!-- units -->", "<!-- /units -->"
 _METADATA = {
@@ -22,7 +22,7 @@ _SOLUTION = ("markdown", "setup", "code", "solution", "checkpoint", "teacher")
 
 
 def files_of(root: Path) -> dict[Path, str]:
-    """Return every file that is made of the sources, by its path below the root, with its text.
+    """Return the files of the project that are made of the sources, by their paths below the root, with their texts.
 
     Raises:
         InputError: a source is not as :mod:`harness.questions.workshop.source` says.
@@ -31,8 +31,6 @@ def files_of(root: Path) -> dict[Path, str]:
     made: dict[Path, str] = {}
     for unit in units:
         made[FOLDER / f"{unit.stem}.ipynb"] = notebook(unit, solved=False)
-        made[SOLUTIONS / f"{unit.stem}.ipynb"] = notebook(unit, solved=True)
-        made[SLIDES / f"{unit.stem}.md"] = slides(unit)
     page = (root / PAGE).read_text("utf-8")
     before, _, rest = page.partition(BEGIN)
     after = rest.partition(END)[2]
@@ -43,11 +41,7 @@ def files_of(root: Path) -> dict[Path, str]:
 def outdated(root: Path) -> list[Path]:
     """Return the paths of files that are not what the sources say, and of those that no source has."""
     made = files_of(root)
-    there = {
-        path.relative_to(root)
-        for folder, pattern in ((FOLDER, "*.ipynb"), (SOLUTIONS, "*.ipynb"), (SLIDES, "*.md"))
-        for path in (root / folder).glob(pattern)
-    }
+    there = {path.relative_to(root) for path in (root / FOLDER).glob("*.ipynb")}
     changed = [
         path
         for path, text in made.items()
@@ -57,17 +51,17 @@ def outdated(root: Path) -> list[Path]:
 
 
 def write_files(root: Path) -> list[Path]:
-    """Write what is out of date, remove what no source has, and return the paths of both."""
+    """Write the solutions and what is out of date, remove what no source has, and return the paths of all."""
     made = files_of(root)
     changed = outdated(root)
-    for path in changed:
-        target = root / path
-        if path in made:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(made[path], "utf-8")
+    solved = {SOLUTIONS / f"{unit.stem}.ipynb": notebook(unit, solved=True) for unit in read_units(root)}
+    for path, text in {path: made.get(path) for path in changed}.items() | solved.items():
+        if text is None:
+            (root / path).unlink()
         else:
-            target.unlink()
-    return changed
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, "utf-8")
+    return [*changed, *solved]
 
 
 def notebook(unit: Unit, *, solved: bool) -> str:
@@ -79,40 +73,32 @@ def notebook(unit: Unit, *, solved: bool) -> str:
 
 def _cells(unit: Unit, *, solved: bool) -> Iterator[dict[str, object]]:
     kinds = _SOLUTION if solved else _STUDENT
-    first, *rest = unit.blocks
-    opening = [_title(unit, solved=solved)]
-    if first.kind == "markdown" and not first.text.startswith("## "):
-        opening.append(first.text)
-    else:
-        rest = list(unit.blocks)
-    yield _cell(unit, "head", "markdown", "\n\n".join(opening), "slide")
-    yield _cell(unit, "parameters", "code", _parameters(unit), "skip", tags=["parameters"])
-    for place, block in enumerate(rest):
+    yield _cell(unit, "head", "markdown", "\n\n".join([_title(unit, solved=solved), *unit.opening]))
+    yield _cell(unit, "parameters", "code", _parameters(unit), tags=["parameters"])
+    for place, block in enumerate(unit.body):
         if block.kind not in kinds:
             continue
-        name = block.name.replace(".", "-").replace(" ", "-") or f"{place:02d}"
         if block.kind == "markdown":
-            shown = "slide" if block.text.startswith("## ") else "fragment"
-            yield _cell(unit, name, "markdown", block.text, shown)
+            yield _cell(unit, cell_name(place, block), "markdown", block.text)
         elif block.kind == "checkpoint":
-            yield _cell(unit, f"checkpoint-{name}", "markdown", _checkpoint(block), "skip")
+            yield _cell(unit, f"checkpoint-{cell_name(place, block)}", "markdown", _checkpoint(block))
         elif block.kind == "teacher":
-            yield _cell(unit, f"{name}-teacher", "markdown", _for_teacher(block), "notes")
+            yield _cell(unit, f"{cell_name(place, block)}-teacher", "markdown", _for_teacher(block))
         else:
             tags = ["setup"] if block.kind == "setup" else []
-            yield _cell(unit, name, "code", block.text, "skip" if tags else "fragment", tags=tags)
+            yield _cell(unit, cell_name(place, block), "code", block.text, tags=tags)
 
 
-def _cell(
-    unit: Unit, name: str, kind: str, source: str, slide: str, *, tags: Sequence[str] = ()
-) -> dict[str, object]:
-    metadata: dict[str, object] = {"slideshow": {"slide_type": slide}}
-    if tags:
-        metadata["tags"] = list(tags)
+def cell_name(place: int, block: Block) -> str:
+    """Return what a block's cell is called within its unit: by its exercise or checkpoint, else by its place."""
+    return block.name.replace(".", "-").replace(" ", "-") or f"{place:02d}"
+
+
+def _cell(unit: Unit, name: str, kind: str, source: str, *, tags: Sequence[str] = ()) -> dict[str, object]:
     cell: dict[str, object] = {
         "cell_type": kind,
         "id": f"w{unit.number}-{name}",
-        "metadata": metadata,
+        "metadata": {"tags": list(tags)} if tags else {},
         "source": source.splitlines(keepends=True),
     }
     return cell if kind == "markdown" else cell | {"execution_count": None, "outputs": []}
@@ -144,20 +130,6 @@ def _checkpoint(block: Block) -> str:
 def _for_teacher(block: Block) -> str:
     quoted = "\n".join(f"> {line}".rstrip() for line in block.text.splitlines())
     return f"> **For the teacher**\n>\n{quoted}"
-
-
-def slides(unit: Unit) -> str:
-    """Return the slides of a unit as Markdown, with a line of three dashes between two slides."""
-    head = unit.head
-    goals = "\n".join(f"- {goal}" for goal in head.objectives)
-    title = f"# {head.title}\n\n{head.question}\n\nYou will be able to\n\n{goals}"
-    asked = [f"**Exercise {name}** is in the notebook." for name in unit.exercises[:1]]
-    body = [title, *(block.text for block in unit.of_kind("slide"))]
-    note = (
-        "<!-- Made of the source of this unit by `make workshop-notebooks`; do not edit. -->\n"
-        "<!-- SPDX-License-Identifier: CC-BY-4.0 -->\n\n"
-    )
-    return note + "\n\n---\n\n".join([*body, *asked]) + "\n"
 
 
 def for_teachers(units: Sequence[Unit]) -> str:

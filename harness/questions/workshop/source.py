@@ -26,7 +26,7 @@ from harness.errors import InputError
 from harness.model import Frozen
 
 FOLDER = Path("notebooks") / "workshop"
-SOURCES = FOLDER / "source"
+SOURCES = Path("docs") / "workshop"
 Kind = Literal["markdown", "setup", "code", "exercise", "solution", "checkpoint", "teacher", "slide"]
 _HEAD = "+++"
 _FENCE = re.compile(r"^```(python|checkpoint|teacher|slide)\b ?(.*)$")
@@ -40,7 +40,7 @@ class Head(Frozen):
 
     title: str
     question: str = Field(pattern=r"\?$")
-    minutes: int = Field(ge=20, le=40)
+    minutes: int = Field(ge=20, le=45)
     experiments: tuple[str, ...] = Field(min_length=1)
     objectives: tuple[str, ...] = Field(min_length=2)
 
@@ -67,6 +67,17 @@ class Unit:
     def of_kind(self, *kinds: Kind) -> tuple[Block, ...]:
         """Return the blocks of these kinds in their order."""
         return tuple(block for block in self.blocks if block.kind in kinds)
+
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """The text before the first heading, if there is any."""
+        first = self.blocks[0]
+        return (first.text,) if first.kind == "markdown" and not first.text.startswith("## ") else ()
+
+    @property
+    def body(self) -> tuple[Block, ...]:
+        """The blocks behind the opening."""
+        return self.blocks[len(self.opening) :]
 
     @property
     def exercises(self) -> tuple[str, ...]:

@@ -26,10 +26,15 @@ _FLAGGED = " trials flagged "
 
 @dataclass(frozen=True)
 class TrialValues:
-    """One metric of every trial of a cell: a row for each block, a column for each variant by its label."""
+    """One metric of every trial of a cell: a row for each block, a column for each variant by its label.
+
+    ``trials``: the cell, with the second runs of the reference.
+    """
 
     frame: pd.DataFrame
     words: MetricWords
+    trials: pd.DataFrame
+    metric: str
 
     def first_block(self) -> pd.DataFrame:
         """Return the values of the first block as text."""
@@ -104,7 +109,7 @@ def trial_values(trials: pd.DataFrame, metric: str, labels: Mapping[str, str]) -
             allowed="measured levels",
         )
     wide = kept.pivot(index="block", columns="variant", values=metric) * words.factor
-    return TrialValues(wide.rename(columns=dict(labels)), words)
+    return TrialValues(wide.rename(columns=dict(labels)), words, trials, metric)
 
 
 def verdict_table(found: Mapping[str, Comparison | None], *, base: str) -> Published:

@@ -34,7 +34,8 @@ function marginOf(row, margin, rule) {
     const target = location.hash.length > 1 && get(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
-    target.scrollIntoView({block: "center"});
+    // a row or an item of a list is looked at with its neighbours
+    target.scrollIntoView({block: /^(TR|LI)$/.test(target.tagName) ? "center" : "start"});
   }
   addEventListener("hashchange", unfold);
   unfold();
@@ -42,9 +43,10 @@ function marginOf(row, margin, rule) {
   // the margin
   const rows = all("tr[data-comparison]").map((line) => {
     const cell = line.querySelector(".verdict"), word = cell.querySelector("span");
-    const row = data.comparisons[Number(line.dataset.comparison)];
+    const row = Object.fromEntries(Object.entries(data.comparisons).map(([name, values]) => [name, values[line.dataset.comparison]]));
     return {line, cell, word, row, before: decide(row, row.margin, data.rule), margin: line.querySelector(".margin")};
   });
+  const sessions = all("details.session").map((details) => ({details, lines: all("tr[data-comparison]", details)}));
   const slider = get("margin"), changed = get("changed");
   let margin = null;
   function judge() {
@@ -59,6 +61,11 @@ function marginOf(row, margin, rule) {
       one.line.hidden = changed.checked && now === one.before;
       moved += now !== one.before;
       counts[now] = (counts[now] || 0) + 1;
+    }
+    for (const one of sessions) {
+      const left = one.lines.some((line) => !line.hidden);
+      one.details.hidden = !left;
+      if (changed.checked) one.details.open = left;
     }
     get("margin-now").textContent = margin === null ? "as published" : (100 * margin).toFixed(0) + "\u202f%";
     slider.setAttribute("aria-valuetext", get("margin-now").textContent);
@@ -93,6 +100,12 @@ function marginOf(row, margin, rule) {
     filter();
   }
 
+  // a table that is wider than the window says so
+  const wide = new ResizeObserver((entries) => {
+    for (const one of entries) one.target.classList.toggle("more", one.target.scrollWidth > one.target.clientWidth + 1);
+  });
+  all(".scroll").forEach((one) => wide.observe(one));
+
   // values under the pointer
   const NS = "http://www.w3.org/2000/svg", tip = get("tip");
   const scaled = (value, axis) => axis.scale === "log" ? Math.log10(value) : value;
@@ -125,6 +138,13 @@ function marginOf(row, margin, rule) {
       });
     });
     if (!points.length) return;
+    // the signs of the figure by their place: one that is picked out keeps its shape
+    const signs = all("use[x]", svg).map((one) => [Number(one.getAttribute("x")), Number(one.getAttribute("y")), one]);
+    function signOf(point) {
+      const far = ([x, y]) => Math.hypot(x - point.px, y - point.py);
+      const near = signs.reduce((best, one) => far(one) < far(best) ? one : best, [Infinity, 0, null]);
+      return far(near) < 0.5 ? near[2] : null;
+    }
     const overlay = element("g", {class: "overlay"}, svg), chosen = element("g", {}, overlay);
     const ring = element("circle", {r: 3.4, visibility: "hidden"}, overlay);
     let current = -1, only = null;
@@ -190,7 +210,11 @@ function marginOf(row, margin, rule) {
           if (only === null) break;
           const mine = points.filter((one) => one.number === number), series = marks.series[number];
           if (series.line) element("polyline", {stroke: series.colour, points: mine.map((one) => one.px + "," + one.py).join(" ")}, chosen);
-          else for (const one of mine) element("circle", {class: "dot", cx: one.px, cy: one.py, r: 2.2, style: "fill:" + series.colour}, chosen);
+          else for (const one of mine) {
+            const sign = signOf(one);
+            if (sign) chosen.appendChild(sign.cloneNode());
+            else element("circle", {class: "dot", cx: one.px, cy: one.py, r: 2.2, style: "fill:" + series.colour}, chosen);
+          }
         }
       });
       item.appendChild(button);

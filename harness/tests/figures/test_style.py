@@ -98,6 +98,13 @@ def test_an_excluded_trial_is_no_dot_but_is_counted_in_the_caption(trials: pd.Da
     assert "1 excluded and counted" in figures.describe(trials)
 
 
+def test_a_caption_says_which_trials_are_the_reference_once_more(trials: pd.DataFrame) -> None:
+    trials["duplicate"] = False
+    assert "second time" not in figures.describe(trials)
+    trials.loc[1, "duplicate"] = True
+    assert f"{len(trials)} trials (1 of them the reference a second time)" in figures.describe(trials)
+
+
 def test_a_row_marks_the_mean_that_tables_print_and_the_duplicate_is_hollow_and_no_part_of_it(
     trials: pd.DataFrame,
 ) -> None:

@@ -28,7 +28,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "Makefile",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "services").rglob("README.md")),
     *sorted((ROOT / "paper").glob("*.tex")),
     *sorted((ROOT / "paper").glob("*.sty")),

@@ -7,12 +7,14 @@ import json
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.site import Built
+from harness.site.page import TRIALS
 from harness.tests.support.available import not_run, only_when_long
 from harness.tests.support.browser import Browser, a_browser
 
@@ -36,10 +38,11 @@ def test_it_works_as_a_file_without_a_network_and_asks_for_nothing(browser: Brow
 
 def test_the_margin_changes_verdicts_as_the_rule_says(browser: Browser, built: Built, tmp_path: Path) -> None:
     # start-up differs by factors: one comparison is brought near to where a margin decides
-    text = re.sub(r'"noise":[0-9.]+', '"noise":0.02', built.page.read_text("utf-8"))
-    near = '"comparisons":[{"low":0.97,"high":1.03,"low90":0.975,"high90":1.022,'
-    text, n = re.subn(r'"comparisons":\[\{"low":[^"]*"high":[^"]*"low90":[^"]*"high90":[^"]*', near, text)
-    assert n == 1
+    text = built.page.read_text("utf-8")
+    near = {"low": 0.97, "high": 1.03, "low90": 0.975, "high90": 1.022, "noise": 0.02}
+    for name, value in near.items():
+        text, n = re.subn(rf'"{name}":\[[^,\]]*', f'"{name}":[{value}', text)
+        assert n == 1
     (tmp_path / "page.html").write_text(text)
     browser.open(tmp_path / "page.html")
     said = "Array.from(document.querySelectorAll('.verdict span')).map(one => one.textContent)"
@@ -53,8 +56,12 @@ def test_the_margin_changes_verdicts_as_the_rule_says(browser: Browser, built: B
     assert now[0] == "inconclusive" and now[1:] == before[1:]
     assert "1 of" in browser.evaluate("document.getElementById('margin-counts').textContent")
     browser.evaluate("document.getElementById('changed').click()")
-    rows = "Array.from(document.querySelectorAll('[data-comparison]')).filter(one => !one.hidden).length"
+    rows = "Array.from(document.querySelectorAll('[data-comparison]')).filter(one => one.checkVisibility()).length"
     assert browser.evaluate(rows) == 1
+    sessions = (
+        "Array.from(document.querySelectorAll('details.session')).filter(one => one.checkVisibility()).length"
+    )
+    assert browser.evaluate(sessions) == 1
     browser.evaluate("document.getElementById('margin-reset').click()")
     assert browser.evaluate(said) == before
 
@@ -103,20 +110,31 @@ def test_one_series_alone_dims_the_rest(browser: Browser, built: Built) -> None:
     figure = "document.querySelector('[data-key=\"startup.order\"]')"
     browser.evaluate(f"{figure}.querySelector('.chips button').click()")
     assert browser.evaluate(f"{figure}.querySelector('.canvas').classList.contains('dimmed')")
-    assert browser.evaluate(f"{figure}.querySelectorAll('.overlay .dot').length") > 1
+    # every sign keeps its shape
+    shapes = f"Array.from({figure}.querySelectorAll('.overlay use')).map(one => one.getAttribute('href'))"
+    drawn = f"Array.from({figure}.querySelectorAll('svg > :not(.overlay) use')).map(one => one.getAttribute('href'))"
+    assert len(browser.evaluate(shapes)) > 1 and set(browser.evaluate(shapes)) <= set(browser.evaluate(drawn))
+    assert browser.evaluate(f"{figure}.querySelectorAll('.overlay .dot').length") == 0
     assert browser.evaluate(f"{figure}.querySelector('.chips button').getAttribute('aria-pressed')") == "true"
 
 
-def test_a_number_leads_to_its_list_although_it_is_folded(browser: Browser, built: Built) -> None:
+def test_a_number_leads_to_its_trials_and_a_link_of_the_menu_to_a_heading_at_the_top(
+    browser: Browser, built: Built
+) -> None:
     browser.open(built.page)
+    browser.evaluate("document.querySelector('nav a[href=\"#questions\"]').click()")
+    place = "document.getElementById('questions').getBoundingClientRect().top"
+    assert _until(browser, f"Math.abs({place}) < 120")
     browser.evaluate("document.querySelector('a.n').click()")
-    for _ in range(50):
-        seen = browser.evaluate(
-            "(() => { const one = document.querySelector(location.hash || 'x'); return !!one && one.checkVisibility(); })()"
-        )
-        if seen:
-            break
-    assert seen
+    assert _until(
+        browser,
+        f"location.pathname.endsWith('/{TRIALS}') && !!document.querySelector('li:target') "
+        "&& document.querySelector('li:target').checkVisibility()",
+    )
+
+
+def _until(browser: Browser, holds: str) -> bool:
+    return any(browser.evaluate(holds) or time.sleep(0.1) for _ in range(50))
 
 
 def test_without_scripts_all_content_is_there_and_no_control(browser: Browser, built: Built) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import json
@@ -18,10 +17,11 @@ from harness.definitions.claims import load_ledgers
 from harness.errors import InputError
 from harness.publish.generated import read_values
 from harness.site import Built, build, build_site
+from harness.site.page import NUMBERS, TRIALS
 from harness.site.verdicts import WORDS
 from harness.tests.site.page_structure import Page, faults
 from harness.tests.support.command import run_here
-from harness.tests.support.published_project import HOSTILE, NOTEBOOK
+from harness.tests.support.published_project import FINDING, HOSTILE, NOTEBOOK
 
 #: WCAG 2.2, success criterion 1.4.3, for text of usual size.
 LEAST_CONTRAST = 4.5
@@ -38,8 +38,13 @@ def page(built: Built) -> Page:
     return Page(built.page.read_text("utf-8"))
 
 
-def test_a_reader_of_any_kind_finds_no_fault_in_the_structure(page: Page) -> None:
-    assert faults(page) == []
+def test_a_reader_of_any_kind_finds_no_fault_in_the_structure(built: Built) -> None:
+    for name in (built.page.name, NUMBERS, TRIALS):
+        text = (built.page.parent / name).read_text("utf-8")
+        assert faults(Page(text)) == [], name
+        for beside, _, place in re.findall(r'href="([\w.-]+)(#([\w.-]+))?"', text):
+            target = built.page.parent / beside
+            assert target.is_file() and (not place or f'id="{place}"' in target.read_text("utf-8")), beside
 
 
 def test_the_pages_of_the_notebooks_run_and_load_nothing(built: Built) -> None:
@@ -52,10 +57,12 @@ def test_the_pages_of_the_notebooks_run_and_load_nothing(built: Built) -> None:
 
 
 def test_labels_are_shown_as_they_are_and_never_become_part_of_the_page(built: Built, page: Page) -> None:
+    beside = Page((built.page.parent / NUMBERS).read_text("utf-8"))
     text = built.page.read_text("utf-8")
     assert HOSTILE not in text and "alert(1)</" not in text.replace("&lt;", "<" * 0)
-    shown = [said for _, _, said in page.named("td", "th", "figcaption", "summary") if "alert(1)" in said]
-    assert len(shown) >= 4 and all(HOSTILE in said for said in shown)
+    every = [one for part in (page, beside) for one in part.named("td", "th", "figcaption", "summary")]
+    shown = [said for _, _, said in every if "alert(1)" in said]
+    assert not beside.named("script") and len(shown) >= 4 and all(HOSTILE in said for said in shown)
     scripts = [attributes for _, attributes, _ in page.named("script")]
     assert scripts == [{"type": "application/json", "id": "page-data"}, {}]
 
@@ -68,22 +75,46 @@ def test_the_policy_of_the_page_lets_its_own_script_run_and_nothing_load(page: P
     assert "http" not in policy and "unsafe-eval" not in policy
 
 
-def test_every_number_leads_to_its_trials(built: Built, page: Page, published_root: Path) -> None:
-    text = built.page.read_text("utf-8")
-    lists = dict(re.findall(r'<li id="(t\d+)">(.*?)</li>', text, re.DOTALL))
-    rows = dict(re.findall(r'<tr id="(r\d+)"><th scope="row">([^<]*)</th>', text))
+def test_every_number_leads_to_its_trials(built: Built, published_root: Path) -> None:
+    numbers, trials = ((built.page.parent / name).read_text("utf-8") for name in (NUMBERS, TRIALS))
+    lists = dict(re.findall(r'<li id="(t\d+)">(.*?)</li>', trials, re.DOTALL))
+    sessions = dict(re.findall(r'<h2 id="(s\d+)">(.*?)</h2>', trials))
     values = read_values(published_root)
     checked = 0
     for key, entry in values.items():
         if entry["inputs"]:
-            line = re.search(rf'<th scope="row">{re.escape(key)}</th><td><a class="n" href="#(t\d+)">', text)
+            line = re.search(
+                rf'<th scope="row">{re.escape(key)}</th><td><a class="n" href="{TRIALS}#(t\d+)">', numbers
+            )
             assert line, key
-            led = {rows[row] for row in re.findall(r'href="#(r\d+)"', lists[line[1]])}
-            assert led == set(entry["inputs"]), key
+            led = re.findall(r'<a href="#(s\d+)">([^<]*)</a>: ([\d ]+)', lists[line[1]])
+            assert all(sessions[place] == session for place, session, _ in led)
+            found = {f"{session}/{number}" for _, session, said in led for number in said.split()}
+            assert found == {_numbered(one) for one in entry["inputs"]}, key
             checked += 1
     assert checked > 2
-    cells = re.search(r'<table id="table-startup.table">.*?</table>', text, re.DOTALL)
+    cells = re.search(
+        r'<table id="table-startup.table">.*?</table>', built.page.read_text("utf-8"), re.DOTALL
+    )
     assert cells and cells[0].count('<a class="n"') == cells[0].count('<th scope="row">') > 2
+
+
+def _numbered(key: str) -> str:
+    """``bundled/a/b/0001-go`` without its variant."""
+    session, _, trial = key.rpartition("/")
+    return f"{session}/{trial.partition('-')[0]}"
+
+
+def test_every_trial_has_its_row_below_its_session(built: Built, published_root: Path) -> None:
+    text = (built.page.parent / TRIALS).read_text("utf-8")
+    parts = re.findall(r'<h2 id="s\d+">([^<]*)</h2>(.*?)(?=<h2 )', text, re.DOTALL)
+    rows = {
+        f"{session}/{trial}"
+        for session, part in parts
+        for trial in re.findall(r'<th scope="row">([^<]*)</th>', part)
+    }
+    inputs = {trial for entry in read_values(published_root).values() for trial in entry["inputs"]}
+    assert inputs and inputs <= rows
 
 
 def test_the_claims_and_their_verdicts_are_those_of_the_command(page: Page, published_root: Path) -> None:
@@ -92,9 +123,9 @@ def test_the_claims_and_their_verdicts_are_those_of_the_command(page: Page, publ
     assert rows == [(one.verdict.value, one.claim.source) for one in judged]
 
 
-def test_the_data_of_the_page_are_within_it(page: Page, published_root: Path) -> None:
+def test_the_data_of_the_page_are_beside_it(built: Built, page: Page, published_root: Path) -> None:
     link = next(attributes for _, attributes, _ in page.named("a") if "download" in attributes)
-    packed = zipfile.ZipFile(io.BytesIO(base64.b64decode(link["href"].partition("base64,")[2])))
+    packed = zipfile.ZipFile(built.page.parent / link["href"])
     assert packed.testzip() is None
     values = read_values(published_root)
     rows = {row["key"]: row for row in csv.DictReader(io.StringIO(packed.read("values.csv").decode()))}
@@ -109,7 +140,7 @@ def test_the_data_of_the_page_are_within_it(page: Page, published_root: Path) ->
 def test_comparisons_carry_the_verdict_that_was_published(page: Page) -> None:
     data = json.loads(next(said for _, a, said in page.named("script") if a.get("id") == "page-data"))
     rows = [a for _, a, _ in page.named("tr") if "data-comparison" in a]
-    assert [int(a["data-comparison"]) for a in rows] == list(range(len(data["comparisons"])))
+    assert [int(a["data-comparison"]) for a in rows] == list(range(len(data["comparisons"]["low"])))
     said = [text for _, a, text in page.named("td") if "verdict" in a.get("class", "").split()]
     assert len(said) == len(rows) and all(text.startswith(tuple(WORDS.values())) for text in said)
 
@@ -117,6 +148,12 @@ def test_comparisons_carry_the_verdict_that_was_published(page: Page) -> None:
 def test_the_same_results_give_the_same_page(built: Built, published_root: Path, tmp_path: Path) -> None:
     again = build_site(published_root, tmp_path / "site")
     assert again.page.read_bytes() == built.page.read_bytes()
+
+
+def test_a_section_begins_with_its_answer_and_its_tables_come_in_the_notebooks_order(built: Built) -> None:
+    section = built.page.read_text("utf-8").partition('id="q-31-startup"')[2].partition("</article>")[0]
+    assert section.index(FINDING) < section.index("<figure") < section.index('id="figure-startup.forest"')
+    assert re.findall(r'<table id="table-([^"]+)"', section) == ["startup.table", "startup.sizes"]
 
 
 def test_figures_without_room_become_files_beside_the_page(

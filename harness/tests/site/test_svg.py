@@ -66,10 +66,14 @@ def test_handlers_and_unknown_attributes_are_left_out_and_the_title_is_escaped(t
 def test_two_figures_share_glyphs_and_no_other_id(tmp_path: Path) -> None:
     figure, panels = canvas()
     panels[0, 0].plot([1, 2], [1, 2], "o-")
-    panels[0, 0].set_xlabel("label")
+    panels[0, 0].set_xlabel("a label & more")
+    panels[0, 0].set_ylabel("$x^2$")
     svg = save(figure, tmp_path / "a")[1]
     first, second = (inline_svg(svg, prefix=prefix, title="x") for prefix in ("f0-", "f1-"))
     assert first.glyphs == second.glyphs and first.glyphs
+    # a label is text that can be searched, a formula is drawn
+    said = [one.text for one in Xml.fromstring(str(first.markup)).iter("text")]
+    assert "a label & more" in said and not any("x^2" in str(one) for one in said)
     ids = [set(_ids(str(one.markup))) for one in (first, second)]
     assert ids[0] and not ids[0] & ids[1]
     known = ids[0] | set(first.glyphs)

@@ -20,6 +20,7 @@ from harness.tests.support.sessions import REPOSITORY
 EXPERIMENT, NOTEBOOK = "strings-startup", "31-startup"
 #: What nobody should write into a label, and a page has to show as it is.
 HOSTILE = '</script><script>alert(1)</script><img src="http://example.invalid/x" onerror=alert(2)> & "quoted"'
+FINDING = "Java programs take longer."
 METRIC = "time_to_first_response_s"
 
 
@@ -48,6 +49,7 @@ def make_published_project(root: Path) -> Path:
     others = [name for name in evidence.variants if name != reference]
     publisher.comparisons("startup.first", found, variants=others, main={})
     publisher.text("startup.hostile", HOSTILE)
+    publisher.text("startup.finding.takeaway", FINDING)
     publisher.text("session.days", "2026-11-22")
     publisher.text("status", str(evidence.draft))
     publisher.table(
@@ -55,6 +57,12 @@ def make_published_project(root: Path) -> Path:
         {"variant": f"variant {HOSTILE}", METRIC: "first answer"},
         evidence.rows(trials, [METRIC]),
         caption=f"Start-up. {HOSTILE}",
+    )
+    publisher.table(
+        "startup.sizes",
+        {"variant": "variant", METRIC: "first answer"},
+        evidence.rows(trials, [METRIC]),
+        caption="A table that the notebook names after the other one.",
     )
     publisher.figure(
         "startup.forest", figures.forest, found, trials, quantity="time to first answer",
