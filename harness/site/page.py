@@ -56,7 +56,8 @@ class Trials:
         tests = (test for claim in content.claims for test in (claim.shown, *claim.tests))
         sets = [
             *content.published.trial_sets,
-            *(one.trials for one in (*content.verdicts, *tests) if one.trials),
+            *(row.trials for row in content.verdicts if row.trials),
+            *(test.trials for test in tests if test.trials),
         ]
         self._set = {one: f"t{place}" for place, one in enumerate(dict.fromkeys(sets))}
         self.sessions = {key: list(rows) for key, rows in groupby(content.trials, lambda one: one.session)}

@@ -122,4 +122,4 @@ def _shown(outputs: Iterable[dict[str, Any]]) -> Iterator[str]:
 def _html(text: str) -> str:
     from nbconvert.filters.markdown_mistune import markdown2html_mistune  # slow to load, and for slides only
 
-    return str(markdown2html_mistune(text))  # type: ignore[no-untyped-call]  # no types
+    return str(markdown2html_mistune(text))

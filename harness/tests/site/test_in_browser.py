@@ -134,7 +134,11 @@ def test_a_number_leads_to_its_trials_and_a_link_of_the_menu_to_a_heading_at_the
 
 
 def _until(browser: Browser, holds: str) -> bool:
-    return any(browser.evaluate(holds) or time.sleep(0.1) for _ in range(50))
+    for _ in range(50):
+        if browser.evaluate(holds):
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def test_without_scripts_all_content_is_there_and_no_control(browser: Browser, built: Built) -> None:
