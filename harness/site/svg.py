@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 
 from harness.errors import InputError
 
+_USED = re.compile(r'href="#([^"]+)"')
 _SVG, _LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
 #: Elements that only draw.
 _ELEMENTS = frozenset({
@@ -117,7 +118,9 @@ def inline_svg(path: Path, *, prefix: str, title: str) -> Drawing:
     head = Markup('<svg viewBox="{}" style="--points:{}" role="img" aria-label="{}">').format(
         " ".join(box), box[2], title
     )
-    return Drawing(head + Markup(drawn) + Markup("</svg>"), figure.glyphs)
+    used = set(_USED.findall(drawn))  # matplotlib defines a sign where it is used first, which may be a label
+    glyphs = {name: glyph for name, glyph in figure.glyphs.items() if name in used}
+    return Drawing(head + Markup(drawn) + Markup("</svg>"), glyphs)
 
 
 def glyph_sheet(glyphs: Mapping[str, Glyph]) -> Markup:
@@ -176,6 +179,9 @@ def _label(group: Xml.Element, figure: _Figure) -> str:
     text = figure.comment
     if not (scale and plain and 0 < len(signs) == len(text)):
         return ""
+    for child in group:
+        if child.tag == f"{_SVG}defs":
+            _written(child, figure)  # other labels may use its signs
     attributes = dict(_attributes(group, "text", figure))
     attributes["transform"] = _LABEL.sub("", attributes["transform"])
     attributes["font-size"] = _short(str(100 * float(scale[1])))
