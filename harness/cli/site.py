@@ -6,13 +6,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli.lines import counted
 from harness.project import find_root
-from harness.publish.generated import Values
+
+if TYPE_CHECKING:
+    from harness.publish.generated import Values
 
 #: Where the page is written, below the project.
 FOLDER = Path("results") / "site"

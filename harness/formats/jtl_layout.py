@@ -57,16 +57,23 @@ DELIMITERS = (",", ";", "\t", "|", ":", "#", "^", "~", " ")
 _PROBE_ROWS = 1000
 
 #: Names of columns in other programs' files, in small letters with ``_`` for anything else, and JMeter's names.
-_SPELLINGS: tuple[tuple[str, str], ...] = (
+_SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
-        r"(?:latency|duration|elapsed|elapsed_time|response_?time|resp_time|rtt|took|time_taken|request_time)",
+        re.compile(
+            r"(?:latency|duration|elapsed|elapsed_time|response_?time|resp_time|rtt|took|time_taken|request_time)"
+        ),
         "elapsed",
     ),
-    (r"(?:time_?stamp|start|start_?time|started_at|start_epoch|time|epoch|date|datetime|ts|at)", "timeStamp"),
-    (r"(?:success|ok|passed|successful)", "success"),
-    (r"(?:status|status_?code|code|http_status|http_code|response_?code)", "responseCode"),
-    (r"(?:label|name|request|request_name|endpoint|path|url|uri|operation)", "label"),
-    (r"(?:error|error_message|failure|failure_message|exception)", "failureMessage"),
+    (
+        re.compile(
+            r"(?:time_?stamp|start|start_?time|started_at|start_epoch|time|epoch|date|datetime|ts|at)"
+        ),
+        "timeStamp",
+    ),
+    (re.compile(r"(?:success|ok|passed|successful)"), "success"),
+    (re.compile(r"(?:status|status_?code|code|http_status|http_code|response_?code)"), "responseCode"),
+    (re.compile(r"(?:label|name|request|request_name|endpoint|path|url|uri|operation)"), "label"),
+    (re.compile(r"(?:error|error_message|failure|failure_message|exception)"), "failureMessage"),
 )
 _UNIT_WORDS: dict[str, LatencyUnit] = {
     "ns": "ns", "nanos": "ns", "nanoseconds": "ns", "us": "us", "micros": "us", "microseconds": "us", "ms": "ms",
@@ -120,7 +127,7 @@ def _other_header(names: tuple[str, ...], delimiter: str) -> Header | None:
         stem, _, last = words.rpartition("_")
         unit = _UNIT_WORDS.get(last) if stem else None
         spelled = stem if unit is not None else words
-        meaning = next((meaning for form, meaning in _SPELLINGS if re.fullmatch(form, spelled)), "")
+        meaning = next((meaning for form, meaning in _SPELLINGS if form.fullmatch(spelled)), "")
         columns.append(meaning if meaning not in columns else "")
         if columns[-1] and unit is not None:
             units[meaning] = unit

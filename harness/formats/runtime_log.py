@@ -28,14 +28,14 @@ Pause = tuple[int, str]
 _RECORDING = re.compile(r'\s*\{\s*"recording"')
 #: What is known of files that are none of these.
 _STRANGERS = (
-    (r"FLR\0", "a flight recording: print it with jfr print --json"),
-    (r"\s*<\?xml|<verbosegc|<exclusive-start|<gc-start", "a verbose GC log of OpenJ9, in XML"),
+    (re.compile(r"FLR\0"), "a flight recording: print it with jfr print --json"),
+    (re.compile(r"\s*<\?xml|<verbosegc|<exclusive-start|<gc-start"), "a verbose GC log of OpenJ9, in XML"),
     (
-        r"\bGC\(\d+\) |\[gc[],]|Safepoint \"",
+        re.compile(r"\bGC\(\d+\) |\[gc[],]|Safepoint \""),
         f"without time stamps, so no pause has a time: add the decorators time and uptime, such as {WRITES}",
     ),
     (
-        r"\[(?:Full )?GC\b|\[ParNew|CommandLine flags: |threads were stopped: ",
+        re.compile(r"\[(?:Full )?GC\b|\[ParNew|CommandLine flags: |threads were stopped: "),
         f"a GC log of JDK 8 or older (-XX:+PrintGCDetails); JDK 9 and newer write one with {WRITES}",
     ),
 )
@@ -185,7 +185,7 @@ class _Reader:
 
     def _refuse(self, path: Path) -> NoReturn:
         head = read_head(path)
-        known = next((words for pattern, words in _STRANGERS if re.search(pattern, head)), None)
+        known = next((words for pattern, words in _STRANGERS if pattern.search(head)), None)
         raise InputError(
             f"is {known or 'no log of a JVM or of the collector of Go'}", file=path, place="line 1",
             found=next(iter(self._others.examples), "")[:80],

@@ -56,7 +56,13 @@ ANSWERS = {
     _HOW_SURE: ("strings_warm.bounded", "strings_warm.detectable.short"),
 }
 #: Published only where they were measured.
-OPTIONAL = (ENOUGH_SENTENCE, SETTINGS_SENTENCE, SMALL_SENTENCE, "strings_warm.duet.short")
+OPTIONAL = (
+    ENOUGH_SENTENCE,
+    SETTINGS_SENTENCE,
+    SMALL_SENTENCE,
+    "strings_warm.duet.short",
+    "strings_warm.left_out",
+)
 
 
 class Said(NamedTuple):

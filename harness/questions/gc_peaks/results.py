@@ -13,7 +13,7 @@ from harness.analysis.stats.ages import compile_share
 from harness.analysis.stats.pairing import counting
 from harness.evidence import Evidence
 from harness.model.age import COMPILED_SHARE
-from harness.model.digits import whole_percent
+from harness.model.digits import plain, whole_percent
 from harness.model.formatting import NOT_MEASURED, show, verdict_name
 from harness.model.phrases import listed
 from harness.publish.bounds import bounded
@@ -120,7 +120,7 @@ def _scope(trials: pd.DataFrame) -> str:
             f"young JVMs (compilers worked for more than {bar} of the load in {n_young} of {len(jvms)} trials)"
         )
     if (step_s := kept["latency_resolution_s"].max()) > 0:
-        said.append(f"a clock of the load generator of {step_s * 1e3:g} ms")
+        said.append(f"a clock of the load generator of {plain(step_s * 1e3)} ms")
     n_shared = int(kept["flags"].fillna("").str.split().apply(lambda flags: "shared_cores" in flags).sum())
     if n_shared:
         all_of = "all trials" if n_shared == len(kept) else f"{n_shared} of {len(kept)} trials"

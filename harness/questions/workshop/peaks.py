@@ -184,7 +184,7 @@ class PeaksUnit:
     def _step_words(self) -> str:
         """Say how coarse the share is: the clock's step is the smallest difference of two latencies."""
         whole, clear = self._p99_s(), self._clear_p99_s()
-        step = float(np.diff(np.unique(self.requests["latency_s"].round(6))).min())
+        step = float(np.diff(np.unique(np.rint(1e6 * self.requests["latency_s"].to_numpy()))).min() / 1e6)
         return (
             f"p99 goes from {plain(1e3 * whole)} to {plain(1e3 * clear)} ms in steps of {plain(1e3 * step)} ms, "
             f"each {percent(step / whole)} of it: one trial shows no smaller share. Queues are still in it."
