@@ -18,8 +18,10 @@ from harness.formats.source import SourceNotes, read_text_pieces
 #: A longer line is cut: no runtime writes one, and to search one takes the square of its length.
 LONGEST_LINE = 1 << 14
 STAMP = r"\d{1,18}(?:[.,]\d{1,9})?(?:ns|ms|s)|\d{4}-\d\d-\d\dT[\d:.]{8,18}[+-]\d{4}"
-BEGINS = re.compile(rf"\[ *(?:{STAMP}) *\]|gc(?:(?<!\wgc)|(?<=\[0mgc)) \d+ @", re.ASCII)
-_BEGINS = re.compile(BEGINS.pattern.encode())
+_BEGIN = rf"\[ *(?:{STAMP}) *\]|gc(?:(?<!\wgc)|(?<=\[0mgc)) \d+ @"
+_BEGIN_IN_BYTES = _BEGIN.encode()
+BEGINS = re.compile(_BEGIN, re.ASCII)
+_BEGINS = re.compile(_BEGIN_IN_BYTES)
 _ANY_LINE = re.compile(rb"\S[^\n]*")
 _IN_BRACKETS = re.compile(r"(?:\[[^\]]*\])+\s")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
