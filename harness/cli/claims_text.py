@@ -148,4 +148,4 @@ def _print_test(one: JudgedTest, place: str) -> None:
 
 def _line(head: str, text: str | None) -> None:
     if text is not None:
-        print(wrapped(text, indent=f"  {head:<11}", hang=_HANG))
+        print(wrapped(text, indent=f"  {head:<10} ", hang=_HANG))
