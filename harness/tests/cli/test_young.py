@@ -134,7 +134,9 @@ def test_what_is_published_of_it_and_its_sentences_have_it(sessions: list[Eviden
     file = tmp_path / "paper/generated/values.json"
     values = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     for (prefix, variant), each in published.items():
-        assert ("young" in values[f"{prefix}.verdict.{variant}"]["text"]) == each.young
+        assert ("young" in values[f"{prefix}.verdict.{variant}"]["text"]) == (
+            each.young or each.turned_by_age
+        )
         ratio = values[f"{prefix}.ratio.{variant}"]
         assert ("young" in ratio["interval_text"]) == (each.young and ratio["value"] is not None)
 

@@ -88,8 +88,9 @@ def test_it_is_measured_with_node_alone(root: Path) -> None:
 
 def test_without_node_the_missing_program_and_its_install_step_are_named(root: Path) -> None:
     done = rematch(root, "measure", str(EXAMPLE), "--profile", "smoke", "--dry-run", "--json")
-    said = json.loads(done.stdout)["unavailable"] if done.returncode == 0 else done.stderr
-    assert "node is missing: " in str(said) and "to start node-http" in str(said)
+    plan = json.loads(done.stdout)
+    said = f"{plan['unavailable']} {plan['refused']}"
+    assert "node is missing: " in said and "to start node-http" in said
 
 
 def test_it_is_a_service_like_any_other() -> None:
