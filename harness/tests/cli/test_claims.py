@@ -132,7 +132,7 @@ def test_the_best_of_several_sessions_judges_and_the_others_are_named(bundled: P
     cause = found["R1"]["tests"][0]
     assert cause["measured"]["session"] == "bundled/bank-connections/quick-local-1"
     assert cause["outcome"] == "holds"
-    assert [other["session"] for other in cause["passed_over"]] == ["bundled/bank-rematch/quick-local-1"]
+    assert [other["session"] for other in cause["passed_over"]] == ["bundled/bank-rematch/quick-local-2"]
     for name in ("T6", "T7"):
         test = found[name]["tests"][-1]
         assert test["measured"]["session"] == "bundled/clients-craft/quick-local-1"
