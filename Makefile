@@ -4,8 +4,6 @@
 PROFILE ?= quick
 SEED ?=
 EXPERIMENTS ?=
-BUSY ?=
-MEMORY ?=
 REV ?=
 LAB_ARGS ?=
 
@@ -55,8 +53,7 @@ help:  ## print this table
 	@echo "SEED=N                           order of the trials and of every resampling"
 	@echo "EXPERIMENTS=a,b                  only these experiments"
 	@echo "HOST=name                        host that runs the services: local, or a name of hosts.toml"
-	@echo "PYTEST=\"WORDS\"                   words for pytest; BUSY=N: test beside N busy loops"
-	@echo "MEMORY=90                        test while N % of the memory are in use"
+	@echo "PYTEST=\"WORDS\"                   words for pytest"
 	@echo "LAB_ARGS=\"WORDS\"                 words for JupyterLab, such as --no-browser"
 	@echo "WRK2_SOURCE=FOLDER               source of wrk2 for make generators; without it, by git"
 	@echo "YES=1                            install missing packages without asking"
@@ -87,7 +84,7 @@ site:
 
 test test-fast test-all:
 	@$(SETUP) --for test --brief
-	@$(VENV)/python -m setup.run_tests $(if $(filter test-%,$@),--$(@:test-%=%)) $(if $(BUSY),--busy $(BUSY)) $(if $(MEMORY),--memory $(MEMORY)) $(PYTEST)
+	@$(VENV)/python -m setup.run_tests $(if $(filter test-%,$@),--$(@:test-%=%)) $(PYTEST)
 
 test-kubernetes:
 	@test -r "$(KUBECONFIG)" || { echo "make test-kubernetes runs in a cluster of which this machine is the node: set KUBECONFIG to its kubeconfig (docs/kubernetes.md)" >&2; exit 2; }
