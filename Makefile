@@ -5,6 +5,7 @@ PROFILE ?= quick
 SEED ?=
 EXPERIMENTS ?=
 REV ?=
+BENCH ?= all
 LAB_ARGS ?=
 
 # Kernels and tests start many Pythons; without byte code each would compile pandas and the rest again.
@@ -22,7 +23,7 @@ SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is required to run a
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generators toolchains outdated paper site test test-fast test-all test-kubernetes lab workshop workshop-check workshop-notebooks slides check clean kick-tires arxiv diff data-package audit sbom
+.PHONY: help setup generators toolchains outdated paper site test test-fast test-all test-kubernetes bench lab workshop workshop-check workshop-notebooks slides check clean kick-tires arxiv diff data-package audit sbom
 
 help:  ## print this table
 	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf"
@@ -30,6 +31,7 @@ help:  ## print this table
 	@echo "make test      set up and run the tests"
 	@echo "make test-fast only those that start no service"
 	@echo "make test-all  all tests, simulations at full size"
+	@echo "make bench     benchmarks of the harness; BENCH=\"NAMES\": only these"
 	@echo "make test-kubernetes  tests in the cluster that KUBECONFIG names"
 	@echo "make setup     only set up, and print what is here and what is missing"
 	@echo "make generators  build more load generators: k6 and vegeta with Go, oha with cargo, wrk2 with cc"
@@ -90,6 +92,10 @@ test-kubernetes:
 	@test -r "$(KUBECONFIG)" || { echo "make test-kubernetes runs in a cluster of which this machine is the node: set KUBECONFIG to its kubeconfig (docs/kubernetes.md)" >&2; exit 2; }
 	@$(SETUP) --for test --brief
 	@REMATCH_KUBERNETES_TESTS=1 $(VENV)/python -m pytest -n 0 harness/tests/launchers/test_kubernetes.py $(PYTEST)
+
+bench:
+	@$(SETUP) --for test --brief
+	@$(VENV)/python -m harness.tests.benchmarks $(BENCH)
 
 lab:
 	@$(SETUP) --for lab --brief
