@@ -26,7 +26,7 @@ PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIME
 .PHONY: help setup generators toolchains outdated paper site test test-fast test-all test-kubernetes bench lab workshop workshop-check workshop-notebooks slides check clean kick-tires arxiv diff data-package audit sbom
 
 help:  ## print this table
-	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf"
+	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf and paper/supplement.pdf"
 	@echo "make site      the results page results/site/index.html; from the bundled data where nothing was published"
 	@echo "make test      set up and run the tests"
 	@echo "make test-fast only those that start no service"
@@ -146,7 +146,7 @@ check: setup
 	@$(VENV)/rematch check
 
 clean:
-	rm -rf results paper/generated paper/main.pdf data/processed
+	rm -rf results paper/generated paper/main.pdf paper/supplement.pdf data/processed
 	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	rm -f paper/main.aux paper/main.bbl paper/main.blg paper/main.fdb_latexmk paper/main.fls paper/main.log paper/main.out paper/main.toc
+	rm -f $(foreach end,aux bbl blg fdb_latexmk fls log out toc,paper/main.$(end) paper/supplement.$(end))
 	rm -rf services/*/*/target
