@@ -23,4 +23,6 @@ def publish_bundled(root: Path, *, command: str) -> StageTable:
         StageFailed: a notebook did not end well.
     """
     plan = make_plan(RunAllParameters(profile="sample"), root=root)
-    return run(replace(plan, command=command, stages=tuple(stage for stage in plan.stages if stage.kind != "paper")))
+    return run(
+        replace(plan, command=command, stages=tuple(stage for stage in plan.stages if stage.kind != "paper"))
+    )

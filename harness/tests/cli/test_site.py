@@ -22,7 +22,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The projects whose bundled sessions were analysed; nothing is executed."""
     found: list[Path] = []
-    monkeypatch.setattr("harness.pipeline.publishing.publish_bundled", lambda root, command: found.append(root))
+    monkeypatch.setattr(
+        "harness.pipeline.publishing.publish_bundled", lambda root, command: found.append(root)
+    )
     return found
 
 
