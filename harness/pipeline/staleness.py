@@ -13,8 +13,8 @@ from harness.pipeline import fingerprint
 from harness.pipeline.fingerprint import Remembered, expected_s, in_short, read_memory
 from harness.pipeline.stage import PlannedStage
 from harness.project import EXPERIMENTS
-from harness.publish.build import DOCUMENTS, PAPER, paper_sources
-from harness.publish.generated import GENERATED
+from harness.publish.build import PAPER
+from harness.publish.generated import DOCUMENTS, GENERATED, paper_sources
 from harness.store import Store
 
 #: Who imports it reads the ledgers of claims.

@@ -14,7 +14,7 @@ from harness.errors import InputError, MissingTool, RematchError
 from harness.project import commit_of, has_changes
 from harness.publish.agreement import contradictions
 from harness.publish.contribution import Contribution
-from harness.publish.generated import GENERATED, contributions, text_entry, update
+from harness.publish.generated import DOCUMENTS, GENERATED, contributions, text_entry, update
 from harness.publish.key_index import FILE as INDEX_FILE
 from harness.publish.key_index import KEY as INDEX_KEY
 from harness.publish.key_index import index_table
@@ -22,8 +22,6 @@ from harness.publish.misprints import misprints
 from harness.publish.sentences import write_sentences
 
 PAPER = Path("paper")
-#: The paper, and the supplement with the sections and tables of every question.
-DOCUMENTS = ("main", "supplement")
 #: The date inside the PDF; the number itself means nothing, that it never changes does.
 _EPOCH = "1577836800"
 #: Stands for a notebook's name where the build itself contributes a value.
@@ -92,12 +90,6 @@ def build_paper(root: Path) -> Path:
         if ended.returncode or not (folder / f"{name}.pdf").is_file():
             raise PaperFailed(explain(folder / f"{name}.log", ended.stdout))
     return folder / "main.pdf"
-
-
-def paper_sources(paper: Path) -> list[Path]:
-    """Return the LaTeX files that are written by hand: the documents, the paper's text, the supplement's sections."""
-    parts = (*sorted((paper / "text").glob("*.tex")), *sorted((paper / "sections").glob("*.tex")))
-    return [*(path for name in DOCUMENTS if (path := paper / f"{name}.tex").is_file()), *parts]
 
 
 def _source(root: Path) -> Contribution:

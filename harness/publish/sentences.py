@@ -21,7 +21,7 @@ from typing import Any
 from harness.errors import InputError
 from harness.model import Verdict
 from harness.model.formatting import DASH
-from harness.publish.generated import GENERATED, read_values
+from harness.publish.generated import GENERATED, paper_sources, read_values
 from harness.publish.latex import define, escape
 from harness.publish.published_rows import published_rows
 
@@ -149,8 +149,7 @@ def _end(rows: Rows, which: str, patterns: str) -> str:
 
 def _sources(root: Path) -> Iterator[tuple[str, str]]:
     """Yield name and text of every source of the paper, comments left out."""
-    paper = root / "paper"
-    for path in [paper / "main.tex", *sorted((paper / "sections").glob("*.tex"))]:
+    for path in paper_sources(root / "paper"):
         yield path.name, re.sub(r"(?<!\\)%[^\n]*", "", path.read_text("utf-8"))
 
 

@@ -23,7 +23,8 @@ from pathlib import Path, PurePosixPath
 
 from harness.agent.hashing import file_sha256
 from harness.errors import InputError
-from harness.publish.build import PAPER, PaperFailed, build_paper, explain, paper_sources, tex_environment
+from harness.publish.build import PAPER, PaperFailed, build_paper, explain, tex_environment
+from harness.publish.generated import paper_sources
 
 REFERENCES = "references.bib"
 _ENTRY = re.compile(r"^\s*@(?!comment|string|preamble)\w+\s*\{\s*([^,\s]+)\s*,", re.MULTILINE | re.IGNORECASE)

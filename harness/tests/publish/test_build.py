@@ -15,7 +15,8 @@ from harness.model.formatting import NOT_COMPARED, NOT_MEASURED
 from harness.pipeline import StageParameters, analysis_notebooks
 from harness.pipeline.steps import tidy_all
 from harness.publish import clear, generated, read_values
-from harness.publish.build import PaperFailed, build_paper, explain, paper_sources
+from harness.publish.build import PaperFailed, build_paper, explain
+from harness.publish.generated import paper_sources
 from harness.tests.support.available import only_when_long, some_in_every_run
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
