@@ -203,6 +203,17 @@ def test_what_ran_side_by_side_is_said_where_it_was_measured(tmp_path: Path) -> 
         assert lines.count("- **Side by side:** <beside>") == n_lines
 
 
+def test_where_ratios_are_without_trials_of_another_age_they_are_not_said_to_be_over_all_blocks(
+    tmp_path: Path,
+) -> None:
+    for text, n_lines in (("Left out for their age: 3.", 1), (NOT_MEASURED, 0)):
+        values = warm_values() | {warm.LEFT_OUT: {"text": text, "interval_text": text}}
+        lines = readme.write_headline(a_project(tmp_path / text, also=values)).read_text().splitlines()
+        assert lines.count(f"- **Ratios:** {text}") == n_lines
+        fewer = "blocks of fresh processes (fewer where trials were left out for their age)"
+        assert sum(fewer in line for line in lines) == 2 * n_lines  # how sure, and what the table has
+
+
 def test_a_variant_that_was_not_measured_has_no_row_and_a_sentence_without_words_is_left_out(
     tmp_path: Path,
 ) -> None:
