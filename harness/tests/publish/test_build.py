@@ -17,6 +17,7 @@ from harness.pipeline.steps import tidy_all
 from harness.publish import clear, generated, read_values
 from harness.publish.build import PaperFailed, build_paper, explain
 from harness.publish.generated import paper_sources
+from harness.publish.publisher import slug
 from harness.tests.support.available import only_when_long, some_in_every_run
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
@@ -68,6 +69,20 @@ def test_a_source_line_holds_one_sentence(path: Path) -> None:
     for line in path.read_text("utf-8").splitlines():
         if not line.startswith(("\\", "%")):
             assert not re.search(r"[a-z}]\. [A-Z][a-z]", line.replace("Fig. ", "")), line
+
+
+def test_a_key_is_written_as_keys_are_published() -> None:
+    """Of a key that nobody can publish ``\\ifsaid`` and ``\\ifpublished`` would leave their sentence out, and say nothing."""
+    keys = {
+        key
+        for path in SOURCES
+        for key in re.findall(
+            r"\\(?:val|valci|verdict|ntrials|if(?:published|said|table|figure))\{([^}#]*)\}",
+            path.read_text("utf-8"),
+        )
+    }
+    assert len(keys) > 300
+    assert [key for key in sorted(keys) if slug(*key.split(".")) != key] == []
 
 
 def test_every_table_and_figure_is_cited_and_whatever_is_cited_is_there() -> None:
