@@ -35,9 +35,14 @@ ERRORS_MARGIN_WORDS = "0.1 percentage points"
 
 @dataclass(frozen=True, kw_only=True)
 class _Draft:
-    """A row before its family is known. ``judged``: what the verdict is read from, at both levels."""
+    """A row before its family is known.
+
+    ``judged``: what the verdict is read from, at both levels. ``seen``: traps in the files of the runs that have no
+    value.
+    """
 
     row: Row
+    seen: frozenset[str] = frozenset()
     judged: tuple[Estimate, Estimate] | None = None
     p: float | None = None
     note: str | None = None
@@ -73,7 +78,8 @@ def _draft(arms: Arms, label: str | None, metric: str) -> _Draft:
         n = sum(map(len, arms))
         why = without[0].reasons.get((label, metric), "not in the file")
         more = f" (missing in {len(without)} of {n} runs)" if len(without) < n else ""
-        return _Draft(row=row.model_copy(update={"why": why + more}))
+        seen = frozenset(symptom.trap for run in without for symptom in run.symptoms)
+        return _Draft(row=row.model_copy(update={"why": why + more}), seen=seen)
     a, b = (np.array(arm, dtype=np.float64) for arm in values)
     if metric == "errors":
         return _errors(row, a, b)
@@ -140,15 +146,14 @@ def _p(x: Floats, y: Floats) -> float | None:
 
 def _decided(draft: _Draft, p: float | None, *, n_family: int, n_runs: int, traps: Sequence[Trap]) -> Row:
     row = draft.row
-    if row.why:
-        return row
+    stops = [t for t in traps if row.metric in t.withholds and not (t.totals_only and row.label is not None)]
+    if row.why:  # no value: a trap withholds it only where the files without it show that trap
+        stop = next((t for t in stops if t.name in draft.seen), None)
+        return row if stop is None else row.model_copy(update={"why": f"no verdict: {stop.name}, {row.why}"})
     margin = ERRORS_MARGIN if row.metric == "errors" else default_margin(row.metric)
     row = row.model_copy(update={"margin": margin})
-    stop = next(
-        (t for t in traps if row.metric in t.withholds and not (t.totals_only and row.label is not None)),
-        None,
-    )
-    if stop is not None:
+    if stops:
+        stop = stops[0]
         why = stop.text.split(";")[0] if stop.name == "one_run" else f"no verdict: {stop.name}"
         return row.model_copy(update={"why": why})
     if draft.judged is None:

@@ -14,6 +14,7 @@ from harness.analysis.stats.summaries import summarised
 from harness.evidence import Evidence
 from harness.evidence.once import Once
 from harness.model import Estimate
+from harness.model.digits import spoken
 
 #: Levels of the factor ``load``.
 SATURATION, RATE = "saturation", "rate"
@@ -43,6 +44,18 @@ class ColdStart:
     seconds: Estimate | None
     n_requests: Estimate | None
     extra_cpu_s: Estimate | None
+
+    def __repr__(self) -> str:
+        means = {"seconds": self.seconds, "requests": self.n_requests, "extra CPU seconds": self.extra_cpu_s}
+        shown = [
+            f", {name} {spoken(mean.value, mean.low, mean.high)}"
+            for name, mean in means.items()
+            if mean is not None and mean.value is not None
+        ]
+        return (
+            f"{self.n_settled} of {self.n} processes settled within {self.at_most_s:g} s, "
+            f"{self.within_first} of them in the first {self.window_s:g} s{''.join(shown)}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,8 @@
 """How many CPUs a runtime goes by, as it says itself: Go in its metrics, a JVM at the start of its GC log.
 
 Sources: ``/sched/gomaxprocs:threads`` of Go's ``runtime/metrics`` as client_golang names it (Go 1.21 and newer), and
-the lines that HotSpot writes under ``-Xlog:gc*`` when it starts (JDK 17 and newer).
+the lines that HotSpot writes when it starts: the collector under ``-Xlog:gc``, the number under ``-Xlog:gc*`` and from
+JDK 17 on.
 """
 
 from __future__ import annotations
@@ -11,14 +12,11 @@ import re
 
 from harness.formats.log_lines import LONGEST_LINE
 from harness.formats.runtime_metrics import parse_runtime_metrics
-from harness.formats.unified_log import parse_line
+from harness.formats.unified_log import USING, parse_line
 from harness.model import RuntimeCpus
 
 GOMAXPROCS = "go_sched_gomaxprocs_threads"
 _CPUS = re.compile(r"CPUs: \d+ total, (\d+) available")
-#: Other lines with this tag alone say what the collector sets, or that it collects.
-_COLLECTOR = re.compile(r"Using ([A-Z]\w*)")
-_Z = "Initializing The Z Garbage Collector"
 
 
 def go_cpus(metrics: str) -> RuntimeCpus:
@@ -39,9 +37,7 @@ def jvm_cpus(log: str) -> RuntimeCpus:
             continue
         if line.tags == "gc,init" and cpus is None and (said := _CPUS.fullmatch(line.text)):
             cpus = int(said[1])
-        elif line.tags == "gc,init" and collector is None and line.text == _Z:
-            collector = "Z"
-        elif line.tags == "gc" and collector is None and (said := _COLLECTOR.fullmatch(line.text)):
+        elif line.tags == "gc" and collector is None and (said := USING.match(line.text)):
             collector = said[1]
         if cpus is not None and collector is not None:
             break

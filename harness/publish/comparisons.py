@@ -86,9 +86,11 @@ def age_notes(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[st
     """Return what the table is not of: warm services where an arm is young, and trials left out for their age."""
     young = [c for c in found if c.young]
     which = "All ratios are" if len(young) == len(found) else f"{len(young)} of {len(found)} ratios are"
-    notes = (
-        [f"{which} of young processes ({YOUNG_MEANS}), and say nothing of warm services."] if young else []
-    )
+    notes = []
+    if young:
+        notes = [f"{which} of young processes ({YOUNG_MEANS}), and say nothing of warm services."]
+    elif any(c.names_young for c in found):
+        notes = [f"Trials are young where {YOUNG_MEANS}."]
     left_out = left_out_note(found, labels)
     return [*notes, left_out] if left_out else notes
 

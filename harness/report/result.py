@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from harness.analysis.attribution.slow_periods import Stall
 from harness.errors import InputError
@@ -119,23 +119,34 @@ class Report(Frozen):
         default=frozenset(), description="those of the warnings that describe the method, not this file"
     )
 
-    @model_validator(mode="after")
-    def _is_possible(self) -> Report:
-        """Refuse numbers that cannot be.
+    @model_validator(mode="wrap")
+    @classmethod
+    def _is_possible(cls, given: Any, build: ModelWrapValidatorHandler[Self]) -> Self:
+        """Refuse numbers that cannot be: without an end, or in contradiction to others.
 
         Raises:
             InputError: always one of ours, which names the file.
         """
-        rows = [self.latency_ms, *(label.latency_ms for label in self.labels)]
-        wrong = impossible(self.requests, self.errors, self.throughput_per_s, self.duration_s, rows)
+        try:
+            report = build(given)
+            path = report.path
+            rows = [report.latency_ms, *(label.latency_ms for label in report.labels)]
+            wrong = impossible(
+                report.requests, report.errors, report.throughput_per_s, report.duration_s, rows
+            )
+        except ValidationError as error:
+            endless = [each for each in error.errors() if each["type"] == "finite_number"]
+            if not endless:
+                raise
+            path, wrong = given["path"], f"{endless[0]['input']} as {endless[0]['loc'][0]}"
         if wrong is not None:
             raise InputError(
                 "contradicts itself, so nothing of it is reported",
-                file=self.path,
+                file=path,
                 found=wrong,
                 allowed="numbers that can all be true: rematch audit names what is wrong",
             )
-        return self
+        return report
 
     def with_samples(self, path: Path) -> Report:
         """Return the same report with what a file of resource samples says.

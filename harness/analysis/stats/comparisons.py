@@ -135,6 +135,16 @@ class Comparison(Frozen):
         return self.not_about is not None and self.not_about.startswith(_DEPENDS)
 
     @property
+    def names_young(self) -> bool:
+        """Whether a text that gives the reason of its verdict names young processes.
+
+        A text without reasons (a title, a range, the cell of a table, a label) names them only where the comparison
+        is ``young``. A reason names also the few young trials that decide a ratio and so refuse its verdict. Nothing
+        else that is said of a comparison names them, but a note on which trials it leaves out.
+        """
+        return self.young or self.turned_by_age
+
+    @property
     def blocks_of_verdict(self) -> int:
         """How many blocks its verdict rests on: where trials were left out for their age, five with them are enough.
 

@@ -121,24 +121,20 @@ def test_what_is_published_of_it_and_its_sentences_have_it(sessions: list[Eviden
             prefix = f"toy.{one.metric.name}.s{number}c{place}"
             publisher.comparisons(prefix, found, variants=[], main=cell.levels)
             published |= {(prefix, slug(each.variant)): each for each in found}
-            young = any(each.young for each in told)
-            turned = any(
-                each.turned_by_age for each in told
-            )  # a refusal may name the young trials that decide
             named = [(each.variant, each) for each in told]
-            sentences = [
-                leaf.text
-                for path, leaf in leaves(finding(told, PHRASE))
-                if isinstance(leaf, Words) and path[-1] in ("title", "takeaway")
-            ]
-            sentences += [text for text in (in_a_range(named), verdicts_in_words(named)) if text]
-            assert all(("young" in text) == young or (turned and not young) for text in sentences), sentences
+            said = {
+                path[-1]: leaf.text for path, leaf in leaves(finding(told, PHRASE)) if isinstance(leaf, Words)
+            }
+            without_reasons = [said.get("title", ""), in_a_range(named), verdicts_in_words(named)]
+            young = any(each.young for each in told)
+            assert all(("young" in text) == young for text in without_reasons if text), without_reasons
+            with_reasons = said.get("takeaway", "")
+            assert ("young" in with_reasons) == any(each.names_young for each in told), with_reasons
+            assert "young" not in said.get("sure", "")
     file = tmp_path / "paper/generated/values.json"
     values = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     for (prefix, variant), each in published.items():
-        assert ("young" in values[f"{prefix}.verdict.{variant}"]["text"]) == (
-            each.young or each.turned_by_age
-        )
+        assert ("young" in values[f"{prefix}.verdict.{variant}"]["text"]) == each.names_young
         ratio = values[f"{prefix}.ratio.{variant}"]
         assert ("young" in ratio["interval_text"]) == (each.young and ratio["value"] is not None)
 

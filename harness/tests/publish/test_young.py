@@ -116,15 +116,40 @@ def test_words_on_warm_services_take_no_ratio_of_young_processes() -> None:
     assert _short(two("young", "warm"))["warm"].endswith("The other one cannot be judged: A (young).")
 
 
+def turned() -> list[Comparison]:
+    """Comparisons of warm services whose verdicts a few young trials decide."""
+    return [
+        one.model_copy(
+            update={
+                "verdict": Verdict.NOT_ABOUT_SERVICES,
+                "not_about": f"the ratio depends on 1 young of 6 trials of {one.variant}: without them 0.5, with them 1",
+            }
+        )
+        for one in two("warm", "warm")
+    ]
+
+
+#: What gives the reason of a refusal; all other engines leave it out.
+GIVES_REASONS = {"verdict", "notes", "takeaway", "takeaway of one", "answer", "log line", "lock", "duel"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_refusal_names_the_young_trials_that_decide_only_where_it_gives_its_reason(engine: str) -> None:
+    found = turned()
+    assert all(one.names_young and not one.young for one in found)
+    assert ("young" in ENGINES[engine](found)) == (engine in GIVES_REASONS)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_refusal_for_another_reason_never_names_young_trials(engine: str) -> None:
+    update = {"verdict": Verdict.NOT_ABOUT_SERVICES, "not_about": "bound by the generator (5 of 6 trials)"}
+    found = [one.model_copy(update=update) for one in two("warm", "warm")]
+    assert not any(one.names_young for one in found)
+    assert "young" not in ENGINES[engine](found)
+
+
 def test_a_ratio_that_a_few_young_trials_turn_is_refused_for_that() -> None:
-    (one,) = of_age(compared({"java-a": 50.0}), "warm")
-    turned = one.model_copy(
-        update={
-            "verdict": Verdict.NOT_ABOUT_SERVICES,
-            "not_about": "the ratio depends on 1 young of 6 trials of java-a: without them 0.5, with them 1.0",
-        }
-    )
-    said = text(finding([turned, turned], PHRASE)["takeaway"])
+    said = text(finding(turned(), PHRASE)["takeaway"])
     assert said == "None of the 2 services can be judged, because a few young trials decide the ratio."
 
 

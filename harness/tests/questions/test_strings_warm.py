@@ -345,4 +345,4 @@ def test_what_a_cell_shows_of_evidence_and_of_a_cold_start_is_short(evidence: Ev
         repr(warm)
         == f"{len(warm.saturation)} trials at saturation and {len(warm.rate)} at a rate, {evidence!r}"
     )
-    assert "0001" not in repr(warm.cold["go-nethttp"]) and len(repr(warm.cold["go-nethttp"])) < 1200
+    assert "0001" not in repr(warm.cold["go-nethttp"]) and len(repr(warm.cold["go-nethttp"])) < 1000

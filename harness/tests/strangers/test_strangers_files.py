@@ -555,7 +555,8 @@ def test_a_csv_of_any_program_is_read_by_its_names_or_asks_for_a_unit(tmp_path: 
 @pytest.mark.parametrize(
     "change",
     [{"errors": 11}, {"throughput_per_s": -70.5}, {"latency_ms": {"p50": 90.0, "p99": 9.0}},
-     {"latency_ms": {"mean": 90.0, "max": 9.0}}],
+     {"latency_ms": {"mean": 90.0, "max": 9.0}}, {"duration_s": float("inf")}, {"duration_s": float("nan")},
+     {"duration_s": -1.0}, {"correct_per_s": float("nan")}, {"latency_ms": {"p50": float("inf")}}],
 )  # fmt: skip
 def test_a_report_whose_numbers_cannot_be_is_refused_with_the_file(change: dict[str, object]) -> None:
     known = {
