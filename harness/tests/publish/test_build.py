@@ -36,7 +36,7 @@ FORMULA = re.compile(r"\$[^$]*\$|\\\[.*?\\\]")
 CONSTANT = re.compile(r"(?<!\d)[12](?!\d)")
 NAMES = re.compile(
     r"\\(?:val|valci|verdict|ntrials|ifpublished|ifsaid|iftable|iffigure|cite|ref|label|input|rematch\w+|constant|least|most|usepackage|documentclass|"
-    r"bibliography\w*|rule|dimexpr)\*?(?:\[[^]]*\])?\{[^}]*\}|\\holds\{[^}]*\}\{[^}]*\}"
+    r"bibliography\w*|rule|dimexpr)\*?(?:\[[^]]*\])?\{[^}]*\}|\\(?:holds|setlength)\{[^}]*\}\{[^}]*\}"
 )
 
 NOTEBOOKS = [one.name for one in analysis_notebooks(ROOT)]
