@@ -159,7 +159,7 @@ def read_wrk(path: Path | TextFile) -> AggregateTable:
         f"{parts.late:,} timeouts are answers that came late: wrk counts them among its requests, and its latencies "
         f"are of the other {n_latencies:,}",
     ) * (parts.late > 0)
-    none = {"latency_mean_s": None, "latency_max_s": None, "latency_quantiles_s": {}}
+    none: dict[str, object] = {"latency_mean_s": None, "latency_max_s": None, "latency_quantiles_s": {}}
     return AggregateTable(
         path=file.path,
         source="wrk",
