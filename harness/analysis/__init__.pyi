@@ -23,7 +23,6 @@ from harness.analysis.load.coordinated_omission import OmissionCheck as Omission
 from harness.analysis.load.coordinated_omission import (
     coordinated_omission_check as coordinated_omission_check,
 )
-from harness.analysis.load.coordinated_omission import metered_latency as metered_latency
 from harness.analysis.stats.aa_noise import AANoise as AANoise
 from harness.analysis.stats.aa_noise import aa_noise as aa_noise
 from harness.analysis.stats.aa_test import AATest as AATest
@@ -42,17 +41,11 @@ from harness.analysis.stats.equivalence import EquivalenceTest as EquivalenceTes
 from harness.analysis.stats.equivalence import equivalence_test as equivalence_test
 from harness.analysis.stats.factor_effects import FactorEffect as FactorEffect
 from harness.analysis.stats.factor_effects import factor_effects as factor_effects
-from harness.analysis.stats.lower_bound_overhead import CollectorOverhead as CollectorOverhead
-from harness.analysis.stats.lower_bound_overhead import lower_bound_overhead as lower_bound_overhead
 from harness.analysis.stats.means import mean_ci as mean_ci
 from harness.analysis.stats.means import mean_within as mean_within
-from harness.analysis.stats.next_blocks import MoreBlocks as MoreBlocks
-from harness.analysis.stats.next_blocks import next_blocks as next_blocks
 from harness.analysis.stats.pooled_quantiles import cluster_bootstrap_quantile as cluster_bootstrap_quantile
 from harness.analysis.stats.pooled_quantiles import pooled_quantile as pooled_quantile
-from harness.analysis.stats.pooled_quantiles import pooled_quantile_ratio_ci as pooled_quantile_ratio_ci
 from harness.analysis.stats.quantiles import bootstrap_quantile as bootstrap_quantile
-from harness.analysis.stats.quantiles import quantile_ci as quantile_ci
 from harness.analysis.stats.randomization import RandomizationTest as RandomizationTest
 from harness.analysis.stats.randomization import randomization_test as randomization_test
 from harness.analysis.stats.rank_intervals import RankInterval as RankInterval
@@ -60,7 +53,6 @@ from harness.analysis.stats.rank_intervals import rank_intervals as rank_interva
 from harness.analysis.stats.sample_size import PlannedRepetitions as PlannedRepetitions
 from harness.analysis.stats.sample_size import VarianceComponents as VarianceComponents
 from harness.analysis.stats.sample_size import plan_repetitions as plan_repetitions
-from harness.analysis.stats.sample_size import rmit_order as rmit_order
 from harness.analysis.stats.sample_size import variance_components as variance_components
 from harness.analysis.stats.summaries import summarise as summarise
 from harness.analysis.stats.usl import BandPoint as BandPoint
@@ -73,16 +65,13 @@ from harness.analysis.stats.verdicts import adjust_pvalues as adjust_pvalues
 from harness.analysis.stats.verdicts import default_margin as default_margin
 from harness.analysis.stats.verdicts import grade as grade
 from harness.analysis.stats.verdicts import verdict as verdict
-from harness.analysis.stats.within_trial import RunStatistics as RunStatistics
 from harness.analysis.stats.within_trial import batch_means_ci as batch_means_ci
 from harness.analysis.stats.within_trial import block_bootstrap_ci as block_bootstrap_ci
 from harness.analysis.stats.within_trial import effective_sample_size as effective_sample_size
-from harness.analysis.stats.within_trial import run_statistics as run_statistics
 from harness.analysis.warmup.changepoints import ChangePoints as ChangePoints
 from harness.analysis.warmup.changepoints import detect_changepoints as detect_changepoints
 from harness.analysis.warmup.classify import SteadyState as SteadyState
 from harness.analysis.warmup.classify import WarmUp as WarmUp
 from harness.analysis.warmup.classify import classify_warmup as classify_warmup
-from harness.analysis.warmup.classify import steady_state_start as steady_state_start
 
 __all__: list[str]

@@ -35,19 +35,21 @@ class JvmLog(ProcessLog):
 
     def take(self, line: Line, now: float) -> bool:
         """Take what a line says; whether it is of an event."""
-        if self.collector is None and (using := USING.match(line.text)):
+        text = line.text
+        if self.collector is None and (using := USING.match(text)):
             self.collector = using[1]
         self.resolution_s = 1e-6 if line.exact else 1e-3
-        if stopped := _stopped_ns(line.text):
+        # Most lines are of no event: a word that is not there costs less than an expression that does not match.
+        if 'Safepoint "' in text and (stopped := _stopped_ns(text)):
             self._safepoint(now, stopped[0], int(stopped[1]) * 1e-9)
-        elif entered := _ENTERED.match(line.text):
+        elif entered := _ENTERED.match(text):
             self.operation = entered[1]
-        elif found := _OLD_SAFEPOINT.search(line.text):
+        elif found := _OLD_SAFEPOINT.search(text):
             self._safepoint(now, self.operation, _number(found[1]))
             self.operation = "safepoint"
-        elif stalled := _stalled_ms(line.text):
+        elif _STALL in text and (stalled := _stalled_ms(text)):
             self.events.append(_event("Allocation Stall", "allocation_stall", now, _number(stalled) / 1e3))
-        elif "start" not in line.tags and (found := _PAUSE.match(line.text)):
+        elif "Pause " in text and "start" not in line.tags and (found := _PAUSE.match(text)):
             gc_id, name, before, before_unit, after, after_unit, _, _, ms = found.groups()
             pause = _event(
                 name, "gc_pause", now, _number(ms) / 1e3,
@@ -58,7 +60,7 @@ class JvmLog(ProcessLog):
             if self.pending and self._is_part(self.pending[-1], pause):
                 self.pending.pop()
             self.pending.append(pause)
-        elif found := _CYCLE.match(line.text):
+        elif text.endswith("s") and (found := _CYCLE.match(text)):
             length_s = _number(found[2]) * (1e-3 if found[3] == "ms" else 1.0)
             self.cycles.append(Cycle(gc_id=int(found[1]), start_s=now - length_s, end_s=now))
         else:
@@ -90,11 +92,9 @@ class JvmLog(ProcessLog):
         pause = max(inside, key=lambda one: one.duration_s, default=None)
         cause: Cause = "gc_pause" if pause or _GC_OPERATION.match(operation) else "other_safepoint"
         name = operation if pause is None else f"{operation}: {pause.name}"
-        event = _event(name, cause, end_s, total_s, whole_stop=True)
         kept = ("gc_id", "heap_before_bytes", "heap_after_bytes")
-        self.events.append(
-            event.model_copy(update={key: getattr(pause, key) for key in kept}) if pause else event
-        )
+        of_pause = {key: getattr(pause, key) for key in kept} if pause else {}
+        self.events.append(_event(name, cause, end_s, total_s, whole_stop=True, **of_pause))
 
 
 #: The parts of a line that are apart from each other are sought one after the other: an expression with both would

@@ -17,13 +17,12 @@ from harness.formats.source import SourceNotes, read_text_pieces
 
 #: A longer line is cut: no runtime writes one, and to search one takes the square of its length.
 LONGEST_LINE = 1 << 14
-STAMP = r"\d{1,18}(?:[.,]\d{1,9})?(?:ns|ms|s)|\d{4}-\d\d-\d\dT[\d:.]{8,18}[+-]\d{4}"
-_BEGIN = rf"\[ *(?:{STAMP}) *\]|gc(?:(?<!\wgc)|(?<=\[0mgc)) \d+ @"
-_BEGIN_IN_BYTES = _BEGIN.encode()
+NUMBER, DATE = r"\d{1,18}(?:[.,]\d{1,9})?", r"\d{4}-\d\d-\d\dT[\d:.]{8,18}[+-]\d{4}"
+_BEGIN = rf"\[ *(?:{NUMBER}(?:ns|ms|s)|{DATE}) *\]|gc(?:(?<!\wgc)|(?<=\[0mgc)) \d+ @"
 BEGINS = re.compile(_BEGIN, re.ASCII)
-_BEGINS = re.compile(_BEGIN_IN_BYTES)
-_ANY_LINE = re.compile(rb"\S[^\n]*")
-_IN_BRACKETS = re.compile(r"(?:\[[^\]]*\])+\s")
+_ANY_LINE = re.compile(r"\S[^\n]*")
+#: Stamps in brackets before those of the line: somebody else's.
+_OTHER_STAMPS = re.compile(rf"(?:\[[^\]]*\])+\s(?={_BEGIN})", re.ASCII)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 #: Dates and times in what precedes a line: what remains names who wrote it.
@@ -54,12 +53,11 @@ class OtherLines:
     examples: list[str] = field(default_factory=list)
     cut: bool = False
 
-    def pass_over(self, data: bytes) -> None:
+    def pass_over(self, text: str) -> None:
         """Count the lines that are not blank."""
-        lines = _ANY_LINE.findall(data)
+        lines = _ANY_LINE.findall(text)
         self.n += len(lines)
-        for line in lines[: 3 - len(self.examples)]:
-            self.examples.append(line[:400].decode("utf-8", "replace").strip()[:200])
+        self.examples += [line.strip()[:200] for line in lines[: 3 - len(self.examples)]]
 
 
 def read_lines(path: Path, notes: SourceNotes, others: OtherLines) -> Iterator[LogLine]:
@@ -70,22 +68,23 @@ def read_lines(path: Path, notes: SourceNotes, others: OtherLines) -> Iterator[L
     """
     for block in _blocks(path, notes):
         at = 0
-        while found := _BEGINS.search(block, at):
-            begin = max(block.rfind(b"\n", at, found.start()) + 1, at)
-            end = block.find(b"\n", found.end())
+        while found := BEGINS.search(block, at):
+            start = found.start()
+            end = block.find("\n", start)
             end = len(block) if end < 0 else end
-            others.pass_over(block[at:begin])
-            before = block[max(begin, found.start() - LONGEST_LINE) : found.start()]
-            text = block[found.start() : min(end, found.start() + LONGEST_LINE)]
-            yield from _freed(
-                before.decode("utf-8", "replace"), text.decode("utf-8", "replace"), end < len(block)
-            )
+            text, complete = block[start : min(end, start + LONGEST_LINE)], end < len(block)
+            if start == at and not _OTHER_STAMPS.match(text):  # as in a file that the runtime writes alone
+                yield LogLine("", text.rstrip("\r"), complete)
+            else:
+                begin = max(block.rfind("\n", at, start) + 1, at)
+                others.pass_over(block[at:begin])
+                yield from _freed(block[max(begin, start - LONGEST_LINE) : start], text, complete)
             at = end + 1
         others.pass_over(block[at:])
-        others.cut = not block.endswith(b"\n")
+        others.cut = not block.endswith("\n")
 
 
-def _blocks(path: Path, notes: SourceNotes) -> Iterator[bytes]:
+def _blocks(path: Path, notes: SourceNotes) -> Iterator[str]:
     """Yield whole lines together; a line without end is cut."""
     rest = b""
     for piece in read_text_pieces(path, notes):
@@ -93,9 +92,9 @@ def _blocks(path: Path, notes: SourceNotes) -> Iterator[bytes]:
         end = data.rfind(b"\n") + 1 or (len(data) if len(data) > LONGEST_LINE else 0)
         rest = data[end:]
         if end:
-            yield data[:end]
+            yield data[:end].decode("utf-8", "replace")
     if rest:
-        yield rest
+        yield rest.decode("utf-8", "replace")
 
 
 def _freed(before: str, text: str, complete: bool) -> Iterator[LogLine]:
@@ -115,6 +114,6 @@ def _freed(before: str, text: str, complete: bool) -> Iterator[LogLine]:
                     if found := BEGINS.search(one):
                         yield from _freed(outside + one[: found.start()], one[found.start() :], True)
                 return
-    while (stamps := _IN_BRACKETS.match(text)) and BEGINS.match(text, stamps.end()):  # somebody else's
+    while stamps := _OTHER_STAMPS.match(text):
         before, text = before + stamps[0], text[stamps.end() :]
     yield LogLine(before, text, complete)

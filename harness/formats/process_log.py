@@ -66,9 +66,10 @@ class ProcessLog:
 
     def same_start(self, line: Stamped) -> bool | None:
         """Return whether a line's process began when this one did; ``None``: one of them has a single clock."""
-        if line.start_s is None or self.starts_s is None:
+        start = line.start_s
+        if start is None or self.starts_s is None:
             return None
-        return abs(line.start_s - self.starts_s[0]) < _SAME_START_S
+        return abs(start - self.starts_s[0]) < _SAME_START_S
 
     def goes_on_with(self, line: Stamped) -> bool:
         """Whether the next line of the same file may be of this process."""
@@ -101,16 +102,20 @@ class ProcessLog:
         """Take what a line says of its moment."""
         self.has_epoch |= line.epoch_s is not None
         self.begins |= line.begins
-        self.first_s = now if self.first_s is None else min(self.first_s, now)
-        self.silence_s = max(self.silence_s, now - (now if self.last_s is None else self.last_s))
-        self.last_s = now if self.last_s is None else max(self.last_s, now)
+        if self.first_s is None or self.last_s is None:
+            self.first_s = self.last_s = now
+        elif now > self.last_s:
+            self.silence_s, self.last_s = max(self.silence_s, now - self.last_s), now
+        elif now < self.first_s:
+            self.first_s = now
         if (start := line.start_s) is not None:
             _, low, high = self.starts_s or (start, start, start)
             self.starts_s = start, min(low, start), max(high, start)
         if line.gc_id is not None:
             self.first_id = line.gc_id if self.first_id is None else self.first_id
-            self.last_id = max(self.last_id, line.gc_id)
-            self.ids.add(line.gc_id)
+            if line.gc_id not in self.ids:
+                self.last_id = max(self.last_id, line.gc_id)
+                self.ids.add(line.gc_id)
 
     @property
     def starts_late(self) -> bool:

@@ -113,7 +113,7 @@ class _Reader:
         for number, line in enumerate(read_lines(path, self._notes, self._others)):
             of_go, one = line.text.startswith("gc "), _parsed(line.text)
             if one is None:
-                (self._garbled if of_go else self._others).pass_over(line.text.encode())
+                (self._garbled if of_go else self._others).pass_over(line.text)
                 self._garbled.cut |= of_go and not line.complete
             if one is None or (isinstance(one, Line) and not one.of_collector):
                 continue
@@ -128,7 +128,7 @@ class _Reader:
             if now is not None:
                 log.note(one, now)
             if now is None or not (log.take(one, now) or line.complete):  # type: ignore[arg-type]
-                self._others.pass_over(line.text.encode())
+                self._others.pass_over(line.text)
 
     def _process(
         self, known: Sequence[JvmLog | GoLog], line: Stamped, path: Path, first: Pause | None

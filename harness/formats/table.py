@@ -280,12 +280,6 @@ class AggregateRow(Frozen):
             return None
         return self.answers_per_s * (self.n_requests - self.n_errors) / answers if answers else 0.0
 
-    @property
-    def latencies_s(self) -> dict[str, float]:
-        """Every latency that the tool says: ``mean``, ``min``, ``max`` and percentiles."""
-        ends = {"mean": self.latency_mean_s, "min": self.latency_min_s, "max": self.latency_max_s}
-        return {name: value for name, value in ends.items() if value is not None} | self.latency_quantiles_s
-
 
 class LatencyBounds(Frozen):
     """Why the printed latencies of a tool are not those of its requests, and what these are at most, in seconds."""

@@ -10,13 +10,19 @@ import re
 from dataclasses import dataclass
 
 from harness.formats.instants import epoch_s as epoch_of
-from harness.formats.log_lines import STAMP
+from harness.formats.log_lines import DATE, NUMBER
 from harness.formats.process_log import Stamped
 
 #: What writes a log that can be read best.
 WRITES = "-Xlog:gc*,safepoint:file=gc.log:time,uptime,level,tags"
-_DECORATORS = re.compile(r"((?:\[[^\]]*\])+)\s?(.*)")
-_STAMP = re.compile(STAMP, re.ASCII)
+#: The decorators in the order in which a JVM writes them: time, utctime, uptime, timemillis, uptimemillis, timenanos,
+#: uptimenanos, then others, of which the tags are the last.
+_LINE = re.compile(
+    rf"(?:\[ *({DATE}) *\])?(?:\[ *{DATE} *\])?(?:\[ *({NUMBER})s *\])?"
+    rf"(?:\[ *({NUMBER})ms *\])?(?:\[ *({NUMBER})ms *\])?(?:\[ *({NUMBER})ns *\])?(?:\[ *({NUMBER})ns *\])?"
+    r"((?:\[[^\]]*\])*)\s?(.*)",
+    re.ASCII,
+)
 _GC_ID = re.compile(r"GC\((\d{1,12})\)")
 #: What a JVM writes once, when it starts.
 USING = re.compile(r"Using (?!\d)(?:The )?(Serial|Parallel|G1|Z|Shenandoah|Concurrent Mark Sweep|Epsilon)")
@@ -47,38 +53,37 @@ class Line(Stamped):
 
 
 def parse_line(text: str) -> Line | None:
-    """Return the line without its decorators; ``None``: it has none, or no stamp among them."""
-    match = _DECORATORS.match(text)
+    """Return the line without its decorators; ``None``: it does not begin with a stamp that is one."""
+    match = _LINE.match(text)
     if match is None:
         return None
-    epoch: float | None = None
+    date, seconds, millis, more_millis, nanos, more_nanos, words, said = match.groups()
+    epoch = None if date is None else _epoch_s(date)
     uptime: float | None = None
-    nanoseconds: list[float] = []
-    tags = ""
-    for decorator in match[1][1:-1].split("]["):
-        value = decorator.strip()
-        if not _STAMP.fullmatch(value):
-            tags = value
-        elif not value.endswith("s"):
-            epoch = _epoch_s(value) if epoch is None else epoch
-        elif value.endswith("ns"):
-            nanoseconds.append(float(value[:-2].replace(",", ".")) * 1e-9)
-        else:
-            seconds = float(value.rstrip("ms").replace(",", ".")) * (1e-3 if value.endswith("ms") else 1.0)
-            if seconds <= _EPOCH_FROM_S:
-                uptime = seconds if uptime is None else uptime
-            elif value.endswith("ms") and seconds < _EPOCH_TO_S:
-                epoch = seconds
+    for number, unit_s in ((seconds, 1.0), (millis, 1e-3), (more_millis, 1e-3)):
+        if number is not None:
+            at = _number(number) * unit_s
+            if at <= _EPOCH_FROM_S:
+                uptime = at if uptime is None else uptime
+            elif at < _EPOCH_TO_S:
+                epoch = at
     # Of two stamps in nanoseconds the second is the uptime; the first counts from the start of the machine.
-    close = [at for at in nanoseconds if uptime is None or abs(at - uptime) <= _SAME_MOMENT_S]
+    in_nanos = [_number(number) * 1e-9 for number in (nanos, more_nanos) if number is not None]
+    close = [at for at in in_nanos if uptime is None or abs(at - uptime) <= _SAME_MOMENT_S]
     uptime = close[-1] if close else uptime
     if epoch is None and uptime is None:
         return None
-    numbered = _GC_ID.match(match[2])
+    numbered = _GC_ID.match(said) if said.startswith("GC(") else None
     return Line(
         epoch_s=epoch, uptime_s=uptime, gc_id=int(numbered[1]) if numbered else None,
-        begins=USING.match(match[2]) is not None, exact=bool(close), tags=tags, text=match[2],
+        begins=said.startswith("Using ") and USING.match(said) is not None, exact=bool(close),
+        tags=words[words.rfind("[") + 1 : -1].strip(), text=said,
     )  # fmt: skip
+
+
+def _number(text: str) -> float:
+    """A number with the decimal sign of the JVM's locale."""
+    return float(text.replace(",", "."))
 
 
 def _epoch_s(text: str) -> float | None:

@@ -230,16 +230,6 @@ class Cluster:
         ]
         return next((place for place in places if place), None)
 
-    def evict(self, namespace: str, pod: str) -> None:
-        """Evict a pod, as a node does that is drained."""
-        from lightkube.models.meta_v1 import ObjectMeta
-        from lightkube.resources.core_v1 import Pod
-
-        with self.asking("create", "pods/eviction"):
-            self._client.create(
-                Pod.Eviction(metadata=ObjectMeta(name=pod, namespace=namespace)), pod, namespace=namespace
-            )
-
     def namespaces(self, labels: dict[str, str]) -> list[Namespace]:
         """Return the namespaces with these labels."""
         from lightkube.resources.core_v1 import Namespace

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.model import Implementation
-from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_tool
-
-#: What a launcher builds and starts services with, beside a JDK.
-NAMES = ("maven", "go", "native-image")
+from harness.toolchains import Jdk, Tool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,11 +33,6 @@ class Tools:
         if named is None or named.java is None:
             return self.jdk_for(implementation.min_java)
         return next((jdk for jdk in self.jdks if jdk.major == named.java), None)
-
-
-def find_tools(around: Surroundings) -> Tools:
-    """Return the usable tools of this machine; what is missing or too old is ``None``."""
-    return tools_among([find_tool(name, around) for name in NAMES], find_jdks(around))
 
 
 def tools_among(found: Iterable[Tool], jdks: Sequence[Jdk]) -> Tools:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Latencies of which only counts are known: percentiles are exact, and intervals come from batches of whole blocks.
 
-Estimators and formulas are those of ``quantile_ci`` and ``batch_means_ci``. Only the edges of the batches lie
+Estimators and formulas are those of ``bounded_quantile`` and ``batch_means_ci``. Only the edges of the batches lie
 elsewhere: at an edge of a block, because the number of requests is not known while they are counted.
 """
 

@@ -113,7 +113,7 @@ def _last_nine(n: int) -> float:
 
 
 def percentile_band(latency: Spread) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Nines, low and high end of each percentile's interval, as ``quantile_ci`` has it; None: too few requests."""
+    """Nines, low and high end of each percentile's interval, as Woodruff has it; None: too few requests."""
     n = latency.n
     if n < 10 * N_BATCHES or not latency.has_batches:
         return None

@@ -58,7 +58,7 @@ class Spread(Ranked, Protocol):
         """Return the median, of an even number the mean of the two in the middle."""
 
     def quantile(self, q: float) -> Bounded:
-        """Return the order statistic with its interval, as ``quantile_ci``."""
+        """Return the order statistic with its interval."""
 
     def ends(self, q: float) -> tuple[float, float]:
         """Return the ends of Woodruff's interval of a quantile; there must be enough requests and batches."""
@@ -68,7 +68,7 @@ class Spread(Ranked, Protocol):
 
 
 def bounded_quantile(latency: Spread, q: float) -> Bounded:
-    """Return the order statistic with Woodruff's interval, by the rules of ``quantile_ci``."""
+    """Return the order statistic with Woodruff's interval; none where too few requests lie beyond it."""
     n = latency.n
     if quantile_refused(n, q) is not None:
         return Bounded(None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a closed loop hides, and two ways to count it: corrected and metered figures.
+"""What a closed loop hides, and the figures with it.
 
 A virtual user that waits for its answer sends nothing through a pause: the requests that
 others would have sent then are missing, and with them the tail.
@@ -165,39 +165,6 @@ def _missing(latency_s: FloatArray, interval_s: float, n_each: npt.NDArray[np.in
     """The latencies that one sender's waiting left out: L - I, L - 2 I, ... down to I, for every L > I."""
     nth = np.arange(n_each.sum()) - np.repeat(np.cumsum(n_each) - n_each, n_each) + 1
     return np.asarray(np.repeat(latency_s, n_each) - nth * interval_s)
-
-
-def metered_latency(
-    start_s: FloatArray, latency_s: FloatArray, *, window_s: float | None = None
-) -> FloatArray:
-    """Return latencies as if requests had queued at a metered rate, shape (n,), in the order given.
-
-    Each request gets a metered start: its start smoothed over ``window_s``, or evenly spaced over
-    the whole run (None). One that was sent later than that had been held up by others, and its
-    latency counts from the metered start. Source: Blackburn et al. 2025 (DaCapo Chopin),
-    after their description.
-
-    Raises:
-        InputError: shapes differ, there is no request, or the window is not positive.
-    """
-    start, latency = _checked(start_s, latency_s)
-    if window_s is not None and not window_s > 0:
-        raise InputError("the window must be positive", found=window_s, allowed="seconds > 0, or None")
-    order = np.argsort(start, kind="stable")
-    ordered = start[order]
-    if window_s is None:
-        metered = np.linspace(ordered[0], ordered[-1], len(ordered))
-    else:
-        rate = len(ordered) / max(float(ordered[-1] - ordered[0]), 1e-9)
-        half = max(1, int(window_s * rate / 2))
-        total = np.concatenate([[0.0], np.cumsum(ordered)])
-        place = np.arange(len(ordered))
-        # The same reach on both sides, or the ends of the run would be drawn inwards.
-        reach = np.minimum(half, np.minimum(place, len(ordered) - 1 - place))
-        metered = (total[place + reach + 1] - total[place - reach]) / (2 * reach + 1)
-    result = np.empty_like(latency)
-    result[order] = ordered + latency[order] - np.minimum(ordered, metered)
-    return result
 
 
 def _checked(start_s: FloatArray, latency_s: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -56,7 +56,7 @@ def trial_values(values: ArrayLike, what: str, *, unit: Unit = "trial") -> Float
     if unit == "trial" and array.size > MAX_TRIALS:
         raise PseudoReplicationError(
             f"{what} has {array.size} values: these look like requests, and requests of one process are not "
-            "independent; reduce each trial to one number with run_statistics(latency_s, trial_ids), or say "
+            "independent; reduce each trial to one number, or say "
             'unit="request" when every value really is its own unit'
         )
     return array

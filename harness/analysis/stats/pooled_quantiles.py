@@ -59,56 +59,6 @@ def pooled_quantile(
     return Estimate.model_validate(facts | {"value": whole} | _bounds(low, high))
 
 
-def pooled_quantile_ratio_ci(
-    a: Sequence[ArrayLike],
-    b: Sequence[ArrayLike],
-    q: float,
-    *,
-    paired: bool,
-    level: float = 0.95,
-    inputs: tuple[str, ...] = (),
-) -> Estimate:
-    """Return the ratio of pooled q quantiles, a over b, with a jackknife t interval over trials.
-
-    Args:
-        a, b: one array of requests per trial. ``paired``: trial i of both is of the same block, and blocks
-            are deleted together; otherwise the arms' jackknife variances add up, with Satterthwaite's
-            degrees of freedom.
-
-    Returns, raises: as :func:`pooled_quantile`.
-    """
-    left, right = request_arrays(a, "a"), request_arrays(b, "b")
-    fraction(q, "q")
-    if paired and len(left) != len(right):
-        raise InputError(
-            "paired arms need one trial per block in each", found=f"{len(left)} and {len(right)}"
-        )
-    facts = {
-        "level": level,
-        "unit": "ratio",
-        "method": f"delete-one-{'block' if paired else 'trial'} jackknife t of the log ratio",
-        "estimand": f"ratio of p{q * 100:g} of the pooled requests",
-        "n_trials": len(left) if paired else len(left) + len(right),
-        "n_requests": sum(part.size for part in (*left, *right)),
-        "inputs": inputs,
-    }
-    refused = _refused((*left, *right), q)
-    if refused:
-        return Estimate.model_validate(facts | {"value": None, "warnings": (refused,)})
-    (whole_a, without_a), (whole_b, without_b) = leave_one_out(left, q), leave_one_out(right, q)
-    if min(whole_a, whole_b) <= 0:
-        return Estimate.model_validate(facts | {"value": None, "warnings": ("a quantile is zero: no ratio",)})
-    value = whole_a / whole_b
-    if min(len(left), len(right)) < 2 or min(float(without_a.min()), float(without_b.min())) <= 0:
-        why = "fewer than two trials in an arm: no interval over trials"
-        return Estimate.model_validate(facts | {"value": value, "warnings": (why,)})
-    if paired:
-        low, high = _jackknife_t(np.log(value), np.log(without_a) - np.log(without_b), level)
-    else:
-        low, high = _unpaired_t(np.log(value), np.log(without_a), np.log(without_b), level)
-    return Estimate.model_validate(facts | {"value": value} | _bounds(low, high))
-
-
 def cluster_bootstrap_quantile(
     trials: Sequence[ArrayLike], q: float, *, n_resamples: int = 2000, seed: int = 0
 ) -> Floats:
@@ -178,14 +128,6 @@ def leave_one_out_of_sorted(
 
 def _jackknife_t(whole: float, without: Floats, level: float) -> tuple[float, float]:
     half = float(t_critical(level, without.size - 1)) * np.sqrt(jackknife_variance(without))
-    return float(np.exp(whole - half)), float(np.exp(whole + half))
-
-
-def _unpaired_t(whole: float, without_a: Floats, without_b: Floats, level: float) -> tuple[float, float]:
-    va, vb = jackknife_variance(without_a), jackknife_variance(without_b)
-    bottom = va**2 / (without_a.size - 1) + vb**2 / (without_b.size - 1)
-    df = (va + vb) ** 2 / bottom if bottom > 0 else 0.0
-    half = float(t_critical(level, df)) * np.sqrt(va + vb)
     return float(np.exp(whole - half)), float(np.exp(whole + half))
 
 

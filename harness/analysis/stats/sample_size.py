@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from functools import cache
 
@@ -144,29 +143,6 @@ def _widths(level: float) -> Floats:
     """Return half-widths of an interval, in standard deviations, of ``FEWEST_FOR_P`` blocks and each number above."""
     k = np.arange(FEWEST_FOR_P, MOST_BLOCKS)
     return t_critical(level, k - 1) / np.sqrt(k)
-
-
-def rmit_order(names: Sequence[str], n_blocks: int, *, seed: int) -> tuple[tuple[str, ...], ...]:
-    """Return randomised complete blocks: every name once per block, each block shuffled anew.
-
-    More blocks leave earlier ones as they are. Source: Abedi & Brecht 2017 (randomised multiple
-    interleaved trials).
-
-    Raises:
-        InputError: no names, a name twice, or no block.
-    """
-    if not names or len(set(names)) != len(names) or n_blocks < 1:
-        raise InputError(
-            "blocks need names, each once, and at least one block",
-            found=f"{list(names)}, {n_blocks} blocks",
-            allowed="distinct names; a duplicate gets a name of its own",
-        )
-    blocks = []
-    for block in range(n_blocks):
-        order = list(names)
-        random.Random(f"{seed}/{block}").shuffle(order)
-        blocks.append(tuple(order))
-    return tuple(blocks)
 
 
 def variance_components(trials: Sequence[ArrayLike]) -> VarianceComponents:

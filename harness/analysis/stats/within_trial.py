@@ -6,84 +6,15 @@ An interval from here describes one process only. Compare variants with one numb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field
 
 from harness.analysis.stats.estimates import widest
-from harness.analysis.stats.inputs import Floats, Unit, finite, fraction
+from harness.analysis.stats.inputs import Floats, finite, fraction
 from harness.analysis.stats.intervals import is_constant, t_critical
-from harness.analysis.stats.quantiles import N_BATCHES, quantile_refused, rank
-from harness.errors import InputError, PseudoReplicationError
+from harness.analysis.stats.quantiles import N_BATCHES, rank
+from harness.errors import InputError
 from harness.model import Estimate, support_of
-from harness.model.base import Frozen
-
-DEFAULT_QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
-
-
-class RunStatistics(Frozen):
-    """What the requests of one trial come down to. Quantiles that were refused are ``None``, never 0."""
-
-    trial: str
-    n_requests: int
-    mean_s: float
-    max_s: float
-    quantiles_s: dict[str, float | None] = Field(description="p50, p90, ...: key as in p99.9")
-    warnings: tuple[str, ...] = ()
-
-
-def run_statistics(
-    latency_s: ArrayLike,
-    trial_ids: Sequence[object] | ArrayLike | None = None,
-    *,
-    quantiles: Sequence[float] = DEFAULT_QUANTILES,
-    unit: Unit = "trial",
-) -> tuple[RunStatistics, ...]:
-    """Reduce requests to one row of statistics per trial, in order of first appearance.
-
-    Args:
-        latency_s: one per request, shape (n,). trial_ids: which trial each belongs to, shape (n,).
-        unit: ``request`` says that there is no trial to tell: all requests become one row, with a warning.
-
-    Raises:
-        PseudoReplicationError: no trial ids, and ``unit`` does not say that this is meant.
-        InputError: not finite, empty, or ids of another length.
-    """
-    x = finite(latency_s, "latency_s")
-    if trial_ids is None:
-        if unit != "request":
-            raise PseudoReplicationError(
-                f"{x.size} requests without trial ids: requests of one process are not independent, so say which "
-                'trial each belongs to, or unit="request" to describe this one set and nothing beyond it'
-            )
-        note = "no trial ids: describes these requests only, no interval over trials can follow"
-        return (_statistics("all requests", x, quantiles, (note,)),)
-    ids = np.asarray(trial_ids)
-    if ids.shape != x.shape:
-        raise InputError(
-            "one trial id per request", found=f"shape {ids.shape} for {x.shape}", allowed="equal shapes"
-        )
-    names, first, codes = np.unique(ids, return_index=True, return_inverse=True)
-    return tuple(_statistics(str(names[i]), x[codes == i], quantiles, ()) for i in np.argsort(first))
-
-
-def _statistics(name: str, x: Floats, quantiles: Sequence[float], warnings: tuple[str, ...]) -> RunStatistics:
-    ordered = np.sort(x)
-    found: dict[str, float | None] = {}
-    for q in quantiles:
-        refused = quantile_refused(x.size, fraction(q, "quantiles"))
-        found[f"p{q * 100:g}"] = None if refused else float(ordered[rank(x.size, q) - 1])
-        warnings += (f"p{q * 100:g}: {refused}",) if refused else ()
-    return RunStatistics(
-        trial=name,
-        n_requests=x.size,
-        mean_s=float(x.mean()),
-        max_s=float(ordered[-1]),
-        quantiles_s=found,
-        warnings=warnings,
-    )
 
 
 def batch_means_ci(

@@ -76,17 +76,6 @@ def load_samples(
     return Processed(root, experiment, source).read_table("samples", session, trial)
 
 
-def load_native_memory(
-    root: Path, experiment: str, session: str, trial: str, *, source: Source = "measured"
-) -> pd.DataFrame:
-    """Return a JVM's native memory by boundary and category, columns as in ``docs/data.md``.
-
-    Raises:
-        InputError: the trial was made without native memory tracking, or the experiment is not tidied yet.
-    """
-    return Processed(root, experiment, source).read_table("native_memory", session, trial)
-
-
 def load_windows(
     root: Path, experiment: str, session: str, trial: str, *, source: Source = "measured"
 ) -> pd.DataFrame:

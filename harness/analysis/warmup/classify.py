@@ -29,7 +29,7 @@ from harness.analysis.warmup.changepoints import (
 from harness.analysis.warmup.level_shifts import ShiftModel, select, shift_path
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
-from harness.model import Estimate, Frozen
+from harness.model import Frozen
 
 #: Below this n (1 - rho) a random walk, which has no level at all, is not excluded at 5 %
 #: (Dickey & Fuller 1979, coefficient test with a constant).
@@ -205,35 +205,6 @@ def classify_warmup(
         smallest_step=mean_and_spread(series)[1] * path.smallest_step(price, called), tolerance=tolerance,
         n_windows=n, seed=seed, warnings=warnings,
     )  # fmt: skip
-
-
-def steady_state_start(
-    values: npt.ArrayLike,
-    *,
-    window_s: float,
-    better: Better = "lower",
-    tolerance: float = 0.05,
-    seed: int = 0,
-) -> Estimate:
-    """Return when the steady state of one trial begins, in seconds from the first window.
-
-    The value is 0 for a flat trial and None where there is no steady state or it cannot be
-    said; the warnings tell which. A slowdown has a steady state, at its worse level. One
-    trial gives no interval: take it over trials. Other arguments and errors as for
-    ``classify_warmup``; ``window_s`` is the length of a window in seconds, positive.
-    """
-    if not (np.isfinite(window_s) and window_s > 0):
-        raise InputError("a window has a positive length in seconds", found=window_s, allowed="> 0")
-    found = classify_warmup(values, better=better, tolerance=tolerance, seed=seed)
-    return Estimate(
-        value=None if found.steady_from is None else found.steady_from * window_s,
-        unit="s",
-        method=found.method,
-        estimand="start of the last level of one trial",
-        n_trials=1,
-        seed=seed,
-        warnings=(f"class: {found.kind}", *found.warnings),
-    )
 
 
 def _candidates(unit: FloatArray) -> tuple[int, ...]:

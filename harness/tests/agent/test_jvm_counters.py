@@ -13,10 +13,8 @@ import pytest
 
 from harness.agent import jvm_counters
 from harness.agent.jvm_counters import COMPILE_TICKS, FREQUENCY, compile_seconds, read_counters
-from harness.launchers.tools import find_tools
-from harness.project import find_root
 from harness.tests.support.instances import eventually
-from harness.toolchains import Surroundings
+from harness.tests.support.tools_here import tools_here
 
 BUSY = """
 public class Busy {
@@ -84,7 +82,7 @@ def test_what_a_service_puts_in_place_of_its_counters_is_neither_followed_nor_wa
 
 @pytest.mark.parametrize("major", [17, 25])
 def test_a_real_jvm_that_compiles_says_for_how_long(tmp_path: Path, major: int) -> None:
-    jdk = find_tools(Surroundings(project=find_root())).jdk_for(major)
+    jdk = tools_here().jdk_for(major)
     assert jdk is not None, f"no JDK {major} or newer: make setup"
     source = tmp_path / "Busy.java"
     source.write_text(BUSY)

@@ -15,7 +15,6 @@ from scipy import stats
 
 from harness.analysis.load.coordinated_omission import coordinated_omission_check
 from harness.analysis.load.open_or_closed import _p_fewer
-from harness.analysis.stats.quantiles import quantile_ci
 from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.report.plots import percentile_band
@@ -119,7 +118,7 @@ def test_the_band_is_the_interval_of_the_table() -> None:
     band = percentile_band(EveryLatency(latency))
     assert band is not None
     for at, low, high in list(zip(*band, strict=True))[::10]:
-        wanted = quantile_ci(latency, 1 - 1 / at)
+        wanted = EveryLatency(latency).quantile(1 - 1 / at)
         assert (low, high) == (wanted.low, wanted.high)
 
 

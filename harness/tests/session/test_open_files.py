@@ -15,7 +15,6 @@ from harness.errors import InputError, UnsupportedLoad
 from harness.hosts.local import LocalHost
 from harness.launchers.base import LaunchSpec
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import find_tools
 from harness.model import Expectation, Request, Variant, configurations, make_plan
 from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
@@ -26,7 +25,7 @@ from harness.tests.support.instances import eventually
 from harness.tests.support.many_connections import connections
 from harness.tests.support.patience import patient
 from harness.tests.support.sessions import REPOSITORY, make_session_project, tiny_assembly
-from harness.toolchains import Surroundings
+from harness.tests.support.tools_here import tools_here
 
 USERS = 10_000
 HEALTH = Request(mix="health", name="health", method="GET", path="/health", expect=Expectation(status=200))
@@ -54,7 +53,7 @@ def test_ten_thousand_connections_are_borne_or_what_forbids_them_is_said(
         )
         assert f"hard limit here (RLIMIT_NOFILE) is {raised}" in str(problems["10000"])
         return
-    launcher = ProcessLauncher(LocalHost(), REPOSITORY, find_tools(Surroundings(project=REPOSITORY)))
+    launcher = ProcessLauncher(LocalHost(), REPOSITORY, tools_here())
     # lean: it needs no database, and it is the server's own connections that are exercised
     variant = Variant(implementation=name, lean=True)
     build = launcher.build(implementation, variant)

@@ -16,7 +16,6 @@ import pandas as pd
 
 from harness import analysis
 from harness.analysis.stats.effects import Estimator
-from harness.analysis.stats.quantiles import QuantileMethod
 from harness.model import Estimate
 
 Arrays = tuple[np.ndarray, ...]
@@ -196,17 +195,6 @@ def _ratios() -> list[Row]:
         ratio("power_curve", lambda a, b: analysis.power_curve(_frame(a, b), "cost_s", reference="go"),
               lambda found: [n for curve in found for one in curve.smallest for n in bounds(one.ratio)],
               how="one variant", permuted=(), swapped=None),
-        ratio("next_blocks", _more, lambda found: [float(one.n_more or 0) for one in found],
-              how="one variant", permuted=(), swapped=None),
-        ratio("lower_bound_overhead",
-              lambda a, b: analysis.lower_bound_overhead({"x": a, "y": b}, {"x": 0.1 * a, "y": 0.2 * b}),
-              lambda found: [n for one in found for n in bounds(one.overhead)], how="two collectors", swapped=None),
-        ratio("pooled_quantile_ratio_ci",
-              lambda a, b: analysis.pooled_quantile_ratio_ci(_trials_of(a), _trials_of(b), 0.9, paired=True),
-              bounds, how="paired", make=_two_of_requests, permuted=()),
-        ratio("pooled_quantile_ratio_ci",
-              lambda a, b: analysis.pooled_quantile_ratio_ci(_trials_of(a), _trials_of(b), 0.9, paired=False),
-              bounds, how="unpaired", make=_two_of_requests, permuted=()),
     ]  # fmt: skip
 
 
@@ -214,16 +202,6 @@ def _crossed(a: np.ndarray, b: np.ndarray) -> pd.DataFrame:
     """The table of trials with and without a log line, which costs the one arm more than the other."""
     plain, logged = _frame(a, b), _frame(1.3 * np.roll(a, 1), 1.1 * np.roll(b, 2))
     return pd.concat([plain.assign(logging="off"), logged.assign(logging="on")])
-
-
-def _two_of_requests(rng: np.random.Generator) -> Arrays:
-    return (*_requests(rng), *_requests(rng))
-
-
-def _more(a: np.ndarray, b: np.ndarray) -> Any:
-    return analysis.next_blocks(
-        analysis.compare(_frame(a, b), "cost_s", reference="go"), trials=1000, margin=0.1
-    )
 
 
 def _said(a: np.ndarray, b: np.ndarray) -> Any:
@@ -251,11 +229,6 @@ def _one_sample() -> list[Row]:
             permuted=(0,),
         )
     )
-    rows += [
-        of("quantile_ci", method, lambda x, m=method: analysis.quantile_ci(x, 0.9, method=m), bounds,
-           permuted=() if method == "woodruff" else (0,))
-        for method in get_args(QuantileMethod)
-    ]  # fmt: skip
     return [
         *rows,
         of("bootstrap_quantile", "p90", lambda x: analysis.bootstrap_quantile(x, 0.9, n_resamples=200),
@@ -265,10 +238,6 @@ def _one_sample() -> list[Row]:
         of("block_bootstrap_ci", "p90",
            lambda x: analysis.block_bootstrap_ci(x, quantile=0.9, n_resamples=99), bounds),
         of("effective_sample_size", "n", analysis.effective_sample_size, bounds, unit="same"),
-        of("run_statistics", "one set", lambda x: analysis.run_statistics(x, unit="request"),
-           lambda found: [found[0].mean_s, found[0].max_s, *found[0].quantiles_s.values()], permuted=(0,)),
-        of("run_statistics", "by trial", lambda x: analysis.run_statistics(x, np.arange(len(x)) % 3),
-           lambda found: [one.mean_s for one in found]),
         of("pooled_quantile", "p90", lambda x: analysis.pooled_quantile(_trials_of(x), 0.9), bounds),
         of("cluster_bootstrap_quantile", "p90",
            lambda x: analysis.cluster_bootstrap_quantile(_trials_of(x), 0.9, n_resamples=50),
@@ -292,8 +261,6 @@ def _one_sample() -> list[Row]:
         of("classify_warmup", "a step", analysis.classify_warmup,
            lambda found: [float(found.steady_from if found.steady_from is not None else -1),
                           *(one.level for one in found.segments[:0])], unit="same", make=_series),
-        of("steady_state_start", "a step", lambda x: analysis.steady_state_start(x, window_s=0.1), bounds,
-           unit="same", make=_series),
         of("adjust_pvalues", "holm", lambda p: analysis.adjust_pvalues(np.clip(p, -1, 2).tolist()), _p_values,
            make=lambda rng: (rng.uniform(0, 1, 7),), scaled=()),
         of("adjust_pvalues", "bh", lambda p: analysis.adjust_pvalues(p.tolist(), method="bh"), _p_values,
@@ -322,11 +289,6 @@ def _over_time() -> list[Row]:
         of("coordinated_omission_check", "users",
            lambda start, latency, _: analysis.coordinated_omission_check(start, latency, users=4, stalls=()),
            lambda found: [found.interval_s, *(found.corrected_s or {}).values()], scaled=(0, 1)),
-        of("metered_latency", "whole run", lambda start, latency, _: analysis.metered_latency(start, latency),
-           lambda found: sorted(found.tolist()), scaled=(0, 1)),
-        of("metered_latency", "window",
-           lambda start, latency, _: analysis.metered_latency(start, latency, window_s=0.5),
-           lambda found: sorted(found.tolist()), rel=1e-5),
         of("attribute_latency", "one cause",
            lambda start, latency, pauses: analysis.attribute_latency(start, latency, {"gc_pause": _pairs(pauses)}),
            lambda found: [float(one.sum()) for one in found.values()], scaled=(0, 1, 2), bad=(0, 1, 2)),
@@ -391,6 +353,5 @@ TABLE: tuple[Row, ...] = (*_effects(), *_ratios(), *_one_sample(), *_over_time()
 NO_DATA = {
     "default_margin": "takes a metric's name",
     "grade": "takes a number of blocks",
-    "rmit_order": "takes names; its own tests say that every name comes once in a block",
     "unseen_mode_share": "takes a number of trials",
 }

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
 from harness.launchers.builds import Builder
-from harness.launchers.tools import find_tools
 from harness.tests.support.sessions import REPOSITORY
-from harness.toolchains import Surroundings
+from harness.tests.support.tools_here import tools_here
 
 
 def build(names: Iterable[str]) -> None:
@@ -21,7 +20,7 @@ def build(names: Iterable[str]) -> None:
     Raises:
         LookupError: there is no such service. RematchError: a build failed, or a tool for it is missing.
     """
-    builder = Builder(LocalHost(), REPOSITORY, find_tools(Surroundings(project=REPOSITORY)), os.environ)
+    builder = Builder(LocalHost(), REPOSITORY, tools_here(), os.environ)
     for name in names:
         workload, _, implementation = name.partition("/")
         builder.build(load_implementations(REPOSITORY, workload)[implementation])

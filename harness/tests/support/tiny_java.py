@@ -6,11 +6,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from harness.launchers.tools import find_tools
 from harness.model import Implementation
-from harness.project import find_root
 from harness.tests.support.instances import CONTRACT
-from harness.toolchains import Jdk, Surroundings
+from harness.tests.support.tools_here import tools_here
+from harness.toolchains import Jdk
 from setup.run_tests import QUICK_JVM
 
 SOURCE = """
@@ -44,7 +43,7 @@ TINY = Implementation(
 
 def reference_jdk() -> Jdk:
     """Return a JDK that can make AOT caches."""
-    found = find_tools(Surroundings(project=find_root())).jdk_for(25)
+    found = tools_here().jdk_for(25)
     assert found is not None, "no JDK 25 or newer: make setup"
     return found
 

@@ -22,7 +22,6 @@ from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
 from harness.launchers.base import LaunchSpec
 from harness.launchers.process import ProcessInstance, ProcessLauncher
-from harness.launchers.tools import find_tools
 from harness.model import (
     BackingName,
     BackingSettings,
@@ -51,7 +50,7 @@ from harness.tests.support.large_bodies import (
 from harness.tests.support.patience import patient
 from harness.tests.support.postgres import RealDatabase, reachable_folder
 from harness.tests.support.sessions import REPOSITORY
-from harness.toolchains import Surroundings
+from harness.tests.support.tools_here import tools_here
 
 pytestmark = only_when_long()
 
@@ -116,9 +115,7 @@ def called(value: object) -> str:
 
 @pytest.fixture(scope="module")
 def launcher() -> ProcessLauncher:
-    return ProcessLauncher(
-        LocalHost(), REPOSITORY, find_tools(Surroundings(project=REPOSITORY)), grace_s=patient(15)
-    )
+    return ProcessLauncher(LocalHost(), REPOSITORY, tools_here(), grace_s=patient(15))
 
 
 @pytest.fixture(scope="module")

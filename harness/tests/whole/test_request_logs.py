@@ -16,14 +16,13 @@ import pytest
 
 from harness.hosts.local import LocalHost
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import find_tools
 from harness.model import Outcome
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
 from harness.tests.support.real_projects import load, measured, project_of
 from harness.tests.support.request_logs import PipeReader, ask, logging_service
 from harness.tests.support.sessions import REPOSITORY
-from harness.toolchains import Surroundings
+from harness.tests.support.tools_here import tools_here
 
 LOGGERS = {
     "go-nethttp": ("slog-text", "slog-json", "logfmt"),
@@ -46,9 +45,7 @@ MANY = 1_500
 
 @pytest.fixture(scope="module")
 def launcher() -> ProcessLauncher:
-    return ProcessLauncher(
-        LocalHost(), REPOSITORY, find_tools(Surroundings(project=REPOSITORY)), grace_s=patient(15)
-    )
+    return ProcessLauncher(LocalHost(), REPOSITORY, tools_here(), grace_s=patient(15))
 
 
 def fields_of(line: str) -> dict[str, str]:

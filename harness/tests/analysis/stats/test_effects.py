@@ -179,7 +179,7 @@ def test_requests_handed_over_as_trials_are_refused_unless_said() -> None:
         lambda: randomization_test(requests, requests, paired=False),
         lambda: equivalence_test(requests, requests, paired=True),
     ):
-        with pytest.raises(PseudoReplicationError, match="run_statistics"):
+        with pytest.raises(PseudoReplicationError, match="reduce each trial to one number"):
             call()
     assert mean_ci(requests, unit_of_analysis="request").n_trials == 5000
 

@@ -172,6 +172,5 @@ def test_bad_data_get_an_error_or_an_honest_answer(row: Row, kind: str) -> None:
                 "summarise",
                 "rank_intervals",
                 "power_curve",
-                "next_blocks",
                 "factor_effects",
             }, f"{row}: {kind} gave {result}"

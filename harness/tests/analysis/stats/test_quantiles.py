@@ -12,12 +12,11 @@ from harness.analysis import (
     bootstrap_quantile,
     cluster_bootstrap_quantile,
     pooled_quantile,
-    pooled_quantile_ratio_ci,
-    quantile_ci,
 )
 from harness.analysis.stats.pooled_quantiles import leave_one_out
-from harness.analysis.stats.quantiles import rank
+from harness.analysis.stats.quantiles import order_statistic_ranks, quantile_refused, rank
 from harness.errors import InputError, PseudoReplicationError
+from harness.report.spread import EveryLatency
 
 
 def trials(k: int, n: int, *, sd: float = 0.05, seed: int = 1, scale: float = 1.0) -> list[np.ndarray]:
@@ -48,45 +47,44 @@ def test_the_bootstrap_is_the_one_that_resamples_all_values() -> None:
     assert set(exact) <= set(x)
 
 
-@pytest.mark.parametrize("method", ["woodruff", "order_statistic", "bootstrap"])
-def test_independent_requests_give_the_same_interval_by_every_method(method: str) -> None:
+def test_independent_requests_have_the_interval_of_order_statistics() -> None:
     x = np.random.default_rng(3).lognormal(0, 0.5, 50_000)
-    reference = quantile_ci(x, 0.99, method="order_statistic")
-    found = quantile_ci(x, 0.99, method=method)  # type: ignore[arg-type]
-    assert reference.low and reference.high and found.low and found.high
+    lower, upper = order_statistic_ranks(x.size, 0.99, 0.95)
+    low, high = np.sort(x)[[lower - 1, upper - 1]]
+    found = EveryLatency(x).quantile(0.99)
+    assert found.low and found.high
     assert found.value == np.quantile(x, 0.99, method="inverted_cdf")
-    assert found.high - found.low == pytest.approx(reference.high - reference.low, rel=0.5)
+    assert found.high - found.low == pytest.approx(high - low, rel=0.5)
 
 
 @given(st.floats(1e-6, 1e6))
 @settings(max_examples=20, deadline=None)
 def test_the_unit_does_not_matter(scale: float) -> None:
     x = np.random.default_rng(4).lognormal(0, 0.5, 3000)
-    one, other = quantile_ci(x, 0.9), quantile_ci(x * scale, 0.9)
-    assert one.low and other.low == pytest.approx(scale * one.low)
+    found, scaled = EveryLatency(x).quantile(0.9), EveryLatency(x * scale).quantile(0.9)
+    assert found.low and scaled.low == pytest.approx(scale * found.low)
 
 
 def test_p999_needs_a_hundred_requests_beyond_it() -> None:
     x = np.random.default_rng(5).lognormal(0, 0.5, 100_000)
-    assert quantile_ci(x, 0.999).value is not None
-    refused = quantile_ci(x[:-1000], 0.999)
-    assert refused.value is None and "refused: 99 requests beyond p99.9, 100 needed" in refused.warnings[0]
+    assert EveryLatency(x).quantile(0.999).value is not None
+    assert EveryLatency(x[:-1000]).quantile(0.999).value is None
+    assert quantile_refused(99_000, 0.999) == "refused: 99 requests beyond p99.9, 100 needed"
     pool = [x, x[:50_000]]
     assert pooled_quantile(pool, 0.999).value is None
-    assert pooled_quantile_ratio_ci(pool, pool, 0.999, paired=True).value is None
     assert pooled_quantile(pool, 0.99).value is not None
 
 
 def test_few_requests_have_a_value_but_no_interval() -> None:
     x = np.random.default_rng(6).lognormal(0, 0.5, 500)
-    found = quantile_ci(x, 0.99)
-    assert found.value is not None and found.low is None and "too few for an interval" in found.warnings[0]
-    assert quantile_ci(x[:50], 0.99).value is None, "not even one request lies beyond"
+    found = EveryLatency(x).quantile(0.99)
+    assert found.value is not None and found.low is None
+    assert EveryLatency(x[:50]).quantile(0.99).value is None, "not even one request lies beyond"
 
 
 def test_a_quantile_below_the_resolution_has_no_interval_of_width_zero() -> None:
-    found = quantile_ci(np.repeat([0.001, 0.002], [9900, 100]), 0.5)
-    assert found.value == 0.001 and found.low is None and "resolution" in found.warnings[0]
+    found = EveryLatency(np.repeat([0.001, 0.002], [9900, 100])).quantile(0.5)
+    assert found == (0.001, None, None)
 
 
 @given(k=st.integers(2, 6), q=st.sampled_from([0.01, 0.5, 0.9, 0.99]), seed=st.integers(0, 99))
@@ -108,15 +106,6 @@ def test_the_pooled_interval_grows_with_the_variation_between_trials() -> None:
         assert found.low and found.high
         widths.append(found.high / found.low)
     assert widths[0] < widths[1] < widths[2]
-
-
-@pytest.mark.parametrize("paired", [True, False])
-def test_swapping_the_arms_inverts_the_pooled_ratio(paired: bool) -> None:
-    a, b = trials(8, 2000, scale=1.2), trials(8, 2000, seed=2)
-    one, other = (pooled_quantile_ratio_ci(x, y, 0.99, paired=paired) for x, y in ((a, b), (b, a)))
-    assert one.value and one.low and one.high and other.value
-    assert one.low < 1.2 < one.high
-    assert (other.value, other.low, other.high) == pytest.approx((1 / one.value, 1 / one.high, 1 / one.low))
 
 
 def test_the_cluster_bootstrap_resamples_whole_trials() -> None:
@@ -149,4 +138,4 @@ def test_one_trial_has_a_pooled_value_and_no_interval() -> None:
 @pytest.mark.parametrize("q", [0.0, 1.0, 1.5, float("nan")])
 def test_a_quantile_lies_between_nought_and_one(q: float) -> None:
     with pytest.raises(InputError, match="strictly between 0 and 1"):
-        quantile_ci([1.0, 2.0], q)
+        bootstrap_quantile([1.0, 2.0], q)

@@ -14,32 +14,11 @@ from harness.analysis import (
     check_assumptions,
     effective_sample_size,
     plan_repetitions,
-    rmit_order,
-    run_statistics,
     unseen_mode_share,
     variance_components,
 )
-from harness.errors import InputError, PseudoReplicationError
+from harness.errors import InputError
 from harness.verify.simulated.distributions import ar_series
-
-
-def test_requests_without_trial_ids_are_refused_unless_said() -> None:
-    x = np.random.default_rng(1).lognormal(0, 1, 2000)
-    with pytest.raises(PseudoReplicationError, match="trial ids"):
-        run_statistics(x)
-    (alone,) = run_statistics(x, unit="request")
-    assert alone.n_requests == 2000 and "no trial ids" in alone.warnings[0]
-
-
-def test_requests_become_one_row_per_trial_in_order_of_appearance() -> None:
-    x = np.arange(1.0, 2001.0)
-    ids = np.repeat(["b", "a"], 1000)
-    first, second = run_statistics(x, ids)
-    assert (first.trial, second.trial) == ("b", "a")
-    assert (first.mean_s, first.max_s, first.quantiles_s["p99"]) == (500.5, 1000.0, 990.0)
-    assert first.quantiles_s["p99.9"] is None and any("p99.9" in w for w in first.warnings)
-    with pytest.raises(InputError, match="one trial id per request"):
-        run_statistics(x, ids[:5])
 
 
 def test_batch_means_know_of_autocorrelation_where_the_plain_interval_does_not() -> None:
@@ -95,15 +74,6 @@ def test_a_small_pilot_asks_for_more_blocks_than_it_seems_to_need() -> None:
     for wrong in ({}, {"a": a, "cv": 0.1}, {"a": [1.0], "b": [1.0]}, {"cv": -1.0}):
         with pytest.raises(InputError):
             plan_repetitions(**wrong)
-
-
-def test_blocks_hold_every_name_once_and_earlier_ones_stay() -> None:
-    five, ten = (rmit_order(("a", "b", "b-aa"), n, seed=3) for n in (5, 10))
-    assert all(sorted(block) == ["a", "b", "b-aa"] for block in ten)
-    assert ten[:5] == five and len(set(ten)) > 1
-    assert rmit_order(("a", "b"), 20, seed=1) != rmit_order(("a", "b"), 20, seed=2)
-    with pytest.raises(InputError, match="each once"):
-        rmit_order(("a", "a"), 2, seed=1)
 
 
 def test_variance_components_find_what_was_put_in() -> None:

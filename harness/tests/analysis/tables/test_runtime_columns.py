@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.tables.load import load_native_memory, load_trials
+from harness.analysis.tables.load import load_trials
 from harness.analysis.tables.runtime_columns import (
     COMPILED,
     TOTAL,
@@ -204,9 +204,7 @@ def test_an_answer_that_is_none_names_its_file(session: SessionFolder) -> None:
 
 
 def test_the_columns_reach_the_table_of_trials(tmp_path: Path) -> None:
-    made = make_session(tmp_path, "gc-peaks", "smoke")
+    make_session(tmp_path, "gc-peaks", "smoke")
     tidy(tmp_path)
     frame = load_trials(tmp_path, "gc-peaks")
     assert {"go_collections", "go_paused_s", "go_heap_bytes", "go_memory_bytes"} <= set(frame.columns)
-    with pytest.raises(InputError, match="is not there"):
-        load_native_memory(tmp_path, "gc-peaks", made.folder.name, min(made.finished()))

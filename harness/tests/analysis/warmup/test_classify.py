@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from scipy.signal import lfilter
 
 from harness.analysis.warmup.changepoints import detect_changepoints
-from harness.analysis.warmup.classify import SteadyState, classify_warmup, steady_state_start
+from harness.analysis.warmup.classify import SteadyState, classify_warmup
 from harness.errors import InputError
 
 Series = NDArray[np.float64]
@@ -115,8 +115,6 @@ def test_bad_arguments_are_refused() -> None:
         detect_changepoints(series, min_size=1)
     with pytest.raises(InputError, match="tolerance"):
         classify_warmup(series, tolerance=-0.1)
-    with pytest.raises(InputError, match="positive length"):
-        steady_state_start(series, window_s=0.0)
 
 
 def test_each_class_is_recognised_and_its_steady_state_located() -> None:
@@ -239,18 +237,6 @@ def test_the_smallest_step_that_would_be_seen_grows_with_correlation() -> None:
     assert loose is not None
     assert tight is not None
     assert 0 < 2 * loose < tight < 40
-
-
-def test_steady_state_start_is_in_seconds_and_none_where_it_cannot_be_said() -> None:
-    warm = steady_state_start(stepped([130, 100], [100, 300]), window_s=0.5)
-    assert warm.value is not None
-    assert abs(warm.value - 50.0) <= 1.0
-    assert warm.unit == "s"
-    assert (warm.low, warm.high) == (None, None)
-    assert steady_state_start(stepped([100], [400]), window_s=0.5).value == 0.0
-    short = steady_state_start(np.ones(10), window_s=0.5)
-    assert short.value is None
-    assert any("cannot say" in warning for warning in short.warnings)
 
 
 def test_results_are_frozen() -> None:
