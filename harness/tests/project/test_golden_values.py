@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def test_the_same_values_do_not_differ_and_are_written_as_the_same_bytes(tmp_pat
         {"value": 1.3571}, {"low": None}, {"high": 1.3761}, {"unit": "s"}, {"verdict": "lower than"},
     ],
 )  # fmt: skip
-def test_a_value_an_end_a_unit_or_a_verdict_that_changed_is_named(changed: dict[str, object]) -> None:
+def test_a_value_an_end_a_unit_or_a_verdict_that_changed_is_named(changed: dict[str, Any]) -> None:
     built = {**KEPT, "a.ratio.java": RATIO._replace(**changed)}
     (line,) = differences(KEPT, built)
     assert line.startswith("a.ratio.java: was 1.357 1.339 1.376 ratio, is ")

@@ -56,15 +56,17 @@ def golden_of(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Golden]:
     }
 
 
+def _number(cell: str) -> float | None:
+    return float(cell) if cell else None
+
+
 def read_golden(path: Path = GOLDEN) -> dict[str, Golden]:
     """Return the committed values by key."""
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return {
         row["key"]: Golden(
-            *(float(row[name]) if row[name] else None for name in ("value", "low", "high")),
-            row["unit"],
-            row["verdict"],
+            _number(row["value"]), _number(row["low"]), _number(row["high"]), row["unit"], row["verdict"]
         )
         for row in rows
     }
