@@ -11,7 +11,6 @@ from harness import toolchains
 from harness.tests.support.fake_machine import around, fake_environment, program
 from setup import __main__ as setup_main
 from setup import source_builds
-from setup.say import SetupError
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -62,20 +61,6 @@ def test_a_generator_in_go_is_built_into_the_tools_of_the_project_with_the_hashe
     assert not list((tmp_path / "project/.tools").glob("*.new"))
 
 
-def test_a_k6_that_cannot_be_built_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = without_generators(tmp_path, monkeypatch, "echo no such module >&2; exit 1")
-    setup_main.bring((), ("k6",), place)
-    said = capsys.readouterr()
-    assert "going on without k6" in said.out
-    assert "no such module" in said.err
-    assert not toolchains.find_tool("k6", place).usable
-
-
-# --- the sampler's library
-
-
 def with_a_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> toolchains.Surroundings:
     """A machine whose ``cc`` does as told, or that has none."""
     fake_environment(folder / "project")
@@ -114,44 +99,3 @@ def test_a_library_of_another_source_does_not_stand_for_this_one(tmp_path: Path)
     assert toolchains.find_tool("glances", place).state == "missing"
     program(toolchains.tick_library(place.tools))
     assert toolchains.find_tool("glances", place).usable
-
-
-def test_a_library_that_does_not_compile_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = with_a_compiler(tmp_path, monkeypatch, "echo stdint.h: no such file >&2; exit 1")
-    setup_main.bring((), ("cc", "glances"), place)
-    said = capsys.readouterr()
-    assert "going on without glances" in said.out and "libc6-dev" in said.out
-    assert "stdint.h: no such file" in said.err
-    assert not toolchains.find_tool("glances", place).usable
-
-
-def test_a_machine_without_a_compiler_does_without_the_library(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = with_a_compiler(tmp_path, monkeypatch, "")
-    setup_main.bring((), ("cc", "glances"), place)
-    said = capsys.readouterr().out
-    assert "going on without cc: nothing here can install packages" in said
-    assert "going on without glances: cc is missing" in said
-
-
-def test_oha_without_cargo_says_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="built with cargo"):
-        source_builds.build_oha(tmp_path, {"PATH": str(tmp_path)})
-
-
-def test_a_cargo_that_does_not_run_is_quoted_with_what_to_do(tmp_path: Path) -> None:
-    """Rustup's stand-in speaks like this where HOME has no Rust; a trace of its stack follows."""
-    stand_in = tmp_path / "cargo"
-    stand_in.write_text(
-        "#!/bin/sh\necho 'error: no default is configured' >&2\necho trace >&2\nexit 1\n", "utf-8"
-    )
-    stand_in.chmod(0o755)
-    with pytest.raises(SetupError) as refused:
-        source_builds.build_oha(tmp_path, {"PATH": f"{tmp_path}:/bin"})
-    said = str(refused.value)
-    assert "error: no default is configured; " in said and "RUSTUP_HOME" in said
-    assert "trace" not in said
-    assert not list(tmp_path.glob(".tools/*"))
