@@ -28,8 +28,7 @@ BUSY_SHARE = 0.8
 def headline(evidence: Evidence, main: Mapping[str, str]) -> Tree:
     """Return ``cell``, ``load``, ``generator`` and ``warm_up``, sentences from the trials of the main cell.
 
-    Also the numbers in them: ``{generator_cores,service_cores,compiling_share}.<variant>`` and
-    ``{first_quarter,last_quarter}.ratio.<variant>``, throughput over that of the reference.
+    Also numbers in them: ``{generator_cores,service_cores,compiling_share}.<variant>``.
     """
     trials = load_course(evidence, evidence.cell(**main))
     return {
@@ -41,8 +40,6 @@ def headline(evidence: Evidence, main: Mapping[str, str]) -> Tree:
             metric: _of_variants(trials.dropna(subset=[metric]), metric)
             for metric in ("generator_cores", "service_cores", COMPILING)
         },
-        "first_quarter": {"ratio": _ratios(evidence, trials, FIRST)},
-        "last_quarter": {"ratio": _ratios(evidence, trials, LAST)},
     }
 
 

@@ -123,8 +123,8 @@ def test_the_bundled_sessions_judge_what_they_measured(bundled: Path) -> None:
         assert measured["machine"]
         if measured["not_about"] is not None:
             assert test["outcome"] == "undecided"
-    memory = found["R5"]["tests"][1]
-    assert memory["outcome"] == "holds" and memory["measured"]["low"] > 1
+    memory = found["N5"]["tests"][0]
+    assert memory["outcome"] == "holds" and memory["measured"]["low"] > 2
     assert found["T5"]["tests"][0]["measured"]["value"] > 5
 
 
@@ -137,7 +137,11 @@ def test_the_best_of_several_sessions_judges_and_the_others_are_named(bundled: P
     assert (limit["outcome"], found["R1"]["verdict"]) == ("not testable", "inconclusive")
     assert [other["session"] for other in cause["passed_over"]] == ["bundled/bank-rematch/quick-local-2"]
     for name in ("T6", "T7"):
-        test = found[name]["tests"][-1]
+        test = [
+            one
+            for one in found[name]["tests"]
+            if one["what"].startswith("CPU") and "Vert.x over" in one["what"]
+        ][-1]
         assert test["measured"]["session"] == "bundled/clients-craft/quick-local-1"
         assert test["measured"]["warm"] and test["outcome"] == "holds" and test["measured"]["high"] < 1
         (young,) = (one for one in test["passed_over"] if one["measured"] is not None)
