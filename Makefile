@@ -4,9 +4,8 @@
 PROFILE ?= quick
 SEED ?=
 EXPERIMENTS ?=
-BUSY ?=
-MEMORY ?=
 REV ?=
+BENCH ?= all
 LAB_ARGS ?=
 
 # Kernels and tests start many Pythons; without byte code each would compile pandas and the rest again.
@@ -24,14 +23,15 @@ SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is required to run a
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generators toolchains outdated paper site test test-fast test-all test-kubernetes lab workshop workshop-check workshop-notebooks slides check clean kick-tires arxiv diff data-package audit sbom
+.PHONY: help setup generators toolchains outdated paper site test test-fast test-all test-kubernetes bench lab workshop workshop-check workshop-notebooks slides check clean kick-tires arxiv diff data-package audit sbom
 
 help:  ## print this table
-	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf"
+	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf and paper/supplement.pdf"
 	@echo "make site      the results page results/site/index.html; from the bundled data where nothing was published"
 	@echo "make test      set up and run the tests"
 	@echo "make test-fast only those that start no service"
 	@echo "make test-all  all tests, simulations at full size"
+	@echo "make bench     benchmarks of the harness; BENCH=\"NAMES\": only these"
 	@echo "make test-kubernetes  tests in the cluster that KUBECONFIG names"
 	@echo "make setup     only set up, and print what is here and what is missing"
 	@echo "make generators  build more load generators: k6 and vegeta with Go, oha with cargo, wrk2 with cc"
@@ -55,8 +55,7 @@ help:  ## print this table
 	@echo "SEED=N                           order of the trials and of every resampling"
 	@echo "EXPERIMENTS=a,b                  only these experiments"
 	@echo "HOST=name                        host that runs the services: local, or a name of hosts.toml"
-	@echo "PYTEST=\"WORDS\"                   words for pytest; BUSY=N: test beside N busy loops"
-	@echo "MEMORY=90                        test while N % of the memory are in use"
+	@echo "PYTEST=\"WORDS\"                   words for pytest"
 	@echo "LAB_ARGS=\"WORDS\"                 words for JupyterLab, such as --no-browser"
 	@echo "WRK2_SOURCE=FOLDER               source of wrk2 for make generators; without it, by git"
 	@echo "YES=1                            install missing packages without asking"
@@ -87,12 +86,16 @@ site:
 
 test test-fast test-all:
 	@$(SETUP) --for test --brief
-	@$(VENV)/python -m setup.run_tests $(if $(filter test-%,$@),--$(@:test-%=%)) $(if $(BUSY),--busy $(BUSY)) $(if $(MEMORY),--memory $(MEMORY)) $(PYTEST)
+	@$(VENV)/python -m setup.run_tests $(if $(filter test-%,$@),--$(@:test-%=%)) $(PYTEST)
 
 test-kubernetes:
 	@test -r "$(KUBECONFIG)" || { echo "make test-kubernetes runs in a cluster of which this machine is the node: set KUBECONFIG to its kubeconfig (docs/kubernetes.md)" >&2; exit 2; }
 	@$(SETUP) --for test --brief
 	@REMATCH_KUBERNETES_TESTS=1 $(VENV)/python -m pytest -n 0 harness/tests/launchers/test_kubernetes.py $(PYTEST)
+
+bench:
+	@$(SETUP) --for test --brief
+	@$(VENV)/python -m harness.tests.benchmarks $(BENCH)
 
 lab:
 	@$(SETUP) --for lab --brief
@@ -143,7 +146,7 @@ check: setup
 	@$(VENV)/rematch check
 
 clean:
-	rm -rf results paper/generated paper/main.pdf data/processed
+	rm -rf results paper/generated paper/main.pdf paper/supplement.pdf data/processed
 	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	rm -f paper/main.aux paper/main.bbl paper/main.blg paper/main.fdb_latexmk paper/main.fls paper/main.log paper/main.out paper/main.toc
+	rm -f $(foreach end,aux bbl blg fdb_latexmk fls log out toc,paper/main.$(end) paper/supplement.$(end))
 	rm -rf services/*/*/target

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.adopt.blame import blamed
 from harness.adopt.guess import Guess, service_name
-from harness.adopt.recording import Recording, record
+from harness.adopt.recording import NOT_OF_THE_LOAD, Recording, record
 from harness.adopt.requests import SERVED, Asked, Listed, read_requests, usual_file
 from harness.adopt.requests import of_text as requests_of
 from harness.adopt.requests.asked import named
@@ -66,7 +66,7 @@ class Seen:
     def left_out(self) -> tuple[str, ...]:
         """Requests that are no part of the load, each with its reason."""
         noted = (
-            f"{one.asked.method} {one.asked.path}: {one.note}"
+            f"{one.asked.method} {one.asked.path}: {(one.note or '').replace(NOT_OF_THE_LOAD, '')}"
             for one in self.recording.recorded
             if not one.repeatable
         )
@@ -77,7 +77,7 @@ class Seen:
         """How many of the requests are the load, and why others are not, in words."""
         n = len(self.recording.repeatable)
         said = f"{n} of {n + len(self.left_out)} requests of {self.source}"
-        return f"{said}; not part of the load: {'; '.join(self.left_out)}" if self.left_out else said
+        return f"{said}; {NOT_OF_THE_LOAD}{'; '.join(self.left_out)}" if self.left_out else said
 
 
 @dataclass(frozen=True, kw_only=True)

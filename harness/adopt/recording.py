@@ -20,6 +20,8 @@ from harness.agent.http_exchange import Answer
 LONGEST_BODY = 100_000
 #: Above so many volatile places an answer is of another kind, and only its status is compared.
 MOST_VOLATILE = 20
+#: Begins the reason why a request is in no load.
+NOT_OF_THE_LOAD = "not part of the load: "
 #: Of an answer, where two processes give the same.
 COMPARED_HEADERS = ("Content-Type", "Content-Encoding")
 _LINE_ENDS = re.compile(r"[\r\n]+")
@@ -123,11 +125,11 @@ def _recorded(asked: Asked, first: Answer | str, again: Answer | str, fresh: Ans
     bodies = [first.content, fresh.content]
     note = None
     if isinstance(again, str) or again.status != first.status:
-        note = f"not part of the load: asked again it is {_shown(again)}"
+        note = f"{NOT_OF_THE_LOAD}asked again it is {_shown(again)}"
     else:
         bodies.append(again.content)
         if not 200 <= first.status < 400:
-            note = f"not part of the load: its status is {first.status}"
+            note = f"{NOT_OF_THE_LOAD}its status is {first.status}"
     headers = {name: first.headers.get(name.lower(), "") for name in COMPARED_HEADERS}
     text = _text(first.content)
     compared, volatile, why = _compared(asked, text, bodies)

@@ -66,7 +66,6 @@ _COMMANDS = (
     Entry("try", "try_url", "try_command", "Load a running service for a minute."),
     Entry("duel", "duel", "duel_command", "Measure two versions of a service in turns."),
     Entry("verify", "verify", "verify_command", "Run simulations that validate the statistics."),
-    Entry("bench", "bench", "bench_command", "Benchmark the harness."),
     Entry("trace", "trace", "trace", "Show a published number and its records."),
     Entry("site", "site", "site_command", "Write the results page from published results."),
     Entry("pack", "archiving", "pack_command", "Write a measured session as one archive."),
@@ -76,9 +75,12 @@ _COMMANDS = (
     Entry("paper", "paper", "paper_command", "Build the paper from published results."),
 )
 
+#: Former commands -> what to use instead, for one release.
+_MOVED = {"bench": "make bench BENCH=ingest"}
+
 app = typer.Typer(
     name="rematch",
-    cls=group_of(_COMMANDS),
+    cls=group_of(_COMMANDS, _MOVED),
     no_args_is_help=True,
     rich_markup_mode=None,  # boxes and colours of the help would cost more time than everything else of it
     pretty_exceptions_enable=False,

@@ -85,13 +85,6 @@ def verifications(incomplete: str) -> list[str]:
     return [name for name in (*ROWS, "all") if name.startswith(incomplete)]
 
 
-def benchmarks(incomplete: str) -> list[str]:
-    """Names of the benchmarks of the harness itself."""
-    from harness.bench import BENCHMARKS
-
-    return [name for name in (*BENCHMARKS, "all") if name.startswith(incomplete)]
-
-
 def claims(incomplete: str) -> list[str]:
     """Names of the claims of both ledgers."""
     import tomllib

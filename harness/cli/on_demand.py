@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
+from harness.errors import InputError
+
 
 class Entry(NamedTuple):
     """A command: the function ``function`` of ``harness.cli.<module>``, and what the list of commands says of it.
@@ -43,8 +45,8 @@ class Commands(Mapping[str, Any]):
         return len(self._entries)
 
 
-def group_of(entries: Sequence[Entry]) -> type[TyperGroup]:
-    """Return the class of a group that has these commands, in this order."""
+def group_of(entries: Sequence[Entry], moved: Mapping[str, str]) -> type[TyperGroup]:
+    """Return the class of a group that has these commands, in this order; a moved one names what to use instead."""
 
     class Group(TyperGroup):
         def __init__(self, **settings: Any) -> None:
@@ -52,6 +54,11 @@ def group_of(entries: Sequence[Entry]) -> type[TyperGroup]:
 
         def list_commands(self, ctx: Any) -> list[str]:
             return list(self.commands)
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            if cmd_name in moved:
+                raise InputError("no such command", place="COMMAND", found=cmd_name, allowed=moved[cmd_name])
+            return super().get_command(ctx, cmd_name)
 
     return Group
 

@@ -48,7 +48,7 @@ def paper_command(
         rematch paper --diff HEAD~10
     """
     from harness.publish.build import build_paper
-    from harness.publish.readme import write_headline
+    from harness.publish.readme import write_readme
 
     root = find_root()
     if sum((readme, artifact, copy, bundle, diff is not None)) > 1:
@@ -56,7 +56,7 @@ def paper_command(
             "one at a time", place="options", allowed="--readme, --artifact, --copy, --bundle or --diff REV"
         )
     if readme:
-        print(f"the headline: {os.path.relpath(write_headline(root))}")
+        print(f"the numbers: {os.path.relpath(write_readme(root))}")
     elif artifact:
         from harness.publish.artifact_page import write_page
 

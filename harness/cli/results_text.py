@@ -182,9 +182,10 @@ def _winner(cell: CellResult, metric: Metric, reference: str) -> str:
             [row for row in cell.variants if row.sides_with(metric.better) == "worse"],
         ),
         (
-            f"equivalent to {reference}",
-            [row for row in cell.variants if _is(row, Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE)],
+            f"negligibly different from {reference}",
+            [row for row in cell.variants if _is(row, Verdict.DIFFERENT_BUT_NEGLIGIBLE)],
         ),
+        (f"equivalent to {reference}", [row for row in cell.variants if _is(row, Verdict.EQUIVALENT)]),
         (
             f"not shown to differ from {reference}",
             [row for row in cell.variants if _is(row, Verdict.INCONCLUSIVE) and _has_ratio(row)],
@@ -206,8 +207,8 @@ def _place(cell: CellResult) -> str:
     return ", ".join(f"{factor.removeprefix('factor_')}={level}" for factor, level in cell.levels.items())
 
 
-def _is(row: VariantResult, *verdicts: Verdict) -> bool:
-    return row.comparison is not None and row.comparison.verdict in verdicts
+def _is(row: VariantResult, verdict: Verdict) -> bool:
+    return row.comparison is not None and row.comparison.verdict is verdict
 
 
 def _has_ratio(row: VariantResult) -> bool:

@@ -40,18 +40,16 @@ def site_command(
     """
     from harness.model.digits import fixed
     from harness.pipeline.execute import StageFailed
-    from harness.pipeline.notebook_process import COMMAND
     from harness.pipeline.publishing import publish_bundled
     from harness.publish.generated import read_values
     from harness.site import build_site
 
     root = find_root()
-    os.environ.setdefault(COMMAND, "rematch site")
     failure: StageFailed | None = None
     if _of_bundled_sessions(read_values(root)):
         print("Analysing the bundled sessions where that is not done yet.", flush=True)
         try:
-            publish_bundled(root)
+            publish_bundled(root, command="rematch site")
         except StageFailed as error:
             if not read_values(root):
                 raise

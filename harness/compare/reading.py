@@ -17,7 +17,15 @@ import numpy as np
 
 from harness.compare.arguments import RunFiles
 from harness.compare.other_tools import ToolName, numbers_as
-from harness.compare.run import LATENCIES, Key, Run, Symptom, percentile_curve, request_values
+from harness.compare.run import (
+    LATENCIES,
+    NO_VERDICTS,
+    Key,
+    Run,
+    Symptom,
+    percentile_curve,
+    request_values,
+)
 from harness.compare.symptoms import CUT, symptoms_of
 from harness.compare.totals import run_of_totals
 from harness.errors import InputError
@@ -188,7 +196,7 @@ def _run_of_requests(name: str, tables: Sequence[RequestTable], as_tools: Sequen
     if table.unreadable.n > table.unreadable.n_cut:
         warnings.append(f"left out: {table.unreadable}")
     if not table.ok_known:
-        warnings.append("the file does not say which requests failed: all are taken as successful")
+        warnings.append(NO_VERDICTS)
     ok = table.ok
     duration_s = table.duration_s
     if duration_s is not None and bool((table.start_epoch_s == np.floor(table.start_epoch_s)).all()):

@@ -20,6 +20,8 @@ from harness.report.loop import Kind
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 #: In the order of tables. Times are of correct answers; errors are a share of all requests.
 METRICS = ("throughput", "mean", *QUANTILES, "errors")
+#: Of a file without verdicts.
+NO_VERDICTS = "the file does not say which requests failed: all are taken as successful"
 LATENCIES = ("mean", *QUANTILES)
 #: Label (``None``: all requests) and metric.
 Key = tuple[str | None, str]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.compare.run import LATENCIES, QUANTILES, Key, Run, request_values
+from harness.compare.run import LATENCIES, NO_VERDICTS, QUANTILES, Key, Run, request_values
 from harness.errors import InputError
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable
 from harness.model.digits import plain
@@ -86,9 +86,11 @@ def _totals(table: AggregateTable | RequestTable) -> dict[str | None, _Total]:
 
 
 def _notes(table: AggregateTable | RequestTable) -> tuple[str, ...]:
-    if isinstance(table, AggregateTable) and table.bounds is not None:
-        return (table.bounds.reason, *table.notes)
-    return table.notes
+    if isinstance(table, RequestTable):
+        return table.notes
+    unknown = () if table.errors_known else (NO_VERDICTS,)
+    reasons = () if table.bounds is None else (table.bounds.reason,)
+    return (*unknown, *reasons, *table.notes)
 
 
 def _of_row(row: AggregateRow, n_latencies: int | None) -> _Total:

@@ -132,7 +132,7 @@ def metrics_named(names: Sequence[str]) -> tuple[Metric, ...]:
 def results_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> Results:
     """Return what the session of ``evidence`` says of each metric that any of its trials has.
 
-    Throughput is left out where every load is open: its rate is given, and no result.
+    Throughput is left out of cells whose load is open: its rate is given, and no result.
 
     Raises:
         InputError: the session is not tidied.
@@ -176,26 +176,26 @@ def verdicts_of(evidence: Evidence) -> tuple[Comparison, ...]:
 
 def _shown(evidence: Evidence, metrics: Sequence[Metric]) -> tuple[Metric, ...]:
     """The metrics that any trial has."""
-    trials = evidence.trials
-    kept = ~trials["excluded"].astype(bool)
     if (
         evidence.experiment not in experiment_paths(evidence.root)
-        and trials[PROPORTIONAL.column].notna().any()
+        and evidence.trials[PROPORTIONAL.column].notna().any()
     ):
         metrics = [PROPORTIONAL if one.name == PROPORTIONAL.name else one for one in metrics]
-    models = trials.loc[kept, "load_model"].dropna()
-    open_only = len(models) > 0 and (models == "open").all()
-    return tuple(
-        metric
-        for metric in metrics
-        if trials.loc[kept, metric.column].notna().any() and not (metric.name == "throughput" and open_only)
-    )
+    return tuple(metric for metric in metrics if not _with(evidence.trials, metric).empty)
+
+
+def _with(trials: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """The kept trials that have the metric as a result."""
+    there = ~trials["excluded"].astype(bool) & trials[metric.column].notna()
+    if metric.name == "throughput":
+        there &= trials["load_model"].fillna("") != "open"
+    return trials[there]
 
 
 def _cells_with(evidence: Evidence, metric: Metric) -> list[dict[str, str]]:
     """The combinations of levels at which any trial has the metric."""
-    trials, factors = evidence.trials, list(evidence.factors)
-    present = trials.loc[~trials["excluded"].astype(bool) & trials[metric.column].notna(), factors]
+    factors = list(evidence.factors)
+    present = _with(evidence.trials, metric)[factors]
     there = set(present.astype(str).itertuples(index=False, name=None))
     return [levels for levels in evidence.cells() if tuple(levels[factor] for factor in factors) in there]
 

@@ -28,7 +28,7 @@ from harness.figures.style import (
 )
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Estimate, Verdict
-from harness.model.age import with_age
+from harness.model.age import ratio_with_age, with_age
 from harness.model.digits import percent, plain
 from harness.model.formatting import show
 from harness.model.level_words import cell_words
@@ -121,7 +121,7 @@ def _rows_of_ratios(
         if row.ratio.value is None:
             cannot_be_said(axes, y)
             continue
-        _interval(axes, y, row.ratio, look, look.face, about=row.about_services)
+        _interval(axes, y, row.ratio, look, look.face, about=row.about_services, young=row.young)
         _word(axes, y, _says(row))
     axes.set_ylim(-0.6, len(rows) + 0.6)
     axes.set_xscale("log")
@@ -160,7 +160,14 @@ def _elsewhere(comparisons: Sequence[Comparison]) -> str:
 
 
 def _interval(
-    axes: Axes, y: int, ratio: Estimate, look: VariantStyle, face: str, *, about: bool = True
+    axes: Axes,
+    y: int,
+    ratio: Estimate,
+    look: VariantStyle,
+    face: str,
+    *,
+    about: bool = True,
+    young: bool = False,
 ) -> None:
     if ratio.low is not None and ratio.high is not None:
         axes.plot([ratio.low, ratio.high], [y, y], color=look.colour if about else FAINT, linewidth=1.6)
@@ -169,7 +176,7 @@ def _interval(
         if not about:
             dots |= {"markerfacecolor": "white", "markeredgecolor": FAINT}
         axes.plot([ratio.value], [y], **dots)
-        name_last(axes, look.label, [show(ratio).interval])
+        name_last(axes, look.label, [ratio_with_age(show(ratio).interval, young)])
 
 
 def _says(row: Comparison) -> str:

@@ -7,6 +7,7 @@ because scripts and generators print lines of their own before the results. JSON
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ from harness.model.load_tools import written_by
 Opened = RequestStream | RequestTable | AggregateTable
 #: Joins the files of one run.
 JOIN = "+"
+#: Characters that no text has in its first line.
+_NO_TEXT, _FIRST_BYTES = re.compile("[\x01-\x08\x0e-\x1a]"), 200
 #: Lines of another program at the beginning of a file.
 _MOST_LINES_BEFORE = 1000
 
@@ -97,9 +100,14 @@ def open_any(
     file = text_file(path)
     if not file.head.strip():
         raise InputError("is empty", file=path, allowed=f"a file of {written_by()}")
-    if is_binary_gatling(path, file.head):
-        raise refuse_binary(path)
     lines = file.head.split("\n")[:_MOST_LINES_BEFORE]
+    if is_binary_gatling(file.head):
+        raise refuse_binary(path)
+    if _NO_TEXT.search(lines[0][:_FIRST_BYTES]):
+        raise InputError(
+            "is a binary file", file=path,
+            allowed=f"text of {written_by()}; what vegeta attack writes after: vegeta encode -to csv",
+        )  # fmt: skip
     opened = _opened(file, lines[0], latency_unit, decimal)
     if opened is not None:
         return opened

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read Gatling's ``simulation.log`` as its releases before 3.12 wrote it: lines of text, fields between tabs.
 
-What stands before the name of a request differs between releases (scenario and user came and went), so a line is
-read from its verdict, OK or KO, to the left: end, start, name, groups. Since 3.12 the file is binary.
+What stands before the name of a request differs between releases (scenario and user came and went, and stood before
+the kind of the line until 2.1), so a line is read from its verdict, OK or KO, to the left: end, start, name, groups.
+Until 2.1 two more times stood between start and end: the request was sent, the answer began. Since 3.12 the file is
+binary.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from harness.errors import InputError
@@ -18,25 +21,26 @@ from harness.formats.source import Block, SourceNotes, TextFile, another_file, r
 from harness.formats.table import RequestChunk, Unreadable
 
 RESOLUTION_S = 1e-3
-_REQUEST, _RUN = b"REQUEST\t", "RUN\t"
+_REQUEST, _RUN = b"REQUEST", "RUN"
 _VERDICTS = {b"OK": True, b"KO": False}
 #: Fields that stand before the verdict at least: the word REQUEST, groups, name, start, end.
 _BEFORE = 5
+#: Milliseconds since 1970 have so many digits, from 2001 to 2286.
+_STAMP_DIGITS = 13
 _EXCERPT = 100
-#: A text file has no such bytes; the first one of a binary log is the kind of its first record.
-_BINARY = ("\x00",)
+#: How a binary log begins: the kind of its first record, the length of a text, and that text, Gatling's release.
+_BINARY = re.compile(r"\0{4}[\x05-\x1f]\d+\.\d+\.\d")
 
 
 def looks_like_gatling(line: str) -> bool:
     """The line that begins a run, or a request of a log that was cut."""
-    return line.startswith((_RUN, _REQUEST.decode()))
+    fields = line.split("\t", 3)
+    return len(fields) > 3 and not {_RUN, _REQUEST.decode()}.isdisjoint(fields[0:3:2])
 
 
-def is_binary_gatling(path: Path, head: str) -> bool:
-    """Tell whether this is the log of a release from 3.12 on."""
-    return (
-        path.name.startswith("simulation") and path.suffix == ".log" and any(mark in head for mark in _BINARY)
-    )
+def is_binary_gatling(head: str) -> bool:
+    """Tell whether this is the beginning of a log of a release from 3.12 on."""
+    return _BINARY.match(head) is not None
 
 
 def open_gatling(path: Path | TextFile) -> RequestStream:
@@ -78,7 +82,7 @@ def refuse_binary(path: Path) -> InputError:
 
 
 def _begins_a_record(line: bytes) -> bool:
-    return line.startswith((b"REQUEST\t", b"USER\t", b"GROUP\t", b"ERROR\t"))
+    return not {_REQUEST, b"USER", b"GROUP", b"ERROR"}.isdisjoint(line.split(b"\t", 3)[0:3:2])
 
 
 def _requests(block: Block) -> RequestChunk:
@@ -86,7 +90,7 @@ def _requests(block: Block) -> RequestChunk:
     bad = Unreadable()
     lines = block.data.split(b"\n")
     for number, line in enumerate(lines):
-        if not line.startswith(_REQUEST):
+        if _REQUEST not in line.split(b"\t", 3)[0:3:2]:
             continue
         is_last = number == len(lines) - 1  # a complete last line leaves an empty one behind it
         row = None if is_last else _row(line.rstrip(b"\r").split(b"\t"))
@@ -105,13 +109,18 @@ def _row(fields: list[bytes]) -> Row | None:
     at = next(
         (i for i, one in enumerate(fields) if i >= _BEFORE and one in _VERDICTS and fields[i - 1].isdigit()), None
     )  # fmt: skip
-    if at is None or not fields[at - 2].isdigit():
+    if at is None:
         return None
-    start_ms, end_ms = int(fields[at - 2]), int(fields[at - 1])
+    stamps = fields[at - 4 : at] if at > _BEFORE + 1 else []
+    is_old = stamps and all(one.isdigit() and len(one) == _STAMP_DIGITS for one in stamps)
+    start = at - 4 if is_old else at - 2
+    if not fields[start].isdigit():
+        return None
+    start_ms, end_ms = int(fields[start]), int(fields[at - 1])
     if end_ms < start_ms:
         return None
     ok = _VERDICTS[fields[at]]
-    groups, name = (fields[i].decode(errors="replace") for i in (at - 4, at - 3))
+    groups, name = (fields[i].decode(errors="replace") for i in (start - 2, start - 1))
     message = b"\t".join(fields[at + 1 :]).decode(errors="replace").strip()
     return Row(
         start_epoch_s=start_ms / 1e3,

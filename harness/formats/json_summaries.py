@@ -204,6 +204,7 @@ def _k6(path: Path, found: Document) -> AggregateTable:
         source="k6",
         kind="summary",
         total=total,
+        errors_known="http_req_failed" in metrics,
         duration_s=duration_s,
         resolution_s=1e-9,
         notes=(WITHOUT_CONNECTING, "latencies are of all requests, failed ones too"),

@@ -51,14 +51,15 @@ class JvmLog(ProcessLog):
             self.events.append(_event("Allocation Stall", "allocation_stall", now, _number(stalled) / 1e3))
         elif "Pause " in text and "start" not in line.tags and (found := _PAUSE.match(text)):
             gc_id, name, before, before_unit, after, after_unit, _, _, ms = found.groups()
-            self.pending.append(
-                _event(
-                    name, "gc_pause", now, _number(ms) / 1e3,
-                    gc_id=int(gc_id) if gc_id else None,
-                    heap_before_bytes=int(before) * _UNITS[before_unit] if before else None,
-                    heap_after_bytes=int(after) * _UNITS[after_unit] if after else None,
-                )
+            pause = _event(
+                name, "gc_pause", now, _number(ms) / 1e3,
+                gc_id=int(gc_id) if gc_id else None,
+                heap_before_bytes=int(before) * _UNITS[before_unit] if before else None,
+                heap_after_bytes=int(after) * _UNITS[after_unit] if after else None,
             )  # fmt: skip
+            if self.pending and self._is_part(self.pending[-1], pause):
+                self.pending.pop()
+            self.pending.append(pause)
         elif text.endswith("s") and (found := _CYCLE.match(text)):
             length_s = _number(found[2]) * (1e-3 if found[3] == "ms" else 1.0)
             self.cycles.append(Cycle(gc_id=int(found[1]), start_s=now - length_s, end_s=now))
@@ -71,6 +72,15 @@ class JvmLog(ProcessLog):
         self.events = sorted([*self.events, *self.pending], key=lambda event: event.end_s)
         self.pending = []
         return ProcessLog.as_log(self)
+
+    def _is_part(self, full: PauseEvent, young: PauseEvent) -> bool:
+        """Whether a young collection became this full one: then its pause is told first, and is within the other."""
+        return (
+            full.name.startswith("Pause Full")
+            and young.name.startswith("Pause Young")
+            and (full.gc_id or 0) > (young.gc_id or 0)
+            and full.start_s >= young.start_s - self.resolution_s
+        )
 
     def _safepoint(self, end_s: float, operation: str, total_s: float) -> None:
         """Take a safepoint; it claims the pauses inside it."""

@@ -23,7 +23,7 @@ from harness.formats.table import RequestTable
 SQLITE_MAGIC = b"SQLite format 3\0"
 _ROWS = (
     "SELECT coalesce(start_latency_correction, start), duration, status FROM oha"
-    " ORDER BY coalesce(start_latency_correction, start)"
+    " ORDER BY {run}coalesce(start_latency_correction, start)"
 )
 
 
@@ -36,6 +36,8 @@ def looks_like_sqlite(path: Path) -> bool:
 def read_oha_db(path: Path) -> RequestTable:
     """Read oha's SQLite file, gzipped or not. With a rate, rows begin when they were due.
 
+    oha appends to a file that is there: the rows of one run follow those of another, each from zero.
+
     Raises:
         InputError: no SQLite file, damaged, or another program's.
     """
@@ -45,7 +47,8 @@ def read_oha_db(path: Path) -> RequestTable:
     connection = sqlite3.connect(":memory:")
     try:
         connection.deserialize(data)
-        rows = connection.execute(_ROWS).fetchall()
+        columns_of = {name for _, name, *_ in connection.execute("PRAGMA table_info(oha)")}
+        rows = connection.execute(_ROWS.format(run="run, " if "run" in columns_of else "")).fetchall()
     except (sqlite3.Error, UnicodeDecodeError) as problem:  # words of the file stand in SQLite's own messages
         raise InputError(
             f"cannot be read as oha's ({problem})",

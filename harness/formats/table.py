@@ -314,6 +314,7 @@ class AggregateTable(Frozen):
     )
     history: tuple[HistoryPoint, ...] = ()
     errors_by_kind: dict[str, int] = Field(default_factory=dict)
+    errors_known: bool = Field(default=True, description="False: the file does not say which requests failed")
     bounds: LatencyBounds | None = Field(
         default=None, description="of ``total``, where its mean and percentiles are not of requests"
     )

@@ -36,6 +36,7 @@ _MEDIAN = ("median response time", "total median response time", "median", "aggr
 _RATE = ("requests/s", "throughput", "rate", "aggregate_report_rate")
 _PER_S = {"sec": 1.0, "s": 1.0, "min": 1 / 60, "hour": 1 / 3600}
 _QUANTILE = re.compile(r"(?:aggregate_report_)?(\d+(?:\.\d+)?)%(?:[ _]line)?", re.ASCII)
+_THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}", re.ASCII)
 _TOTAL_NAMES = {"aggregated", "total"}
 
 Fields = dict[str, str]
@@ -91,6 +92,7 @@ class _Tables:
         self.file, self.path = file, file.path
         self.notes = SourceNotes()
         self.n_unreadable = 0
+        self.says_errors = True
 
     def rows(self) -> Iterator[Fields]:
         """Yield the rows that have all columns, and count the others as unreadable: to be read once."""
@@ -122,6 +124,7 @@ class _Tables:
         return table.model_copy(
             update={
                 "unreadable_lines": self.n_unreadable,
+                "errors_known": self.says_errors,
                 "notes": (*table.notes, *self.file.said, *self.notes.notes),
             }
         )
@@ -158,7 +161,8 @@ class _Tables:
 
     def _aggregate_row(self, fields: Fields) -> AggregateRow | None:
         n_requests = _count(fields, _COUNT)
-        if n_requests is None:
+        n_errors = None if n_requests is None else self._failed(fields, n_requests)
+        if n_requests is None or n_errors is None:
             self.n_unreadable += 1
             return None
         quantiles = _quantiles(fields)
@@ -167,18 +171,28 @@ class _Tables:
             quantiles.setdefault("p50", median)
         method = fields.get("type") or fields.get("method") or None
         some = n_requests > 0  # Locust prints zeros for what nobody measured
-        n_errors = _count(fields, _FAILED)
         return AggregateRow(
             name=next((fields[name] for name in _NAME if name in fields), ""),
             method=None if method == "None" else method,
             n_requests=n_requests,
-            n_errors=round(_share(fields) * n_requests) if n_errors is None else n_errors,
+            n_errors=n_errors,
             latency_mean_s=_ms(fields, _MEAN) if some else None,
             latency_min_s=_ms(fields, _MIN) if some else None,
             latency_max_s=_ms(fields, _MAX) if some else None,
             latency_quantiles_s=quantiles if some else {},
-            answers_per_s=_number(fields, _RATE),
+            answers_per_s=_per_s(fields),
         )
+
+    def _failed(self, fields: Fields, n_requests: int) -> int | None:
+        """How many requests failed; ``None``: what the row says of it cannot be read."""
+        if any(name in fields for name in _FAILED):
+            return _count(fields, _FAILED)
+        text = next((fields[name].strip() for name in _FAILED_SHARE if name in fields), None)
+        if text is None:
+            self.says_errors = False
+            return 0
+        share = _decimal(text.removesuffix("%"))
+        return None if share is None else round(share / (100 if text.endswith("%") else 1) * n_requests)
 
     def _history(self) -> AggregateTable:
         """Totals since the start. Rates and percentiles of a row are of the last seconds: of the course only."""
@@ -237,7 +251,7 @@ class _Tables:
         return HistoryPoint(
             epoch_s=epoch_s,
             users=_count(fields, ("user count",)),
-            answers_per_s=_number(fields, _RATE),
+            answers_per_s=_per_s(fields),
             errors_per_s=_number(fields, ("failures/s",)),
             n_requests=_count(fields, _COUNT),
             n_errors=_count(fields, _FAILED),
@@ -276,24 +290,31 @@ def _is_total(row: AggregateRow) -> bool:
 
 def _number(fields: Fields, names: tuple[str, ...]) -> float | None:
     for name in names:
-        text, _, unit = fields.get(name, "").partition("/")  # 12.5/sec
         try:
-            number = float(text) * _PER_S[unit or "s"]
-        except (KeyError, ValueError):  # absent in this release, or empty, or N/A
+            number = float(fields.get(name, ""))
+        except ValueError:  # absent in this release, or empty, or N/A
             continue
         return number if math.isfinite(number) else None
     return None
 
 
-def _share(fields: Fields) -> float:
-    """The share of errors, as ``0.50%`` or as a number of 1 at most."""
-    for name in _FAILED_SHARE:
-        text = fields.get(name, "").strip()
-        try:
-            return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-        except ValueError:
-            continue
-    return 0.0
+def _per_s(fields: Fields) -> float | None:
+    """A rate, with or without a unit: ``12.5/sec``."""
+    for name in _RATE:
+        text, _, unit = fields.get(name, "").partition("/")
+        number = None if _THOUSANDS.fullmatch(text) else _decimal(text)  # 1,234: one or a thousand?
+        if number is not None and (unit or "s") in _PER_S:
+            return number * _PER_S[unit or "s"]
+    return None
+
+
+def _decimal(text: str) -> float | None:
+    """A number with a point or, as JMeter writes it in many languages, a comma before its decimals."""
+    try:
+        number = float(text.replace(",", ".", 1))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _count(fields: Fields, names: tuple[str, ...]) -> int | None:

@@ -4,6 +4,9 @@
 wrk2 empties its histogram after a calibration of ten seconds and 5 ms for each connection of a thread: in a longer
 run the latencies are of what came after, while requests and errors are counted from the start. The first answer of a
 thread after the end is counted, and is not in the histogram. ``n_latencies`` tells how many are.
+
+Its timeouts are no requests: every two seconds it counts each connection on which nothing was sent for longer than
+``--timeout``, one that never connected and one that has nothing to send, again and again. wrk's are late answers.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ RESOLUTION_S = 1e-6
 _TITLE = re.compile(
     r"^[ \t]+Latency Distribution \(HdrHistogram - (Recorded|Uncorrected) Latency", re.MULTILINE
 )
-_QUANTILE = re.compile(r"^[ \t]*(\d+\.\d+)%[ \t]+(\S+)$", re.MULTILINE)
+_QUANTILE = re.compile(r"^[ \t]*(\d+\.\d+)%[ \t]+(\S+)[ \t]*$", re.MULTILINE)
 #: A row of the spectrum that stands at a round share; the short list above it leaves p95 out.
 _P95 = re.compile(r"^[ \t]+([\d.]+)[ \t]+0\.950000[ \t]", re.MULTILINE)
 _MEAN = re.compile(r"^#\[Mean[ \t]+=[ \t]+([\d.]+),", re.MULTILINE)
@@ -59,16 +62,23 @@ def read_wrk2(path: Path | TextFile) -> AggregateTable:
         )
     total, n_latencies = found
     answers = total.n_requests - total.n_unanswered
+    kinds = {kind: n for kind, n in parts.errors_by_kind.items() if kind != "timeout"}
+    total = total.model_copy(update={"n_errors": total.n_unanswered + min(answers, kinds.get("status", 0))})
     return AggregateTable(
         path=file.path,
         source="wrk2",
         kind="summary",
         total=total,
         n_latencies=n_latencies,
-        errors_by_kind=parts.errors_by_kind,
+        errors_by_kind=kinds,
         duration_s=parts.duration_s,
         resolution_s=RESOLUTION_S,
-        notes=("wrk2 prints no single requests", *_left_out(text, answers, n_latencies), *file.said),
+        notes=(
+            "wrk2 prints no single requests",
+            *_left_out(text, answers, n_latencies),
+            *_idle(parts.errors_by_kind.get("timeout", 0)),
+            *file.said,
+        ),
     )
 
 
@@ -85,6 +95,15 @@ def _left_out(text: str, n_requests: int, n_latencies: int) -> tuple[str, ...]:
     if _CALIBRATION.search(text) is not None:
         return (f"{said}: it empties its histogram ten seconds after the start",)
     return (f"{said}: those answered after the end are not among them",)
+
+
+def _idle(n_timeouts: int) -> tuple[str, ...]:
+    if not n_timeouts:
+        return ()
+    return (
+        f"{n_timeouts:,} timeouts are no requests and were left out: every two seconds wrk2 counts each connection "
+        "that sent nothing for longer than its timeout",
+    )
 
 
 def _recorded(text: str) -> str | None:

@@ -17,18 +17,19 @@ RESOLUTION_S = 1e-6
 _TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 _SHOWN, _LARGEST = 40, 2.0**64
+#: wrk pads a unit of one letter with a blank behind it: ``2.80s ``.
 #: Blanks are not line ends here: a file of nothing but those would be looked through once from each of them.
 _START = re.compile(r"^Running (\S+) test @ (\S+)$", re.MULTILINE)
-_CONNECTIONS = re.compile(r"^[ \t]+\d+ threads and (\d+) connections$", re.MULTILINE)
-_THREADS = re.compile(r"^[ \t]+Latency[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)%$", re.MULTILINE)
+_CONNECTIONS = re.compile(r"^[ \t]+\d+ threads and (\d+) connections[ \t]*$", re.MULTILINE)
+_THREADS = re.compile(r"^[ \t]+Latency[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)%[ \t]*$", re.MULTILINE)
 _LATENCIES = re.compile(r"^[ \t]+Latency Distribution[ \t]*$", re.MULTILINE)
-_QUANTILE = re.compile(r"^[ \t]+(\d+(?:\.\d+)?)%[ \t]+(\S+)$", re.MULTILINE)
-_REQUESTS = re.compile(r"^[ \t]+(\d+) requests in (\S+), (\S+) read$", re.MULTILINE)
+_QUANTILE = re.compile(r"^[ \t]+(\d+(?:\.\d+)?)%[ \t]+(\S+)[ \t]*$", re.MULTILINE)
+_REQUESTS = re.compile(r"^[ \t]+(\d+) requests in (\S+), (\S+) read[ \t]*$", re.MULTILINE)
 _SOCKET = re.compile(
-    r"^[ \t]+Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$", re.MULTILINE
+    r"^[ \t]+Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)[ \t]*$", re.MULTILINE
 )
-_STATUS = re.compile(r"^[ \t]+Non-2xx or 3xx responses: (\d+)$", re.MULTILINE)
-_RATE = re.compile(r"^Requests/sec:[ \t]+(\S+)$", re.MULTILINE)
+_STATUS = re.compile(r"^[ \t]+Non-2xx or 3xx responses: (\d+)[ \t]*$", re.MULTILINE)
+_RATE = re.compile(r"^Requests/sec:[ \t]+(\S+)[ \t]*$", re.MULTILINE)
 #: Errors that come beside the answers. A timeout is an answer that came late: wrk counts it among its requests.
 _WITHOUT_ANSWER = ("connect", "read", "write")
 #: Percentiles that are bounded where wrk's own are not of requests.
@@ -80,6 +81,11 @@ class SummaryParts:
     errors_by_kind: dict[str, int]
     duration_s: float
     connections: int | None
+
+    @property
+    def late(self) -> int:
+        """Answers that came after wrk's timeout. Of wrk2 the same word means something else."""
+        return min(self.errors_by_kind.get("timeout", 0), self.total.n_requests - self.total.n_unanswered)
 
 
 def summary_parts(text: str) -> SummaryParts | None:
@@ -147,15 +153,19 @@ def read_wrk(path: Path | TextFile) -> AggregateTable:
     """
     file = text_file(path)
     parts = read_parts(file, "wrk")
-    late = parts.errors_by_kind.get("timeout", 0)
+    answers = parts.total.n_requests - parts.total.n_unanswered
+    n_latencies = answers - parts.late
     said = (
-        (f"{late:,} timeouts are answers that came late: wrk counts them among its requests",) if late else ()
-    )
+        f"{parts.late:,} timeouts are answers that came late: wrk counts them among its requests, and its latencies "
+        f"are of the other {n_latencies:,}",
+    ) * (parts.late > 0)
+    none: dict[str, object] = {"latency_mean_s": None, "latency_max_s": None, "latency_quantiles_s": {}}
     return AggregateTable(
         path=file.path,
         source="wrk",
         kind="summary",
-        total=parts.total,
+        total=parts.total if n_latencies else parts.total.model_copy(update=none),
+        n_latencies=n_latencies,
         bounds=_bounds(parts),
         errors_by_kind=parts.errors_by_kind,
         duration_s=parts.duration_s,
@@ -175,11 +185,13 @@ def _bounds(parts: SummaryParts) -> LatencyBounds | None:
     Where a latency is above twice the interval ``e`` that a connection had from answer to answer, wrk counts
     requests that were never sent, all of them above ``e`` (:mod:`harness.formats.wrk_histogram`). By Little's law the
     requests' mean is no more than ``e``. So wrk adds fewer requests than there were, and no more than twice the
-    share beyond a printed percentile are beyond it; and no more than ``e / x`` of all are beyond ``x``.
+    share beyond a printed percentile are beyond it; and no more than ``e / x`` of all are beyond ``x``. Its latencies
+    leave out the late answers, and all shares are of the others.
     """
     total = parts.total
     answers = total.n_requests - total.n_unanswered
-    if not answers or total.latency_max_s is None:
+    measured = answers - parts.late
+    if not measured or total.latency_max_s is None:
         return None
     if parts.connections is None:
         return LatencyBounds(
@@ -195,8 +207,8 @@ def _bounds(parts: SummaryParts) -> LatencyBounds | None:
     most_s = {"mean": interval_s}
     for share in _BOUNDED:
         beyond = 100 - share
-        half = min(at for at in printed if at >= 100 - beyond / 2)
-        most = [printed[half], interval_s / (beyond / 100)]
+        half = min(at for at in printed if at >= 100 - beyond * measured / (measured + answers))
+        most = [printed[half], interval_s * answers / measured / (beyond / 100)]
         most += [value for at, value in printed.items() if at >= share and value <= interval_s]
         most_s[f"p{share:g}"] = min(most)
     mean = total.latency_mean_s or 0.0

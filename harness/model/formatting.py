@@ -12,7 +12,7 @@ from typing import Protocol
 from pydantic import Field
 
 from harness.model import Estimate, Verdict
-from harness.model.age import in_young, with_age
+from harness.model.age import in_young, ratio_with_age, with_age
 from harness.model.base import Frozen
 from harness.model.digits import decimals, fixed, interval, whole_percent
 
@@ -140,6 +140,11 @@ def verdict_words(one: Judged) -> str:
         Verdict.NOT_ABOUT_SERVICES: f"{NOT_ABOUT}{why}, and not compared with",
     }[one.verdict]
     return in_young(words, one.young)
+
+
+def ratio_words(one: Judged, *, rounded: bool = False) -> str:
+    """Return a ratio with its interval, of young processes with that word: ``1.2 (1.1 to 1.3, young)``."""
+    return ratio_with_age(show(one.ratio, rounded=rounded).interval, one.young)
 
 
 def verdict_name(one: Judged) -> str:

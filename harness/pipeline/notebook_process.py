@@ -110,8 +110,8 @@ def explain(plan: StagePlan, one: UnderWay) -> str:
 
 
 def resume_command(plan: StagePlan) -> str:
-    """Return the command that goes on from where it stopped: what the user gave, where make or rematch say so."""
-    given = os.environ.get(COMMAND)
+    """Return the command that goes on from where it stopped: what the user gave, where make or the plan say so."""
+    given = os.environ.get(COMMAND) or plan.command
     if given:
         return given
     settings = plan.settings

@@ -12,11 +12,17 @@ from harness.pipeline.plan import make_plan
 from harness.pipeline.status import StageTable
 
 
-def publish_bundled(root: Path) -> StageTable:
+def publish_bundled(root: Path, *, command: str) -> StageTable:
     """Run the stages of profile ``sample`` that are not up to date, all but the paper; return how they ended.
+
+    Args:
+        root: the project.
+        command: named in a failure as what goes on where it stopped.
 
     Raises:
         StageFailed: a notebook did not end well.
     """
     plan = make_plan(RunAllParameters(profile="sample"), root=root)
-    return run(replace(plan, stages=tuple(stage for stage in plan.stages if stage.kind != "paper")))
+    return run(
+        replace(plan, command=command, stages=tuple(stage for stage in plan.stages if stage.kind != "paper"))
+    )

@@ -41,6 +41,8 @@ class StagePlan:
     settings: StageParameters
     stages: tuple[PlannedStage, ...]
     left_out: tuple[str, ...] = ()
+    #: What goes on where this plan stopped, when it is not papermill with these settings.
+    command: str = ""
 
     @property
     def note(self) -> str:

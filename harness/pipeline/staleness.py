@@ -13,7 +13,8 @@ from harness.pipeline import fingerprint
 from harness.pipeline.fingerprint import Remembered, expected_s, in_short, read_memory
 from harness.pipeline.stage import PlannedStage
 from harness.project import EXPERIMENTS
-from harness.publish.generated import GENERATED
+from harness.publish.build import PAPER
+from harness.publish.generated import DOCUMENTS, GENERATED, paper_sources
 from harness.store import Store
 
 #: Who imports it reads the ledgers of claims.
@@ -46,7 +47,17 @@ def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
         paths = [
             path for module in closure(root, {"harness.publish.build"}) if (path := module_path(root, module))
         ]
-        found |= fingerprint.of_files(root, [*paths, *_paper_sources(root), root / GENERATED])
+        paper = root / PAPER
+        found |= fingerprint.of_files(
+            root,
+            [
+                *paths,
+                *paper_sources(paper),
+                *sorted(paper.glob("*.sty")),
+                *sorted(paper.glob("*.bib")),
+                root / GENERATED,
+            ],
+        )
     return found
 
 
@@ -63,7 +74,11 @@ def outputs(root: Path, stage: PlannedStage) -> dict[str, str]:
         return fingerprint.of_files(root, _tables(root, stage))
     if stage.kind == "analysis":
         return fingerprint.of_files(root, [root / GENERATED / f"{stage.name}.json"])
-    return fingerprint.of_files(root, [root / "paper" / "main.pdf"]) if stage.kind == "paper" else {}
+    return (
+        fingerprint.of_files(root, [root / PAPER / f"{name}.pdf" for name in DOCUMENTS])
+        if stage.kind == "paper"
+        else {}
+    )
 
 
 def remember(root: Path, settings: StageParameters, stage: PlannedStage, took_s: float) -> None:
@@ -95,13 +110,4 @@ def _raw_files(root: Path, stage: PlannedStage) -> list[Path]:
         for name in stage.experiments
         for session in store.sessions(name, bundled=_bundled(stage))
         for file in session.sources()
-    ]
-
-
-def _paper_sources(root: Path) -> list[Path]:
-    paper = root / "paper"
-    return [
-        path
-        for ending in ("*.tex", "*.sty", "*.bib", "sections/*.tex")
-        for path in sorted(paper.glob(ending))
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build ``paper/main.pdf``: the same sources and numbers give the same bytes."""
+"""Build ``paper/main.pdf`` and ``paper/supplement.pdf``: the same sources and numbers give the same bytes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from harness.errors import InputError, MissingTool, RematchError
 from harness.project import commit_of, has_changes
 from harness.publish.agreement import contradictions
 from harness.publish.contribution import Contribution
-from harness.publish.generated import GENERATED, contributions, text_entry, update
+from harness.publish.generated import DOCUMENTS, GENERATED, contributions, text_entry, update
 from harness.publish.key_index import FILE as INDEX_FILE
 from harness.publish.key_index import KEY as INDEX_KEY
 from harness.publish.key_index import index_table
 from harness.publish.misprints import misprints
+from harness.publish.sentences import write_sentences
 
 PAPER = Path("paper")
 #: The date inside the PDF; the number itself means nothing, that it never changes does.
@@ -44,12 +45,12 @@ class PaperFailed(RematchError):
 
 
 def build_paper(root: Path) -> Path:
-    """Build the paper from ``paper/`` and ``paper/generated/`` and return the path of the PDF.
+    """Build the paper and its supplement from ``paper/`` and ``paper/generated/``; return the path of the paper.
 
     Raises:
         MissingTool: latexmk or LaTeX is not here. PaperFailed: LaTeX refused something, such as an
-            unknown key, a published ratio is not that of the table cells it comes from, or a published text cannot
-            be true.
+            unknown key, a published ratio is not that of the table cells it comes from, a published text cannot be
+            true, or a sentence of the paper is not what the bundled sessions say.
             InputError: no notebook has published anything yet.
     """
     if not any(
@@ -73,20 +74,22 @@ def build_paper(root: Path) -> Path:
     for program in ("latexmk", "pdflatex", "bibtex"):
         if shutil.which(program) is None:
             raise MissingTool(program, why="to build the paper", how_to_get=_how_to_get())
-    differing = contradictions(root)
-    if differing:
-        more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
-        raise PaperFailed(f"two numbers of one thing: {differing[0]}{more}")
-    wrong = misprints(root)
-    if wrong:
-        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        raise PaperFailed(f"a text that cannot stand: {wrong[0]}{more}")
+    checks = {
+        "two numbers of one thing": contradictions,
+        "a text that cannot stand": misprints,
+        "an untrue sentence": write_sentences,
+    }
+    for what, check in checks.items():
+        lines = check(root)
+        if lines:
+            more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+            raise PaperFailed(f"{what}: {lines[0]}{more}")
     folder = root / PAPER
-    ended = _latexmk(folder)
-    pdf = folder / "main.pdf"
-    if ended.returncode or not pdf.is_file():
-        raise PaperFailed(explain(folder / "main.log", ended.stdout))
-    return pdf
+    for name in DOCUMENTS:
+        ended = _latexmk(folder, name)
+        if ended.returncode or not (folder / f"{name}.pdf").is_file():
+            raise PaperFailed(explain(folder / f"{name}.log", ended.stdout))
+    return folder / "main.pdf"
 
 
 def _source(root: Path) -> Contribution:
@@ -123,7 +126,7 @@ def tex_environment() -> dict[str, str]:
     }
 
 
-def _latexmk(folder: Path) -> subprocess.CompletedProcess[str]:
+def _latexmk(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
     command = [
         "latexmk",
         "-pdf",
@@ -133,7 +136,7 @@ def _latexmk(folder: Path) -> subprocess.CompletedProcess[str]:
         "-interaction=nonstopmode",
         "-halt-on-error",
         "-file-line-error",
-        "main.tex",
+        f"{name}.tex",
     ]
     try:
         return subprocess.run(
@@ -148,4 +151,6 @@ def _latexmk(folder: Path) -> subprocess.CompletedProcess[str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise PaperFailed(f"LaTeX did not end within {_BUILD_WITHIN_S} s; see {PAPER / 'main.log'}") from None
+        raise PaperFailed(
+            f"LaTeX did not end within {_BUILD_WITHIN_S} s; see {PAPER / f'{name}.log'}"
+        ) from None

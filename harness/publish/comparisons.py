@@ -96,9 +96,14 @@ def age_notes(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[st
 
 
 def left_out_note(found: Sequence[Comparison], labels: Mapping[str, str]) -> str:
-    """Return which trials the ratios are without for their age, and the ratios with them; empty: they have all."""
+    """Return which trials the ratios are without for their age, and the ratios with them; empty: they have all.
+
+    Of several metrics each ratio says which it is of.
+    """
+    several = len({c.metric for c in found}) > 1
     said = [
         f"{_left_out(c, labels)}{f' ({_cell(c)})' if c.levels else ''}, with them {show(c.beside.ratio).interval}"
+        + (f" in {metric_name(c.metric)}" if several else "")
         for c in found
         if c.beside is not None
     ]

@@ -105,6 +105,8 @@ def at_most(
     inputs = tuple(dict.fromkeys(trial for one in (*told.values(), *known.values()) for trial in one.inputs))
     title = f"{capital(what)} at most {show(largest, rounded=True).interval} of {of}"
     without = [name for name in bounds if name not in told]
+    if without:  # no bound of these: the title is not about them
+        title += f" in {len(told)} of {len(bounds)} variants"
     said = [f"{title}: the largest bound, that of {who}"]
     said += [f"for {listed(without)} there is none"] if without else []
     text = "; ".join(said) + "."
@@ -272,7 +274,7 @@ def _spread(found: Sequence[Comparison]) -> str:
 def _sure(found: Sequence[Comparison], phrase: Phrase) -> str:
     blocks = span_of([one.n_blocks for one in found])
     text = f"95 % intervals over {blocks} blocks of fresh processes"
-    decided = sum(_kind(one, phrase) not in ("open", "refused") for one in found)
+    decided = sum(_kind(one, phrase) not in ("open", "few", "refused") for one in found)
     conclusive = f"{decided} of {len(found)} comparisons {'is' if decided == 1 else 'are'} conclusive"
     if len(found) == 1:
         conclusive = f"the comparison is {'' if decided else 'not '}conclusive"

@@ -33,6 +33,8 @@ GENERATED = Path("paper") / "generated"
 VALUES = "values.json"
 FIGURES = "figures.json"
 MACROS = "values.tex"
+#: The paper, and the supplement with the sections and tables of every question.
+DOCUMENTS = ("main", "supplement")
 #: In the environment of notebooks that ``run_all`` executes, which alone write contributions: the folder to write into,
 #: whose content takes the place of the notebook's earlier contribution once the notebook has ended well.
 PUBLISHING = "REMATCH_PUBLISH"
@@ -40,6 +42,12 @@ _MERGED = (VALUES, FIGURES)
 
 #: Every published value by key, as in ``values.json``.
 Values = Mapping[str, Mapping[str, Any]]
+
+
+def paper_sources(paper: Path) -> list[Path]:
+    """Return the LaTeX files that are written by hand: the documents, the paper's text, the supplement's sections."""
+    parts = (*sorted((paper / "text").glob("*.tex")), *sorted((paper / "sections").glob("*.tex")))
+    return [*(path for name in DOCUMENTS if (path := paper / f"{name}.tex").is_file()), *parts]
 
 
 def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, Contribution]]) -> None:

@@ -46,6 +46,8 @@ COMPARED = {
     for branch in ("throughput", "cpu", "first", "memory")
 }
 _HOW_SURE = "How sure?"
+#: Which trials the ratios are without for their age, where there are any.
+LEFT_OUT = "strings_warm.left_out"
 #: What a reader asks -> keys of the sentences that answer it; a sentence that says nothing is left out.
 ANSWERS = {
     "As fast when warm?": ("strings_warm.brief.warm",),
@@ -61,7 +63,7 @@ OPTIONAL = (
     SETTINGS_SENTENCE,
     SMALL_SENTENCE,
     "strings_warm.duet.short",
-    "strings_warm.left_out",
+    LEFT_OUT,
 )
 
 
@@ -112,8 +114,8 @@ def table(values: Values) -> HeadlineTable:
         if values.get(f"{THERE}.{variant}", {}).get("reason") != NOT_MEASURED
     }
     before = (
-        f"Each cell has the mean over {text_of(values, 'strings_warm.blocks')} blocks of fresh processes with its 95 % "
-        f"interval, and below it the ratio to {ROWS[REFERENCE]}, paired by block. "
+        f"Each cell has the mean over {_blocks(values)} with its 95 % interval, and below it the ratio to "
+        f"{ROWS[REFERENCE]}, paired by block. "
         "↑: higher is better; ↓: lower is better. "
         "Rank: the places by throughput that the intervals of all services together leave possible. "
         "Until warm: full load until throughput stays within 10 % of its warm value. "
@@ -162,7 +164,7 @@ def below(values: Values) -> list[str]:
         f"{text_of(values, 'tool.jdk')}, {text_of(values, 'tool.go')}; {text_of(values, 'strings_warm.day')}; "
         f"{text_of(values, 'status')}.",
         f"**Settings:** {text_of(values, 'strings_warm.load')}",
-        *(f"**Ratios of throughput:** {said.text}" for said in _told(values, ("strings_warm.left_out",))),
+        *(f"**Ratios:** {said.text}" for said in _told(values, (LEFT_OUT,))),
         *([f"**Builds:** {UNOFFICIAL_NOTE}"] if any(_unofficial(values, name) for name in ROWS) else []),
         *(f"**Side by side:** {said.text}" for said in duet),
         f"**Again:** {text_of(values, 'strings_warm.agreement')}",
@@ -191,8 +193,13 @@ def _itself(values: Values) -> str:
 
 
 def _intervals(values: Values) -> str:
-    blocks = text_of(values, "strings_warm.blocks")
-    return f"In brackets are 95 % intervals over {blocks} blocks of fresh processes on one machine."
+    return f"In brackets are 95 % intervals over {_blocks(values)} on one machine."
+
+
+def _blocks(values: Values) -> str:
+    """How many blocks numbers are over; those without trials of another age are over fewer."""
+    fewer = " (fewer where trials were left out for their age)" if _told(values, (LEFT_OUT,)) else ""
+    return f"{text_of(values, 'strings_warm.blocks')} blocks of fresh processes{fewer}"
 
 
 def _ratio(values: Values, head: str, compared: str | None, variant: str) -> list[Said]:

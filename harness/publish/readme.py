@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's headline: one figure and one table, written from the published numbers.
+"""Numbers of the README by key, and the conditions of its sentences.
 
-It is that of the services which have warmed up, on CPUs of their own; where those were not measured, that of the
-published closed loop.
+In the README ``<!-- val KEY -->text<!-- / -->`` holds a number, ``valci`` one with its interval, and
+``<!-- holds PATTERN,PATTERN CLAIM -->`` stands before a sentence that every matching row must support.
 """
 
 from __future__ import annotations
@@ -10,48 +10,61 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError, UnknownKey
-from harness.publish import headline_rounds, headline_warm
 from harness.publish.generated import GENERATED, read_values
+from harness.publish.published_rows import published_rows
+from harness.publish.sentences import contradicting, matching
 
-BEGIN = "<!-- headline: written by `python -m harness paper --readme` -->"
-END = "<!-- /headline -->"
 PICTURE = Path("docs") / "headline.png"
+#: The figure of the picture.
+FIGURE = "strings_warm.forest"
+_NUMBER = re.compile(r"<!-- (val|valci) (\S+) -->.*?<!-- / -->", re.DOTALL)
+_GUARD = re.compile(r"<!-- holds (\S+) (\S+) -->")
 
 
-def write_headline(root: Path) -> Path:
-    """Write the block between the README's markers and the picture it shows; return the README's path.
+def write_readme(root: Path) -> Path:
+    """Write the numbers of the README and its picture from what is published; return the README's path.
 
     Raises:
-        UnknownKey: a number or the figure was not published; run the notebooks first.
-        InputError: the README has no markers.
+        UnknownKey: a number or the figure was not published. InputError: a sentence is untrue, or it has no row.
     """
-    values = read_values(root)
-    readme = root / "README.md"
+    values, readme = read_values(root), root / "README.md"
     text = readme.read_text("utf-8")
-    block = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
-    if not block.search(text):
-        raise InputError("the headline's markers are missing", file=readme, allowed=f"{BEGIN} ... {END}")
-    headline = headline_warm if headline_warm.MEASURED in values else headline_rounds
-    figure = _figure(root, headline.FIGURE)
-    picture = [f"![{figure['alt']}]({PICTURE.as_posix()})", "", f"*{figure['caption']}*", ""]
-    lines = [BEGIN, *headline.opening(values), *picture, *headline.lines(values), END]
-    shutil.copyfile(root / GENERATED / _png(figure), root / PICTURE)
-    readme.write_text(block.sub(lambda _: "\n".join(lines), text), "utf-8")
+    filled = fill(text, values, readme)
+    figures_file = root / GENERATED / "figures.json"
+    figures = json.loads(figures_file.read_text("utf-8")) if figures_file.exists() else {}
+    if FIGURE not in figures:
+        raise UnknownKey(f"the figure {FIGURE} was not published; execute the notebooks first: make paper")
+    png = next(str(file) for file in figures[FIGURE]["files"] if str(file).endswith(".png"))
+    shutil.copyfile(root / GENERATED / png, root / PICTURE)
+    readme.write_text(filled, "utf-8")
     return readme
 
 
-def _figure(root: Path, key: str) -> dict[str, Any]:
-    path = root / GENERATED / "figures.json"
-    figures = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    if key not in figures:
-        raise UnknownKey(f"the figure {key} was not published; execute the notebooks first: make paper")
-    found: dict[str, Any] = figures[key]
-    return found
+def fill(text: str, values: Mapping[str, Mapping[str, Any]], file: Path) -> str:
+    """Return the text with today's numbers, after its conditions were checked.
 
+    Raises:
+        UnknownKey: no such key. InputError: a condition does not hold, with its line.
+    """
+    rows = published_rows(values)
+    for guard in _GUARD.finditer(text):
+        place = f"line {text.count(chr(10), 0, guard.start()) + 1}"
+        matched = matching(rows, guard[1])
+        if not matched:
+            raise InputError("a sentence has no row", file=file, place=place, found=guard[1])
+        if against := contradicting(matched, guard[2]):
+            raise InputError(f"a sentence is not {guard[2]}", file=file, place=place, found=against)
 
-def _png(figure: dict[str, Any]) -> str:
-    return next(str(file) for file in figure["files"] if str(file).endswith(".png"))
+    def number(match: re.Match[str]) -> str:
+        kind, key = match[1], match[2]
+        if key not in values:
+            raise UnknownKey(f"{file.name}: {key} was not published; execute the notebooks first: make paper")
+        printed = values[key]["interval_text" if kind == "valci" else "text"]
+        return f"<!-- {kind} {key} -->{printed}<!-- / -->"
+
+    return _NUMBER.sub(number, text)

@@ -22,6 +22,7 @@ from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
 from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import measured_experiments, sessions_read
+from harness.model.age import COMPILED_SHARE
 from harness.model.digits import fixed, whole_percent
 from harness.model.naming import UNOFFICIAL
 from harness.project import find_root
@@ -48,6 +49,7 @@ def rule() -> Tree:
         "most_noise": whole_percent(MOST_NOISE),
         "memory_margin": whole_percent(MEMORY_MARGIN),
         "fewest_blocks": str(FEWEST_FOR_P),
+        "compiled": whole_percent(COMPILED_SHARE),
     }
 
 

@@ -24,6 +24,7 @@ from pathlib import Path, PurePosixPath
 from harness.agent.hashing import file_sha256
 from harness.errors import InputError
 from harness.publish.build import PAPER, PaperFailed, build_paper, explain, tex_environment
+from harness.publish.generated import paper_sources
 
 REFERENCES = "references.bib"
 _ENTRY = re.compile(r"^\s*@(?!comment|string|preamble)\w+\s*\{\s*([^,\s]+)\s*,", re.MULTILINE | re.IGNORECASE)
@@ -54,7 +55,7 @@ def problems_of(references: str, sources: Iterable[str]) -> list[str]:
 
 
 def check_bibliography(paper: Path) -> int:
-    """Compare ``references.bib`` of a paper's folder with ``main.tex``, ``sections/`` and ``generated/``.
+    """Compare ``references.bib`` of a paper's folder with its sources and ``generated/``.
 
     Returns:
         How many entries there are.
@@ -63,8 +64,7 @@ def check_bibliography(paper: Path) -> int:
         InputError: they do not agree, or a file is missing.
     """
     file = paper / REFERENCES
-    sources = [paper / "main.tex", *sorted((paper / "sections").glob("*.tex"))]
-    sources += sorted((paper / "generated").rglob("*.tex"))
+    sources = [*paper_sources(paper), *sorted((paper / "generated").rglob("*.tex"))]
     try:
         references = file.read_text("utf-8")
         problems = problems_of(references, (source.read_text("utf-8") for source in sources))

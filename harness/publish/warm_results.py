@@ -11,6 +11,7 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import counting, inputs_of
 from harness.evidence import Evidence
 from harness.evidence.requests import labels_of, reference_of
+from harness.evidence.results import of_ratios
 from harness.evidence.warm import COMPILE_SHARE, RATE, ColdStart, Warm
 from harness.model import Estimate, Experiment
 from harness.publish.bounds import bound_in_words, bounded_sentence
@@ -106,7 +107,7 @@ def _sentences(
         "answer": answer(found["throughput"], variants, THROUGHPUT, place),
         "answer_cpu": answer(found["cpu"], variants, CPU, place),
         "answer_cold": cold_answer(variants, warm.cold),
-        "left_out": left_out_note(found["throughput"], variants),
+        "left_out": left_out_note([*found["throughput"], *found["cpu"]], variants),
         "bounded": bounded_sentence(warm.saturation),
         "load": " ".join(filter(None, (load_sentence(warm.evidence, loaded), repeated_sentence(loaded)))),
     }
@@ -124,9 +125,13 @@ def metric_branch(
     metric: str,
     found: Sequence[Comparison],
 ) -> Tree:
-    """Return the means of a metric as ``mean.<variant>``, and beside it the comparisons of ``others``."""
+    """Return the means of a metric as ``mean.<variant>``, of the trials that its ratio is of, and beside it the
+    comparisons of ``others``."""
     absent = Absent(unit=_UNITS.get(metric, "s"))
-    mean = for_each(variants, {}, absent) if trials is None else means(trials, variants, metric)
+    if trials is None:
+        mean = for_each(variants, {}, absent)
+    else:
+        mean = means(of_ratios(trials, found, ["variant"]), variants, metric)
     return {"mean": mean, **compared(others, found)}
 
 

@@ -105,6 +105,7 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None, quantiles: Mapping[s
         source=table.source,
         requests=total.n_requests,
         errors=total.n_errors,
+        errors_known=table.errors_known,
         start_epoch_s=table.start_epoch_s,
         duration_s=table.duration_s,
         throughput_per_s=total.answers_per_s,

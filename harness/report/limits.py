@@ -184,7 +184,8 @@ def _found(limit: FileLimit, report: Report) -> tuple[float | None, tuple[float 
         if limit.metric == "throughput":
             return report.correct_per_s, None
         if limit.metric == "errors":
-            return report.errors / report.requests if report.requests else None, None
+            told = report.requests and report.errors_known
+            return report.errors / report.requests if told else None, None
         return report.latency_ms.get(limit.metric), report.bounds_ms.get(limit.metric)
     row = next((row for row in report.labels if row.label == limit.label), None)
     if row is None:
@@ -196,7 +197,7 @@ def _found(limit: FileLimit, report: Report) -> tuple[float | None, tuple[float 
         whole = row.throughput_per_s
         return None if whole is None else whole * (1 - row.errors / max(row.requests, 1)), None
     if limit.metric == "errors":
-        return row.errors / row.requests if row.requests else None, None
+        return row.errors / row.requests if row.requests and report.errors_known else None, None
     if limit.metric not in row.latency_ms:
         raise InputError(
             "is not computed by name of request",

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from harness.adopt.guess import Guess, parts_of, started
+from harness.adopt.guess import BY_VARIABLE, Guess, parts_of, started
 from harness.errors import InputError
 
 FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
@@ -103,7 +103,10 @@ def completed(guess: Guess, composed: Composed) -> Guess:
     )
     if composed.environment:
         names = ", ".join(word.partition("=")[0] for word in composed.environment)
-        guess = guess.because(start=f"{guess.why['start']}; {names} as in {composed.file.name}")
+        why = guess.why["start"]
+        if any("{port}" in word for word in composed.environment):  # this file says how it takes its port
+            why = why.replace(BY_VARIABLE, "").strip("; ")
+        guess = guess.because(start="; ".join(filter(None, (why, f"{names} as in {composed.file.name}"))))
     return guess.remarked(*remarks)
 
 

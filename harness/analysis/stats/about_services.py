@@ -5,8 +5,10 @@ Throughput, and the time that a fixed amount of work takes, speak of the service
 the service in 80 % of their trials or more; else they are those of the generator, the database, the machine or the
 plan. There both may still have used unequal shares of their CPUs, because something else was near its limit too,
 and what a service did not use it could have answered with: where those shares differ by more than 5 %, and the
-ratio of throughputs would be on the other side of 1 at equal ones, it has no verdict. Latency and CPU time per
-request do so there too, at saturation. Where the service was not the limit they do at an equal rate: both arms kept
+ratio would be on the other side of 1 at equal ones, it has no verdict. At saturation latency and CPU time per request
+speak of the services too. There the mean latency of a closed loop is its users over its throughput, so unequal shares
+turn latency round as they do throughput, and never CPU time per request.
+Where the service was not the limit they do at an equal rate: both arms kept
 an offered rate in 80 % of their trials, nothing was at its limit, and the rates are within 5 % of each other. A
 latency must then not be the load tool's for the most part (:mod:`harness.analysis.stats.tool_latency`). In a closed
 loop that something else bounds, the rates differ with the services, so neither latency nor CPU time per request is
@@ -149,19 +151,21 @@ def _others(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
 
 
 def _turned_by_use(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    """Say that two services used unequal shares of their CPUs, and which of them answers more depends on it.
+    """Say that two services used unequal shares of their CPUs, and which of them is faster depends on it.
 
     ``None``: they used equal shares, the order is the same at equal ones, or the shares are not known.
     """
     share = _PARTS["service"]
-    if metric != RATE or not all({RATE, share} <= set(arm.columns) for arm in (a, b)):
+    if metric != RATE and not _is_latency(metric):
         return None
-    values = [arm[name].to_numpy(dtype=np.float64) for name in (RATE, share) for arm in (a, b)]
+    if not all({metric, share} <= set(arm.columns) for arm in (a, b)):
+        return None
+    values = [arm[name].to_numpy(dtype=np.float64) for name in (metric, share) for arm in (a, b)]
     if any(np.isnan(one).any() or one.min() <= 0 for one in values):
         return None
-    rate_a, rate_b, used_a, used_b = (float(np.log(one).mean()) for one in values)
-    ratio, used = rate_a - rate_b, used_a - used_b
-    if abs(used) <= np.log1p(EQUAL_USE) or ratio * (ratio - used) >= 0:
+    mean_a, mean_b, used_a, used_b = (float(np.log(one).mean()) for one in values)
+    faster, used = mean_a - mean_b if metric == RATE else mean_b - mean_a, used_a - used_b
+    if abs(used) <= np.log1p(EQUAL_USE) or faster * (faster - used) >= 0:
         return None
     shares = " and ".join(whole_percent(float(np.exp(one))) for one in (used_a, used_b))
     return f"they used {shares} of their CPUs, and at equal shares the order is the other way round"

@@ -12,8 +12,8 @@ from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.analysis.tables.success_shares import wanted
 from harness.evidence.load_response import every
 from harness.model import BackingSettings, Outcome, Verdict
-from harness.model.age import ratio_with_age, with_age
-from harness.model.formatting import show
+from harness.model.age import with_age
+from harness.model.formatting import ratio_words, show
 from harness.publish.bounds import bounds
 from harness.publish.case import Case
 from harness.publish.cells import Cell
@@ -201,7 +201,7 @@ def _serve_ratio_words(found: Comparison | None, mine: pd.DataFrame) -> Leaf:
     if found is None or found.ratio.value is None:
         failed = int(mine["serve_s"].isna().sum())
         return f"not known, as without the pool passes failed in {failed} of {len(mine)} trials"
-    return ratio_with_age(show(found.ratio).interval, found.young)
+    return ratio_words(found)
 
 
 def _survivor_words(found: Leaf, mine: pd.DataFrame) -> Leaf:

@@ -63,7 +63,7 @@ FRONT_COLUMNS = {
     "claim": "claim", "statement": "what is claimed", "number": "number that decides", "printed": "published",
     "here": "here (95 %)", "verdict": "verdict",
 }  # fmt: skip
-FRONT_WIDTHS = {"statement": 0.27, "number": 0.23, "printed": 0.07, "here": 0.17, "verdict": 0.12}
+FRONT_WIDTHS = {"statement": 0.25, "number": 0.22, "printed": 0.07, "here": 0.2, "verdict": 0.12}
 #: Columns of those tables, and the widths of the ones that are set in lines.
 COLUMNS = {
     "claim": "claim", "statement": "what is claimed", "number": "number", "claimed": "claimed", "printed": "printed",
@@ -228,7 +228,7 @@ _DO = {
 
 def _here(one: JudgedClaim) -> Leaf:
     found = one.shown.measured
-    if found is not None and found.below is not None:
+    if found is not None and (found.below is not None or found.young):
         return Words(here_words(found), found.estimate.inputs)
     return Absent(unit=unit(one.shown.test)) if found is None else found.estimate
 

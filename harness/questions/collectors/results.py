@@ -11,7 +11,7 @@ from harness.evidence.requests import labels_of
 from harness.evidence.warm import Warm
 from harness.model import Experiment, LeastHeap
 from harness.model.digits import whole_percent
-from harness.model.formatting import show, verdict_words
+from harness.model.formatting import ratio_words, show, verdict_words
 from harness.model.phrases import capital
 from harness.publish.findings import FINDING, Phrase, finding
 from harness.publish.memory_words import asked_words, least_words
@@ -131,14 +131,14 @@ def _answer_memory(
         return Words(
             f"What memory is enough for {who} is not known: throughput was still rising at the largest one that was "
             f"measured. {names[0]} held {held[0]}, and {names[1]} {held[1]}, a ratio of "
-            f"{show(ratio.ratio, rounded=True).interval} over {ratio.n_blocks} blocks; these are the settings with the "
+            f"{ratio_words(ratio, rounded=True)} over {ratio.n_blocks} blocks; these are the settings with the "
             f"least resident memory and {whole_percent(ENOUGH_SHARE)} of the best throughput of their language, with "
             f"the request mix {mix}.",
             ratio.ratio.inputs,
         )
     said = (
         f"The memory that is enough for Java is {words} Go's: {held[0]} against {held[1]}, a ratio of "
-        f"{show(ratio.ratio, rounded=True).interval} over {ratio.n_blocks} blocks. "
+        f"{ratio_words(ratio, rounded=True)} over {ratio.n_blocks} blocks. "
         f"Enough is the least resident memory, of the settings that were measured, with {whole_percent(ENOUGH_SHARE)} "
         f"of a language's best throughput, with the request mix {mix}: {names[0]}, and {names[1]}."
     )

@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.model import Experiment
-from harness.model.formatting import show
+from harness.model.formatting import ratio_words
 from harness.publish.range_words import in_a_range
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each, means
 from harness.publish.warm_results import compared, metric_branch
@@ -91,15 +91,14 @@ def _small(trials: pd.DataFrame | None, labels: Mapping[str, str], reference: st
         next((one for one in _compared(trials, metric, reference) if one.variant == SMALL), None)
         for metric in (MEMORY, THROUGHPUT)
     ]
-    memory, throughput = (one.ratio if one is not None else None for one in found)
-    if memory is None or throughput is None or memory.value is None or throughput.value is None:
+    told = [one for one in found if one is not None and one.ratio.value is not None and one.about_services]
+    if len(told) < len(found):
         return None
-    blocks = min(one.n_blocks for one in found if one is not None)
+    memory, throughput = (ratio_words(one, rounded=True) for one in told)
     return Words(
-        f"With a small heap, in another session of {blocks} blocks, {labels[SMALL]} had "
-        f"{show(memory, rounded=True).interval} times the memory of {labels[reference]}, and "
-        f"{show(throughput, rounded=True).interval} times its requests per second.",
-        tuple(dict.fromkeys((*memory.inputs, *throughput.inputs))),
+        f"With a small heap, in another session of {min(one.n_blocks for one in told)} blocks, {labels[SMALL]} had "
+        f"{memory} times the memory of {labels[reference]}, and {throughput} times its requests per second.",
+        tuple(dict.fromkeys(path for one in told for path in one.ratio.inputs)),
     )
 
 

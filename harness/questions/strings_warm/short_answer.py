@@ -227,8 +227,8 @@ def _at_most_s(cold: ColdStart) -> float:
 
 
 def _span(values: Sequence[float]) -> str:
-    """Both ends with two digits; once where they print alike."""
-    return " to ".join(dict.fromkeys(plain(end, 2) for end in (min(values), max(values))))
+    """Both ends with the digits of the table below them; once where they print alike."""
+    return " to ".join(dict.fromkeys(plain(end) for end in (min(values), max(values))))
 
 
 def _and(words: Sequence[str]) -> str:

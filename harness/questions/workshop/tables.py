@@ -15,9 +15,8 @@ from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import counting
 from harness.errors import InputError
-from harness.model.age import ratio_with_age
 from harness.model.digits import percent, plain
-from harness.model.formatting import show, verdict_words
+from harness.model.formatting import ratio_words, show, verdict_words
 from harness.publish.display import Published, plain_table, table_page
 from harness.publish.metric_words import MetricWords, metric_name, metric_words
 
@@ -152,7 +151,7 @@ def _leaves_out_one(one: Comparison | None) -> tuple[str, str]:
     if one is None or one.ratio.low is None or one.ratio.high is None:
         return "", "cannot be said"
     low, high = one.ratio.low, one.ratio.high
-    return ratio_with_age(show(one.ratio).interval, one.young), "no" if low <= 1 <= high else "yes"
+    return ratio_words(one), "no" if low <= 1 <= high else "yes"
 
 
 def _verdict(one: Comparison | None, base: str) -> tuple[str, str]:
@@ -160,7 +159,7 @@ def _verdict(one: Comparison | None, base: str) -> tuple[str, str]:
         return "", "not measured"
     if one.ratio.value is None:
         return "", "refused"
-    return show(one.ratio).interval, f"{verdict_words(one)} {base}"
+    return ratio_words(one), f"{verdict_words(one)} {base}"
 
 
 def _doubts(found: Mapping[str, Comparison | None]) -> list[str]:

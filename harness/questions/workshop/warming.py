@@ -15,8 +15,7 @@ from harness.evidence import Evidence
 from harness.evidence.warm import Warm, cold_windows, warm_services
 from harness.figures.cold import cold_curves
 from harness.figures.comparisons import forests
-from harness.model.age import ratio_with_age
-from harness.model.formatting import show
+from harness.model.formatting import ratio_words
 from harness.publish.display import Published, plain_table, table_page
 from harness.questions.workshop.checking import Checks, Truth
 from harness.questions.workshop.showing import show_figure, small_panels
@@ -201,7 +200,7 @@ def warming_unit(old: Evidence, new: Evidence, *, subject: str) -> WarmingUnit:
 
 
 def _told(one: Comparison) -> tuple[str, str]:
-    return ratio_with_age(show(one.ratio).interval, one.young), _way(one)
+    return ratio_words(one), _way(one)
 
 
 def _way(one: Comparison) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.adopt.guess import BY_VARIABLE
 from harness.adopt.stacks import guess_of
 from harness.adopt.stacks.commands import own_start
 from harness.errors import InputError
@@ -189,6 +190,7 @@ def test_a_compose_file_gives_variables_with_the_trials_database_and_port(tmp_pa
         "\"DB_PASSWORD=$PGPASSWORD\" 'LISTEN_ADDR={host}:{port}' 'MODE=fast lane' \"$@\"",
         "sh", *IN, "node", "server.js",
     )  # fmt: skip
+    assert BY_VARIABLE not in found.why["start"] and "LISTEN_ADDR" in found.why["start"]
     said = " ".join(found.remarks)
     assert "unavailable: service 'cache' (redis:7) needs a container" in said
     assert "CACHE=redis://cache:6379 is not set" in said and "its env_file is not read" in said

@@ -11,22 +11,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.bench import BENCHMARKS, run_bench, simulated
-from harness.bench.bootstrap import bench_bootstrap
-from harness.bench.child import Taken, take
-from harness.bench.ingest import JMETER, PANDAS, PLAIN, SMALL, bench_ingest, growth
-from harness.bench.overhead import wall_time_s
-from harness.bench.page import PAGE, read_sections, write_page
-from harness.bench.result import BenchResult, BenchRow, at_least, over
-from harness.bench.sampler import bench_sampler
-from harness.bench.services import compare_pair
-from harness.bench.simulated import write_jtl
 from harness.errors import InputError, RematchError
 from harness.formats.detect import read_any
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.table import RequestTable
 from harness.project import find_root
 from harness.sampling import tick_source_here
+from harness.tests.benchmarks import BENCHMARKS, run_bench, simulated
+from harness.tests.benchmarks.bootstrap import bench_bootstrap
+from harness.tests.benchmarks.child import Taken, take
+from harness.tests.benchmarks.ingest import JMETER, PANDAS, PLAIN, SMALL, bench_ingest, growth
+from harness.tests.benchmarks.overhead import wall_time_s
+from harness.tests.benchmarks.page import PAGE, read_sections, write_page
+from harness.tests.benchmarks.result import BenchResult, BenchRow, at_least, over
+from harness.tests.benchmarks.sampler import bench_sampler
+from harness.tests.benchmarks.services import compare_pair
+from harness.tests.benchmarks.simulated import write_jtl
 from harness.verify.machine_load import at_most, judge
 
 ROOT = find_root(Path(__file__).parent)

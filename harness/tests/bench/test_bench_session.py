@@ -4,21 +4,19 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-import harness.bench
 import harness.session
-from harness.bench.overhead import bench_overhead, time_by_phase
-from harness.bench.result import BenchResult, BenchRow
-from harness.bench.services import bench_services, pairs
-from harness.cli import main
 from harness.definitions import load_study
 from harness.errors import InputError, RematchError
 from harness.model import Outcome
 from harness.project import find_root
+from harness.tests.benchmarks.__main__ import app
+from harness.tests.benchmarks.overhead import bench_overhead, time_by_phase
+from harness.tests.benchmarks.result import BenchResult, BenchRow
+from harness.tests.benchmarks.services import bench_services, pairs
 from harness.tests.support.sessions import make_session_project, measure_tiny, tiny_assembly, tiny_folder
 
 
@@ -93,9 +91,8 @@ def command(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str
 ) -> tuple[int, str, str]:
     monkeypatch.setenv("REMATCH_ROOT", str(root))
-    monkeypatch.setattr(sys, "argv", ["rematch", "bench", *words])
     with pytest.raises(SystemExit) as end:
-        main()
+        app(list(words))
     out, err = capsys.readouterr()
     return int(end.value.code or 0), out, err
 
@@ -110,7 +107,7 @@ def test_only_a_target_that_does_not_hold_ends_with_1_and_is_named(
 ) -> None:
     row = BenchRow(name="go: throughput", value=1.0, unit="1/s", target="ratio >= 0.8", holds=holds)
     made = BenchResult(name="services", question="How much?", rows=(row,), place="2 cores")
-    monkeypatch.setattr(harness.bench, "run_bench", lambda *_, **__: made)
+    monkeypatch.setattr("harness.tests.benchmarks.__main__.run_bench", lambda *_, **__: made)
     root = make_session_project(tmp_path)
     ended, out, _ = command(root, monkeypatch, capsys, "services")
     assert ended == code
@@ -127,7 +124,7 @@ def test_all_goes_on_after_one_that_cannot_run_says_so_and_ends_with_1(
             raise RematchError("no generator")
         return BenchResult(name=name, question="How?", rows=(), place="2 cores")
 
-    monkeypatch.setattr(harness.bench, "run_bench", run)
+    monkeypatch.setattr("harness.tests.benchmarks.__main__.run_bench", run)
     root = make_session_project(tmp_path)
     ended, out, err = command(root, monkeypatch, capsys, "all", "--json", "--write")
     assert ended == 1 and "not run: services: no generator" in err

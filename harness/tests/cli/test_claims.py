@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from harness.evidence.parameters import StageParameters
 from harness.model import Estimate
 from harness.model.claim import ClaimVerdict
 from harness.project import LEDGERS
-from harness.publish.results import leaves
+from harness.publish.results import Words, leaves
 from harness.questions.claims import TABLES, experiments, judge_all, results, table_rows
 from harness.questions.claims.words import VERDICT_WORDS
 from harness.tests.support.claims_project import make_claims_project
@@ -129,10 +130,12 @@ def test_the_bundled_sessions_judge_what_they_measured(bundled: Path) -> None:
 
 def test_the_best_of_several_sessions_judges_and_the_others_are_named(bundled: Path) -> None:
     found = {one["claim"]: one for one in json.loads(rematch(bundled, "claims", "--json")[1])}
-    cause = found["R1"]["tests"][0]
+    cause, limit = found["R1"]["tests"]
     assert cause["measured"]["session"] == "bundled/bank-connections/quick-local-1"
     assert cause["outcome"] == "holds"
-    assert [other["session"] for other in cause["passed_over"]] == ["bundled/bank-rematch/quick-local-1"]
+    # the claim names two causes, and a server with another limit was not measured
+    assert (limit["outcome"], found["R1"]["verdict"]) == ("not testable", "inconclusive")
+    assert [other["session"] for other in cause["passed_over"]] == ["bundled/bank-rematch/quick-local-2"]
     for name in ("T6", "T7"):
         test = found[name]["tests"][-1]
         assert test["measured"]["session"] == "bundled/clients-craft/quick-local-1"
@@ -165,7 +168,17 @@ def test_the_ledger_and_the_paper_say_the_same_of_every_claim(bundled: Path) -> 
         if isinstance(here, Estimate):
             assert (here.value, here.low, here.high) in [(m["value"], m["low"], m["high"]) for m in decided]
         else:
-            assert not decided or any(m["below"] is not None for m in decided)
+            assert not decided or any(m["below"] is not None or m["young"] for m in decided)
+        # a number of young processes has the word wherever it stands
+        young = [m for m in decided if m["young"]]
+        told = published[f"line.{name}"]
+        assert isinstance(told, Words)
+        assert len(re.findall(r", young \(n = ", told.text)) == len(young), told.text
+        shown = next(other for other in judged if other.name == name).shown.measured
+        is_young = shown is not None and shown.young
+        assert (isinstance(here, Words) and here.text.endswith(", young")) == is_young
+        if name in rows:
+            assert str(rows[name]["here"]).endswith(", young") == is_young
     counted = {verdict: sum(one["verdict"] == verdict for one in plain.values()) for verdict in ClaimVerdict}
     for verdict, n in counted.items():
         count = published[f"count.{verdict}"]

@@ -22,7 +22,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The projects whose bundled sessions were analysed; nothing is executed."""
     found: list[Path] = []
-    monkeypatch.setattr("harness.pipeline.publishing.publish_bundled", found.append)
+    monkeypatch.setattr(
+        "harness.pipeline.publishing.publish_bundled", lambda root, command: found.append(root)
+    )
     return found
 
 
@@ -47,7 +49,7 @@ def test_own_results_are_shown_as_they_are(project: Path, calls: list[Path], tmp
 def test_a_notebook_that_fails_costs_its_own_results_and_not_the_page(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(root: Path) -> None:
+    def fail(root: Path, command: str) -> None:
         raise StageFailed("31-startup.ipynb, cell 2 (x): NameError; resume: rematch site")
 
     monkeypatch.setattr("harness.pipeline.publishing.publish_bundled", fail)

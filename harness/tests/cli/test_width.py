@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What check, list, bench and verify print fits the terminal, and no text is cut or squeezed into a narrow column."""
+"""Output of check, list, verify and the benchmarks fits the terminal, and no text is cut or squeezed into a narrow column."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.bench.result import BenchResult, BenchRow
-from harness.cli import bench, check, list, verify
+from harness.cli import check, list, verify
 from harness.definitions import experiment_files, load_study
+from harness.tests.benchmarks import __main__ as bench
+from harness.tests.benchmarks.result import BenchResult, BenchRow
 from harness.tests.support.available import PROJECT
 from harness.verify.rows import VerifiedRow
 from harness.verify.simulated import Cell, VerifyResult

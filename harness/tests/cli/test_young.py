@@ -16,12 +16,14 @@ from harness.cli.results_text import cells, print_results
 from harness.evidence import Evidence
 from harness.evidence.results import METRICS, CellResult, MetricResult, results_of
 from harness.figures.comparisons import forest
-from harness.model import Verdict
+from harness.figures.marks import marks_of
+from harness.model import Estimate, Verdict
 from harness.publish.comparisons import comparison_notes, comparison_rows
 from harness.publish.findings import Phrase, finding
 from harness.publish.publisher import Publisher, slug
 from harness.publish.range_words import in_a_range, verdicts_in_words
 from harness.publish.results import Words, leaves
+from harness.questions.strings_warm import results, warm_services
 from harness.site.verdicts import verdict_rows
 from harness.store import Store
 from harness.tests.support.kept_tables import lay_tables
@@ -148,7 +150,13 @@ def test_captions_name_the_young_services_and_figures_mark_their_ratios(sessions
             if told:
                 drawn = forest(told, evidence.trials, quantity="ratio")
                 texts = [text.get_text() for axes in drawn.axes for text in axes.texts]
-                assert sum(text.endswith(", young") for text in texts) == sum(each.young for each in told)
+                n_young = sum(each.young for each in told)
+                assert sum(text.endswith(", young") for text in texts) == n_young
+                # what the page shows under the pointer
+                notes = [
+                    note for one in (marks_of(drawn) or {"series": []})["series"] for note in one["notes"]
+                ]
+                assert sum("young" in note for note in notes) == n_young
 
 
 @pytest.mark.parametrize("sessions", ["strings-warm"], indirect=True)
@@ -166,6 +174,23 @@ def test_jersey_that_compiled_too_long_in_3_of_14_trials_has_its_verdict_without
     assert (found.ages.variant.age, found.ages.variant.n_left_out, found.n_blocks) == ("warm", 3, 11)
     assert found.ratio.value == pytest.approx(0.4394, abs=5e-5)
     assert found.beside.ratio.value == pytest.approx(0.4356, abs=5e-5)
+
+
+@pytest.mark.parametrize("sessions", ["strings-warm"], indirect=True)
+def test_the_headline_has_the_values_of_the_command_and_neither_compares_rates_that_were_offered(
+    sessions: list[Evidence],
+) -> None:
+    (session,) = [one for one in sessions if one.sessions[0].folder.name == "quick-local-9"]
+    headline = dict(leaves(results(warm_services(session), session.header.experiment)))
+    of_command = {one.metric.name: one.cells for one in results_of(session).metrics}
+    for name in ("throughput", "cpu", "memory"):
+        (cell,) = [one for one in of_command[name] if one.levels["load"] == "saturation"]
+        for row in cell.variants:
+            mean = headline[name, "mean", row.variant]
+            assert isinstance(mean, Estimate)
+            assert (mean.value, mean.n_trials) == (pytest.approx(row.estimate.value), row.estimate.n_trials)
+    assert {cell.levels["load"] for cell in of_command["throughput"]} == {"saturation"}
+    assert {cell.levels["load"] for cell in of_command["cpu"]} == {"saturation", "rate"}
 
 
 @pytest.mark.parametrize("sessions", ["clients-hello", "clients-db", "k8s-rounds"], indirect=True)

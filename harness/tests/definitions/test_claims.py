@@ -10,7 +10,7 @@ import pytest
 
 from harness.analysis.load.load_segments import METRICS as OF_PARTS
 from harness.analysis.tables.schema import COLUMNS, NUMBERS
-from harness.definitions import experiment_files
+from harness.definitions import experiment_files, load_study
 from harness.definitions.claims import load_claims
 from harness.errors import InputError
 from harness.model.claim import Claim
@@ -50,6 +50,35 @@ def test_every_metric_is_a_column_of_what_is_measured(ledger: dict[str, Claim]) 
     numbers = [number for claim in ledger.values() for test in claim.tests for number in test.measured]
     assert len(numbers) > 50
     assert [number for number in numbers if number.metric not in known[number.parts]] == []
+
+
+#: Source -> the mixes of requests that are its article's: of the bank's rematch also in the same shares, one by one.
+REQUESTS = {
+    "nikitsenka2018": {"original"},
+    "kirichenko2020": {"rematch", "independent"},
+    "tivrfoa2024": {"hello", "hello-published", "hello-minors", "db"},
+    "nelson2020": {"hello"},
+    "nelson2026": {"work-128", "work-8192"},
+}
+
+
+def test_what_judges_a_claim_of_an_article_asks_the_articles_requests(ledger: dict[str, Claim]) -> None:
+    """One query a request of a program that no article had is another bank."""
+    other = []
+    for name, claim in ledger.items():
+        for number in (number for test in claim.tests for number in test.measured):
+            experiment = load_study(REPOSITORY, number.experiment).experiment
+            levels = number.levels | ({str(number.factor): str(number.level)} if number.factor else {})
+            chosen = (experiment.factors.get(factor, {}).get(level) for factor, level in levels.items())
+            mixes = {level.mix for level in chosen if level is not None and level.mix}
+            if not (mixes or {experiment.mix}) <= REQUESTS[claim.source]:
+                other.append((name, number.experiment, mixes))
+            programs = {
+                experiment.variants[one].implementation for one in (number.variant, number.over) if one
+            }
+            if claim.workload == "bank" and not programs <= {"go-gorilla", "java-spring"}:
+                other.append((name, number.experiment, programs))
+    assert other == []
 
 
 def test_ledgers_are_no_experiments() -> None:

@@ -124,6 +124,21 @@ def test_safepoints_of_jdk_11_are_read_with_their_operations_and_either_decimal_
     assert {one.cause for one in whole} == {"gc_pause", "other_safepoint"}
 
 
+@pytest.mark.parametrize("safepoints", [False, True])
+def test_a_young_collection_that_became_a_full_one_is_one_pause(safepoints: bool) -> None:
+    lines = [
+        "[0.202s][info][gc] GC(0) Pause Young (Allocation Failure) 25M->23M(92M) 9.814ms",
+        "[0.290s][info][gc] GC(2) Pause Full (Allocation Failure) 74M->10M(92M) 6.987ms",
+        "[0.290s][info][gc] GC(1) Pause Young (Allocation Failure) 74M->10M(92M) 7.118ms",
+        "[0.320s][info][gc] GC(3) Pause Full (Ergonomics) 62M->62M(123M) 3.728ms",
+        "[0.331s][info][gc] GC(4) Pause Young (Allocation Failure) 62M->62M(123M) 7.000ms",
+    ]
+    if safepoints:
+        lines[3:3] = ["[0.290s][info][safepoint] Total time for which application threads were stopped: 0.0073074 seconds, Stopping threads took: 0.0000186 seconds"]  # fmt: skip
+    lengths = [round(event.duration_s * 1e3, 3) for event in read_log("\n".join([*lines, ""])).events]
+    assert lengths == [9.814, 7.307 if safepoints else 7.118, 3.728, 7.0]
+
+
 @pytest.mark.parametrize("jdk", [21, 25])
 def test_minor_collections_of_zgc_are_pauses_too(jdk: int) -> None:
     text = gzip.decompress(

@@ -85,8 +85,16 @@ def test_requests_of_gatling(tmp_path: Path, release: str) -> None:
     assert (table.unreadable.n, table.unreadable.n_cut) == (1, 1)
 
 
-def test_a_binary_log_of_gatling_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "simulation.log"
-    path.write_bytes(b"\x00\x00\x00\x00\x063.13.1\x00\x00\x00\x05Shop")
-    with pytest.raises(InputError, match="binary log"):
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\x00\x00\x00\x00\x063.13.1\x00\x00\x00\x05Shop", "is Gatling's binary log"),
+        (b"w\xff\x81\x03\x01\x01\x06Result\x01\xff\x82\x00\x01\t\x01\x04Code\x01\x06\x00\x01\tTimestamp\x01\x07Latency\x01",
+         "is a binary file; allowed: .*vegeta encode -to csv"),
+    ],
+)  # fmt: skip
+def test_a_binary_file_is_named_whatever_it_is_called(data: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "run-7.log"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=message):
         open_any(path)

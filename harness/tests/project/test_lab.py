@@ -26,7 +26,14 @@ STARTED_WITHIN_S = 120.0
 
 def command_of(rule: str, *words: str) -> str:
     """The last command of a rule, with this interpreter's environment in the place of ``.venv``."""
-    told = ["make", "-n", rule, f"VENV={Path(sys.executable).parent}", f"LAB_ARGS={' '.join(words)}"]
+    told = [
+        "make",
+        "--no-print-directory",
+        "-n",
+        rule,
+        f"VENV={Path(sys.executable).parent}",
+        f"LAB_ARGS={' '.join(words)}",
+    ]
     done = subprocess.run(told, cwd=PROJECT, capture_output=True, text=True, check=True)
     return done.stdout.strip().splitlines()[-1]
 

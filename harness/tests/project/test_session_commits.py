@@ -11,11 +11,6 @@ from harness.store import Store
 from harness.tests.support.available import not_run
 from harness.tests.support.synthetic import ROOT
 
-#: Key of a session -> why its commit is not in the history of this project; each is named in the paper.
-EXCEPTIONS: dict[str, str] = dict.fromkeys(
-    (f"bundled/{name}/quick-local-1" for name in ("aa", "bank-rematch", "gc-loops", "headroom")),
-    "measured before the history was written anew; to be measured again",
-)
 SESSIONS = {session.key: session for session in Store(ROOT).sessions(bundled=True)}
 
 
@@ -32,13 +27,6 @@ def history() -> frozenset[str]:
 
 
 @pytest.mark.parametrize("key", SESSIONS)
-def test_the_commit_of_a_bundled_session_is_in_the_history_or_its_absence_has_a_reason(
-    key: str, history: frozenset[str]
-) -> None:
+def test_the_commit_of_a_bundled_session_is_in_the_history(key: str, history: frozenset[str]) -> None:
     provenance = SESSIONS[key].header.provenance
-    known = provenance.commit in history
-    assert known != bool(EXCEPTIONS.get(key)), f"{key}: measured at {provenance.commit}"
-
-
-def test_every_exception_is_of_a_session_that_is_there() -> None:
-    assert set(EXCEPTIONS) <= set(SESSIONS)
+    assert provenance.commit in history, f"{key}: measured at {provenance.commit}"

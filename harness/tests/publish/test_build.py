@@ -16,6 +16,8 @@ from harness.pipeline import StageParameters, analysis_notebooks
 from harness.pipeline.steps import tidy_all
 from harness.publish import clear, generated, read_values
 from harness.publish.build import PaperFailed, build_paper, explain
+from harness.publish.generated import paper_sources
+from harness.publish.publisher import slug
 from harness.tests.support.available import only_when_long, some_in_every_run
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
@@ -23,15 +25,18 @@ from harness.tests.support.kept_sessions import lay_project, lay_session
 from harness.tests.support.synthetic import ROOT, make_session
 
 PAPER = ROOT / "paper"
-SOURCES = sorted([PAPER / "main.tex", *(PAPER / "sections").glob("*.tex")])
-#: What may stand in the text as digits: years, licences, and the level of all intervals.
-ALLOWED = re.compile(r"\b(?:19|20)\d\d\b|Apache-2\.0|CC-BY-4\.0|RFC~\d+")
+SOURCES = paper_sources(PAPER)
+#: The supplement alone: its titles, verdicts and lists of what was not measured are generated.
+SECTIONS = [path for path in SOURCES if path.parent.name == "sections" or path.stem == "supplement"]
+BUILT = shutil.ignore_patterns("main.[!t]*", "supplement.[!t]*")
+#: Digits that may stand in the text: years, licences, the level of all intervals, names. Others are in \constant.
+ALLOWED = re.compile(r"\b(?:19|20)\d\d\b|Apache-2\.0|CC-BY-4\.0|RFC~\d+|\bG1\b|\b99th\b")
 #: In a formula, the constants of an interval: one, two.
 FORMULA = re.compile(r"\$[^$]*\$|\\\[.*?\\\]")
 CONSTANT = re.compile(r"(?<!\d)[12](?!\d)")
 NAMES = re.compile(
-    r"\\(?:val|valci|verdict|ntrials|ifpublished|ifsaid|iftable|iffigure|cite|ref|label|input|rematch\w+|usepackage|documentclass|"
-    r"bibliography\w*|rule|dimexpr)\*?(?:\[[^]]*\])?\{[^}]*\}"
+    r"\\(?:val|valci|verdict|ntrials|ifpublished|ifsaid|iftable|iffigure|cite|ref|label|input|rematch\w+|constant|least|most|usepackage|documentclass|"
+    r"bibliography\w*|rule|dimexpr)\*?(?:\[[^]]*\])?\{[^}]*\}|\\(?:holds|setlength)\{[^}]*\}\{[^}]*\}"
 )
 
 NOTEBOOKS = [one.name for one in analysis_notebooks(ROOT)]
@@ -66,10 +71,25 @@ def test_a_source_line_holds_one_sentence(path: Path) -> None:
             assert not re.search(r"[a-z}]\. [A-Z][a-z]", line.replace("Fig. ", "")), line
 
 
+def test_a_key_is_written_as_keys_are_published() -> None:
+    """Of a key that nobody can publish ``\\ifsaid`` and ``\\ifpublished`` would leave their sentence out, and say nothing."""
+    keys = {
+        key
+        for path in SOURCES
+        for key in re.findall(
+            r"\\(?:val|valci|verdict|ntrials|if(?:published|said|table|figure))\{([^}#]*)\}",
+            path.read_text("utf-8"),
+        )
+    }
+    assert len(keys) > 300
+    assert [key for key in sorted(keys) if slug(*key.split(".")) != key] == []
+
+
 def test_every_table_and_figure_is_cited_and_whatever_is_cited_is_there() -> None:
     text = "\n".join(path.read_text("utf-8") for path in SOURCES)
     there = {f"tab:{key}" for key in re.findall(r"\\rematch(?:title)?table\{([^}]*)\}", text)}
     there |= {f"fig:{key}" for key in re.findall(r"\\rematch(?:wide)?figure\{([^}]*)\}", text)}
+    there |= set(re.findall(r"\\label\{((?:tab|fig):[^}]*)\}", text))
     cited = set(re.findall(r"\\ref\{((?:tab|fig):[^}]*)\}", text))
     assert cited == there and len(there) > 50
     named = set(re.findall(r"\\ref\{((?:sec|app):[^}]*)\}", text))
@@ -91,7 +111,7 @@ def test_the_title_of_a_section_of_results_is_generated_or_neutral() -> None:
 
 
 def test_what_was_not_measured_is_said_in_one_place() -> None:
-    text = {path.stem: path.read_text("utf-8") for path in SOURCES}
+    text = {path.stem: path.read_text("utf-8") for path in SECTIONS}
     assert [name for name, one in text.items() if "not measured in this profile" in one.lower()] == []
     assert r"\alltheunmeasured" in text.pop("not-measured")
     assert [name for name, one in text.items() if r"\alltheunmeasured" in one] == []
@@ -109,7 +129,7 @@ def test_no_heading_of_the_paper_stands_over_what_may_be_missing() -> None:
 
 
 def test_a_section_before_the_appendix_has_one_figure_or_table_of_its_own() -> None:
-    body = (PAPER / "main.tex").read_text("utf-8").split(r"\appendices")[0]
+    body = (PAPER / "supplement.tex").read_text("utf-8").split(r"\appendices")[0]
     two = {"strings-warm"}  # services that are warm, and the same from their first request on
     for name in re.findall(r"\\input\{sections/([\w-]+)\}", body):
         text = (PAPER / f"sections/{name}.tex").read_text("utf-8")
@@ -118,7 +138,7 @@ def test_a_section_before_the_appendix_has_one_figure_or_table_of_its_own() -> N
 
 
 def test_the_list_of_what_was_not_measured_stands_behind_all_that_adds_to_it() -> None:
-    included = re.findall(r"\\input\{sections/([\w-]+)\}", (PAPER / "main.tex").read_text("utf-8"))
+    included = re.findall(r"\\input\{sections/([\w-]+)\}", (PAPER / "supplement.tex").read_text("utf-8"))
     behind = included[included.index("not-measured") :]
     adding = [
         name for name in behind if r"\listunmeasured" in (PAPER / f"sections/{name}.tex").read_text("utf-8")
@@ -128,7 +148,7 @@ def test_the_list_of_what_was_not_measured_stands_behind_all_that_adds_to_it() -
 
 def test_verdicts_are_never_typed() -> None:
     general = {
-        "main",
+        "supplement",
         "appendix-statistics",
         "conclusion",
         "discussion",
@@ -140,7 +160,7 @@ def test_verdicts_are_never_typed() -> None:
         "setup",
         "threats",
     }
-    text = "\n".join(path.read_text("utf-8") for path in SOURCES if path.stem not in general)
+    text = "\n".join(path.read_text("utf-8") for path in SECTIONS if path.stem not in general)
     assert not re.search(r"\b(faster|slower|outperforms|beats|wins)\b", re.sub(r"\\\w+\{[^}]*\}", "", text))
     assert text.count(r"\verdict{") > 10
 
@@ -168,16 +188,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_two_builds_in_different_folders_give_the_same_bytes(project: Path, tmp_path: Path) -> None:
     first = build_paper(project).read_bytes()
     elsewhere = tmp_path / "a folder with another name"
-    shutil.copytree(project / "paper", elsewhere / "paper", ignore=shutil.ignore_patterns("main.[!t]*"))
+    shutil.copytree(project / "paper", elsewhere / "paper", ignore=BUILT)
     assert build_paper(elsewhere).read_bytes() == first
-    log = (project / "paper/main.log").read_text("utf-8", errors="replace")
+    log = (project / "paper/supplement.log").read_text("utf-8", errors="replace")
     assert "undefined" not in log
     assert "Overfull \\hbox" not in log
     assert "set below seven points" not in log
 
 
 def test_no_table_is_set_below_seven_points_or_cut_off(project: Path) -> None:
-    log = (project / "paper/main.log").read_text("utf-8", errors="replace")
+    log = (project / "paper/supplement.log").read_text("utf-8", errors="replace")
     assert "set below seven points" not in log
     assert "undefined" not in log
     assert "Overfull \\hbox" not in log
@@ -205,7 +225,8 @@ def test_every_number_of_the_text_says_where_it_comes_from(project: Path) -> Non
 
 def test_every_number_of_the_text_links_to_its_key_in_the_appendix(project: Path) -> None:
     aux, log = (
-        (project / "paper" / name).read_text("utf-8", errors="replace") for name in ("main.aux", "main.log")
+        (project / "paper" / name).read_text("utf-8", errors="replace")
+        for name in ("supplement.aux", "supplement.log")
     )
     cited = set(re.findall(r"\\rematch@cited\{([^}]*)\}", aux))
     assert len(cited) > 50 and cited <= set(read_values(project))
@@ -213,14 +234,14 @@ def test_every_number_of_the_text_links_to_its_key_in_the_appendix(project: Path
 
 
 def copy_of(project: Path, folder: Path) -> Path:
-    shutil.copytree(project / "paper", folder / "paper", ignore=shutil.ignore_patterns("main.[!t]*"))
+    shutil.copytree(project / "paper", folder / "paper", ignore=BUILT)
     return folder
 
 
 def test_sections_of_what_was_not_measured_stay_out(project: Path) -> None:
     values = read_values(project)
     assert values["gc.share.g1_3x"]["reason"] == "not measured in this profile"
-    included = (project / "paper/main.log").read_text("utf-8", errors="replace")
+    included = (project / "paper/supplement.log").read_text("utf-8", errors="replace")
     assert "sections/validity.tex" in included
     assert "sections/gc-peaks.tex" not in included
 
@@ -232,14 +253,15 @@ def test_of_the_forms_those_stand_in_the_paper_that_were_measured(
     project: Path, measured: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "project"
-    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("main.[!t]*"))
+    shutil.copytree(project, root, symlinks=True, ignore=BUILT)
     lay_session(root, measured, "quick")
     tidy_all(StageParameters(experiments=measured), root=root)
     monkeypatch.setenv("REMATCH_ROOT", str(root))
     execute_in_process(root, "34-forms")
     build_paper(root)
     log, labels = (
-        (root / "paper" / name).read_text("utf-8", errors="replace") for name in ("main.log", "main.aux")
+        (root / "paper" / name).read_text("utf-8", errors="replace")
+        for name in ("supplement.log", "supplement.aux")
     )
     assert "undefined" not in log
     assert "Overfull \\hbox" not in log
@@ -252,7 +274,7 @@ def test_what_was_not_measured_of_cores_and_places_is_left_out_and_named_at_the_
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "project"
-    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("main.[!t]*"))
+    shutil.copytree(project, root, symlinks=True, ignore=BUILT)
     notebooks = {"scaling": "50-scaling", "placement": "51-placement"}
     monkeypatch.setenv("REMATCH_ROOT", str(root))
     for experiment in notebooks:
@@ -262,7 +284,7 @@ def test_what_was_not_measured_of_cores_and_places_is_left_out_and_named_at_the_
     for name in notebooks.values():
         execute_in_process(root, name)
     build_paper(root)
-    log = (root / "paper/main.log").read_text("utf-8", errors="replace")
+    log = (root / "paper/supplement.log").read_text("utf-8", errors="replace")
     assert "undefined" not in log
     assert "Overfull \\hbox" not in log
     absent = {
@@ -344,7 +366,7 @@ def test_missing_latex_is_named_with_what_brings_it(
 
 
 def test_a_log_without_an_error_line_is_said_so(tmp_path: Path) -> None:
-    assert "no error line" in explain(tmp_path / "main.log")
+    assert "no error line" in explain(tmp_path / "supplement.log")
 
 
 def test_each_section_of_results_that_can_be_printed_answers_a_question_that_is_asked() -> None:
@@ -352,7 +374,7 @@ def test_each_section_of_results_that_can_be_printed_answers_a_question_that_is_
     asked = (sections / "introduction.tex").read_text("utf-8")
     printed = re.findall(
         r"\\ifpublished\{([\w.]+)\}\{\\input\{(sections/[\w-]+)\}",
-        (ROOT / "paper/main.tex").read_text("utf-8"),
+        (ROOT / "paper/supplement.tex").read_text("utf-8"),
     )
     assert len(printed) >= 10
     for key, section in printed:

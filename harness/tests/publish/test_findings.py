@@ -107,6 +107,8 @@ def test_a_ratio_far_from_one_over_few_blocks_is_not_called_alike() -> None:
     one, other = compared({"java-a": 25.0, "java-b": 60.0})
     said = text(finding([of_few(one), other], PHRASE)["takeaway"])
     assert re.search(r"; 1 has too few blocks for a verdict \(0\.25\d* times, ", said)
+    sure = finding([of_few(one), other], PHRASE)["sure"]
+    assert "; 1 of 2 comparisons is conclusive" in text(sure)
     alone = text(finding([of_few(one)], PHRASE)["takeaway"])
     assert alone.startswith("The service's rate is by so few blocks not shown to be more or fewer than")
     assert verdicts_in_words([("A", of_few(one)), ("B", other)]) == (
@@ -160,12 +162,16 @@ def test_an_upper_limit_is_the_largest_bound_and_no_end_of_an_interval_of_an_est
     bounds = {"Serial": share(0.47, 0.32, 0.62), "Go": share(0.35, 0.21, 0.52), "G1": share(None)}
     shares = {"Serial": share(0.07, 0.01, 0.15), "Go": share(0.03, 0.0, 0.13), "G1": share(0.05, 0.0, 0.14)}
     said = at_most(bounds, shares, what="pauses explain", of="the percentile", scope="young JVMs")
-    assert text(said["title"]) == "Pauses explain at most 47 % (32 to 62) of the percentile"
+    assert (
+        text(said["title"]) == "Pauses explain at most 47 % (32 to 62) of the percentile in 2 of 3 variants"
+    )
     assert text(said["takeaway"]) == (
-        "Pauses explain at most 47 % (32 to 62) of the percentile: the largest bound, that of Serial; for G1 there is "
-        "none. What would vanish with them is from 3 % (Go) to 7 % (Serial); the whole interval is above zero for 1 of "
+        "Pauses explain at most 47 % (32 to 62) of the percentile in 2 of 3 variants: the largest bound, that of Serial; "
+        "for G1 there is none. What would vanish with them is from 3 % (Go) to 7 % (Serial); the whole interval is above zero for 1 of "
         "3 variants. This is of young JVMs."
     )
+    told = at_most({"Serial": bounds["Serial"]}, shares, what="pauses explain", of="the percentile")
+    assert text(told["title"]) == "Pauses explain at most 47 % (32 to 62) of the percentile"
 
 
 def test_where_no_bound_has_a_number_nothing_is_said_to_be_at_most_anything() -> None:

@@ -226,7 +226,7 @@ def test_the_short_answer_says_a_price_only_where_every_verdict_supports_it() ->
     assert "memory" not in short(*ahead, memory=more[:1])
     assert "memory" not in short(*ahead, memory=(more[0], comparison(Verdict.INCONCLUSIVE, "c", 26.0)))
     settled = {"go-nethttp": cold_start(0.0), "a": cold_start(7.0), "c": cold_start(18.0)}
-    assert "needed 7.0 to 18 s of full load" in short(*ahead, cold=settled)
+    assert "needed 7.00 to 18.0 s of full load" in short(*ahead, cold=settled)
     assert "warm throughput; Go needed at most 1.0 s." in short(*ahead, cold=settled)
     assert "full load" not in short(*ahead, cold={**settled, "c": cold_start(18.0, n_settled=4)})
     assert "full load" not in short(*ahead, cold={**settled, "a": cold_start(0.5), "c": cold_start(0.0)})
@@ -236,7 +236,7 @@ def test_the_short_answer_names_the_services_that_were_warm_as_soon_as_the_refer
     ahead = (comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "c", 1.3))
     cold = {"go-nethttp": cold_start(2.0), "a": cold_start(0.5), "c": cold_start(18.0)}
     assert (
-        "From a cold start, 1 of 2 Java services needed 18 s of full load to come within 10 % of their warm throughput; "
+        "From a cold start, 1 of 2 Java services needed 18.0 s of full load to come within 10 % of their warm throughput; "
         "Go needed at most 2.0 s and A at most 1.0 s."
     ) in short(*ahead, cold=cold)
 

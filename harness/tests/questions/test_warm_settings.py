@@ -70,6 +70,12 @@ def test_a_small_heap_is_said_with_what_it_held_and_what_it_answered(measured: p
         "With a small heap, in another session of 5 blocks, Helidon (Serial, heap 32 MiB) had 9.00"
     )
     assert said.text.endswith("times the memory of Go net/http, and 1.20 times its requests per second.")
+    small = trials["variant"] == "helidon-small"
+    young = trials.assign(age=trials["age"].mask(small, "young"))
+    said = dict(leaves(settings_results(young, DEFINITION)))["settings", "small"]
+    assert isinstance(said, Words) and said.text.count(", young") == 2
+    loaded = trials.assign(bound_by=trials["bound_by"].mask(small, "generator"))
+    assert isinstance(dict(leaves(settings_results(loaded, DEFINITION)))["settings", "small"], Absent)
 
 
 def test_not_measured_every_result_is_absent_and_has_the_same_keys(measured: pd.DataFrame) -> None:

@@ -23,7 +23,17 @@ from harness.report.analyse import report_file
 from harness.report.result import Report
 from harness.tests.support.compared_arms import users_wait, write_arms
 from harness.tests.support.generated_jtl import write_load
-from harness.tests.support.result_files import JTL_HEADER, START_S, jtl_rows, requests, vegeta_csv, wrk
+from harness.tests.support.oha_output import oha_db
+from harness.tests.support.result_files import (
+    JTL_HEADER,
+    START_S,
+    aggregate,
+    jtl_rows,
+    requests,
+    vegeta_csv,
+    wrk,
+    wrk2,
+)
 
 FULL = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,grpThreads,"
@@ -105,6 +115,13 @@ def test_times_since_a_start_that_begin_again_are_runs(tmp_path: Path) -> None:
     assert [run.requests for run in report.runs] == [200, 100] and report.throughput_per_s is None
 
 
+def test_runs_that_oha_appended_to_one_database_are_runs(tmp_path: Path) -> None:
+    rows = [(0.02 * i, None, 0.05, 200) for i in range(200)]
+    oha_db(tmp_path / "oha.db", rows, run=1_764_325_800)
+    report = report_file(oha_db(tmp_path / "oha.db", rows[:100], run=1_764_325_900))
+    assert [run.requests for run in report.runs] == [200, 100] and report.throughput_per_s is None
+
+
 def test_generators_that_ran_at_once_are_one_run_in_whatever_order(tmp_path: Path) -> None:
     rows = jtl_rows(requests(300)) + jtl_rows(requests(300, seed=2))
     report = report_file(write(tmp_path, [JTL_HEADER, *rows]))
@@ -115,6 +132,18 @@ def test_two_summaries_of_wrk_are_no_one(tmp_path: Path) -> None:
     one, other = wrk(requests=24512), wrk(requests=48000, shares=("3.01ms", "3.60ms", "3.90ms", "5.90ms"))
     with pytest.raises(InputError, match="holds 2 runs: one begins at line 1 and line 15"):
         report_file(write(tmp_path, f"{one}\n{other}", "wrk.txt"))
+
+
+def test_a_log_of_an_old_gatling_has_its_start_four_times_before_the_verdict(tmp_path: Path) -> None:
+    at = int(START_S * 1e3)
+    head = f"shop.Order\torder\tRUN\t{at}\t \t2.0"
+    rows = [
+        f"Buy\t7-{i}\tREQUEST\tshop\tbuy\t{at + 20 * i}\t{at + 20 * i + 1}\t{at + 20 * i + 30}\t{at + 20 * i + 40}\t{'KO' if i < 3 else 'OK'}\t "
+        for i in range(60)
+    ]
+    report = report_file(write(tmp_path, [head, "Buy\t7-0\tUSER\tSTART\t1\t0", *rows], "simulation.log"))
+    assert (report.requests, report.errors, report.unreadable) == (60, 3, 0)
+    assert report.latency_ms["mean"] == pytest.approx(40) and report.labels[0].label == "shop / buy"
 
 
 # --- several load generators
@@ -290,11 +319,38 @@ def test_a_history_of_locust_is_totals_since_the_start(tmp_path: Path) -> None:
     assert report.requests == 250 and any("an earlier run" in said for said in report.warnings)
 
 
+def test_percentiles_of_wrk_are_read_in_every_unit(tmp_path: Path) -> None:
+    slow = wrk(requests=24, mean="1.70s", largest="2.30s", shares=("1.69s", "1.85s", "2.01s", "2.30s"))
+    assert "50%    1.69s \n" in slow  # as wrk pads it
+    report = report_file(write(tmp_path, slow, "wrk.txt"))
+    assert (report.latency_ms["p50"], report.latency_ms["p99"]) == (1690, 2300)
+    slow = wrk2(requests(600)).replace(" 50.000%  ", " 50.000%    0.02s \n 90.000%  ")
+    assert report_file(write(tmp_path, slow, "wrk2.txt")).latency_ms["p50"] == 20
+
+
 def test_percentiles_of_wrk_stand_below_their_heading(tmp_path: Path) -> None:
     text = "thread addr: 127.0.0.1\n" + wrk(requests=24512) + "-----\n99%,11900\n 50%    1.00us\n"
     report = report_file(write(tmp_path, text, "wrk.txt"))
     assert report.latency_ms["p50"] == pytest.approx(7.81) and report.latency_ms["p99"] == pytest.approx(11.9)
     assert report.loop is not None and report.loop.users == 20
+
+
+@pytest.mark.parametrize(("share", "rate"), [("4,200%", "12,55210"), ("4.200%", "12.55210")])
+def test_an_aggregate_table_has_decimals_of_either_sign(share: str, rate: str, tmp_path: Path) -> None:
+    made = requests(1000, failed=42)
+    table = aggregate(made, share=f'"{share}"', rate=f'"{rate}"')
+    report = report_file(write(tmp_path, table, "aggregate.csv"))
+    assert (report.requests, report.errors, report.throughput_per_s) == (1000, 42, 12.5521)
+
+
+def test_an_aggregate_table_whose_errors_cannot_be_read_has_no_headline_without_errors(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(InputError, match="holds no totals"):
+        report_file(write(tmp_path, aggregate(requests(10), share="n/a"), "aggregate.csv"))
+    lines = [line.rsplit(",", 2)[0] for line in aggregate(requests(10)).splitlines()]
+    report = report_file(write(tmp_path, lines, "aggregate.csv"))
+    assert not report.errors_known and words.errors(report) == "failures not in the file"
 
 
 # --- errors beside the answers
@@ -308,6 +364,36 @@ def test_errors_of_wrk_without_an_answer_come_on_top(tmp_path: Path) -> None:
     nothing = wrk(requests=0, mean="0.00us", largest="0.00us", shares=("0.00us",) * 4, errors=errors[:1])
     report = report_file(write(tmp_path, nothing, "wrk.txt"))
     assert (report.requests, report.errors) == (3268, 3268) and set(report.latency_ms.values()) == {None}
+
+
+def test_latencies_of_wrk_are_of_the_answers_that_came_in_time(tmp_path: Path) -> None:
+    def report_of(connections: int, late: int) -> Report:
+        text = wrk(
+            requests=1000,
+            mean="1.20s",
+            largest="1.99s",
+            shares=("1.20s", "1.50s", "1.80s", "1.98s"),
+            connections=connections,
+            errors=(f"Socket errors: connect 0, read 0, write 0, timeout {late}",),
+        )
+        return report_file(write(tmp_path, text, "wrk.txt"))
+
+    report = report_of(200, 600)
+    assert (report.requests, report.errors, report.latency_ms["mean"]) == (1000, 600, 1200)
+    assert any("its latencies are of the other 400" in said for said in report.warnings)
+    # 20 connections had an answer each .2 s: of the 400 in time, half can have taken no more than 1,001 ms
+    report = report_of(20, 600)
+    low, high = report.bounds_ms["p50"]
+    assert report.latency_ms["mean"] is None and low is None and high == pytest.approx(1001, rel=1e-2)
+    assert set(report_of(20, 1000).latency_ms.values()) == {None}
+
+
+def test_timeouts_of_wrk2_are_looks_at_connections_and_no_requests(tmp_path: Path) -> None:
+    errors = ("Socket errors: connect 4, read 3, write 0, timeout 7138", "Non-2xx or 3xx responses: 6")
+    report = report_file(write(tmp_path, wrk2(requests(600, failed=6), errors=errors), "wrk2.txt"))
+    assert (report.requests, report.errors) == (600 + 7, 7 + 6)
+    assert report.errors_by_kind == {"connect": 4, "read": 3, "status": 6}
+    assert any("7,138 timeouts are no requests" in said for said in report.warnings)
 
 
 @pytest.mark.parametrize(("n_latencies", "mean"), [(1612, 50.25), (0, None)])
@@ -445,7 +531,8 @@ def test_a_k6_summary_may_have_its_checks_first_and_no_http(tmp_path: Path) -> N
         "http_req_duration": {"avg": 3.0, "med": 2.5, "max": 9},
     }
     path = write(tmp_path, json.dumps({"root_group": {"checks": checks}, "metrics": metrics}), "summary.json")
-    assert report_file(path).requests == 10 and path.stat().st_size > 70_000
+    report = report_file(path)
+    assert (report.requests, report.errors_known) == (10, False) and path.stat().st_size > 70_000
     metrics = {"grpc_req_duration": {"avg": 3.1}, "iterations": {"count": 9}}
     with pytest.raises(
         InputError, match="no http_req_duration in this k6 summary; found 'grpc_req_duration'"

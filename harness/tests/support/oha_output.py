@@ -8,17 +8,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def oha_db(path: Path, rows: Sequence[tuple[float, float | None, float, int]]) -> Path:
-    """An SQLite file as oha writes it: start, when it was due, duration, status."""
+def oha_db(path: Path, rows: Sequence[tuple[float, float | None, float, int]], run: int = 1795273471) -> Path:
+    """An SQLite file as oha writes it, or appends to it: start, when it was due, duration, status.
+
+    ``run``: when oha began.
+    """
     connection = sqlite3.connect(path)
     connection.execute(
-        "CREATE TABLE oha (url TEXT NOT NULL, start REAL NOT NULL, start_latency_correction REAL, end REAL NOT NULL,"
+        "CREATE TABLE IF NOT EXISTS oha (url TEXT NOT NULL, start REAL NOT NULL, start_latency_correction REAL, end REAL NOT NULL,"
         " duration REAL NOT NULL, status INTEGER NOT NULL, len_bytes INTEGER NOT NULL, run INTEGER NOT NULL)"
     )
     connection.executemany(
-        "INSERT INTO oha VALUES ('http://x/', ?, ?, ?, ?, ?, 13, 1795273471)",
+        "INSERT INTO oha VALUES ('http://x/', ?, ?, ?, ?, ?, 13, ?)",
         [
-            (start, due, (start if due is None else due) + took, took, status)
+            (start, due, (start if due is None else due) + took, took, status, run)
             for start, due, took, status in rows
         ],
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.session import assemble, measure, prepare
 from harness.store import SessionFolder
 from harness.tests.support.sessions import LIMITS, REPOSITORY, without_duplicates
-from setup import run_tests
+from setup.run_tests import QUICK_JVM as QUICK_JVM_FLAG
 
 NAME = "real"
 EXPERIMENT = """
@@ -42,7 +42,7 @@ settings = { %(settings)s }
 %(runtime)s
 """
 #: A service of a test answers too few requests for what C2 compiles, which is half of what its start takes.
-QUICK_JVM = (run_tests.QUICK_JVM,)
+QUICK_JVM = (QUICK_JVM_FLAG,)
 LOAD = """
 [profiles.smoke.loads.%(name)s]
 %(said)s

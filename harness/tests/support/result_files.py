@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from harness.tests.support.oha_output import oha_db
 
 START_S = 1_764_325_800.0
 MEAN = "mean"
@@ -96,6 +99,21 @@ def _locust_stats(made: Made) -> str:
     return _lines(head, f"GET,/a,{numbers},{shares},{took[-1]}", f",Aggregated,{numbers},{shares},{took[-1]}")
 
 
+def _locust_history(made: Made) -> str:
+    """Totals of what was answered by each whole second."""
+    head = (
+        "Timestamp,User Count,Type,Name,Requests/s,Failures/s,50%,99%,Total Request Count,Total Failure Count,"
+        "Total Median Response Time,Total Average Response Time,Total Min Response Time,Total Max Response Time"
+    )
+    lines = [head]
+    for second in range(2 + int(made.duration_s) if made.n else 2):
+        rows = [(took, ok) for at, took, ok in _rows(made) if at + took <= second * 1000]
+        took = sorted(one for one, _ in rows) or [0]
+        totals = f"{len(rows)},{sum(not ok for _, ok in rows)},{took[len(took) // 2]},{np.mean(took)},{took[0]},{took[-1]}"
+        lines.append(f"{int(START_S) + second},10,,Aggregated,5.0,0.1,N/A,N/A,{totals}")
+    return _lines(*lines)
+
+
 def _locust_samples(made: Made) -> str:
     rows = [f"{START_S + at / 1e3:.3f},{took}.0,{str(ok).lower()},a" for at, took, ok in _rows(made)]
     return _lines("start_epoch_s,latency_ms,ok,name", *rows)
@@ -145,6 +163,12 @@ def _k6_summary(made: Made) -> str:
 def _oha_csv(made: Made) -> str:
     rows = [f"{at / 1e3},0,0,0,{took / 1e3},10,{200 if ok else 500}" for at, took, ok in _rows(made)]
     return _lines("request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status", *rows)
+
+
+def _oha_db(made: Made) -> bytes:
+    rows = [(at / 1e3, None, took / 1e3, 200 if ok else 500) for at, took, ok in _rows(made)]
+    with tempfile.TemporaryDirectory() as folder:
+        return oha_db(Path(folder) / "oha.db", rows).read_bytes()
 
 
 def _oha_json(made: Made) -> str:
@@ -237,12 +261,17 @@ def wrk(
         f"    Latency   {mean:>8}    1.70ms {largest:>8}   93.85%",
         "    Req/Sec     1.23k    96.30     1.41k    71.00%",
         "  Latency Distribution",
-        *(f"     {share}%  {took:>8}" for share, took in zip((50, 75, 90, 99), shares, strict=True)),
+        *(f"     {share}%  {_padded(took)}" for share, took in zip((50, 75, 90, 99), shares, strict=True)),
         f"  {requests} requests in {seconds:.2f}s, 2.62MB read",
         *(f"  {line}" for line in errors),
         f"Requests/sec: {requests / seconds:9.2f}",
         "Transfer/sec:    268.11KB",
     )
+
+
+def _padded(took: str) -> str:
+    """A time in the width that wrk gives it: a blank behind it makes up for the second letter of a unit."""
+    return f"{took:>8}" if took[-2].isalpha() else f"{took:>7} "
 
 
 def _wrk(made: Made) -> str:
@@ -253,9 +282,11 @@ def _wrk(made: Made) -> str:
     return wrk(requests=made.n, shares=shares, errors=failed, **ends)  # type: ignore[arg-type]  # its own words
 
 
-def _wrk2(made: Made) -> str:
+def wrk2(made: Made, errors: Sequence[str] | None = None) -> str:
+    """What wrk2 prints with ``--latency``. Errors: as of :func:`wrk`; ``None``: the failed requests."""
     mean, largest = (made.mean_ms(of_all=True), max(made.latency_ms)) if made.n else (0.0, 0)
-    failed = (f"  Non-2xx or 3xx responses: {made.n_errors}",) if made.n_errors else ()
+    if errors is None:
+        errors = (f"Non-2xx or 3xx responses: {made.n_errors}",) if made.n_errors else ()
     return _lines(
         "Running 10s test @ http://127.0.0.1:8080/json",
         "  2 threads and 20 connections",
@@ -266,7 +297,7 @@ def _wrk2(made: Made) -> str:
         f"#[Mean    =  {mean:.3f}, StdDeviation   =  1.000]",
         f"#[Max     =  {largest:.3f}, Total count    =  {made.n}]",
         f"  {made.n} requests in 10.00s, 2.62MB read",
-        *failed,
+        *(f"  {line}" for line in errors),
         f"Requests/sec: {made.n / 10:9.2f}",
     )
 
@@ -284,10 +315,11 @@ def _csv(made: Made) -> str:
     return _lines("timestamp,latency_ms,status,name", *rows)
 
 
-def _aggregate(made: Made) -> str:
+def aggregate(made: Made, share: str | None = None, rate: str = "5.0") -> str:
+    """JMeter's aggregate table, with these texts for the share of errors and the rate."""
     took = sorted(made.latency_ms) or [0]
-    share = f"{100 * made.n_errors / max(made.n, 1):.2f}%"
-    numbers = f"{made.n},{np.mean(took):.0f},{took[len(took) // 2]},{took[-1]},{took[-1]},{took[-1]},{took[0]},{took[-1]},{share},5.0"
+    share = f"{100 * made.n_errors / max(made.n, 1):.2f}%" if share is None else share
+    numbers = f"{made.n},{np.mean(took):.0f},{took[len(took) // 2]},{took[-1]},{took[-1]},{took[-1]},{took[0]},{took[-1]},{share},{rate}"
     head = "Label,# Samples,Average,Median,90% Line,95% Line,99% Line,Min,Max,Error %,Throughput"
     return _lines(head, f"a,{numbers}", f"TOTAL,{numbers}")
 
@@ -297,24 +329,31 @@ class Kind:
     """A kind of file. ``exact``: its mean is that of the requests; ``of_all``: of failed ones, too; ``has_rows``."""
 
     name: str
-    write: Callable[[Made], str]
+    write: Callable[[Made], str | bytes]
     has_rows: bool = True
     of_all: bool = False
     exact: bool = True
     has_labels: bool = True
 
+    def data(self, made: Made) -> bytes:
+        """Return the bytes of a file."""
+        content = self.write(made)
+        return content if isinstance(content, bytes) else content.encode()
+
 
 #: Each row of the table of input files in docs/report.md, tool by tool.
 KINDS = (
     Kind(name="results.jtl", write=jtl),
-    Kind(name="aggregate.csv", write=_aggregate, has_rows=False, of_all=True, exact=False),
+    Kind(name="aggregate.csv", write=aggregate, has_rows=False, of_all=True, exact=False),
     Kind(name="other.csv", write=_csv),
     Kind(name="run_stats.csv", write=_locust_stats, has_rows=False, of_all=True),
+    Kind(name="run_stats_history.csv", write=_locust_history, has_rows=False, of_all=True, has_labels=False),
     Kind(name="samples.csv", write=_locust_samples),
     Kind(name="k6.csv", write=_k6_csv),
     Kind(name="k6.json", write=_k6_json),
     Kind(name="summary.json", write=_k6_summary, has_rows=False, of_all=True, has_labels=False),
     Kind(name="oha.csv", write=_oha_csv, has_labels=False),
+    Kind(name="oha.db", write=_oha_db, has_labels=False),
     Kind(name="oha.json", write=_oha_json, has_rows=False, of_all=True, has_labels=False),
     Kind(name="hey.csv", write=_hey, has_labels=False),
     Kind(name="vegeta.csv", write=vegeta_csv),
@@ -322,13 +361,15 @@ KINDS = (
     Kind(name="vegeta-report.json", write=_vegeta_report, has_rows=False, of_all=True, has_labels=False),
     Kind(name="autocannon.json", write=_autocannon, has_rows=False, of_all=True, has_labels=False),
     Kind(name="wrk.txt", write=_wrk, has_rows=False, of_all=True, exact=False, has_labels=False),
-    Kind(name="wrk2.txt", write=_wrk2, has_rows=False, of_all=True, has_labels=False),
+    Kind(name="wrk2.txt", write=wrk2, has_rows=False, of_all=True, has_labels=False),
     Kind(name="simulation.log", write=_gatling),
 )
+#: Those that may pass through an editor.
+TEXTS = tuple(kind for kind in KINDS if kind.name != "oha.db")
 
 
 def written(folder: Path, kind: Kind, made: Made) -> Path:
     """Write one file and return it."""
     path = folder / kind.name
-    path.write_text(kind.write(made), "utf-8")
+    path.write_bytes(kind.data(made))
     return path

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -265,3 +268,24 @@ def test_a_generator_that_is_not_here_says_why_it_is_wanted_and_how_to_get_it(
     assert tool.state == "missing"
     assert not tool.required
     assert "required as " in tool.complaint() and "install it with: " in tool.complaint()
+
+
+# --- Maven, whose repository does not bear two writers
+
+
+def test_two_mavens_of_a_project_wait_for_each_other(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from harness.toolchains import one_maven\n"
+        "with one_maven(Path(sys.argv[1])): print('inside', flush=True); input()"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(
+        words, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "inside\n"
+        with (tmp_path / ".cache/builds/maven.lock").open("w") as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        first.kill()
+    with toolchains.one_maven(tmp_path):
+        pass

@@ -208,6 +208,7 @@ def assert_page(root: Path, said: dict[str, Any]) -> None:
     assert list(said["lines"]) == ["started", "asked", "bounded", "age", "next"] and all(
         said["lines"].values()
     )
+    assert said["lines"]["asked"].count("not part of the load") <= 1
 
 
 def test_a_service_is_adopted_measured_and_held_against_its_next_version(root: Path) -> None:

@@ -166,7 +166,7 @@ def test_what_wrk_made_up_is_noticed_in_the_table() -> None:
     assert failed == {"mean latency is that of the histogram", "no more requests in flight than users"}
 
 
-BUNDLED = ROOT / "data/raw/bundled/aa/quick-local-1"
+BUNDLED = ROOT / "data/raw/bundled/aa/quick-local-3"
 
 
 def restored_from(folder: Path, **changes: object) -> LatencyHistogram | None:

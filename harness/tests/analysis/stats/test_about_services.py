@@ -153,5 +153,21 @@ def test_where_unequal_shares_change_no_order_throughput_has_its_verdict(rate: f
     assert one.about_services and one.verdict == Verdict.DIFFERENT
 
 
+@pytest.mark.parametrize(
+    ("latency", "java", "refused"),
+    [(1.06, 0.87, True), (1.06, 0.97, False), (1.4, 0.87, False), (0.9, 0.87, False)],
+    ids=["slower, and used less", "used alike", "slower at equal shares too", "faster, and used less"],
+)
+def test_where_unequal_shares_turn_throughput_round_they_turn_the_latency_of_a_closed_loop_too(
+    latency: float, java: float, refused: bool
+) -> None:
+    frame = trials("service", "service", rate=1 / latency)
+    frame = used(frame.assign(latency_mean_s=16 / frame[RATE]), go=0.96, java=java)
+    said = [found(frame, metric) for metric in ("latency_mean_s", RATE)]
+    assert [one.about_services for one in said] == [not refused] * 2
+    assert said[0].not_about == said[1].not_about
+    assert (said[0].ratio.value or 0) * (said[1].ratio.value or 0) == pytest.approx(1)
+
+
 def test_cpu_time_per_request_does_not_depend_on_the_share_used() -> None:
     assert found(used(trials("service", "service", rate=0.94), go=0.96, java=0.87), CPU).about_services

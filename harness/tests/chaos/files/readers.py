@@ -57,7 +57,7 @@ from harness.workloads import load_all_requests, load_cases
 
 GOLDEN = Path("harness") / "tests" / "golden"
 #: A small bundled session; its archive and its files are changed. Its files are entries of their own.
-SESSION = Path("data") / "raw" / "bundled" / "aa" / "quick-local-1.zip"
+SESSION = Path("data") / "raw" / "bundled" / "aa" / "quick-local-3.zip"
 #: One whose files are packed together in blocks.
 IN_BLOCKS = Path("data") / "raw" / "bundled" / "strings-startup" / "quick-local-1.zip"
 #: One hostile file among so many changed ones: some are megabytes.

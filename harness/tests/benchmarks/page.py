@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.bench.result import BenchResult, BenchRow
+from harness.tests.benchmarks.result import BenchResult, BenchRow
 from harness.verify.page import number
 
 PAGE = Path("docs") / "benchmarks.md"
 HEAD = """# Benchmarks of the harness
 
-Written by `python -m harness bench all --write`; do not edit.
+Written by `make bench BENCH="all --write"`; do not edit.
 Each section comes from one run, and everything compared in it ran within that run, in turn, on the same machine.
 A ratio is the harness over its peer, below 1 the harness needs less, unless the row says else.
 Most were made on a virtual machine with two cores that other work disturbs: read ratios, not seconds.

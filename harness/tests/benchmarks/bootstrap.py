@@ -11,8 +11,8 @@ import numpy.typing as npt
 from scipy import stats
 
 from harness.analysis.stats.quantiles import bootstrap_quantile, rank
-from harness.bench.result import BenchResult, BenchRow, over
 from harness.provenance import describe_place
+from harness.tests.benchmarks.result import BenchResult, BenchRow, over
 from harness.verify.machine_load import Others, judge, words
 
 N_VALUES, N_RESAMPLES = 1_000_000, 10_000

@@ -1,34 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rematch bench``: benchmarks of the harness itself."""
+"""``python -m harness.tests.benchmarks NAME...``: the command line of the benchmarks."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+import sys
+from typing import Annotated
 
 import typer
 
-from harness.cli import completion
 from harness.cli.lines import complain, wrapped
 from harness.errors import RematchError
 from harness.project import find_root
-
-if TYPE_CHECKING:
-    from harness.bench.result import BenchResult
+from harness.session import Interrupted, Silent, suitable_progress
+from harness.tests.benchmarks import BENCHMARKS, run_bench
+from harness.tests.benchmarks.page import cells, write_page
+from harness.tests.benchmarks.result import BenchResult
 
 ALL = "all"
 
 
 def bench_command(
-    names: Annotated[
-        list[str], typer.Argument(help="benchmarks to run, or all", autocompletion=completion.benchmarks)
-    ],
+    names: Annotated[list[str], typer.Argument(help="benchmarks to run, or all")],
     seed: Annotated[
         int, typer.Option(help="random seed of simulated data and of the session of `services`")
     ] = 1,
-    profile: Annotated[
-        str, typer.Option(help="profile of the session of `services`", autocompletion=completion.profiles)
-    ] = "quick",
+    profile: Annotated[str, typer.Option(help="profile of the session of `services`")] = "quick",
     session: Annotated[
         str | None, typer.Option(help="EXPERIMENT/SESSION that `overhead` reads; default: the newest")
     ] = None,
@@ -47,17 +44,14 @@ def bench_command(
 
     Examples:
 
-        rematch bench ingest
+        python -m harness.tests.benchmarks ingest
 
-        rematch bench ingest --rows 10000000 --rows 100000000
+        python -m harness.tests.benchmarks ingest --rows 10000000 --rows 100000000
 
-        rematch bench services --profile smoke
+        python -m harness.tests.benchmarks services --profile smoke
 
-        rematch bench all --write
+        python -m harness.tests.benchmarks all --write
     """
-    from harness.bench import BENCHMARKS, run_bench
-    from harness.session import Interrupted, Silent, suitable_progress
-
     root = find_root()
     wanted = list(BENCHMARKS) if ALL in names else names
     results: list[BenchResult] = []
@@ -85,8 +79,6 @@ def bench_command(
         if not as_json:
             _show(result)
     if write:
-        from harness.bench.page import write_page
-
         write_page(root, results, BENCHMARKS)
     if as_json:
         plain = [result.model_dump(mode="json") for result in results]
@@ -97,8 +89,6 @@ def bench_command(
 
 def _show(result: BenchResult) -> None:
     """Print a benchmark: each number with its range and target, and below it every peer with the ratio."""
-    from harness.bench.page import cells
-
     print(wrapped(f"{result.name}: {result.question}"))
     before = ""
     for row in result.rows:
@@ -122,3 +112,14 @@ def _show(result: BenchResult) -> None:
         if row.holds is False:
             print(wrapped(f"{row.name} does not hold: {row.target}"))
     print()
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app.command()(bench_command)
+
+if __name__ == "__main__":
+    try:
+        app(prog_name="python -m harness.tests.benchmarks")
+    except RematchError as error:
+        complain(f"rematch: {error}")
+        sys.exit(error.exit_code)

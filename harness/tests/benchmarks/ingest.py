@@ -14,10 +14,10 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from harness.bench.child import Taken, take
-from harness.bench.result import BenchResult, BenchRow, over
-from harness.bench.simulated import write_jtl
 from harness.provenance import describe_place
+from harness.tests.benchmarks.child import Taken, take
+from harness.tests.benchmarks.result import BenchResult, BenchRow, over
+from harness.tests.benchmarks.simulated import write_jtl
 from harness.toolchains import Surroundings, find_jdks, find_tool
 from harness.verify.machine_load import Others, at_most, judge, words
 

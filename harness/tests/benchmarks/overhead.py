@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.bench.result import BenchResult, BenchRow
 from harness.errors import InputError
 from harness.model import TrialRecord
 from harness.provenance import describe_place
 from harness.store import SessionFolder, Store
+from harness.tests.benchmarks.result import BenchResult, BenchRow
 
 LIMIT = 0.6
 #: Start-up experiments measure while the service starts and while it is idle.

@@ -18,9 +18,9 @@ import psutil
 from harness.agent.processes import read_stat
 from harness.agent.sampler import SLOW_HZ, Sampler, Watched
 from harness.agent.ticks import Calls, PythonTicks, Schedule, TickSource
-from harness.bench.result import BenchResult, BenchRow, over
 from harness.provenance import describe_place
 from harness.sampling import tick_source_here
+from harness.tests.benchmarks.result import BenchResult, BenchRow, over
 from harness.verify.machine_load import Others, judge, words
 
 HZ = 100.0

@@ -19,11 +19,11 @@ from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.pairing import inputs_of, pair_by_block
 from harness.analysis.tables.load import load_trials
 from harness.analysis.tables.tidy import tidy
-from harness.bench.result import BenchResult, BenchRow, at_least
 from harness.errors import InputError
 from harness.model import Estimate, Experiment
 from harness.model.formatting import NOT_ABOUT
 from harness.provenance import describe_place
+from harness.tests.benchmarks.result import BenchResult, BenchRow, at_least
 
 if TYPE_CHECKING:
     from harness.session import Progress

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Golden values: a build that prints another number than the committed one is named with both."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.tests.support import golden_values
+from harness.tests.support.golden_values import Golden, differences, golden_of, read_golden, write_golden
+
+RATIO = Golden(1.357, 1.339, 1.376, "ratio", "")
+HIGHER = Golden(None, None, None, "", "higher than")
+KEPT = {"a.ratio.java": RATIO, "a.verdict.java": HIGHER}
+MOVED = ((r"a\.(?:ratio|verdict)\.(.+)", r"a.speed.ratio.\1"),)
+
+
+def test_the_committed_values_are_those_of_all_questions() -> None:
+    golden = read_golden()
+    assert len(golden) > 6000
+    assert sum(one.value is not None for one in golden.values()) > 2500
+    assert sum(bool(one.verdict) for one in golden.values()) > 1500
+
+
+def test_the_same_values_do_not_differ_and_are_written_as_the_same_bytes(tmp_path: Path) -> None:
+    write_golden(KEPT, tmp_path / "a.csv.gz")
+    write_golden(dict(reversed(KEPT.items())), tmp_path / "b.csv.gz")
+    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
+    assert differences(read_golden(tmp_path / "a.csv.gz"), KEPT) == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"value": 1.3571}, {"low": None}, {"high": 1.3761}, {"unit": "s"}, {"verdict": "lower than"},
+    ],
+)  # fmt: skip
+def test_a_value_an_end_a_unit_or_a_verdict_that_changed_is_named(changed: dict[str, object]) -> None:
+    built = {**KEPT, "a.ratio.java": RATIO._replace(**changed)}
+    (line,) = differences(KEPT, built)
+    assert line.startswith("a.ratio.java: was 1.357 1.339 1.376 ratio, is ")
+
+
+def test_a_difference_in_the_last_digits_of_a_processor_is_none() -> None:
+    assert differences(KEPT, {**KEPT, "a.ratio.java": RATIO._replace(value=1.357 * (1 + 1e-12))}) == []
+
+
+def test_a_missing_and_a_new_value_are_named() -> None:
+    built = {"a.ratio.java": RATIO, "b.mean.go": RATIO}
+    assert differences(KEPT, built) == [
+        "a.verdict.java: missing, was - - - higher than",
+        "b.mean.go: new, 1.357 1.339 1.376 ratio",
+    ]
+
+
+def test_a_number_and_its_verdict_that_moved_are_found_in_one_row() -> None:
+    row = RATIO._replace(verdict="higher than")
+    assert differences(KEPT, {"a.speed.ratio.java": row}, MOVED) == []
+    for wrong in (row._replace(value=2.0), row._replace(verdict="lower than")):
+        (line,) = differences(KEPT, {"a.speed.ratio.java": wrong}, MOVED)
+        assert ", now a.speed.ratio.java: was " in line
+
+
+def test_facts_in_words_are_not_compared() -> None:
+    number = {**RATIO._asdict(), "method": "log-t", "text": "1.36"}
+    fact = {"value": None, "low": None, "high": None, "unit": "", "method": "text", "text": "a processor"}
+    assert golden_of({"a.ratio.java": number, "a.cpu": fact}) == {"a.ratio.java": RATIO}
+
+
+def test_a_build_of_own_measurements_is_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(golden_values, "ROOT", tmp_path)
+    monkeypatch.setattr(golden_values, "BUILT", tmp_path / "values.json")
+    assert golden_values.main([]) == 2
+    entry = {
+        **RATIO._asdict(),
+        "method": "log-t",
+        "text": "1.36",
+        "inputs": ["strings-warm/quick-local-1/0-a"],
+    }
+    (tmp_path / "values.json").write_text(json.dumps({"a.ratio.java": entry}))
+    assert golden_values.main(["--write"]) == 2
+    assert capsys.readouterr().err.count("make paper PROFILE=sample") == 2

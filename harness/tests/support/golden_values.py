@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Golden values: every published number and verdict of the bundled sessions, compared with those of a build.
+
+``python -m harness.tests.support.golden_values`` compares ``paper/generated/values.json`` of a build of the bundled
+sessions with the committed file; exit status 1: a value differs. ``--write`` replaces the committed file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import io
+import json
+import math
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[3]
+GOLDEN = ROOT / "harness" / "tests" / "golden" / "published" / "values.csv.gz"
+BUILT = ROOT / "paper" / "generated" / "values.json"
+COMMAND = "python -m harness.tests.support.golden_values --write"
+#: Of the same estimate on another processor.
+RELATIVE = 1e-9
+SHOWN = 20
+#: Keys before a question published rows -> its keys since then; an old verdict stands beside the ratio now. Patterns of
+#: a question may go when the golden file was written again.
+MOVED: tuple[tuple[str, str], ...] = ()
+
+
+class Golden(NamedTuple):
+    """One published number with its verdict in words; an empty text: it has none."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    verdict: str
+
+
+def golden_of(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Golden]:
+    """Return what is compared of published values: numbers and verdicts, no facts in words."""
+    return {
+        key: Golden(
+            entry["value"],
+            entry["low"],
+            entry["high"],
+            entry["unit"],
+            entry["text"] if entry["method"] == "verdict" else entry.get("words", ""),
+        )
+        for key, entry in values.items()
+        if entry["method"] != "text"
+    }
+
+
+def read_golden(path: Path = GOLDEN) -> dict[str, Golden]:
+    """Return the committed values by key."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {
+        row["key"]: Golden(
+            *(float(row[name]) if row[name] else None for name in ("value", "low", "high")),
+            row["unit"],
+            row["verdict"],
+        )
+        for row in rows
+    }
+
+
+def write_golden(values: Mapping[str, Golden], path: Path = GOLDEN) -> None:
+    """Write values by key; the same values give the same bytes."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(("key", *Golden._fields))
+    for key in sorted(values):
+        lines.writerow((key, *("" if part is None else part for part in values[key])))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
+
+
+def differences(
+    golden: Mapping[str, Golden],
+    built: Mapping[str, Golden],
+    moved: Iterable[tuple[str, str]] = MOVED,
+) -> list[str]:
+    """Return one line for each value that differs, is missing, or is not among the golden ones."""
+    moves = tuple(moved)
+    lines, accounted = [], set()
+    for key, expected in golden.items():
+        now = key if key in built else _moved(key, moves)
+        if now not in built:
+            lines.append(f"{key}: missing, was {_text(expected)}")
+            continue
+        accounted.add(now)
+        equal = _equal_part if any(re.fullmatch(old, key) for old, _ in moves) else _equal
+        if not equal(expected, built[now]):
+            name = key if key == now else f"{key}, now {now}"
+            lines.append(f"{name}: was {_text(expected)}, is {_text(built[now])}")
+    targets = [target for _, target in moves]
+    lines += [
+        f"{key}: new, {_text(entry)}"
+        for key, entry in built.items()
+        if key not in accounted and not any(_question(target) == _question(key) for target in targets)
+    ]
+    return lines
+
+
+def moved_keys(golden: Iterable[str], moved: Iterable[tuple[str, str]] = MOVED) -> set[str]:
+    """Return the keys of today of golden values."""
+    moves = tuple(moved)
+    return {_moved(key, moves) for key in golden}
+
+
+def _moved(key: str, moved: Sequence[tuple[str, str]]) -> str:
+    return next((re.sub(old, new, key) for old, new in moved if re.fullmatch(old, key)), key)
+
+
+def _question(key: str) -> str:
+    return key.partition(".")[0]
+
+
+def _equal(a: Golden, b: Golden) -> bool:
+    return a.unit == b.unit and a.verdict == b.verdict and all(map(_close, a[:3], b[:3]))
+
+
+def _equal_part(old: Golden, row: Golden) -> bool:
+    """Compare a number or a verdict, which had a key each, with the row that has both."""
+    same_number = _equal(old._replace(verdict=""), row._replace(verdict=""))
+    same_verdict = old.verdict == row.verdict
+    return (same_number or (old.value is None and bool(old.verdict))) and (same_verdict or not old.verdict)
+
+
+def _close(a: float | None, b: float | None) -> bool:
+    return a is b if a is None or b is None else math.isclose(a, b, rel_tol=RELATIVE)
+
+
+def _text(one: Golden) -> str:
+    numbers = " ".join("-" if part is None else repr(part) for part in one[:3])
+    return " ".join(filter(None, (numbers, one.unit, one.verdict)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare a build with the golden values, or write them anew."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--write", action="store_true", help="replace the golden values by those of the build"
+    )
+    asked = parser.parse_args(arguments)
+    if not BUILT.is_file():
+        print(f"{BUILT.relative_to(ROOT)}: missing; run first: make paper PROFILE=sample", file=sys.stderr)
+        return 2
+    values: dict[str, dict[str, Any]] = json.loads(BUILT.read_text("utf-8"))
+    measured = next((key for key, entry in values.items() if _measured(entry["inputs"])), None)
+    if measured is not None:
+        print(f"{measured}: of trials measured here; run first: make paper PROFILE=sample", file=sys.stderr)
+        return 2
+    built = golden_of(values)
+    if asked.write:
+        write_golden(built)
+        print(f"{len(built)} values written to {GOLDEN.relative_to(ROOT)}")
+        return 0
+    lines = differences(read_golden(), built)
+    for line in lines[:SHOWN]:
+        print(line)
+    print(f"{len(built)} values: {len(lines)} differ" + (f"; if intended: {COMMAND}" if lines else ""))
+    return 1 if lines else 0
+
+
+def _measured(inputs: Iterable[str]) -> bool:
+    return any(not trial.startswith("bundled/") for trial in inputs)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
