@@ -16,7 +16,7 @@ from harness.model.phrases import capital
 from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.findings import FINDING, NO_FINDING
-from harness.publish.results import Absent, Leaf, Tree, Words, as_is
+from harness.publish.results import NO_TEXT, Absent, Leaf, Tree, Words, as_is
 from harness.questions.claims.evaluation import JudgedClaim, JudgedTest, counts, judge_claims
 from harness.questions.claims.published import PublishedTables
 from harness.questions.claims.sessions import SMOKE
@@ -97,9 +97,10 @@ def results(judged: Sequence[JudgedClaim]) -> Tree:
     """Return what is published.
 
     ``count.<verdict>``, ``count.judged`` (either way) and ``count.all``; for each claim ``here.<claim>``, the number
-    that decided its verdict here, ``verdict.<claim>`` and ``line.<claim>``, its statement, what it needs, what was
-    printed and measured, which evidence was passed over, and the verdict; ``contradicted`` and ``untestable``, those
-    that are so; which of the ``TABLES`` have rows, and ``front``; and ``finding``: take-away and how sure.
+    that decided its verdict here, and ``verdict.<claim>``, both absent where nothing was measured, and
+    ``line.<claim>``: its statement, what it needs, what was printed and measured, which evidence was passed over, and
+    the verdict; ``contradicted`` and ``untestable``, those that are so; which of the ``TABLES`` have rows, and
+    ``front``; and ``finding``: take-away and how sure.
     """
     counted: dict[str, Leaf] = {
         verdict.value: as_is(float(n), "1", f"claims {VERDICT_WORDS[verdict]}")
@@ -119,7 +120,9 @@ def results(judged: Sequence[JudgedClaim]) -> Tree:
         "untestable": Words(missing) if missing else "none",
         "table": {name: {"measured": "measured"} for name in TABLES if table_rows(judged, name)},
         "line": {one.name: line(one) for one in judged},
-        "verdict": {one.name: verdict_words(one) for one in judged},
+        "verdict": {
+            one.name: NO_TEXT if one.shown.measured is None else verdict_words(one) for one in judged
+        },
     }
 
 

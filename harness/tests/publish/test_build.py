@@ -34,12 +34,22 @@ ALLOWED = re.compile(r"\b(?:19|20)\d\d\b|Apache-2\.0|CC-BY-4\.0|RFC~\d+|\bG1\b|\
 #: In a formula, the constants of an interval: one, two.
 FORMULA = re.compile(r"\$[^$]*\$|\\\[.*?\\\]")
 CONSTANT = re.compile(r"(?<!\d)[12](?!\d)")
+STYLE = (PAPER / "rematch.sty").read_text("utf-8")
+#: Macros that print what their first argument, a key, was published as; and those that ask whether it was.
+PRINTS = re.findall(r"\\newcommand\{\\(\w+)\}\[1\]\{.*\\rematch@named\{\w+\}\{#1\}\}", STYLE)
+ASKS = re.findall(r"\\newcommand\{\\(if\w+)\}\[3\]\{%?\s*\\ifcsname rematch@\w+@#1\\endcsname", STYLE)
 NAMES = re.compile(
-    r"\\(?:val|valci|verdict|ntrials|ifpublished|ifsaid|iftable|iffigure|cite|ref|label|input|rematch\w+|constant|least|most|usepackage|documentclass|"
+    rf"\\(?:{'|'.join((*PRINTS, *ASKS))}|cite|ref|label|input|rematch\w+|constant|least|most|usepackage|documentclass|"
     r"bibliography\w*|rule|dimexpr)\*?(?:\[[^]]*\])?\{[^}]*\}|\\(?:holds|setlength)\{[^}]*\}\{[^}]*\}"
 )
 
 NOTEBOOKS = [one.name for one in analysis_notebooks(ROOT)]
+
+
+def cited_by(*macros: str) -> set[str]:
+    """Return the keys that the text gives to these macros."""
+    text = "\n".join(path.read_text("utf-8") for path in SOURCES)
+    return set(re.findall(rf"\\(?:{'|'.join(macros)})\{{([^}}#]*)\}}", text))
 
 
 def typed_digits(text: str) -> list[str]:
@@ -58,6 +68,11 @@ def test_no_measured_digit_is_typed_by_hand(path: Path) -> None:
     assert typed_digits(path.read_text("utf-8")) == []
 
 
+def test_the_macros_that_take_keys_are_those_of_the_style() -> None:
+    assert PRINTS == ["val", "valci", "verdict", "ntrials"]
+    assert ASKS == ["ifpublished", "iftable", "iffigure", "ifsaid"]
+
+
 def test_a_typed_digit_would_be_found() -> None:
     assert typed_digits(r"Java is 12 \% slower than in \cite{nelson2020}, 2020.") != []
     assert typed_digits(r"A formula such as $x = 12$ hides none.") != []
@@ -73,14 +88,7 @@ def test_a_source_line_holds_one_sentence(path: Path) -> None:
 
 def test_a_key_is_written_as_keys_are_published() -> None:
     """Of a key that nobody can publish ``\\ifsaid`` and ``\\ifpublished`` would leave their sentence out, and say nothing."""
-    keys = {
-        key
-        for path in SOURCES
-        for key in re.findall(
-            r"\\(?:val|valci|verdict|ntrials|if(?:published|said|table|figure))\{([^}#]*)\}",
-            path.read_text("utf-8"),
-        )
-    }
+    keys = cited_by(*PRINTS, *ASKS)
     assert len(keys) > 300
     assert [key for key in sorted(keys) if slug(*key.split(".")) != key] == []
 
@@ -213,10 +221,7 @@ def test_there_are_enough_figures_and_tables_and_each_has_its_alt_text(project: 
 
 def test_every_number_of_the_text_says_where_it_comes_from(project: Path) -> None:
     values = read_values(project)
-    text = "\n".join(path.read_text("utf-8") for path in SOURCES)
-    cited = set(re.findall(r"\\(?:val|valci)\{([^}]*)\}", text))
-    # the verdict of a single claim stands behind a guard, and is published where sessions can judge it
-    keys = {key for key in cited if not re.match(r"claims\.(?:verdict|here)\.", key) or key in values}
+    keys = cited_by("val", "valci")
     assert keys <= set(values)
     estimated = [key for key in keys if values[key]["n_trials"] > 1]
     assert len(estimated) > 10

@@ -79,6 +79,10 @@ def test_what_is_published_says_direction_and_verdict_from_the_numbers() -> None
     assert line.text.endswith("Verdict: contradicted by its own numbers.")
     count = said["count.all"]
     assert isinstance(count, Estimate) and count.value == len(LEDGER)
+    absent = [said[f"{branch}.{name}"] for branch in ("here", "verdict") for name in LEDGER]
+    assert all(isinstance(leaf, Absent) for leaf in absent), (
+        "a sentence on a verdict has a number, or is left out"
+    )
     one = judged_claim(one_claim(), made_evidence(made_trials(RATIO, 1.5)))
     found = {".".join(path): leaf for path, leaf in leaves(results([one]))}["line.A1"]
     assert isinstance(found, Words)
