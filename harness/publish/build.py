@@ -19,6 +19,7 @@ from harness.publish.key_index import FILE as INDEX_FILE
 from harness.publish.key_index import KEY as INDEX_KEY
 from harness.publish.key_index import index_table
 from harness.publish.misprints import misprints
+from harness.publish.sentences import write_sentences
 
 PAPER = Path("paper")
 #: The date inside the PDF; the number itself means nothing, that it never changes does.
@@ -48,8 +49,8 @@ def build_paper(root: Path) -> Path:
 
     Raises:
         MissingTool: latexmk or LaTeX is not here. PaperFailed: LaTeX refused something, such as an
-            unknown key, a published ratio is not that of the table cells it comes from, or a published text cannot
-            be true.
+            unknown key, a published ratio is not that of the table cells it comes from, a published text cannot be
+            true, or a sentence of the paper is not what the bundled sessions say.
             InputError: no notebook has published anything yet.
     """
     if not any(
@@ -73,14 +74,16 @@ def build_paper(root: Path) -> Path:
     for program in ("latexmk", "pdflatex", "bibtex"):
         if shutil.which(program) is None:
             raise MissingTool(program, why="to build the paper", how_to_get=_how_to_get())
-    differing = contradictions(root)
-    if differing:
-        more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
-        raise PaperFailed(f"two numbers of one thing: {differing[0]}{more}")
-    wrong = misprints(root)
-    if wrong:
-        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        raise PaperFailed(f"a text that cannot stand: {wrong[0]}{more}")
+    checks = {
+        "two numbers of one thing": contradictions,
+        "a text that cannot stand": misprints,
+        "an untrue sentence": write_sentences,
+    }
+    for what, check in checks.items():
+        lines = check(root)
+        if lines:
+            more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+            raise PaperFailed(f"{what}: {lines[0]}{more}")
     folder = root / PAPER
     ended = _latexmk(folder)
     pdf = folder / "main.pdf"

@@ -180,27 +180,29 @@ def value_macros(key: str, entry: Mapping[str, Any]) -> str:
         text = interval = f"{text} ({entry['reason']})"
     without = entry["value"] is None and entry.get("reason") is not None
     if without or entry["text"] in (NOT_MEASURED, NOT_COMPARED):
-        lines.append(_define("absent", key, "1"))
+        lines.append(define("absent", key, "1"))
     if without:
-        lines.append(_define("hole", key, "1"))
-    lines.append(_define("val", key, escape(text)))
-    lines.append(_define("valci", key, escape(interval)))
-    if entry["method"] == "verdict":
-        lines.append(_define("verdict", key, escape(text)))
-    lines.append(_define("n", key, str(entry["n_trials"])))
+        lines.append(define("hole", key, "1"))
+    lines.append(define("val", key, escape(text)))
+    lines.append(define("valci", key, escape(interval)))
+    words = text if entry["method"] == "verdict" else entry.get("words")
+    if words:
+        lines.append(define("verdict", key, escape(words)))
+    lines.append(define("n", key, str(entry["n_trials"])))
     return "\n".join(lines)
 
 
 def figure_macros(key: str, figure: Mapping[str, Any]) -> str:
     r"""Return the definitions behind ``\rematchfigure`` of one figure."""
     file, caption = str(figure["file"]), escape(str(figure["caption"]))
-    return f"{_define('figure', key, file)}\n{_define('caption', key, caption)}"
+    return f"{define('figure', key, file)}\n{define('caption', key, caption)}"
 
 
 def table_macros(key: str) -> str:
     r"""Return the definition behind ``\rematchtable`` of one table."""
-    return _define("table", key, f"generated/tables/{key.replace('.', '-')}")
+    return define("table", key, f"generated/tables/{key.replace('.', '-')}")
 
 
-def _define(kind: str, key: str, body: str) -> str:
+def define(kind: str, key: str, body: str) -> str:
+    """Return the definition of one kind of text under a key, for ``paper/rematch.sty``."""
     return rf"\expandafter\def\csname rematch@{kind}@{key}\endcsname{{{body}}}"

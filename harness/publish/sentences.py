@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""Sentences of authors that numbers must support: what a row says, and whether a claim on rows holds.
+
+The paper writes ``\holds{pattern}{claim}{sentence}``. A pattern is a key with ``*`` for a part or a piece of one; a
+comma joins several. Claims: ``higher``, ``lower``, ``differs``, ``equal``, ``open``, ``refused``, ``measured``, and
+``>20`` or ``<0.5``: the whole interval lies there. Every matching row must support the claim.
+
+``\least{pattern}``, ``\most{pattern}``, ``\leastname{pattern}`` and ``\mostname{pattern}`` print the ends of several
+rows. In a build of the bundled sessions an untrue sentence is an error; in one of own measurements it is grey, with the
+numbers that contradict it, and a sentence on what was not measured is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from harness.errors import InputError
+from harness.model import Verdict
+from harness.model.formatting import DASH
+from harness.publish.generated import GENERATED, read_values
+from harness.publish.latex import define, escape
+
+Row = Mapping[str, Any]
+Rows = Mapping[str, Row]
+#: Below ``paper/generated``: what LaTeX needs for the sentences of the paper.
+SENTENCES = "sentences.tex"
+#: Of a pattern that matches nothing.
+NO_ROW = "no such row"
+_WORDS = ("higher", "lower", "differs", "equal", "open", "refused", "measured")
+_BOUND = re.compile(r"([<>])\s*(\d+(?:\.\d+)?)")
+_GUARD = re.compile(r"\\holds\{([^}]*)\}\{([^}]*)\}")
+_END = re.compile(r"\\(least|most|leastname|mostname)\{([^}]*)\}")
+_CITED = re.compile(r"\\(?:val|valci|verdict|ntrials)\{([^}]*)\}")
+
+
+def says(row: Row) -> str:
+    """Return what a row says: higher, lower, equal, open or refused; without a verdict measured or absent."""
+    verdict = row.get("verdict")
+    if verdict is None:
+        return "absent" if row["value"] is None and row.get("text") is None else "measured"
+    if verdict == Verdict.DIFFERENT:
+        return "higher" if row["value"] > 1 else "lower"
+    return {Verdict.INCONCLUSIVE: "open", Verdict.NOT_ABOUT_SERVICES: "refused"}.get(verdict, "equal")
+
+
+def holds(row: Row, claim: str) -> bool:
+    """Tell whether a row supports a claim; a ratio that is not about the services supports ``refused`` alone.
+
+    Raises:
+        InputError: no such claim.
+    """
+    word = says(row)
+    if bound := _BOUND.fullmatch(claim):
+        end = row["low"] if bound[1] == ">" else row["high"]
+        end = row["value"] if end is None else end
+        beyond = end is not None and (end > float(bound[2]) if bound[1] == ">" else end < float(bound[2]))
+        return beyond and word != "refused"
+    if claim not in _WORDS:
+        raise InputError("no such claim", found=claim, allowed=f"{', '.join(_WORDS)}, >1.5, <1.5")
+    if claim == "differs":
+        return word in ("higher", "lower")
+    return word == claim or (claim == "measured" and word not in ("absent", "refused"))
+
+
+def matching(rows: Rows, patterns: str) -> list[Row]:
+    """Return the rows whose keys match a pattern, by key; a star never stands for a dot."""
+    asked = [pattern.strip().split(".") for pattern in patterns.split(",")]
+    return [rows[key] for key in sorted(rows) if any(_fits(key.split("."), parts) for parts in asked)]
+
+
+def _fits(key: Sequence[str], pattern: Sequence[str]) -> bool:
+    return len(key) == len(pattern) and all(map(fnmatchcase, key, pattern))
+
+
+def contradicting(rows: Iterable[Row], claim: str) -> str:
+    """Return the rows that do not support a claim, with their numbers; empty: all do."""
+    against = [row for row in rows if not holds(row, claim)]
+    return "; ".join(f"{row['label']} {row['interval_text']}, {says(row)}" for row in against)
+
+
+def ends_of(rows: Sequence[Row]) -> tuple[Row, Row]:
+    """Return the rows with the least and the greatest value; refused ones only where there are no others.
+
+    Raises:
+        InputError: no row has a value.
+    """
+    valued = [row for row in rows if row["value"] is not None]
+    if not valued:
+        raise InputError("no row has a value", found=f"{len(rows)} rows")
+    told = sorted(
+        [row for row in valued if says(row) != "refused"] or valued, key=lambda row: float(row["value"])
+    )
+    return told[0], told[-1]
+
+
+def write_sentences(root: Path) -> list[str]:
+    """Write what LaTeX needs for the paper's sentences; return what is untrue of bundled sessions, with its place.
+
+    Raises:
+        InputError: no such claim.
+    """
+    values = read_values(root)
+    rows = {key: entry for key, entry in values.items() if "kind" in entry}
+    own = {_question(key) for key, row in rows.items() if not all(map(_is_bundled, row["inputs"]))}
+    bundled = {_question(key) for key in rows} - own
+    lines, problems = ["% Written by the build; changes are lost."], []
+    for name, text in _sources(root):
+        for match in _GUARD.finditer(text):
+            patterns, claim = match.groups()
+            place = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
+            problem = _problem(rows, patterns, claim, place)
+            lines.append(define("checked", f"{patterns}@{claim}", ""))
+            if problem:
+                kind = "nothing" if problem == NO_ROW else "untrue"
+                lines.append(define(kind, f"{patterns}@{claim}", escape(problem)))
+            if problem and _question(patterns) in bundled:
+                problems.append(f"{place}: {patterns} is not {claim}: {problem}")
+        lines += [_end(rows, *match.groups()) for match in _END.finditer(text)]
+        for match in _CITED.finditer(text):
+            if match[1] not in values and _question(match[1]) in own:
+                lines += [define(kind, match[1], "--") for kind in ("absent", "val", "valci", "verdict", "n")]
+    (root / GENERATED / SENTENCES).write_text("\n".join(dict.fromkeys(lines)) + "\n", "utf-8")
+    return problems
+
+
+def _problem(rows: Rows, patterns: str, claim: str, place: str) -> str:
+    """Return what is wrong with a claim; empty: nothing."""
+    matched = matching(rows, patterns)
+    try:
+        return contradicting(matched, claim) if matched else NO_ROW
+    except InputError as error:
+        raise InputError(error.problem, place=place, found=claim, allowed=error.allowed) from None
+
+
+def _end(rows: Rows, which: str, patterns: str) -> str:
+    """Return the definition of an end of several rows: its value or the name of its variant."""
+    matched = matching(rows, patterns)
+    if not any(row["value"] is not None for row in matched):
+        return define(which, patterns, escape(DASH))
+    least, most = ends_of(matched)
+    row = least if which.startswith("least") else most
+    return define(which, patterns, escape(str(row["label"] if which.endswith("name") else row["text"])))
+
+
+def _sources(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield name and text of every source of the paper, comments left out."""
+    paper = root / "paper"
+    for path in [paper / "main.tex", *sorted((paper / "sections").glob("*.tex"))]:
+        yield path.name, re.sub(r"(?<!\\)%[^\n]*", "", path.read_text("utf-8"))
+
+
+def _question(key: str) -> str:
+    return key.strip().partition(".")[0]
+
+
+def _is_bundled(trial: str) -> bool:
+    return trial.startswith("bundled/")
