@@ -30,7 +30,7 @@ ALLOWED = re.compile(r"\b(?:19|20)\d\d\b|Apache-2\.0|CC-BY-4\.0|RFC~\d+")
 FORMULA = re.compile(r"\$[^$]*\$|\\\[.*?\\\]")
 CONSTANT = re.compile(r"(?<!\d)[12](?!\d)")
 NAMES = re.compile(
-    r"\\(?:val|valci|verdict|ntrials|ifpublished|ifsaid|iftable|iffigure|cite|ref|label|input|rematch\w+|usepackage|documentclass|"
+    r"\\holds\{[^}]*\}\{[^}]*\}|\\(?:least|most|leastname|mostname|val|valci|verdict|ntrials|ifpublished|ifsaid|iftable|iffigure|cite|ref|label|input|rematch\w+|usepackage|documentclass|"
     r"bibliography\w*|rule|dimexpr)\*?(?:\[[^]]*\])?\{[^}]*\}"
 )
 

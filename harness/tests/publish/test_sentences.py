@@ -12,6 +12,8 @@ from harness.errors import InputError
 from harness.model import Estimate
 from harness.publish.generated import GENERATED, update
 from harness.publish.sentences import SENTENCES, holds, matching, says, write_sentences
+from harness.tests.support.golden_values import moved_keys, read_golden
+from harness.tests.support.synthetic import ROOT
 
 Entry = dict[str, object]
 
@@ -119,3 +121,11 @@ def test_the_ends_of_several_rows_leave_refused_ones_out(tmp_path: Path) -> None
 def test_a_claim_that_does_not_exist_is_refused_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.tex:1: no such claim; found 'faster'"):
         write(tmp_path, r"\holds{q.a.ratio.java_x}{faster}{x}", {"q.a.ratio.java_x": row(1.3)})
+
+
+def test_every_pattern_of_the_paper_matches_a_value_of_the_bundled_sessions() -> None:
+    keys = dict.fromkeys(moved_keys(read_golden()), row(1.0))
+    text = "".join(path.read_text("utf-8") for path in sorted((ROOT / "paper" / "sections").glob("*.tex")))
+    patterns = set(re.findall(r"\\(?:holds|least|most|leastname|mostname)\{([^}]*)\}", text))
+    assert patterns
+    assert [pattern for pattern in sorted(patterns) if not matching(keys, pattern)] == []
