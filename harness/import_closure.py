@@ -21,7 +21,7 @@ SOURCES = Path(__file__).resolve().parent.parent
 #: What notebooks import from: of these only the modules behind the names that are asked for are followed.
 #: Otherwise every change of the project would be one of every notebook. A process loads more than that, but only
 #: modules whose names nobody asked for.
-FACES = frozenset({"harness.notebook", "harness.pipeline"})
+FACES = frozenset({"harness.notebook", "harness.pipeline", "harness.rows"})
 #: Where a statement holds other statements: an expression, of which a module has most, holds no import.
 _STATEMENTS = ("body", "handlers", "orelse", "finalbody", "cases")
 

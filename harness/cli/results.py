@@ -25,7 +25,8 @@ def results_command(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="name of an experiment, or path of its TOML file", autocompletion=completion.measured
+            help="name of an experiment, path of its TOML file, or name of a question of the paper",
+            autocompletion=completion.measured,
         ),
     ],
     session: Annotated[
@@ -37,7 +38,7 @@ def results_command(
     metric: Annotated[
         list[str] | None,
         typer.Option(
-            help="throughput, mean, p99, cpu, memory or start; may be repeated; default: all",
+            help="throughput, mean, p99, cpu, memory, start, or a question's results; may be repeated; default: all",
             autocompletion=completion.metrics,
         ),
     ] = None,
@@ -56,9 +57,11 @@ def results_command(
 ) -> None:
     """Compare every variant of a session with the reference: ratio, interval and verdict by metric.
 
-    Exit status 1: no trial of the session has a result.
+    Of a question that publishes rows, such as startup, print them. Exit status 1: no trial of the session has a result.
 
     Examples:
+
+        rematch results startup --metric first
 
         rematch results strings-rounds
 
@@ -70,10 +73,17 @@ def results_command(
 
         rematch results strings-warm --every-speed
     """
+    from harness.cli import results_text, rows_text
     from harness.evidence.results import metrics_named, results_of
 
-    wanted = metrics_named(metric or [])
     root = find_root()
+    if (
+        session is None
+        and against is None
+        and rows_text.print_question(root, experiment, metric or [], as_json=as_json)
+    ):
+        return
+    wanted = metrics_named(metric or [])
     folder = choose_session(root, experiment, session)
     evidence = replace(opened(root, folder), every_speed=every_speed)
     found = results_of(evidence, wanted)
@@ -86,11 +96,9 @@ def results_command(
         )
         print(json.dumps(plain, indent=1, allow_nan=False))
     else:
-        from harness.cli.results_text import print_agreement, print_results
-
-        print_results(found)
+        results_text.print_results(found)
         if agreed is not None:
-            print_agreement(against or "", agreed)
+            results_text.print_agreement(against or "", agreed)
     if not found.n_kept:
         raise typer.Exit(1)
 

@@ -172,6 +172,8 @@ def _print(key: str, value: dict[str, Any], trials: list[dict[str, Any]]) -> Non
             f"value     {value.get('value')}{interval} {value.get('unit') or ''}", indent="  ", hang=" " * 12
         )
     )
+    if value.get("words"):
+        print(wrapped(f"says {value['words']} {value['reference']}", indent="  ", hang=" " * 12))
     for name in ("estimand", "method", "n_trials"):
         if value.get(name) is not None:
             print(wrapped(f"{name:<9} {value[name]}", indent="  ", hang=" " * 12))

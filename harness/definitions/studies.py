@@ -94,7 +94,7 @@ def _definition_sha256(experiment: Experiment) -> str:
     """Hash what was defined. What an experiment does not use is left out, so that its hash stays what it
     was before there were backing services and calibrations.
     """
-    data = experiment.model_dump(mode="json")
+    data = experiment.model_dump(mode="json", exclude={"compare"})  # what is compared changes no trial
     _drop_if(None, data, "backing")
     _drop_if(1, data, "warm_up_users")
     _drop_if(None, data, "same_process", "launcher")

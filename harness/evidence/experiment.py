@@ -23,7 +23,7 @@ from harness.analysis.tables.settled import settled_requests
 from harness.analysis.tables.speed_columns import with_every_speed
 from harness.errors import InputError
 from harness.evidence.once import Once
-from harness.model import Experiment, Machine, Phase, SessionHeader, TrialRecord
+from harness.model import Experiment, Machine, SessionHeader, TrialRecord
 from harness.model.naming import label_of
 from harness.store import SessionFolder, Store
 
@@ -225,21 +225,6 @@ class Evidence(Once):
             return None
         return next(iter(compare(as_variants, metric, reference=base)), None)
 
-    def aot_effects(self, metric: str) -> dict[str, Comparison | None]:
-        """Return implementation -> the variant with AOT cache over the plain one; ``None``: not both measured."""
-        variants, measured = self.header.experiment.variants, set(self.trials["variant"])
-        plain = {v.implementation: name for name, v in variants.items() if not v.runtime.aot_cache}
-        found: dict[str, Comparison | None] = {}
-        for name, variant in variants.items():
-            if variant.runtime.aot_cache and variant.implementation in plain:
-                pair = plain[variant.implementation]
-                both = self.trials[self.trials["variant"].isin([pair, name])]
-                there = {pair, name} <= measured
-                found[variant.implementation] = (
-                    next(iter(compare(both, metric, reference=pair))) if there else None
-                )
-        return found
-
     def latencies(self, trials: pd.DataFrame) -> dict[str, list[NDArray[np.float64]]]:
         """Return variant -> one array of latencies in seconds per trial (answered requests of kept trials).
 
@@ -280,16 +265,6 @@ class Evidence(Once):
             session = sessions[str(row["session_id"])]
             yield row, session, session.record(str(row["trial_id"]))
 
-    def samples(self, trials: pd.DataFrame) -> dict[str, pd.DataFrame]:
-        """Return variant -> the samples of its first kept trial that has any."""
-        found: dict[str, pd.DataFrame] = {}
-        for row in counting(trials).sort_values("position").itertuples():
-            if str(row.variant) not in found:
-                frame = self._table(load_samples, str(row.session_id), str(row.trial_id))
-                if frame is not None:
-                    found[str(row.variant)] = frame
-        return found
-
     def trial_samples(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return one trial's samples as ``docs/data.md`` has them; ``None``: it left none."""
         return self._table(load_samples, session_id, trial_id)
@@ -298,23 +273,6 @@ class Evidence(Once):
         """Return the windows in which a trial's process was warmed up, as ``docs/data.md`` has them; ``None``: it has
         none, or an earlier trial of the process has them."""
         return self._table(load_windows, session_id, trial_id)
-
-    def phases(self, trials: pd.DataFrame, variant: str) -> list[tuple[str, float, float]]:
-        """Return (name, start, end) in seconds since launch of the phases of a variant's first kept trial."""
-        kept = counting(trials)
-        mine = kept[kept["variant"] == variant].sort_values("position")
-        if mine.empty:
-            return []
-        record = self._record(str(mine.iloc[0]["session_id"]), str(mine.iloc[0]["trial_id"]))
-        if record.instance is None:
-            return []
-        launched = record.instance.launched.monotonic_s
-        return [(phase.name, *_since(phase, launched)) for phase in record.phases]
-
-    def example_phases(self, trials: pd.DataFrame) -> list[tuple[str, float, float]]:
-        """Return the phases of the variant that started up longest: its trial is the example of a timeline."""
-        all_phases = [self.phases(trials, str(variant)) for variant in trials["variant"].unique()]
-        return max(all_phases, key=lambda phases: phases[0][2] if phases else 0.0, default=[])
 
     @property
     def _source(self) -> Source:
@@ -341,10 +299,6 @@ class Evidence(Once):
             chosen = chosen[chosen[factor] == level]
         return chosen
 
-    def _record(self, session_id: str, trial_id: str) -> TrialRecord:
-        session = next(s for s in self.sessions if s.folder.name == session_id)
-        return session.record(trial_id)
-
 
 def _with_gaps(rows: list[dict[str, Any]], by: Sequence[str]) -> list[Any]:
     found: list[Any] = []
@@ -353,7 +307,3 @@ def _with_gaps(rows: list[dict[str, Any]], by: Sequence[str]) -> list[Any]:
             found.append(None)
         found.append(row)
     return found
-
-
-def _since(phase: Phase, launched_s: float) -> tuple[float, float]:
-    return phase.start.monotonic_s - launched_s, phase.end.monotonic_s - launched_s

@@ -38,7 +38,7 @@ def open_evidence(settings: StageParameters, experiment: str, *, root: Path | No
         )
     evidence = Evidence(root=here, experiment=experiment, sessions=sessions)
     print(f"{experiment}: {_origin(evidence)}", flush=True)
-    _make_tables(evidence)
+    make_tables(evidence)
     return evidence
 
 
@@ -75,7 +75,7 @@ def _origin(evidence: Evidence) -> str:
     return f"{where}, session {names} of {began:%Y-%m-%d}"
 
 
-def _make_tables(evidence: Evidence) -> None:
+def make_tables(evidence: Evidence) -> None:
     """Derive the tables of an experiment when trials were made since they were derived, or they never were."""
     source: Source = "bundled" if evidence.bundled else "measured"
     sessions = Store(evidence.root).sessions(evidence.experiment, bundled=evidence.bundled)

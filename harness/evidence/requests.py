@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from harness.analysis.attribution.log_clock import service_log
 from harness.analysis.attribution.trial import QUANTILES, TrialAttribution, attribute_trial
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.pairing import counting
@@ -41,23 +40,6 @@ def attribute_peaks(
         attribute_trial(sessions[session_id], trial_id, requests, quantiles=quantiles)
         for session_id, trial_id, _, requests in _with_requests(evidence, evidence.trials)
     )
-
-
-def pauses_of_first_trials(evidence: Evidence, trials: pd.DataFrame) -> dict[str, tuple[float, ...]]:
-    """Return variant -> seconds since launch at which its garbage collector paused it, in its first kept trial.
-
-    The trials are those of :meth:`Evidence.samples`. A trial whose log cannot be placed in time has none.
-    """
-    kept = counting(trials)
-    first = kept.sort_values("position").drop_duplicates("variant")
-    wanted = {(str(row["session_id"]), str(row["trial_id"])) for _, row in first.iterrows()}
-    found: dict[str, tuple[float, ...]] = {}
-    for row, session, record in evidence.with_records():
-        if (str(row["session_id"]), str(row["trial_id"])) in wanted and record.instance is not None:
-            launched_s = record.instance.launched.wall_epoch_s
-            spans = service_log(session, record).events.get("gc_pause", ())
-            found[str(row["variant"])] = tuple(low - launched_s for low, _ in spans)
-    return found
 
 
 def definition_of(experiment: str, *, root: Path | None = None) -> Experiment:

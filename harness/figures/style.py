@@ -72,7 +72,8 @@ _RC = {
 }
 
 
-def _settings() -> dict[Any, Any]:
+def settings() -> dict[Any, Any]:
+    """Return the parameters of matplotlib that all figures are drawn with."""
     return dict(mpl.rcParamsDefault) | _RC | {"font.family": families(), "backend": mpl.rcParams["backend"]}
 
 
@@ -81,7 +82,7 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
     @wraps(draw)
     def inner(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        with mpl.rc_context(_settings()):
+        with mpl.rc_context(settings()):
             return draw(*args, **kwargs)
 
     return inner
@@ -335,7 +336,7 @@ def stamp(figure: Figure, words: str) -> None:
     engine = figure.get_layout_engine()
     if engine is not None:  # room for the stamp above the panels
         engine.set(rect=(0, 0, 1, 1 - LINE_INCHES / figure.get_figheight()))  # type: ignore[call-arg]  # of constrained layout
-    with mpl.rc_context(_settings()):  # in the font of the figure
+    with mpl.rc_context(settings()):  # in the font of the figure
         figure.text(
             0.995, 0.995, words, ha="right", va="top", fontsize=TEXT_POINTS, color="#B22222", gid=_STAMP
         )
@@ -354,7 +355,7 @@ def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
         {"Software": None},
     )
     engine = figure.get_layout_engine()
-    with mpl.rc_context(_settings()):  # parts of a figure are made only when it is drawn
+    with mpl.rc_context(settings()):  # parts of a figure are made only when it is drawn
         for path, metadata in zip(paths, without_date, strict=True):
             figure.savefig(path, metadata=metadata)
             figure.set_layout_engine(None)
@@ -365,7 +366,7 @@ def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
 def png_of(figure: Figure) -> bytes:
     """Return a figure as PNG, the bytes that :func:`save` writes."""
     stream = io.BytesIO()
-    with mpl.rc_context(_settings()):
+    with mpl.rc_context(settings()):
         figure.savefig(stream, format="png", metadata={"Software": None})
     return stream.getvalue()
 

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from harness.model.backing import BackingSettings, SettingValue
 from harness.model.base import Frozen
 from harness.model.capacity_search import CapacityGoals, refuse_tool
+from harness.model.declared import DeclaredComparison
 from harness.model.load import ClosedLoad, Load, OpenLoad
 from harness.model.load_tools import TOTALS_ONLY
 from harness.model.runtime import RuntimeSettings
@@ -227,6 +228,9 @@ class Experiment(Frozen):
     variants: dict[Name, Variant] = Field(min_length=1)
     factors: dict[Name, dict[str, Level]] = Field(default_factory=dict)
     profiles: dict[ProfileName, ProfileDefinition] = Field(min_length=1)
+    compare: tuple[DeclaredComparison, ...] = Field(
+        default=(), description="comparisons that the experiment is for; no part of what is measured"
+    )
 
     def measured_unasked(self, profile: str) -> bool:
         """Tell whether it is measured when all is asked for under this profile."""
@@ -277,6 +281,9 @@ class Experiment(Frozen):
             self.warm_up_requests or any(level.warm_up_requests for level in levels)
         ):
             raise ValueError("warm_up_users requires warm_up_requests")
+        for place, declared in enumerate(self.compare):
+            levels_of = {factor: list(levels) for factor, levels in self.factors.items()}
+            declared.check(f"compare[{place}]", list(self.variants), levels_of)
         self._check_same_process()
         self._check_duets()
         self._check_searches()

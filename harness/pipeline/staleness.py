@@ -12,13 +12,15 @@ from harness.import_closure import closure, module_path
 from harness.pipeline import fingerprint
 from harness.pipeline.fingerprint import Remembered, expected_s, in_short, read_memory
 from harness.pipeline.stage import PlannedStage
-from harness.project import EXPERIMENTS
+from harness.project import EXPERIMENTS, experiment_paths
 from harness.publish.build import PAPER
 from harness.publish.generated import DOCUMENTS, GENERATED, paper_sources
 from harness.store import Store
 
 #: Who imports it reads the ledgers of claims.
 LEDGER_READER = "harness.definitions.claims"
+#: Who imports it reads the comparisons that definitions declare.
+DECLARATIONS_READER = "harness.rows.session"
 
 
 def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> PlannedStage:
@@ -42,7 +44,8 @@ def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
         found |= fingerprint.of_files(root, _raw_files(root, stage))
     elif stage.kind == "analysis":
         published = root / "data" / "published"
-        found |= fingerprint.of_files(root, [*_tables(root, stage), published, *_ledgers(root, stage)])
+        files = [*_tables(root, stage), published, *_ledgers(root, stage), *_declarations(root, stage)]
+        found |= fingerprint.of_files(root, files)
     elif stage.kind == "paper":
         paths = [
             path for module in closure(root, {"harness.publish.build"}) if (path := module_path(root, module))
@@ -66,6 +69,14 @@ def _ledgers(root: Path, stage: PlannedStage) -> list[Path]:
     if stage.notebook is None or LEDGER_READER not in stage.notebook.imported(root):
         return []
     return [root / EXPERIMENTS]
+
+
+def _declarations(root: Path, stage: PlannedStage) -> list[Path]:
+    """The definitions of the stage's experiments, where its notebook compares what they declare."""
+    if stage.notebook is None or DECLARATIONS_READER not in stage.notebook.imported(root):
+        return []
+    known = experiment_paths(root)
+    return [known[name] for name in stage.experiments if name in known]
 
 
 def outputs(root: Path, stage: PlannedStage) -> dict[str, str]:

@@ -130,8 +130,14 @@ def _remove(generated: Path, notebook: str) -> bool:
     for entry in [*content["figures"].values(), *content["tables"].values()]:
         for name in entry["files"]:
             (generated / name).unlink(missing_ok=True)
+    rows_file(generated, notebook).unlink(missing_ok=True)
     (generated / f"{notebook}.json").unlink()
     return True
+
+
+def rows_file(generated: Path, notebook: str) -> Path:
+    """Return the file of a notebook's rows; most notebooks have none."""
+    return generated / "rows" / f"{notebook}.parquet"
 
 
 def merge(root: Path) -> None:

@@ -17,8 +17,8 @@ REFERENCE = "go_nethttp"
 COLUMNS = {
     "throughput ↑": ("strings.throughput.ratio", "strings.throughput.rate"),
     "CPU per request ↓": ("strings.cpu.ratio", "strings.cpu.mean"),
-    "time to first answer ↓": ("startup.first.ratio", "startup.first"),
-    "memory after the load ↓": ("memory.ratio", "memory.after"),
+    "time to first answer ↓": ("startup.first.ratio", "startup.first.mean"),
+    "memory after the load ↓": ("startup.memory_after.ratio", "startup.memory_after.mean"),
 }
 VERDICT = "strings.throughput.verdict"
 

@@ -372,6 +372,20 @@ class Publisher:
             self._put("figures", key, entry)
         return Published(alt, page=figure_page(png, alt, caption, figure.get_figwidth()))
 
+    def rows(self, entries: Mapping[str, Mapping[str, Any]], table: bytes) -> None:
+        """Publish rows of :mod:`harness.rows`: each as a value under its key, and all as ``rows/<notebook>.parquet``.
+
+        Args:
+            entries: key -> entry. table: the bytes of the Parquet file.
+        """
+        with self.together():
+            for key, entry in entries.items():
+                self._put("values", key, {**entry, "notebook": self.notebook})
+        if self._publish:
+            path = generated.rows_file(self._generated, self.notebook)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(table)
+
     def _text(self, key: str, text: str, method: str, n_trials: int, inputs: Sequence[str]) -> None:
         entry = generated.text_entry(
             text, notebook=self.notebook, method=method, n_trials=n_trials, inputs=inputs

@@ -16,8 +16,8 @@ from harness.publish.generated import GENERATED, Values, contributions, read_val
 
 #: Where run_all puts executed copies, a folder a profile.
 EXECUTED = Path("results")
-#: How the key of a sentence ends that answers a section's question.
-FINDING = ".finding.takeaway"
+#: How the key of a sentence ends that answers a section's question; the second one of a question that publishes rows.
+FINDINGS = (".finding.takeaway", ".answer.fact")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class Section:
     @property
     def findings(self) -> tuple[Number, ...]:
         """The sentences that answer its question."""
-        return tuple(one for one in self.numbers if one.key.endswith(FINDING) and one.text != NOT_MEASURED)
+        return tuple(one for one in self.numbers if one.key.endswith(FINDINGS) and one.text != NOT_MEASURED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ def _section(root: Path, found: Mapping[str, Any]) -> Section:
 
     def in_its_order(kind: str) -> list[tuple[str, Mapping[str, Any]]]:
         """The entries in the order in which the notebook names them; those that it does not name last."""
-        places = {key: source.find(f'"{key}"') % (len(source) + 1) for key in found[kind]}
+        places = {key: _place(source, key) for key in found[kind]}
         return sorted(found[kind].items(), key=lambda one: places[one[0]])
 
     return Section(
@@ -129,6 +129,12 @@ def _section(root: Path, found: Mapping[str, Any]) -> Section:
         figures=tuple(_figure(root, key, entry) for key, entry in in_its_order("figures")),
         executed=_executed(root, notebook),
     )
+
+
+def _place(source: str, key: str) -> int:
+    """Where a notebook names a key, whole or without the name of its question; one that it does not name comes last."""
+    names = (f'"{key}"', f'"{key.partition(".")[2]}"')
+    return min((at for name in names if (at := source.find(name)) >= 0), default=len(source))
 
 
 def _number(key: str, entry: Mapping[str, Any], notebook: str) -> Number:

@@ -39,9 +39,14 @@ def age_of_arm(trials: pd.DataFrame) -> ArmAge | None:
     )
 
 
+def has_age(metric: str) -> bool:
+    """Tell whether a metric is of a process under load, so that it depends on the age of the process."""
+    return not metric.startswith(_BEFORE_LOAD)
+
+
 def ages_of(variant: pd.DataFrame, reference: pd.DataFrame, metric: str) -> Ages | None:
     """Return the ages of two arms; ``None``: the metric has none, or the tables do not say."""
-    if metric.startswith(_BEFORE_LOAD):
+    if not has_age(metric):
         return None
     a, b = age_of_arm(variant), age_of_arm(reference)
     return None if a is None or b is None else Ages(variant=a, reference=b)

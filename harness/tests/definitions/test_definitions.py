@@ -184,3 +184,37 @@ def test_a_duet_of_services_with_a_database_is_refused() -> None:
     with pytest.raises(InputError, match="would share a backing service") as problem:
         check_duets(duet, study.implementations, Path("bank.toml"))
     assert "\n" not in str(problem.value) and "postgresql" in str(problem.value)
+
+
+def declaring(root: Path, declared: str) -> str:
+    """Append a comparison to the tiny experiment and return its name."""
+    path = root / "harness/experiments/tiny.toml"
+    path.write_text(f"{path.read_text()}\n[[compare]]\n{declared}\n")
+    return "tiny"
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ('metrics = { a = "throughput_per_s" }\npairs = { calm = "clam" }', ["compare[0]", "unknown variant 'clam'", "calm"]),
+        ('metrics = { a = "throughput_per_s" }\nagainst = "clam"', ["compare[0]", "unknown variant 'clam'"]),
+        ('metrics = { a = "throughput_per_s" }\nby = ["cores"]', ["compare[0]", "unknown factor 'cores'"]),
+        ('metrics = { a = "throughput_per_s" }\nalong = "cores"', ["along and base belong together"]),
+        ('metrics = { a = "throughput_per_s" }\nagainst = "calm"\npairs = { other = "calm" }', ["exclude each other"]),
+        ("metrics = {}", ["compare.0.metrics", "at least 1"]),
+        ('metric = "throughput_per_s"', ["metric", "did you mean 'metrics'"]),
+    ],
+)  # fmt: skip
+def test_a_declared_comparison_names_only_what_the_experiment_has(
+    root: Path, declared: str, words: list[str]
+) -> None:
+    with pytest.raises(InputError) as problem:
+        load_study(root, declaring(root, declared))
+    assert all(word in str(problem.value) for word in words), str(problem.value)
+
+
+def test_what_is_compared_is_no_part_of_what_is_measured(root: Path) -> None:
+    before = load_study(root, "tiny").definition_sha256
+    study = load_study(root, declaring(root, 'metrics = { rate = "throughput_per_s" }\nagainst = "other"'))
+    assert study.experiment.compare[0].metrics == {"rate": "throughput_per_s"}
+    assert study.definition_sha256 == before

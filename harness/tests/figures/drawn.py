@@ -30,7 +30,6 @@ from harness.questions import (
     logging,
     pod_capacity,
     runtimes,
-    startup,
     strings,
     strings_warm,
     validity,
@@ -43,7 +42,6 @@ from harness.questions.placement import places
 from harness.questions.placement.analysis import place_rows
 from harness.questions.scaling import against_cores
 from harness.questions.scaling.analysis import scaling_rows
-from harness.questions.startup.figures import resident_memory
 from harness.store import Store
 from harness.tests.figures.test_style import curves, knee_at, under_growing_load
 from harness.tests.questions.test_scaling import place_trials, sweep_trials
@@ -208,14 +206,6 @@ def forms_of(trials: pd.DataFrame) -> pd.DataFrame:
     return trials.assign(idle_rss_bytes=trials["rss_after_bytes"], artifact_bytes=8e6, runtime_bytes=5e7)
 
 
-def samples() -> dict[str, pd.DataFrame]:
-    at = [0.0, 1.0, 2.0]
-    return {
-        name: pd.DataFrame({"since_launch_s": at, "role": "service", "rss_bytes": [size, 2 * size, 2 * size]})
-        for name, size in (("go-kit", 1e7), ("java-helidon", 9e7))
-    }
-
-
 def loops() -> dict[str, dict[str, list[np.ndarray]]]:
     slow, quick = real_latencies()["java-helidon"], real_latencies()["go-kit"]
     return {"java-helidon": {"open": slow, "closed": quick}}
@@ -267,7 +257,6 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "forests": lambda: figures.forests(by_metric, trials[trials["logging"] == "off"]),
         "forms": lambda: forms(forms_of(trials)),
         "leads_of_forms": lambda: forms_load.leads_of_forms(form_leads(), {"java-helidon-aot": "AOT cache"}),
-        "memory_timeline": lambda: resident_memory(samples(), trials, phases=[("start-up", 0.0, 0.5)]),
         "method_cells": lambda: validity.method_cells(
             [run_verify(name, 100) for name in ("agreement", "undecided")]
         ),
@@ -297,7 +286,6 @@ def drawn() -> dict[str, Callable[[], Figure]]:
             list(dict.fromkeys(trials["variant"])),
         ),
         "run_order": lambda: figures.run_order(trials, "throughput_per_s", label="throughput"),
-        "startup": lambda: startup.startup(trials),
         "throughput_by_speed": lambda: validity.throughput_by_speed(uneven_response()),
         "throughput_latency": lambda: bank.throughput_latency(load, knees),
         "under_load": lambda: bank.under_load(load, knees),

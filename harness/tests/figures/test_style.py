@@ -18,13 +18,13 @@ from matplotlib.patches import Rectangle
 from harness import figures
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError, NothingToDraw
+from harness.figures.means import rows_of_trials
 from harness.figures.style import apart, canvas, log_scale
 from harness.figures.variant_style import ordered, variant_styles
 from harness.model import Estimate
 from harness.model.formatting import show
-from harness.questions import bank, gc_peaks, startup, validity
+from harness.questions import bank, gc_peaks, validity
 from harness.questions.gc_peaks.analysis import Timeline
-from harness.questions.startup.figures import resident_memory
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.verify.simulated.stall_curves import CurvePoint, PrecisionRecall
 
@@ -93,7 +93,7 @@ def test_every_trial_is_a_dot(trials: pd.DataFrame) -> None:
 
 def test_an_excluded_trial_is_no_dot_but_is_counted_in_the_caption(trials: pd.DataFrame) -> None:
     trials.loc[0, "excluded"] = True
-    figure = startup.startup(trials)
+    figure = figures.by_cell(trials, "throughput_per_s", by=["logging"], label="1/s")
     assert dots_of(figure) == len(trials) - 1
     assert "1 excluded and counted" in figures.describe(trials)
 
@@ -112,7 +112,10 @@ def test_a_row_marks_the_mean_that_tables_print_and_the_duplicate_is_hollow_and_
         duplicate=True, time_to_first_response_s=10.0
     )
     both = pd.concat([trials, again], ignore_index=True)
-    (axes,) = startup.startup(both).axes
+    _, ((axes,),) = canvas()
+    rows_of_trials(
+        axes, both, "time_to_first_response_s", factor=1e3, rows=ordered(both), styles=variant_styles(both)
+    )
     rows = summarise(both, "time_to_first_response_s").set_index("variant")["estimate"]
     texts = {text.get_text() for text in axes.texts}
     assert texts == {show(one, like=1e-3).text.removesuffix("\N{NARROW NO-BREAK SPACE}ms") for one in rows}
@@ -130,7 +133,7 @@ def test_a_row_marks_the_mean_that_tables_print_and_the_duplicate_is_hollow_and_
 
 
 def test_the_stamp_is_put_once(trials: pd.DataFrame) -> None:
-    figure = startup.startup(trials)
+    figure = figures.pareto(trials)
     figures.stamp(figure, "draft measurement: quick")
     figures.stamp(figure, "draft measurement: smoke")
     assert [text.get_text() for text in figure.texts] == ["draft measurement: smoke"]
@@ -150,11 +153,9 @@ def test_curves_differ_in_marker_and_line_and_the_threshold_in_use_is_filled() -
 def test_nothing_to_draw_is_an_error_not_an_empty_axis(trials: pd.DataFrame) -> None:
     trials["excluded"] = True
     draws: tuple[Callable[[], Figure], ...] = (
-        lambda: startup.startup(trials),
         lambda: figures.pareto(trials),
         lambda: figures.ecdf({}, trials),
         lambda: figures.percentiles({"go-kit": []}, trials),
-        lambda: resident_memory({}, trials),
         lambda: figures.forest((), trials, quantity="throughput"),
         lambda: validity.precision_recall([]),
         lambda: figures.run_order(trials, "throughput_per_s", label="x"),

@@ -29,7 +29,7 @@ from harness.pipeline.default_profile import missing_tools
 from harness.pipeline.fingerprint import Remembered, of_files, why_stale
 from harness.pipeline.notebook_file import analysis_notebooks
 from harness.pipeline.stage import PlannedStage, StagePlan
-from harness.pipeline.staleness import judge, remember
+from harness.pipeline.staleness import depends, judge, remember
 from harness.pipeline.status import LineProgress, StageTable
 from harness.tests.support.synthetic import ROOT, make_project, make_session
 
@@ -154,6 +154,13 @@ def test_a_notebook_depends_on_modules_it_only_reaches_through_others() -> None:
     )
     assert not any(module.startswith("harness.session") for module in modules)
     assert "harness.figures.trials" not in closure(ROOT, {"harness.pipeline.steps"})  # tidying draws nothing
+
+
+def test_a_notebook_that_compares_what_definitions_declare_depends_on_them(project: Path) -> None:
+    stages = stages_of(make_plan(SETTINGS, root=project))
+    named = {name: set(depends(project, stages[name])) for name in ("31-startup", "30-strings")}
+    assert "harness/experiments/strings-startup.toml" in named["31-startup"]
+    assert not [name for name in named["30-strings"] if name.endswith(".toml")]
 
 
 def test_a_file_gone_from_a_folder_changes_the_folder(tmp_path: Path) -> None:

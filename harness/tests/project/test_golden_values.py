@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,11 +34,12 @@ def test_the_same_values_do_not_differ_and_are_written_as_the_same_bytes(tmp_pat
 @pytest.mark.parametrize(
     "changed",
     [
-        {"value": 1.3571}, {"low": None}, {"high": 1.3761}, {"unit": "s"}, {"verdict": "lower than"},
+        RATIO._replace(value=1.3571), RATIO._replace(low=None), RATIO._replace(high=1.3761), RATIO._replace(unit="s"),
+        RATIO._replace(verdict="lower than"),
     ],
 )  # fmt: skip
-def test_a_value_an_end_a_unit_or_a_verdict_that_changed_is_named(changed: dict[str, Any]) -> None:
-    built = {**KEPT, "a.ratio.java": RATIO._replace(**changed)}
+def test_a_value_an_end_a_unit_or_a_verdict_that_changed_is_named(changed: Golden) -> None:
+    built = {**KEPT, "a.ratio.java": changed}
     (line,) = differences(KEPT, built)
     assert line.startswith("a.ratio.java: was 1.357 1.339 1.376 ratio, is ")
 

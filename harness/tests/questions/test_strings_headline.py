@@ -20,7 +20,6 @@ from harness.evidence.opening import open_evidence
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher, read_values
-from harness.questions.startup.other_session import compared_in_words
 from harness.questions.strings.headline import cell_in_words, headline
 from harness.store import Store
 from harness.tests.support.kept_sessions import lay_project, lay_session
@@ -120,17 +119,3 @@ def test_a_cell_is_said_in_words(recorded: Evidence) -> None:
         "one log line per request, no warm-up requests"
     )
     assert cell_in_words(experiment, {"payload": "128"}) == "payload 128"
-
-
-def test_programs_of_two_sessions_are_set_side_by_side_with_what_was_not_the_same(made_up: Path) -> None:
-    settings = StageParameters(experiments="strings-startup,forms")
-    one, other = (open_evidence(settings, name, root=made_up) for name in ("strings-startup", "forms"))
-    said = compared_in_words(one, other, "time_to_first_response_s")
-    changed, _, rest = said.partition("With the same settings in both: ")
-    assert "With G1, 512m in the one and Serial, 512m in the other: from " in changed
-    # the ends alone are named, whatever the number of programs
-    assert len(re.findall(r"[\d.]+ for Java [^(]+ \([^)]+ and [^)]+\)", changed)) == 2
-    assert re.match(r"[\d.]+ for Go net/http \(", rest)
-    assert "native" not in said and "Go kit" not in said  # each in one session only
-    same = compared_in_words(one, one, "time_to_first_response_s")
-    assert "in the other" not in same and "cannot be told" not in same

@@ -28,7 +28,13 @@ RELATIVE = 1e-9
 SHOWN = 20
 #: Keys before a question published rows -> its keys since then; an old verdict stands beside the ratio now. Patterns of
 #: a question may go when the golden file was written again.
-MOVED: tuple[tuple[str, str], ...] = ()
+MOVED: tuple[tuple[str, str], ...] = (
+    (r"startup\.first\.(?:ratio|verdict)\.(.+)", r"startup.first.ratio.\1"),
+    (r"startup\.aot\.(?:ratio|verdict)\.(.+)", r"startup.aot.ratio.\1_aot"),
+    (r"startup\.(first|idle_memory)\.(\w+)", r"startup.\1.mean.\2"),
+    (r"memory\.(?:ratio|verdict)\.(.+)", r"startup.memory_after.ratio.\1"),
+    (r"memory\.after\.(.+)", r"startup.memory_after.mean.\1"),
+)
 
 
 class Golden(NamedTuple):
@@ -70,6 +76,10 @@ def read_golden(path: Path = GOLDEN) -> dict[str, Golden]:
         )
         for row in rows
     }
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None
 
 
 def write_golden(values: Mapping[str, Golden], path: Path = GOLDEN) -> None:

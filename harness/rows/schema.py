@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of results: one row for each number, comparison or fact that a question publishes.
+
+``COLUMNS`` describes every column. Any other column is a factor, and its value the level of the row. Keys are made from
+the columns: ``question.name.kind[.level...][.variant]``, levels by the name of their factor.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from harness.errors import InputError
+from harness.model import Verdict
+
+
+class Column(NamedTuple):
+    """Type and meaning of a column."""
+
+    dtype: str
+    meaning: str
+
+
+COLUMNS: Mapping[str, Column] = {
+    "key": Column("str", "made of question, name, kind, levels and variant; unique"),
+    "question": Column("str", "notebook's question, the first part of its keys"),
+    "name": Column("str", "result, such as first or cpu"),
+    "kind": Column("str", "how to read it: mean, ratio, count, fit, share, detectable or fact"),
+    "metric": Column("str", "column of the trials"),
+    "variant": Column("str", "variant; of a ratio its numerator"),
+    "label": Column("str", "variant's printed name"),
+    "reference": Column("str", "denominator of a ratio"),
+    "value": Column("float64", "unrounded; NaN: there is none"),
+    "low": Column("float64", "lower end of the interval"),
+    "high": Column("float64", "upper end of the interval"),
+    "level": Column("float64", "confidence level of the interval, 0.95"),
+    "unit": Column("str", "s, B, 1/s, s/request, ratio, share, cores, 1"),
+    "verdict": Column("str", "of a ratio: " + ", ".join(Verdict)),
+    "margin": Column("float64", "share that counts as negligible; NaN: nothing can be called equivalent"),
+    "p": Column("float64", "adjusted p-value; NaN: too few blocks for one"),
+    "why": Column("str", "why there is no value, or why a ratio is not about the services"),
+    "text": Column("str", "fact in words"),
+    "age": Column(
+        "str", "age of the variant's trials: warm, young, aot-compiled, unknown; empty: it has none"
+    ),
+    "reference_age": Column("str", "age of the reference's trials"),
+    "bound_by": Column("str", "what bounded the trials, with how many: service 9, generator 1"),
+    "n_blocks": Column("Int64", "blocks with both arms"),
+    "n_trials": Column("Int64", "trials of the value"),
+    "n_excluded": Column("Int64", "trials left out and counted"),
+    "method": Column("str", "estimator"),
+    "estimand": Column("str", "quantity that is estimated"),
+    "warnings": Column("object", "list of texts"),
+    "inputs": Column("object", "list of trials: bundled/experiment/session/trial"),
+}
+KINDS = ("mean", "ratio", "share", "count", "fit", "detectable", "fact")
+_KEY = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*(\.[a-z0-9]+(_[a-z0-9]+)*)+")
+#: Last digits of a computed end.
+_ROUNDING = 1e-9
+
+
+def tidy(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return records as a frame with every column of ``COLUMNS`` and the factors that they have."""
+    frame = pd.DataFrame(list(rows))
+    factors = [str(name) for name in frame.columns if name not in COLUMNS]
+    frame = frame.reindex(columns=[*COLUMNS, *factors])
+    return frame.astype(
+        {name: column.dtype for name, column in COLUMNS.items()} | dict.fromkeys(factors, "str")
+    )
+
+
+def empty(*factors: str) -> pd.DataFrame:
+    """Return a frame without rows that has these factors, so that a filter on one of them works."""
+    return tidy([]).assign(**{name: pd.Series(dtype="str") for name in factors})
+
+
+def stack(*frames: pd.DataFrame) -> pd.DataFrame:
+    """Return rows below each other; a factor that a frame lacks is empty in its rows."""
+    factors = dict.fromkeys(str(name) for frame in frames for name in frame.columns if name not in COLUMNS)
+    filled = [frame for frame in frames if len(frame)]
+    if not filled:
+        return empty(*factors)
+    return pd.concat(filled, ignore_index=True).reindex(columns=[*COLUMNS, *factors])
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as dictionaries; what is absent is ``None``."""
+    return [
+        {
+            str(name): None if not isinstance(cell, list) and pd.isna(cell) else cell
+            for name, cell in row.items()
+        }
+        for row in frame.to_dict("records")
+    ]
+
+
+def factors_of(rows: pd.DataFrame) -> list[str]:
+    """Return the columns that are factors, sorted: the order of the levels in a key."""
+    return sorted(str(name) for name in rows.columns if name not in COLUMNS)
+
+
+def slug(word: str) -> str:
+    """Return a word as a part of a key: ``java-helidon`` is ``java_helidon``."""
+    return re.sub(r"[^a-z0-9]+", "_", word.lower()).strip("_")
+
+
+def keyed(question: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a question with their keys, checked.
+
+    Raises:
+        InputError: two rows have one key, or a row contradicts itself; names the first of them.
+    """
+    parts = rows[["name", "kind", *factors_of(rows), "variant"]]
+    keys = [
+        ".".join(slug(str(part)) for part in (question, *row) if pd.notna(part) and part)
+        for row in parts.itertuples(index=False)
+    ]
+    rows = rows.assign(question=question, key=pd.Series(keys, index=rows.index, dtype="str"))
+    for problem, mask in _problems(rows).items():
+        if mask.any():
+            raise InputError(problem, place=", ".join(rows.loc[mask, "key"].head(4)))
+    return rows
+
+
+def _problems(rows: pd.DataFrame) -> dict[str, pd.Series[bool]]:
+    """Return what may be wrong with rows -> in which it is."""
+    ratio, verdict = rows["value"], rows["verdict"]
+    band = 1 + rows["margin"].fillna(0)
+    outside = (ratio > band * (1 + _ROUNDING)) | (ratio < (1 - _ROUNDING) / band)
+    holds_one = ~((rows["low"] > 1) | (rows["high"] < 1))
+    judged = verdict.notna()
+    return {
+        "two rows with one key": rows["key"].duplicated(keep=False),
+        "not a key": ~rows["key"].map(lambda key: bool(_KEY.fullmatch(key))).astype(bool),
+        f"kind is none of {', '.join(KINDS)}": ~rows["kind"].isin(KINDS),
+        f"verdict is none of {', '.join(Verdict)}": judged & ~verdict.isin(list(Verdict)),
+        "a ratio without its reference": (rows["kind"] == "ratio") & rows["reference"].isna(),
+        "a value outside its interval": (ratio < rows["low"] - _ROUNDING * ratio.abs())
+        | (ratio > rows["high"] + _ROUNDING * ratio.abs()),
+        "different, and the interval holds 1": (verdict == Verdict.DIFFERENT) & holds_one,
+        "equivalent, and the value is outside the margin": verdict.isin(
+            [Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE]
+        )
+        & outside,
+        "not about the services, without a reason": (verdict == Verdict.NOT_ABOUT_SERVICES)
+        & rows["why"].isna(),
+        "a verdict without blocks": judged & rows["n_blocks"].isna(),
+        "neither value, text nor reason": rows[["value", "text", "why"]].isna().all(axis=1),
+    }

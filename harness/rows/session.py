@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A measured session as data frames: trials, and the windows, samples, requests and pauses of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from harness.analysis.attribution.log_clock import service_log
+from harness.analysis.stats.pairing import counting
+from harness.analysis.tables.schema import as_trials, factor_column
+from harness.definitions import experiment_files, load_study
+from harness.errors import InputError
+from harness.evidence import Evidence
+from harness.evidence.opening import find_evidence, make_tables, open_evidence
+from harness.evidence.parameters import StageParameters
+from harness.figures.style import describe
+from harness.figures.variant_style import VariantStyle, variant_styles
+from harness.model import Experiment, TrialRecord
+from harness.model.declared import DeclaredComparison
+from harness.project import find_root
+from harness.rows import results
+from harness.rows.schema import records, stack
+from harness.store import SessionFolder, Store
+
+#: Columns of a trial that stand in each row of its windows, samples, requests and pauses.
+OF_TRIAL = ("session_id", "trial_id", "variant", "label", "language", "block")
+#: Columns of these frames where no trial has any, besides ``OF_TRIAL``.
+WINDOWS = ("start_s", "duration_s", "n_requests", "n_errors", "cpu_s", "compile_s")
+SAMPLES = ("role", "since_launch_s", "rss_bytes", "cpu_s")
+REQUESTS = ("start_epoch_s", "latency_s", "ok", "request")
+PAUSES = ("start_s", "duration_s", "start_epoch_s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """One session of an experiment; of one that was not measured every frame is empty.
+
+    ``evidence``: its records and tables; ``None``: not measured.
+    """
+
+    root: Path
+    experiment: str
+    evidence: Evidence | None
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """One row a trial in the definition's order, with excluded ones and the reference's duplicates."""
+        if self.evidence is None:
+            return as_trials([], [factor_column(name) for name in self.definition.factors])
+        return self.evidence.trials
+
+    @property
+    def counted(self) -> pd.DataFrame:
+        """The trials that enter estimates: not excluded, and no duplicate."""
+        return counting(self.trials)
+
+    def windows(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
+        """Return the windows in which each process was warmed up. ``trials``: of these; default: of ``counted``."""
+        return self._frames(trials, WINDOWS, lambda e, row: e.windows(row["session_id"], row["trial_id"]))
+
+    def samples(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
+        """Return memory and CPU time of each process over time. ``trials``: as of :meth:`windows`."""
+        return self._frames(
+            trials, SAMPLES, lambda e, row: e.trial_samples(row["session_id"], row["trial_id"])
+        )
+
+    def requests(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
+        """Return the requests that were begun after the programs had settled. ``trials``: as of :meth:`windows`."""
+        return self._frames(trials, REQUESTS, lambda e, row: e.requests(row["session_id"], row["trial_id"]))
+
+    def pauses(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
+        """Return the pauses of the garbage collector by the runtime's log. ``trials``: as of :meth:`windows`."""
+        return self._frames(trials, PAUSES, self._pauses_of)
+
+    def record(self, trial: Mapping[str, Any]) -> TrialRecord:
+        """Return all that was written of a trial: its phases, its process, its load.
+
+        Raises:
+            InputError: no session was measured.
+        """
+        return self._folder(trial["session_id"]).record(str(trial["trial_id"]))
+
+    @property
+    def definition(self) -> Experiment:
+        """The experiment as it was measured; one that was not, as it is defined."""
+        if self.evidence is None:
+            return load_study(self.root, self.experiment).experiment
+        return self.evidence.header.experiment
+
+    @property
+    def reference(self) -> str:
+        """The variant that others are compared with."""
+        return self.definition.reference if self.evidence is None else self.evidence.reference
+
+    @property
+    def declared(self) -> tuple[DeclaredComparison, ...]:
+        """The comparisons that the experiment's file declares; without a file, those that the session stored."""
+        files = experiment_files(self.root)
+        return (
+            load_study(self.root, self.experiment).experiment.compare
+            if self.experiment in files
+            else self.definition.compare
+        )
+
+    def over(self, reference: str) -> Session:
+        """Return the same session with another variant as the denominator.
+
+        Raises:
+            InputError: no such variant.
+        """
+        return replace(self, evidence=None if self.evidence is None else self.evidence.over(reference))
+
+    def compare(self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95) -> pd.DataFrame:
+        """Return the rows of the declared comparisons.
+
+        Args:
+            names: only these results. trials: in place of all. level: of the intervals.
+
+        Raises:
+            InputError: no such result is declared.
+        """
+        known = [name for declared in self.declared for name in declared.metrics]
+        for name in names:
+            if name not in known:
+                raise InputError(
+                    "no such comparison", file=self.experiment, found=name, allowed=", ".join(known)
+                )
+        chosen = self.trials if trials is None else trials
+        return stack(
+            *(
+                self._compare(declared, chosen, name, metric, level=level)
+                for declared in self.declared
+                for name, metric in declared.metrics.items()
+                if not names or name in names
+            )
+        )
+
+    @cached_property
+    def looks(self) -> dict[str, VariantStyle]:
+        """Variant -> how it is drawn: hue is the language, marker and line the implementation."""
+        return variant_styles(self.trials) if len(self.trials) else {}
+
+    @property
+    def palette(self) -> dict[str, str]:
+        """Label -> colour, for seaborn."""
+        return {look.label: look.colour for look in self.looks.values()}
+
+    @property
+    def markers(self) -> dict[str, str]:
+        """Label -> marker, for seaborn."""
+        return {look.label: look.marker for look in self.looks.values()}
+
+    def note(self, trials: pd.DataFrame | None = None) -> str:
+        """Return what a caption states of trials: blocks, number, exclusions, duration, coding, young processes."""
+        chosen = self.trials if trials is None else trials
+        return describe(None if chosen.empty else chosen)
+
+    def _compare(
+        self, declared: DeclaredComparison, trials: pd.DataFrame, name: str, metric: str, *, level: float
+    ) -> pd.DataFrame:
+        for factor, value in declared.where.items():
+            trials = trials[trials[factor_column(factor)] == value]
+        options: dict[str, Any] = {"margin": declared.margin, "bounded": declared.bounded, "level": level}
+        options["by"] = [factor_column(factor) for factor in declared.by]
+        if declared.pairs:
+            return results.pairs(trials, metric, name, declared.pairs, **options)
+        if declared.along is not None and declared.base is not None:
+            return results.along(
+                trials, metric, name, factor=factor_column(declared.along), base=declared.base, **options
+            )
+        return results.compare(trials, metric, name, reference=declared.against or self.reference, **options)
+
+    def _folder(self, session_id: str) -> SessionFolder:
+        sessions = () if self.evidence is None else self.evidence.sessions
+        for folder in sessions:
+            if folder.folder.name == session_id:
+                return folder
+        raise InputError("no such session here", place=self.experiment, found=session_id)
+
+    def _pauses_of(self, evidence: Evidence, row: Mapping[str, Any]) -> pd.DataFrame | None:
+        record = self.record(row)
+        if record.instance is None:
+            return None
+        launched = record.instance.launched.wall_epoch_s
+        spans = service_log(self._folder(row["session_id"]), record).events.get("gc_pause", ())
+        return pd.DataFrame([(low - launched, high - low, low) for low, high in spans], columns=list(PAUSES))
+
+    def _frames(
+        self,
+        trials: pd.DataFrame | None,
+        columns: tuple[str, ...],
+        read: Callable[[Evidence, Mapping[str, Any]], pd.DataFrame | None],
+    ) -> pd.DataFrame:
+        """Return the tables of trials below each other, each with the columns of its trial; trials without one have
+        no rows."""
+        frames = list(self._read(self.counted if trials is None else trials, read))
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*OF_TRIAL, *columns])
+
+    def _read(
+        self, trials: pd.DataFrame, read: Callable[[Evidence, Mapping[str, Any]], pd.DataFrame | None]
+    ) -> Iterator[pd.DataFrame]:
+        for row in records(trials[list(OF_TRIAL)]):
+            frame = None if self.evidence is None else read(self.evidence, row)
+            if frame is not None and len(frame):
+                yield frame.rename(columns={"label": "request"}).assign(**row)
+
+
+def open_session(
+    experiment: str,
+    settings: StageParameters | None = None,
+    *,
+    session: str | None = None,
+    root: Path | None = None,
+) -> Session:
+    """Open a session of an experiment, and print which one.
+
+    Args:
+        settings: a notebook's parameters; default: the newest complete session measured here, else the bundled one.
+        session: its name, such as ``quick-local-8`` or ``bundled/quick-local-8``, in place of that.
+
+    Raises:
+        InputError: nothing was measured, or there is no such session.
+    """
+    here = root or find_root()
+    if session is None:
+        chosen = settings or StageParameters(profile="newest")
+        return Session(
+            root=here, experiment=experiment, evidence=open_evidence(chosen, experiment, root=here)
+        )
+    known = {folder.key.replace(f"{experiment}/", ""): folder for folder in Store(here).sessions(experiment)}
+    named = [folder for key, folder in known.items() if session in (key, folder.folder.name)]
+    if not named:
+        raise InputError("no such session", place=experiment, found=session, allowed=", ".join(known))
+    evidence = Evidence(root=here, experiment=experiment, sessions=(named[0],))
+    make_tables(evidence)
+    return Session(root=here, experiment=experiment, evidence=evidence)
+
+
+def find_session(experiment: str, settings: StageParameters, *, root: Path | None = None) -> Session:
+    """Open a session that a notebook can do without: where nothing was measured, every frame of it is empty.
+
+    Raises:
+        InputError: no such experiment.
+    """
+    here = root or find_root()
+    return Session(root=here, experiment=experiment, evidence=find_evidence(settings, experiment, root=here))

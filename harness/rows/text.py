@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows as text: digits from the interval, and what a row says in one word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from harness.model import Estimate, Verdict
+from harness.model.age import YOUNG, ratio_with_age
+from harness.model.formatting import show, verdict_words
+from harness.publish.sentences import says
+from harness.rows.schema import records
+
+Row = Mapping[str, Any]
+
+
+class Ratio(NamedTuple):
+    """A ratio row as the words of a verdict need it."""
+
+    ratio: Estimate
+    margin: float | None
+    verdict: Verdict
+    not_about: str | None
+    young: bool
+
+
+def estimate_of(row: Row) -> Estimate:
+    """Return the number of a row; without a value its reason is the warning."""
+    warnings = tuple(row["warnings"] or ())
+    return Estimate(
+        value=row["value"],
+        low=row["low"],
+        high=row["high"],
+        level=row["level"] or 0.95,
+        unit=row["unit"] or "",
+        method=row["method"] or "",
+        estimand=row["estimand"] or "",
+        n_trials=row["n_trials"] or 0,
+        inputs=tuple(row["inputs"] or ()),
+        warnings=warnings if row["value"] is not None or warnings else (str(row["why"]),),
+    )
+
+
+def is_young(row: Row) -> bool:
+    """Tell whether a ratio is one of young processes."""
+    return row["kind"] == "ratio" and YOUNG in (row["age"], row["reference_age"])
+
+
+def words_of(row: Row) -> str:
+    """Return the verdict between the names of both arms, ``higher than``; empty: the row has none."""
+    if row["verdict"] is None:
+        return ""
+    verdict = Verdict(row["verdict"])
+    not_about = row["why"] if verdict is Verdict.NOT_ABOUT_SERVICES else None
+    return verdict_words(Ratio(estimate_of(row), row["margin"], verdict, not_about, is_young(row)))
+
+
+def text_of(row: Row) -> str:
+    """Return the value with its interval, ``12.3 ms (11.9 to 12.7)``; of a fact its words."""
+    if row["value"] is None and row["text"] is not None:
+        return str(row["text"])
+    return ratio_with_age(show(estimate_of(row)).interval, is_young(row) and row["value"] is not None)
+
+
+def shown(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with ``shown``, value and interval as text, and ``says``: higher, lower, equal, open, refused."""
+    lines = records(rows)
+    return rows.assign(
+        shown=pd.Series([text_of(row) for row in lines], index=rows.index, dtype="str"),
+        says=pd.Series([says(row) for row in lines], index=rows.index, dtype="str"),
+    )

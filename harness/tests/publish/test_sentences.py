@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""``\holds``: a sentence that its rows do not support is named with its place, or grey in own measurements."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InputError
+from harness.model import Estimate
+from harness.publish.generated import GENERATED, update
+from harness.publish.sentences import SENTENCES, holds, matching, says, write_sentences
+from harness.tests.support.golden_values import moved_keys, read_golden
+from harness.tests.support.synthetic import ROOT
+
+Entry = dict[str, object]
+
+
+def row(value: float | None, half: float = 0.1, verdict: str | None = "different", **more: object) -> Entry:
+    estimate = Estimate(value=value, unit="ratio", method="log-t", estimand="ratio", n_trials=10)
+    ends = {"low": None if value is None else value - half, "high": None if value is None else value + half}
+    text = "–" if value is None else f"{value:g}"
+    return {
+        **estimate.model_dump(mode="json"), **ends, "kind": "ratio", "verdict": verdict, "label": "Helidon", "text": text,
+        "interval_text": f"{text} (…)", "inputs": ["bundled/e/s/0001-a"], "words": "", **more,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verdict", "value", "expected"),
+    [
+        ("different", 1.3, "higher"), ("different", 0.7, "lower"), ("equivalent", 1.01, "equal"),
+        ("different_but_negligible", 1.03, "equal"), ("inconclusive", 1.1, "open"),
+        ("not_about_the_services", 2.0, "refused"),
+    ],
+)  # fmt: skip
+def test_a_row_supports_the_one_claim_that_it_says(verdict: str, value: float, expected: str) -> None:
+    one = row(value, 0.01, verdict)
+    assert says(one) == expected
+    assert [claim for claim in ("higher", "lower", "equal", "open", "refused") if holds(one, claim)] == [
+        expected
+    ]
+    assert holds(one, "differs") == (verdict == "different")
+
+
+def test_a_bound_holds_only_where_the_whole_interval_does_and_never_of_a_refused_ratio() -> None:
+    one = row(12.0, 3.0)
+    assert holds(one, ">8") and not holds(one, ">10") and holds(one, "<16") and not holds(one, "<14")
+    assert not holds(row(12.0, 3.0, "not_about_the_services"), ">8")
+    with pytest.raises(InputError, match="no such claim"):
+        holds(one, "faster")
+
+
+def test_a_star_stands_for_a_part_of_a_key_and_never_for_a_dot() -> None:
+    rows = {
+        key: row(1.0)
+        for key in ("q.a.ratio.java_x", "q.a.ratio.go", "q.a.ratio.off.java_x", "r.a.ratio.java_x")
+    }
+    assert matching(rows, "q.a.ratio.java_*") == [rows["q.a.ratio.java_x"]]
+    assert len(matching(rows, "q.a.ratio.*, r.a.ratio.*")) == 3
+
+
+def write(root: Path, text: str, rows: dict[str, Entry]) -> tuple[list[str], str]:
+    """Publish rows, write a section, and return the problems and what LaTeX reads."""
+    (root / "paper" / "sections").mkdir(parents=True, exist_ok=True)
+    (root / "paper" / "main.tex").write_text("")
+    (root / "paper" / "sections" / "a.tex").write_text(text, "utf-8")
+    update(
+        root / GENERATED,
+        "31-a",
+        [("values", key, {**entry, "notebook": "31-a"}) for key, entry in rows.items()],
+    )
+    problems = write_sentences(root)
+    return problems, (root / GENERATED / SENTENCES).read_text("utf-8")
+
+
+def test_an_untrue_sentence_on_bundled_sessions_is_named_with_its_place_and_what_is_so(
+    tmp_path: Path,
+) -> None:
+    rows = {"q.a.ratio.java_x": row(1.3), "q.a.ratio.java_y": row(0.9, 0.2, "inconclusive", label="Jersey")}
+    problems, tex = write(tmp_path, "one\n\\holds{q.a.ratio.java_*}{higher}{Java is ahead.}", rows)
+    assert problems == ["a.tex:2: q.a.ratio.java_* is not higher: Jersey 0.9 (…), open"]
+    assert r"rematch@untrue@q.a.ratio.java_*@higher" in tex
+    true, tex = write(tmp_path, r"\holds{q.a.ratio.java_x}{higher}{Helidon is ahead.}", rows)
+    assert true == [] and "untrue" not in tex and "rematch@checked@q.a.ratio.java_x@higher" in tex
+
+
+def test_a_sentence_on_no_row_of_bundled_sessions_is_an_error_and_a_comment_is_none(tmp_path: Path) -> None:
+    rows = {"q.a.ratio.java_x": row(1.3)}
+    problems, _ = write(tmp_path, "% \\holds{q.c}{higher}{x}\n\\holds{q.b.ratio.java_x}{higher}{x}", rows)
+    assert problems == ["a.tex:2: q.b.ratio.java_x is not higher: no such row"]
+
+
+def test_own_measurements_have_no_errors_but_grey_sentences_and_dashes(tmp_path: Path) -> None:
+    own = {"q.a.ratio.java_x": row(0.7, inputs=["e/quick-local-1/0001-a"])}
+    text = r"\holds{q.a.ratio.java_x}{higher}{x} \holds{q.b.ratio.*}{lower}{x} \valci{q.c.mean.go} \most{q.b.ratio.*}"
+    problems, tex = write(tmp_path, text, own)
+    assert problems == []
+    assert "rematch@untrue@q.a.ratio.java_x@higher" in tex and "rematch@nothing@q.b.ratio.*@lower" in tex
+    assert (
+        r"rematch@valci@q.c.mean.go\endcsname{--}" in tex and r"rematch@most@q.b.ratio.*\endcsname{--}" in tex
+    )
+
+
+def test_the_ends_of_several_rows_leave_refused_ones_out(tmp_path: Path) -> None:
+    rows = {
+        "q.a.ratio.x": row(1.5, label="X"), "q.a.ratio.y": row(2.5, label="Y"),
+        "q.a.ratio.z": row(9.0, 0.1, "not_about_the_services", label="Z"),
+    }  # fmt: skip
+    _, tex = write(
+        tmp_path,
+        r"\least{q.a.ratio.*} \most{q.a.ratio.*} \leastname{q.a.ratio.*} \mostname{q.a.ratio.*}",
+        rows,
+    )
+    ends = re.findall(r"rematch@(\w+)@q\.a\.ratio\.\*\\endcsname\{(.*)\}", tex)
+    assert ends == [("least", "1.5"), ("most", "2.5"), ("leastname", "X"), ("mostname", "Y")]
+
+
+def test_a_claim_that_does_not_exist_is_refused_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a\.tex:1: no such claim; found 'faster'"):
+        write(tmp_path, r"\holds{q.a.ratio.java_x}{faster}{x}", {"q.a.ratio.java_x": row(1.3)})
+
+
+def test_every_pattern_of_the_paper_matches_a_value_of_the_bundled_sessions() -> None:
+    keys = dict.fromkeys(moved_keys(read_golden()), row(1.0))
+    text = "".join(path.read_text("utf-8") for path in sorted((ROOT / "paper" / "sections").glob("*.tex")))
+    patterns = set(re.findall(r"\\(?:holds|least|most|leastname|mostname)\{([^}]*)\}", text))
+    assert patterns
+    assert [pattern for pattern in sorted(patterns) if not matching(keys, pattern)] == []

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of trials: known answers, what must not change them, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.stats.comparisons import compare as compare_trials
+from harness.analysis.stats.summaries import summarise
+from harness.errors import InputError
+from harness.rows import along, compare, counts, detectable, means, pairs
+from harness.rows.schema import keyed
+from harness.tests.support.made_up_trials import made_up_trials
+
+RATE, START = "throughput_per_s", "time_to_first_response_s"
+NUMBERS = ["value", "low", "high"]
+
+
+@pytest.fixture
+def trials() -> pd.DataFrame:
+    """Return trials without a log line; block by block the reference a second time, a tenth slower."""
+    plain = made_up_trials().query("logging == 'off'")
+    twice = plain[plain["variant"] == "go-nethttp"].assign(
+        duplicate=True,
+        trial_id=lambda t: t["trial_id"] + "d",
+        throughput_per_s=lambda t: t[RATE] / (1.1 + 0.01 * t["block"]),
+    )
+    return pd.concat([plain, twice], ignore_index=True)
+
+
+def test_a_mean_is_geometric_over_the_trials_that_count(trials: pd.DataFrame) -> None:
+    rows = means(trials, rate=RATE).set_index("variant")
+    values = trials.query("variant == 'go-nethttp' and not duplicate")[RATE]
+    assert rows.loc["go-nethttp", "value"] == pytest.approx(float(np.exp(np.log(values).mean())))
+    assert list(rows.loc["go-nethttp", ["kind", "metric", "label", "n_trials"]]) == [
+        "mean",
+        RATE,
+        "GO-NETHTTP",
+        5,
+    ]
+    expected = summarise(trials, RATE).set_index("variant")
+    assert rows[NUMBERS].to_numpy() == pytest.approx(expected.loc[rows.index, NUMBERS].to_numpy())
+
+
+def test_a_ratio_is_that_of_the_statistics_and_can_be_made_by_hand(trials: pd.DataFrame) -> None:
+    rows = compare(trials, RATE, "rate", reference="go-nethttp").set_index("variant")
+    wide = trials.query("not duplicate").pivot(index="block", columns="variant", values=RATE)
+    logs = np.log(wide["java-helidon"] / wide["go-nethttp"])
+    assert rows.loc["java-helidon", "value"] == pytest.approx(float(np.exp(logs.mean())), rel=1e-12)
+    for one in compare_trials(trials, RATE, reference="go-nethttp"):
+        row = rows.loc[one.variant]
+        assert list(row[NUMBERS]) == [one.ratio.value, one.ratio.low, one.ratio.high]
+        assert (row["verdict"], row["n_blocks"], row["inputs"]) == (
+            one.verdict,
+            one.n_blocks,
+            list(one.ratio.inputs),
+        )
+
+
+def test_the_reference_again_is_a_row_without_a_verdict_whose_margin_is_the_noise(
+    trials: pd.DataFrame,
+) -> None:
+    rows = compare(trials, RATE, "rate", reference="go-nethttp")
+    again = rows[rows["variant"] == rows["reference"]].iloc[0]
+    ratios = 1.1 + 0.01 * np.arange(1, 6)
+    assert again["value"] == pytest.approx(float(np.exp(np.log(ratios).mean()))) and pd.isna(again["verdict"])
+    assert again["margin"] > again["value"] - 1 and again["label"] == "GO-NETHTTP, again"
+    assert len(keyed("q", rows)) == 5
+
+
+def test_arms_that_change_places_give_the_inverse_and_a_unit_or_an_order_changes_nothing(
+    trials: pd.DataFrame,
+) -> None:
+    def over(frame: pd.DataFrame, variant: str, reference: str) -> list[float]:
+        rows = compare(frame, RATE, "rate", reference=reference).set_index("variant")
+        return [float(rows[name][variant]) for name in NUMBERS]
+
+    value, low, high = over(trials, "java-helidon", "go-nethttp")
+    assert over(trials, "go-nethttp", "java-helidon") == pytest.approx([1 / value, 1 / high, 1 / low])
+    assert over(
+        trials.assign(throughput_per_s=trials[RATE] * 60), "java-helidon", "go-nethttp"
+    ) == pytest.approx([value, low, high])
+    assert over(trials.sample(frac=1, random_state=1), "java-helidon", "go-nethttp") == pytest.approx(
+        [value, low, high]
+    )
+
+
+def test_a_pair_is_compared_alone_and_one_that_was_not_measured_has_no_row(trials: pd.DataFrame) -> None:
+    rows = pairs(trials, START, "aot", {"java-helidon-aot": "java-helidon", "rust-x": "rust-y"})
+    assert rows[["variant", "reference"]].to_numpy().tolist() == [["java-helidon-aot", "java-helidon"]]
+    assert rows["value"].iloc[0] == pytest.approx(4 / 3)
+
+
+def test_a_level_over_another_within_each_variant() -> None:
+    slower = made_up_trials().assign(
+        throughput_per_s=lambda t: np.where(t["logging"] == "on", t["block"] * 50.0, t["block"] * 100.0)
+    )
+    rows = along(slower, RATE, "log", factor="logging", base="off")
+    assert list(rows["variant"]) == list(dict.fromkeys(slower["variant"])) and set(rows["logging"]) == {"on"}
+    assert rows["value"].to_numpy() == pytest.approx(0.5)
+    assert keyed("q", rows)["key"].iloc[0] == "q.log.ratio.on.go_kit"
+
+
+def test_each_combination_of_levels_is_compared_on_its_own() -> None:
+    rows = compare(made_up_trials(), RATE, "rate", reference="go-nethttp", by=["logging"])
+    assert rows.groupby("logging").size().to_dict() == {"off": 4, "on": 4}
+
+
+def test_more_blocks_find_smaller_ratios(trials: pd.DataFrame) -> None:
+    rows = detectable(trials, reference="go-nethttp", rate=RATE)
+    wide = rows.query("variant == 'java-helidon'").set_index("blocks")["value"]
+    assert wide["5"] > wide["10"] > wide["20"] > 1
+
+
+def test_excluded_trials_are_counted_and_under_no_value(trials: pd.DataFrame) -> None:
+    trials.loc[0, "excluded"] = True
+    rows = counts(trials.assign(outcome="ok"), "outcome", "trials").set_index("what")["value"]
+    assert rows.to_dict() == {"ok": 24.0, "all": 24.0, "excluded": 1.0}
+    row = means(trials, rate=RATE).set_index("variant").loc["go-kit"]
+    assert (row["n_trials"], row["n_excluded"]) == (4, 1)
+
+
+def test_without_trials_there_are_no_rows(trials: pd.DataFrame) -> None:
+    none = trials.iloc[:0]
+    frames = [
+        means(none, rate=RATE),
+        compare(none, RATE, "rate", reference="go-nethttp"),
+        pairs(none, RATE, "rate", {"java-helidon": "go-nethttp"}),
+        along(none, RATE, "rate", factor="logging", base="off"),
+        detectable(none, reference="go-nethttp", rate=RATE),
+        counts(none, "flags", "trials"),
+    ]
+    assert all(frame.empty and "value" in frame for frame in frames)
+
+
+def test_a_column_that_is_not_there_is_refused(trials: pd.DataFrame) -> None:
+    with pytest.raises(InputError, match="no such column"):
+        means(trials, rate="thruput")
+    with pytest.raises(InputError, match="no such column"):
+        detectable(trials, reference="go-nethttp", rate="thruput")
+    with pytest.raises(InputError, match="no such column"):
+        compare(trials, "thruput", "rate", reference="go-nethttp")
