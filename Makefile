@@ -23,7 +23,7 @@ SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is required to run a
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generators toolchains outdated paper site test test-fast test-all test-kubernetes bench lab workshop workshop-check workshop-notebooks slides check clean kick-tires arxiv diff data-package audit sbom
+.PHONY: help setup generators toolchains paper site test test-fast test-all test-kubernetes bench lab workshop workshop-check workshop-notebooks slides check clean kick-tires arxiv diff data-package audit sbom
 
 help:  ## print this table
 	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf and paper/supplement.pdf"
@@ -36,7 +36,6 @@ help:  ## print this table
 	@echo "make setup     only set up, and print what is here and what is missing"
 	@echo "make generators  build more load generators: k6 and vegeta with Go, oha with cargo, wrk2 with cc"
 	@echo "make toolchains  fetch other releases of Go and of the JDK, for the experiments that compare them"
-	@echo "make outdated  list the packages, modules and tools that have a newer release"
 	@echo "make lab       JupyterLab in the environment of this project"
 	@echo "make workshop  JupyterLab at the exercise notebooks"
 	@echo "make workshop-check  is this computer ready for the workshop? prints a short code, the same on all"
@@ -68,10 +67,6 @@ generators:
 
 toolchains:
 	@$(SETUP) --for toolchains
-
-outdated:
-	@$(SETUP) --for test --brief
-	@$(VENV)/python -m setup.outdated
 
 paper:
 	@$(SETUP) --for paper --profile $(PROFILE) --brief

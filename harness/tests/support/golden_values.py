@@ -78,10 +78,6 @@ def read_golden(path: Path = GOLDEN) -> dict[str, Golden]:
     }
 
 
-def _number(text: str) -> float | None:
-    return float(text) if text else None
-
-
 def write_golden(values: Mapping[str, Golden], path: Path = GOLDEN) -> None:
     """Write values by key; the same values give the same bytes."""
     text = io.StringIO()

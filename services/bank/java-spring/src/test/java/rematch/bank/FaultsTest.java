@@ -236,6 +236,7 @@ final class FaultsTest {
     @ValueSource(strings = {"idiomatic", "tuned"})
     void who_waits_too_long_for_a_statement_or_for_the_pool_is_told_so(String craft) throws Exception {
         serve("--craft=" + craft, "--connections=pool", "--pool-size=1", "--pool-wait-ms=300");
+        awaitService(); // the first connection may take longer than the pool lets a request wait
         int a = asker.open(10);
         try (Connection locking = Postgres.connect(database); Statement lock = locking.createStatement();
                 ExecutorService users = Executors.newFixedThreadPool(3)) {
