@@ -107,7 +107,7 @@ def write_sentences(root: Path) -> list[str]:
     values = read_values(root)
     rows = published_rows(values)
     own = {_question(key) for key, row in rows.items() if not all(map(_is_bundled, row["inputs"]))}
-    bundled = {_question(key) for key in rows} - own
+    bundled = {_question(key) for key, row in rows.items() if row["inputs"]} - own
     lines, problems = ["% Written by the build; changes are lost."], []
     for name, text in _sources(root):
         for match in _GUARD.finditer(text):
@@ -118,7 +118,7 @@ def write_sentences(root: Path) -> list[str]:
             if problem:
                 kind = "nothing" if problem == NO_ROW else "untrue"
                 lines.append(define(kind, f"{patterns}@{claim}", escape(problem)))
-            if problem and _question(patterns) in bundled:
+            if problem and (not own or _question(patterns) in bundled):
                 problems.append(f"{place}: {patterns} is not {claim}: {problem}")
         lines += [_end(rows, *match.groups()) for match in _END.finditer(text)]
         for match in _CITED.finditer(text):
