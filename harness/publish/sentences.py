@@ -109,6 +109,9 @@ def write_sentences(root: Path) -> list[str]:
     own = {_question(key) for key, row in rows.items() if not all(map(_is_bundled, row["inputs"]))}
     bundled = {_question(key) for key, row in rows.items() if row["inputs"]} - own
     lines, problems = ["% Written by the build; changes are lost."], []
+    if own:
+        lines.append(r"\expandafter\def\csname rematch@own\endcsname{1}")
+    of_rows = {_question(key) for key, entry in values.items() if "kind" in entry}
     for name, text in _sources(root):
         for match in _GUARD.finditer(text):
             patterns, claim = match.groups()
@@ -122,7 +125,8 @@ def write_sentences(root: Path) -> list[str]:
                 problems.append(f"{place}: {patterns} is not {claim}: {problem}")
         lines += [_end(rows, *match.groups()) for match in _END.finditer(text)]
         for match in _CITED.finditer(text):
-            if match[1] not in values and _question(match[1]) in own:
+            may_lack = own if name.startswith("text/") else {_question(match[1])} & own & of_rows
+            if match[1] not in values and may_lack:
                 lines += [define(kind, match[1], "--") for kind in ("absent", "val", "valci", "verdict", "n")]
     (root / GENERATED / SENTENCES).write_text("\n".join(dict.fromkeys(lines)) + "\n", "utf-8")
     return problems
@@ -149,8 +153,9 @@ def _end(rows: Rows, which: str, patterns: str) -> str:
 
 def _sources(root: Path) -> Iterator[tuple[str, str]]:
     """Yield name and text of every source of the paper, comments left out."""
-    for path in paper_sources(root / "paper"):
-        yield path.name, re.sub(r"(?<!\\)%[^\n]*", "", path.read_text("utf-8"))
+    paper = root / "paper"
+    for path in paper_sources(paper):
+        yield path.relative_to(paper).as_posix(), re.sub(r"(?<!\\)%[^\n]*", "", path.read_text("utf-8"))
 
 
 def _question(key: str) -> str:
