@@ -32,7 +32,7 @@ from harness.model.load_tools import written_by
 Opened = RequestStream | RequestTable | AggregateTable
 #: Joins the files of one run.
 JOIN = "+"
-#: Characters that no text has in its first line.
+#: Characters that text hardly has in its first line; a name may have one of them.
 _NO_TEXT, _FIRST_BYTES = re.compile("[\x01-\x08\x0e-\x1a]"), 200
 #: Lines of another program at the beginning of a file.
 _MOST_LINES_BEFORE = 1000
@@ -103,7 +103,8 @@ def open_any(
     lines = file.head.split("\n")[:_MOST_LINES_BEFORE]
     if is_binary_gatling(file.head):
         raise refuse_binary(path)
-    if _NO_TEXT.search(lines[0][:_FIRST_BYTES]):
+    head = lines[0][:_FIRST_BYTES]
+    if len(_NO_TEXT.findall(head)) > len(head) / 20:
         raise InputError(
             "is a binary file", file=path,
             allowed=f"text of {written_by()}; what vegeta attack writes after: vegeta encode -to csv",
