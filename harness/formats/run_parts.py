@@ -18,6 +18,9 @@ from harness.model.digits import plain
 
 #: A gap is a jump where nothing was sent or answered for this long, and for so many usual gaps.
 GAP_S, GAPS = 5.0, 100.0
+#: The shortest jump is so many times longer than the longest gap that is none: users who began together and think for
+#: a while leave gaps that grow shorter from one to the next, and no such step.
+_APART = 3.0
 #: So many gaps whose lengths differ by less than this share are a plan.
 _MANY, _ALIKE = 5, 0.5
 #: A clock that runs backwards by less may be the order in which threads write.
@@ -63,8 +66,9 @@ class RunParts:
         order = np.argsort(start_s, kind="stable")
         start, end, right = start_s[order], start_s[order] + latency_s[order], ok[order]
         if len(start) > 1:
-            self._gap_s = max(self._gap_s, _longest_usual_gap_s(start))
-            edges[1:1] = (np.flatnonzero(_gaps_s(start, end) > self._gap_s) + 1).tolist()
+            gaps_s = _gaps_s(start, end)
+            self._gap_s = max(self._gap_s, _longest_usual_gap_s(start, gaps_s))
+            edges[1:1] = (np.flatnonzero(gaps_s > self._gap_s) + 1).tolist()
         self._parts += [
             _part(start[low:high], end[low:high], right[low:high]) for low, high in pairwise(edges)
         ]
@@ -130,8 +134,9 @@ def clock_jump(start_s: FloatArray, latency_s: FloatArray) -> str | None:
         return f"time stamps run backwards by {most} s: runs were joined in one file, or a clock was set"
     order = np.argsort(start_s, kind="stable")
     start = start_s[order]
-    gap_s = float(_gaps_s(start, start + latency_s[order]).max())
-    if gap_s > _longest_usual_gap_s(start):
+    gaps_s = _gaps_s(start, start + latency_s[order])
+    gap_s = float(gaps_s.max())
+    if gap_s > _longest_usual_gap_s(start, gaps_s):
         return (
             f"nothing was sent or answered for {plain(gap_s)} s: several runs were written into one file, a clock was "
             "set, or the machine slept"
@@ -143,8 +148,13 @@ def _part(start: FloatArray, end: FloatArray, ok: BoolArray) -> RunPart:
     return RunPart(float(start.min()), float(end.max()), len(start), int(len(start) - np.count_nonzero(ok)))
 
 
-def _longest_usual_gap_s(start: FloatArray) -> float:
-    return max(GAP_S, GAPS * float(np.median(np.diff(start))))
+def _longest_usual_gap_s(start: FloatArray, gaps_s: FloatArray) -> float:
+    """Return the length above which a gap is a jump, from sorted starts and the gaps between requests."""
+    least_s = max(GAP_S, GAPS * float(np.median(np.diff(start))))
+    ordered = np.sort(gaps_s)
+    jumps = np.flatnonzero((ordered > least_s) & (ordered > _APART * np.append(0.0, ordered[:-1])))
+    usual = ordered[: jumps[0]] if len(jumps) else ordered
+    return max(least_s, float(usual[-1])) if len(usual) else least_s
 
 
 def _gaps_s(start: FloatArray, end: FloatArray) -> FloatArray:
