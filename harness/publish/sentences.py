@@ -125,8 +125,11 @@ def write_sentences(root: Path) -> list[str]:
                 problems.append(f"{place}: {patterns} is not {claim}: {problem}")
         lines += [_end(rows, *match.groups()) for match in _END.finditer(text)]
         for match in _CITED.finditer(text):
-            may_lack = own if name.startswith("text/") else {_question(match[1])} & own & of_rows
-            if match[1] not in values and may_lack:
+            if match[1] in values or not own:
+                continue
+            if name.startswith("text/"):
+                lines.append(define("dash", match[1], "1"))
+            elif _question(match[1]) in own & of_rows:
                 lines += [define(kind, match[1], "--") for kind in ("absent", "val", "valci", "verdict", "n")]
     (root / GENERATED / SENTENCES).write_text("\n".join(dict.fromkeys(lines)) + "\n", "utf-8")
     return problems

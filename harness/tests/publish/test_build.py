@@ -47,8 +47,8 @@ NOTEBOOKS = [one.name for one in analysis_notebooks(ROOT)]
 
 
 def cited_by(*macros: str) -> set[str]:
-    """Return the keys that the text gives to these macros."""
-    text = "\n".join(path.read_text("utf-8") for path in SOURCES)
+    """Return the keys that the supplement gives to these macros; the paper may lack those of own measurements."""
+    text = "\n".join(path.read_text("utf-8") for path in SECTIONS)
     return set(re.findall(rf"\\(?:{'|'.join(macros)})\{{([^}}#]*)\}}", text))
 
 

@@ -81,7 +81,7 @@ def test_an_untrue_sentence_on_bundled_sessions_is_named_with_its_place_and_what
 ) -> None:
     rows = {"q.a.ratio.java_x": row(1.3), "q.a.ratio.java_y": row(0.9, 0.2, "inconclusive", label="Jersey")}
     problems, tex = write(tmp_path, "one\n\\holds{q.a.ratio.java_*}{higher}{Java is ahead.}", rows)
-    assert problems == ["a.tex:2: q.a.ratio.java_* is not higher: Jersey 0.9 (…), open"]
+    assert problems == ["sections/a.tex:2: q.a.ratio.java_* is not higher: Jersey 0.9 (…), open"]
     assert r"rematch@untrue@q.a.ratio.java_*@higher" in tex
     true, tex = write(tmp_path, r"\holds{q.a.ratio.java_x}{higher}{Helidon is ahead.}", rows)
     assert true == [] and "untrue" not in tex and "rematch@checked@q.a.ratio.java_x@higher" in tex
@@ -90,7 +90,7 @@ def test_an_untrue_sentence_on_bundled_sessions_is_named_with_its_place_and_what
 def test_a_sentence_on_no_row_of_bundled_sessions_is_an_error_and_a_comment_is_none(tmp_path: Path) -> None:
     rows = {"q.a.ratio.java_x": row(1.3)}
     problems, _ = write(tmp_path, "% \\holds{q.c}{higher}{x}\n\\holds{q.b.ratio.java_x}{higher}{x}", rows)
-    assert problems == ["a.tex:2: q.b.ratio.java_x is not higher: no such row"]
+    assert problems == ["sections/a.tex:2: q.b.ratio.java_x is not higher: no such row"]
 
 
 def test_own_measurements_have_no_errors_but_grey_sentences_and_dashes(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_sections_print_verdicts_of_claims_from_the_ledger_alone() -> None:
             if re.fullmatch(r"claims\.(?:verdict|here|line)\..+", key):
                 assert key in published, (section.name, key)  # of another key ifsaid would say nothing
                 printed.add(key.rpartition(".")[2])
-    assert printed == {"r1", "r4", "t2", "t6", "t7"}
+    assert printed == {"n10", "n11", "n5", "n9", "r1", "r4", "t1", "t2", "t6", "t7"}
 
 
 def test_the_notebook_opens_every_experiment_that_a_claim_names() -> None:
