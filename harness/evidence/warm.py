@@ -14,7 +14,7 @@ from harness.analysis.stats.summaries import summarised
 from harness.evidence import Evidence
 from harness.evidence.once import Once
 from harness.model import Estimate
-from harness.model.digits import spoken
+from harness.model.digits import plain, spoken
 
 #: Levels of the factor ``load``.
 SATURATION, RATE = "saturation", "rate"
@@ -53,8 +53,8 @@ class ColdStart:
             if mean is not None and mean.value is not None
         ]
         return (
-            f"{self.n_settled} of {self.n} processes settled within {self.at_most_s:g} s, "
-            f"{self.within_first} of them in the first {self.window_s:g} s{''.join(shown)}"
+            f"{self.n_settled} of {self.n} processes settled within {plain(self.at_most_s)} s, "
+            f"{self.within_first} of them in the first {plain(self.window_s)} s{''.join(shown)}"
         )
 
 

@@ -39,6 +39,8 @@ START = "time_to_first_response_s"
 def sessions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
     root = tmp_path_factory.mktemp("young")
     (root / "data/raw/bundled").mkdir(parents=True)
+    (root / "harness").mkdir()
+    (root / "harness/experiments").symlink_to(BUNDLED.parents[2] / "harness/experiments")
     (root / "data/raw/bundled" / request.param).symlink_to(BUNDLED / request.param)
     lay_tables(root, request.param)
     found = Store(root).sessions(request.param, bundled=True)

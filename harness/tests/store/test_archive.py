@@ -104,13 +104,13 @@ def test_a_changed_byte_of_an_archive_is_noticed_before_anything_is_read(packed:
     data[len(data) // 2] ^= 1
     archive.write_bytes(bytes(data))
     with pytest.raises(
-        InputError, match=r"quick-local-1\.zip: damaged: its bytes are not those of its checksum"
+        InputError, match=r"quick-local-3\.zip: damaged: its bytes are not those of its checksum"
     ):
         _ = SessionFolder(packed.folder).header
 
 
 def test_an_archive_without_a_checksum_is_not_read(packed: SessionFolder) -> None:
-    beside = archive_of(packed.folder).with_name("quick-local-1.zip.sha256")
+    beside = archive_of(packed.folder).with_name(f"{archive_of(packed.folder).name}.sha256")
     beside.write_text("not a digest\n")
     with pytest.raises(InputError, match=r"zip\.sha256: line 1: no SHA-256"):
         _ = SessionFolder(packed.folder).header

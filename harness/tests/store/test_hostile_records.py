@@ -19,12 +19,16 @@ from harness.store import SessionFolder, Store
 ROOT = find_root(Path(__file__).parent)
 
 
+#: Of the session as it was measured.
+LEFT_OUT = {"at another speed": 5}
+
+
 @pytest.fixture
 def session(tmp_path: Path) -> SessionFolder:
     """A bundled session as a folder that was measured here, in a project of its own."""
     (archived,) = Store(ROOT).sessions("aa", bundled=True)
     assert archived.archive is not None
-    folder = tmp_path / "project/data/raw/aa/quick-local-1"
+    folder = tmp_path / "project/data/raw/aa/quick-local-3"
     archived.archive.unpack(folder)
     return SessionFolder(folder)
 
@@ -85,8 +89,8 @@ def test_samples_that_are_none_exclude_their_trial_and_no_other(
 ) -> None:
     replace_samples(session, content)
     (done,) = tidy(tmp_path / "project", ["aa"]).experiments
-    assert done.by_reason == {"damaged": 1}
-    assert done.n_kept == done.n_planned - 1
+    assert done.by_reason == {"damaged": 1, **LEFT_OUT}
+    assert done.n_kept == done.n_planned - 1 - sum(LEFT_OUT.values())
 
 
 def test_samples_without_a_row_are_those_of_a_service_that_ended_at_once(
@@ -94,5 +98,5 @@ def test_samples_without_a_row_are_those_of_a_service_that_ended_at_once(
 ) -> None:
     replace_samples(session, b"monotonic_s,role,rss_bytes,cpu_s,n_threads,n_descriptors\n")
     (done,) = tidy(tmp_path / "project", ["aa"]).experiments
-    assert done.by_reason == {}
-    assert done.n_kept == done.n_planned
+    assert done.by_reason == LEFT_OUT
+    assert done.n_kept == done.n_planned - sum(LEFT_OUT.values())
