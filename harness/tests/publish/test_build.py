@@ -251,9 +251,7 @@ def test_sections_of_what_was_not_measured_stay_out(project: Path) -> None:
     assert "sections/gc-peaks.tex" not in included
 
 
-@pytest.mark.parametrize(
-    "measured", some_in_every_run(["forms", "forms-clients"], ["forms-clients"], "a second paper")
-)
+@pytest.mark.parametrize("measured", some_in_every_run(["forms", "forms-clients"], [], "a second paper"))
 def test_of_the_forms_those_stand_in_the_paper_that_were_measured(
     project: Path, measured: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
