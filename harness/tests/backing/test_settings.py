@@ -22,6 +22,7 @@ MD5 = 'backing = { authentication = "md5" }'
 
 #: What definitions could not say when the first sessions were measured.
 UNUSED: dict[str, Any] = {
+    "compare": True,
     "warm_up_users": True,
     "same_process": True,
     "launcher": True,
