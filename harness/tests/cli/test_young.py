@@ -26,22 +26,16 @@ from harness.publish.results import Words, leaves
 from harness.questions.strings_warm import results, warm_services
 from harness.site.verdicts import verdict_rows
 from harness.store import Store
-from harness.tests.support.available import some_in_every_run
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.sessions import REPOSITORY
 
 BUNDLED = REPOSITORY / "data/raw/bundled"
 EXPERIMENTS = sorted(folder.name for folder in BUNDLED.iterdir() if folder.is_dir())
-#: Young, warm and mixed ones, of each workload and place.
-IN_EVERY_RUN = (
-    "bank-connections", "clients-craft", "clients-db", "clients-hello", "forms-load", "gc-peaks", "k8s-rounds",
-    "runtimes-bank", "strings-rounds", "strings-warm",
-)  # fmt: skip
 PHRASE = Phrase(who="variants", more="have more", less="have less", more_short="more", less_short="less")
 START = "time_to_first_response_s"
 
 
-@pytest.fixture(scope="module", params=some_in_every_run(EXPERIMENTS, IN_EVERY_RUN, "every bundled session"))
+@pytest.fixture(scope="module", params=EXPERIMENTS)
 def sessions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
     root = tmp_path_factory.mktemp("young")
     (root / "data/raw/bundled").mkdir(parents=True)
