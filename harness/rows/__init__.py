@@ -6,7 +6,8 @@ from harness.rows.drawing import intervals, page
 from harness.rows.question import Question
 from harness.rows.results import along, compare, count, counts, detectable, fact, means, of_estimate, pairs
 from harness.rows.schema import stack, tidy
-from harness.rows.session import Session, find_session, open_session
+from harness.rows.session import Session, find_session, open_session, sessions_of
+from harness.rows.sessions import between
 from harness.rows.tables import notes, pivot
 from harness.rows.text import shown
 
@@ -14,6 +15,7 @@ __all__ = [
     "Question",
     "Session",
     "along",
+    "between",
     "compare",
     "count",
     "counts",
@@ -29,6 +31,7 @@ __all__ = [
     "page",
     "pairs",
     "pivot",
+    "sessions_of",
     "shown",
     "stack",
     "tidy",

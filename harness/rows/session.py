@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -250,3 +251,29 @@ def find_session(experiment: str, settings: StageParameters, *, root: Path | Non
     """
     here = root or find_root()
     return Session(root=here, experiment=experiment, evidence=find_evidence(settings, experiment, root=here))
+
+
+def sessions_of(experiment: str, settings: StageParameters, *, root: Path | None = None) -> dict[str, Session]:
+    """Return every complete session of an experiment, by its name and the day it began, oldest first.
+
+    Of the profile ``sample`` those that come with the project, of ``newest`` these and all longer than smoke that were
+    measured here, else those measured here of the profile.
+    """
+    here = root or find_root()
+    begun: dict[float, SessionFolder] = {}
+    for folder in Store(here).sessions(experiment):
+        bundled = folder.key.startswith("bundled/")
+        profile = folder.header.plan.profile
+        if settings.bundled or settings.newest:
+            wanted = bundled or (settings.newest and profile != "smoke")
+        else:
+            wanted = not bundled and profile == settings.profile
+        if wanted and folder.complete:
+            begun[folder.header.provenance.started_epoch_s] = folder
+    opened = {}
+    for epoch_s, folder in sorted(begun.items()):
+        evidence = Evidence(root=here, experiment=experiment, sessions=(folder,))
+        make_tables(evidence)
+        name = f"{experiment} {folder.folder.name}, {datetime.fromtimestamp(epoch_s, UTC):%Y-%m-%d}"
+        opened[name] = Session(root=here, experiment=experiment, evidence=evidence)
+    return opened
