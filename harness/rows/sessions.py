@@ -13,10 +13,14 @@ from harness.rows.results import of_estimate
 from harness.rows.schema import stack, tidy
 
 
+#: As for a verdict: an interval over fewer blocks says little of its session.
+FEWEST_BLOCKS = 5
+
+
 def between(ratios: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """Return for each result and variant the mean ratio over sessions, the range in another one, and I squared.
 
-    A ratio without an interval, or one that is not about the services, is left out, and so is what has fewer than two
+    A ratio without an interval, of fewer blocks than ``FEWEST_BLOCKS``, or not about the services, is left out, and so is what has fewer than two
     sessions then. The standard error of a session is that of its own interval: Student's, over its blocks.
 
     Args:
@@ -25,7 +29,7 @@ def between(ratios: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """
     usable = ratios[
         ratios["low"].notna()
-        & (ratios["n_blocks"] >= 2)
+        & (ratios["n_blocks"] >= FEWEST_BLOCKS)
         & (ratios["verdict"] != Verdict.NOT_ABOUT_SERVICES)
         & (ratios["variant"] != ratios["reference"])
     ]
