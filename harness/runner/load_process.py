@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +22,7 @@ OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
 class LoadProcess:
     """One generator: its share of the load, where it runs, and what became of it.
 
-    ``ours``: its folder here; ``there``: the same on its host. ``number`` counts from 1, ``of``: how many;
-    number 0 is the coordinator of several. ``secrets``: names of files in the folder that nobody keeps.
+    ``ours``: its folder here; ``there``: the same on its host. ``number`` counts from 1, ``of``: how many.
     """
 
     number: int
@@ -34,7 +32,6 @@ class LoadProcess:
     there: Path
     command: LoadCommand
     record: GeneratorRecord
-    secrets: tuple[str, ...] = ()
     running: Process | None = None
     own_sampler: Sampling | None = None
     exit_code: int | None = None
@@ -42,15 +39,11 @@ class LoadProcess:
     @property
     def name(self) -> str:
         """What a failure calls it."""
-        if self.number == 0:
-            return f"the coordinator of {self.of} load generators"
         return "the load generator" if self.of == 1 else f"load generator {self.number} of {self.of}"
 
     @property
     def role(self) -> str:
         """What samples call it; each begins as the first one's does."""
-        if self.number == 0:
-            return "generator-coordinator"
         return "generator" if self.number == 1 else f"generator-{self.number}"
 
     def begin(self, sampler: Sampling, context: TrialContext, notes: Notes) -> None:
@@ -98,19 +91,10 @@ class LoadProcess:
 
     def close(self) -> None:
         """Bring back what it left; what a tool made for itself goes (JMeter's JVM keeps preferences)."""
-        try:
-            self.place.host.close_folder(self.ours)
-        finally:
-            forget(self.ours, self.secrets)
+        self.place.host.close_folder(self.ours)
         for path in self.ours.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
 
 
-def forget(folder: Path, secrets: Iterable[str]) -> None:
-    """Remove what nobody keeps."""
-    for name in secrets:
-        (folder / name).unlink(missing_ok=True)
-
-
-__all__ = ["OWN_SAMPLES", "LoadProcess", "forget"]
+__all__ = ["OWN_SAMPLES", "LoadProcess"]

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from harness.errors import RematchError, TrialFailure
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.parallel import merge_summaries
-from harness.model import AnswerCount, CoordinatorRecord, GeneratorRecord, HostClock, LoadSummary
+from harness.model import AnswerCount, GeneratorRecord, HostClock, LoadSummary
 from harness.runner.context import Notes
-from harness.runner.load_coordination import Meeting
 from harness.runner.load_process import LoadProcess
 
 
@@ -34,32 +33,8 @@ def read_together(engines: Sequence[LoadProcess], generator: LoadGenerator, note
     return merge_summaries(parts, [engine.record.clock_shift_s for engine in engines])
 
 
-def count_again(
-    engines: Sequence[LoadProcess], coordinator: LoadProcess, meeting: Meeting, notes: Notes
-) -> None:
-    """Have the rows brought to their generators, and keep what the coordinator counted of them.
-
-    Raises:
-        TrialFailure: rows are missing.
-    """
-    folders = [engine.ours for engine in engines]
-    tally = meeting.distribution.gather(coordinator.ours, folders, meeting.seats)
-    notes.coordinator = CoordinatorRecord(
-        process=coordinator.record, n_requests=tally.n_requests, n_errors=tally.n_errors
-    )
-
-
-def answered_so_far(
-    engines: Sequence[LoadProcess],
-    coordinator: LoadProcess | None,
-    meeting: Meeting | None,
-    generator: LoadGenerator,
-) -> dict[str, AnswerCount]:
+def answered_so_far(engines: Sequence[LoadProcess], generator: LoadGenerator) -> dict[str, AnswerCount]:
     """Count what a load left that came to no end: what was answered until then was promised, too."""
-    if coordinator is not None and meeting is not None:
-        folders = [engine.ours for engine in engines]
-        with contextlib.suppress(RematchError):
-            meeting.distribution.gather(coordinator.ours, folders, meeting.seats)
     parts: list[LoadSummary] = []
     for engine in engines:
         with contextlib.suppress(RematchError):
@@ -67,19 +42,13 @@ def answered_so_far(
     return merge_summaries(parts, [0.0] * len(parts)).answers if parts else {}
 
 
-def keep_records(engines: Sequence[LoadProcess], coordinator: LoadProcess | None, notes: Notes) -> None:
+def keep_records(engines: Sequence[LoadProcess], notes: Notes) -> None:
     """Write down each process, and all of them together as if they were one generator."""
     if not engines:
         return
     records = tuple(engine.record for engine in engines)
     notes.generators = records
-    every = records if coordinator is None else (*records, coordinator.record)
-    notes.generator = records[0] if len(records) == 1 else _together(every)
-    if coordinator is not None:
-        counted = notes.coordinator or CoordinatorRecord(process=coordinator.record)
-        parts = [record.load.n_requests for record in records if record.load is not None]
-        n_rows = sum(parts) if len(parts) == len(records) else None
-        notes.coordinator = counted.model_copy(update={"process": coordinator.record, "n_rows": n_rows})
+    notes.generator = records[0] if len(records) == 1 else _together(records)
 
 
 def _together(records: Sequence[GeneratorRecord]) -> GeneratorRecord:
@@ -110,4 +79,4 @@ def _offset_s(engine: LoadProcess, clocks: Sequence[HostClock]) -> float:
     return sum(mine) / len(mine) if mine else 0.0
 
 
-__all__ = ["answered_so_far", "count_again", "keep_records", "read_together"]
+__all__ = ["answered_so_far", "keep_records", "read_together"]

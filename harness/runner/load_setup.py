@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The load generators of one trial made ready: one as a rule, or several that divide the load, here or elsewhere.
-
-Several are engines of their own, or members of a tool's own distribution, which a coordinator commands
-(``load_coordination``).
 """
 
 from __future__ import annotations
@@ -12,13 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
-from harness.loadgen.distribution import divided
-from harness.loadgen.parallel import seed_of
+from harness.loadgen.parallel import seed_of, shares
 from harness.model import GeneratorRecord, Load, LoadProfile
 from harness.model.endpoint import Endpoint
 from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, tidy_values, tidy_words
-from harness.runner.load_coordination import Meeting
-from harness.runner.load_process import LoadProcess, forget
+from harness.runner.load_process import LoadProcess
 
 
 def make_load_processes(
@@ -28,7 +23,6 @@ def make_load_processes(
     spec: TrialSpec,
     context: TrialContext,
     notes: Notes,
-    meeting: Meeting | None = None,
 ) -> Iterator[LoadProcess]:
     """Yield the trial's generators, none started yet, each with its files in its folder.
 
@@ -39,47 +33,16 @@ def make_load_processes(
         UnsupportedLoad, MissingTool: the load cannot be divided, or a tool is not there.
     """
     places = context.load_places
-    profiles = divided(load, generator, load.processes * len(places))
+    profiles = shares(load.profile, load.processes * len(places))
     for number, share in enumerate(profiles, start=1):
         engine = _Making(
             number=number,
             of=len(profiles),
             place=places[(number - 1) % len(places)],
             name=str(number) if len(profiles) > 1 else "",
-            secrets={} if meeting is None else meeting.secrets,
         )
         asked = engine.asked(share, endpoint, spec, notes)
-        command = (
-            generator.command(asked)
-            if meeting is None
-            else meeting.distribution.member(asked, meeting.seats, number)
-        )
-        yield engine.made(command, generator, spec, notes)
-
-
-def make_coordinator(
-    load: Load,
-    endpoint: Endpoint,
-    generator: LoadGenerator,
-    spec: TrialSpec,
-    context: TrialContext,
-    notes: Notes,
-    meeting: Meeting,
-) -> LoadProcess:
-    """Return the process that commands the generators of a tool's own distribution, on the first load host.
-
-    Raises:
-        MissingTool: the tool is not there.
-    """
-    engine = _Making(
-        number=0,
-        of=len(meeting.seats.members),
-        place=context.load_places[0],
-        name="coordinator",
-        secrets=meeting.secrets,
-    )
-    asked = engine.asked(load.profile, endpoint, spec, notes)
-    return engine.made(meeting.distribution.coordinator(asked, meeting.seats), generator, spec, notes)
+        yield engine.made(generator.command(asked), generator, spec, notes)
 
 
 @dataclass(kw_only=True)
@@ -93,7 +56,6 @@ class _Making:
     of: int
     place: LoadSlot
     name: str
-    secrets: dict[str, bytes]
     ours: Path = Path()
     there: Path = Path()
 
@@ -119,15 +81,8 @@ class _Making:
         command = in_words_of(self.place, command)
         for name, content in command.files.items():
             (self.ours / name).write_text(content, "utf-8")
-        try:
-            for name, secret in self.secrets.items():
-                (self.ours / name).touch(mode=0o600)
-                (self.ours / name).write_bytes(secret)
-            for name in (*command.files, *self.secrets) if not host.here else ():
+            if not host.here:
                 host.put(self.ours / name, self.there / name)
-        except BaseException:
-            forget(self.ours, self.secrets)
-            raise
         record = _record(generator, command, spec, notes)
         if self.of > 1:
             folder = self.ours.relative_to(spec.folder).as_posix()
@@ -140,7 +95,6 @@ class _Making:
             there=self.there,
             command=command,
             record=record,
-            secrets=tuple(self.secrets),
         )
 
 
@@ -179,4 +133,4 @@ def _record(generator: LoadGenerator, command: LoadCommand, spec: TrialSpec, not
     )
 
 
-__all__ = ["in_words_of", "make_coordinator", "make_load_processes"]
+__all__ = ["in_words_of", "make_load_processes"]

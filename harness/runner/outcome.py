@@ -14,7 +14,6 @@ Flags. ``generator_bottleneck``: against the echo service the generator did less
 90 % of the CPUs that were its own. ``headroom_unknown``: no echo reading.
 ``errors_seen``: any error. ``arrivals_dropped``: more than one in a thousand arrivals of an
 open loop was never sent, or answered too late to be noted; what is left speaks too well of the service.
-``counts_differ``: the coordinator of several generators counted other than their rows do.
 ``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
 of the window's CPU time, or other processes used more than 10 % of it. ``shared_cores``: service and
 generator were not pinned apart. ``killed_on_stop``: it needed SIGKILL. ``limits_not_enforced``: a memory limit was
@@ -33,7 +32,6 @@ from pathlib import Path
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Host
 from harness.model import (
-    CoordinatorRecord,
     Flag,
     GeneratorRecord,
     HostClock,
@@ -121,7 +119,6 @@ def trial_flags(
     phases: Sequence[Phase],
     placement: Placement | None,
     clocks: Sequence[HostClock] = (),
-    coordinator: CoordinatorRecord | None = None,
     shared_by_design: bool = False,
 ) -> tuple[Flag, ...]:
     """Return the reasons to look twice, in a fixed order.
@@ -140,7 +137,6 @@ def trial_flags(
             ("shared_cores", placement is None or (placement.shared and not shared_by_design)),
         ]
     flags += [
-        ("counts_differ", coordinator is not None and coordinator.disagrees),
         ("throttled", bool(machine and machine.n_throttled)),
         ("noisy_machine", machine is not None and machine.is_noisy(window_s)),
         ("killed_on_stop", instance is not None and instance.stop_signal == "SIGKILL"),

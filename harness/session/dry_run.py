@@ -127,7 +127,7 @@ def _load_key(assembly: Assembly, load: Load, configuration: Configuration) -> s
         return key
     if n == 1:
         return key
-    return key + (f" (commanding {n})" if load.coordination == "tool" else f" (1 of {n} alike)")
+    return f"{key} (1 of {n} alike)"
 
 
 def _load_command(assembly: Assembly, study: Study, configuration: Configuration) -> tuple[str, ...]:
