@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import complain, counted, wrapped
+from harness.cli.lines import complain, wrapped
 from harness.errors import InputError, RematchError
 from harness.project import find_root
 
@@ -18,8 +17,10 @@ if TYPE_CHECKING:
     from harness.verify.rows import VerifiedRow
 
 ALL = "all"
-#: What this command ran once.
-MOVED = frozenset(("fuzz", "faults", "soak"))
+#: Names that this command ran before, as tests of estimators do now.
+MOVED = frozenset(
+    ("fuzz", "faults", "soak", "power", "detectable", "variances", "factors", "ranks", "rare-mode", "cross-check", "recorded")
+)
 
 
 def verify_command(
@@ -34,10 +35,6 @@ def verify_command(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="random seed")] = 1,
-    krun: Annotated[
-        list[Path] | None,
-        typer.Option("--krun", help="only with warmup: files of Krun that warmup_stats classified"),
-    ] = None,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -52,22 +49,17 @@ def verify_command(
 
         rematch verify coverage
 
-        rematch verify aa power --sims 500 --seed 7
+        rematch verify aa tost --sims 500 --seed 7
 
         rematch verify all --write
-
-        rematch verify warmup --krun results_changepoints.json.bz2
     """
-    if krun:
-        _published(krun, names or [], as_json=as_json)
-        return
     from harness.provenance import describe_place
     from harness.verify.page import write_page
     from harness.verify.rows import ROWS, verify_row
 
     moved = sorted(MOVED & set(names or ()))
     if moved:
-        raise InputError("is a part of the tests now", place="NAMES", found=moved[0], allowed="make test-all")
+        raise InputError("is a part of the tests now", place="NAMES", found=moved[0], allowed="make test")
     root = find_root()
     every = not names or ALL in names
     wanted = list(ROWS) if every else list(names or ())
@@ -92,29 +84,6 @@ def verify_command(
         print(f"{len(rows)} rows in {sum(row.wall_s for row in rows):.0f} s")
     if len(rows) < len(wanted) or not all(row.result.holds for row in rows):
         raise typer.Exit(1)
-
-
-def _published(paths: list[Path], names: list[str], *, as_json: bool) -> None:
-    """Print published classes of warm-up against those that are made here."""
-    if names != ["warmup"]:
-        raise InputError(
-            "belongs to warmup", place="--krun", found=" ".join(names) or "no name", allowed="verify warmup"
-        )
-    from harness.model.digits import percent
-    from harness.verify.published_warmup import compare_published
-
-    found = compare_published(paths)
-    if as_json:
-        print(json.dumps(found.model_dump(mode="json"), indent=1))
-        return
-    executions = counted(found.n, "process execution")
-    print(wrapped(f"{executions} of {counted(len(found.files), 'file')}, published class against ours:"))
-    for table, words in (("by_their_rule", "by the published rule"), ("by_ours", "by our classifier")):
-        share = found.agreement(table)
-        print(wrapped(f"{words}: {'none' if share is None else percent(share)} the same"))
-        for published, said in getattr(found, table).items():
-            counts = ", ".join(f"{word} {n}" for word, n in sorted(said.items(), key=lambda one: -one[1]))
-            print(wrapped(f"{published}: {counts or 'none'}", indent="  ", hang="    "))
 
 
 def _show(row: VerifiedRow) -> None:

@@ -14,7 +14,6 @@ from harness.session.progress import (
     suitable_progress,
 )
 from harness.session.signals import Interrupted
-from harness.session.undecided import for_the_undecided
 from harness.session.wiring import Assembly, assemble, launcher_name, usual_launcher
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "Silent",
     "assemble",
     "expected_s",
-    "for_the_undecided",
     "launcher_name",
     "measure",
     "prepare",

@@ -40,7 +40,6 @@ class Prepared:
 
     ``refused``: why this machine can measure nothing of it; the plan is then that of a machine that can. ``None``: it
     can.
-    ``budget_s``: after the first blocks only what is undecided is measured, until so much time is over; ``None``: all.
     """
 
     study: Study
@@ -49,7 +48,6 @@ class Prepared:
     unavailable: tuple[Unavailable, ...]
     refused: str | None = None
     blocks_asked: int | None = None
-    budget_s: float | None = None
 
     @property
     def experiment(self) -> Experiment:

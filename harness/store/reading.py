@@ -131,18 +131,8 @@ class SessionFolder:
 
     @property
     def complete(self) -> bool:
-        """Every planned trial has a record, or was left out because what it would tell was decided."""
-        planned = {trial.trial_id for trial in self.header.plan.trials}
-        return planned <= self.finished() or planned <= self.finished() | self.left_out()
-
-    def left_out(self) -> frozenset[str]:
-        """Return the ids of the trials that were left out by the rule that the session registered."""
-        return frozenset(
-            trial
-            for event in self.events()
-            if event.get("event") == layout.LEFT_OUT
-            for trial in event.get("trials", ())
-        )
+        """Every planned trial has a record."""
+        return {trial.trial_id for trial in self.header.plan.trials} <= self.finished()
 
     def record(self, trial_id: str) -> TrialRecord:
         """Return one trial's record.

@@ -13,18 +13,16 @@ from harness.errors import InputError
 from harness.model import Frozen
 from harness.verify.machine_load import Others
 from harness.verify.real.bound import bound
-from harness.verify.real.recorded import recorded
 from harness.verify.real.sigstop import sigstop
 from harness.verify.simulated import VERIFICATIONS, Verification, run_verify
 from harness.verify.simulated.result import VerifyResult
 
-#: Rows of real processes -> what makes them, and how many stops, trials of each kind, or recorded files there are at
-#: most, unless told otherwise: the measuring side makes them, not the analysis.
+#: Rows of real processes -> what makes them, and how many stops or trials of each kind there are at most,
+#: unless told otherwise: the measuring side makes them, not the analysis.
 REAL: Mapping[str, Verification] = MappingProxyType(
     {
         "sigstop": Verification(sigstop, 20),
         "bound": Verification(bound, 40),
-        "recorded": Verification(recorded, 100),
     }
 )
 #: The kernel counts CPU time in hundredths of a second: below this no share can be told.

@@ -28,7 +28,7 @@ from harness.tests.support.available import long_tests_are_asked_for
 ROOT = find_root(Path(__file__).parent)
 NAMES_OF_READERS = (
     "jmeter csv", "locust csv", "k6 csv", "k6 json", "oha csv", "oha sqlite", "vegeta csv", "wrk text", "wrk2 text",
-    "jvm log", "gctrace", "jfr json", "nmt", "prometheus", "contention", "krun", "samples", "cgroup", "experiment",
+    "jvm log", "gctrace", "jfr json", "nmt", "prometheus", "contention", "samples", "cgroup", "experiment",
     "claims", "service", "requests", "cases", "hosts", "record", "archive",
 )  # fmt: skip
 #: Files of each reader in a run of ``make test``, and of ``make test-all``.
