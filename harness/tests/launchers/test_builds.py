@@ -35,7 +35,7 @@ from harness.tests.support.fake_backing import FakeDatabase, ask
 from harness.tests.support.patience import patient
 from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
 from harness.toolchains import Jdk, Surroundings, build_environment, one_maven
-from setup.run_tests import QUICK_JVM
+from harness.tests.support.tools_here import QUICK_JVM
 
 TOY = Implementation(
     name="toy",

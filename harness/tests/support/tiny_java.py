@@ -10,7 +10,7 @@ from harness.model import Implementation
 from harness.tests.support.instances import CONTRACT
 from harness.tests.support.tools_here import tools_here
 from harness.toolchains import Jdk
-from setup.run_tests import QUICK_JVM
+from harness.tests.support.tools_here import QUICK_JVM
 
 SOURCE = """
 import com.sun.net.httpserver.HttpServer;
