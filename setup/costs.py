@@ -23,7 +23,10 @@ ROOT = Path(__file__).resolve().parent.parent
 READINGS, README = ROOT / "docs" / "costs.json", ROOT / "README.md"
 BEGIN, END = "<!-- costs: written by setup/costs.py -->", "<!-- /costs -->"
 #: Variables that a user's shell hands on; any other could hide a missing step.
-HANDED_ON = re.compile(r"PATH|LANG|TERM|SSL_CERT_FILE|GO(PROXY|FLAGS|NOSUMDB|NOSUMCHECK|SUMDB)|(PIP|UV|MAVEN)_.*|https?_proxy|no_proxy", re.IGNORECASE)  # fmt: skip
+HANDED_ON = re.compile(
+    r"PATH|LANG|TERM|SSL_CERT_FILE|GO(PROXY|FLAGS|NOSUMDB|NOSUMCHECK|SUMDB)|(PIP|UV|MAVEN)_.*|https?_proxy|no_proxy",
+    re.IGNORECASE,
+)
 
 
 def measure(command: str) -> dict[str, object]:
@@ -39,10 +42,19 @@ def measure(command: str) -> dict[str, object]:
         env = {name: value for name, value in os.environ.items() if HANDED_ON.fullmatch(name)}
         before, began_s = disk_bytes(name), time.monotonic()
         subprocess.run(
-            command.split(), cwd=clone, env=env | {"HOME": str(home), "CI": "true"}, stdin=subprocess.DEVNULL, check=True
+            command.split(),
+            cwd=clone,
+            env=env | {"HOME": str(home), "CI": "true"},
+            stdin=subprocess.DEVNULL,
+            check=True,
         )
         wall_s = round(time.monotonic() - began_s, 1)
-        return {"command": command, "wall_s": wall_s, "added_bytes": disk_bytes(name) - before, "exit_status": 0}
+        return {
+            "command": command,
+            "wall_s": wall_s,
+            "added_bytes": disk_bytes(name) - before,
+            "exit_status": 0,
+        }
 
 
 def disk_bytes(folder: str) -> int:
@@ -78,7 +90,9 @@ def main(arguments: list[str]) -> int:
             readings += [reading for reading in stored["readings"] if reading["command"] not in commands]
             memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
             machine = {"cpus": os.cpu_count(), "memory_bytes": memory_bytes}
-            READINGS.write_text(json.dumps({"machine": machine, "readings": readings}, indent=2) + "\n", encoding="utf-8")
+            READINGS.write_text(
+                json.dumps({"machine": machine, "readings": readings}, indent=2) + "\n", encoding="utf-8"
+            )
         case ["render"]:
             head, rest = README.read_text(encoding="utf-8").split(BEGIN, 1)
             README.write_text(f"{head}{BEGIN}\n{table()}\n{END}{rest.split(END, 1)[1]}", encoding="utf-8")

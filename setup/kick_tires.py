@@ -92,8 +92,14 @@ def run_all(every: Sequence[Step], project: Path, env: Mapping[str, str]) -> int
         reason = run_step(step, project, env)
         n_failed += reason is not None
         verdict = "PASS" if reason is None else "FAIL"
-        print(f"{verdict}  {step.name} ({time.monotonic() - began_s:.0f} s){f': {reason}' if reason else ''}", flush=True)
-    print(f"\n{'FAIL' if n_failed else 'PASS'}: {len(every) - n_failed} of {len(every)} steps passed\n{NEXT}", flush=True)
+        print(
+            f"{verdict}  {step.name} ({time.monotonic() - began_s:.0f} s){f': {reason}' if reason else ''}",
+            flush=True,
+        )
+    print(
+        f"\n{'FAIL' if n_failed else 'PASS'}: {len(every) - n_failed} of {len(every)} steps passed\n{NEXT}",
+        flush=True,
+    )
     return n_failed
 
 

@@ -6,8 +6,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.agent.cgroup_files import groups_of, is_folder, lines_of, mounts, pairs_of, text_of
-from harness.agent.cpu_stat import parse_cpu_stat, whole_number
+from harness.agent.cgroup_files import (
+    groups_of,
+    is_folder,
+    lines_of,
+    mounts,
+    pairs_of,
+    parse_cpu_stat,
+    text_of,
+    whole_number,
+)
 from harness.agent.process_tree import ProcessReader
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent.cgroup import read_group
-from harness.agent.containers import ENDING, ContainerHandlers
 from harness.agent.cpu_speed import CpuSpeedMeter
+from harness.agent.docker_api import ENDING, ContainerHandlers
 from harness.agent.files import FileHandlers
 from harness.agent.machine_counters import read_machine
 from harness.agent.machine_info import machine_facts, physical_cores

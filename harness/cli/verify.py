@@ -19,7 +19,19 @@ if TYPE_CHECKING:
 ALL = "all"
 #: Names that this command ran before, as tests of estimators do now.
 MOVED = frozenset(
-    ("fuzz", "faults", "soak", "power", "detectable", "variances", "factors", "ranks", "rare-mode", "cross-check", "recorded")
+    (
+        "fuzz",
+        "faults",
+        "soak",
+        "power",
+        "detectable",
+        "variances",
+        "factors",
+        "ranks",
+        "rare-mode",
+        "cross-check",
+        "recorded",
+    )
 )
 
 

@@ -23,7 +23,7 @@ from harness.launchers.images import Image
 from harness.launchers.kubernetes_access import Access, Controller, controller_of, reached_at
 from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
-from harness.launchers.kubernetes_fit import kind_of, plain, unfit
+from harness.launchers.kubernetes_cpus import kind_of, plain, unfit
 from harness.launchers.kubernetes_host import Group, Groups, JobHost, KubernetesHost
 from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, ImageStore, importer_for
 from harness.launchers.kubernetes_instance import KubernetesInstance

@@ -22,7 +22,7 @@ from harness.agent.http_exchange import Connection, ExchangeError
 from harness.errors import RematchError
 from harness.hosts.base import Command, Process
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.training import answers, raw_request, watched
+from harness.launchers.aot import answers, raw_request, watched
 from harness.model import CpuProfile, Implementation, Request, Toolchain
 from harness.model.endpoint import Endpoint
 

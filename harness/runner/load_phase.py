@@ -16,11 +16,16 @@ from harness.launchers.base import Instance
 from harness.model import MachineWindow
 from harness.runner.backing_phase import backing_cpu_s, log_reader_cpu_s
 from harness.runner.context import Notes, TrialContext, TrialSpec, compare_clocks, phase
-from harness.runner.load_process import OWN_SAMPLES, LoadProcess
-from harness.runner.load_reports import answered_so_far, keep_records, read_together
-from harness.runner.load_setup import make_load_processes
+from harness.runner.load_process import (
+    OWN_SAMPLES,
+    LoadProcess,
+    answered_so_far,
+    keep_records,
+    make_load_processes,
+    read_together,
+)
 from harness.runner.outcome import crash, judge_load
-from harness.runner.stored_answers import note_before
+from harness.runner.request_log import note_before
 from harness.sampling import machine_window
 
 _POLL_S = 0.05

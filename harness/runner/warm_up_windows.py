@@ -19,7 +19,7 @@ from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.model import ClosedLoad, Outcome, ResourceReading, WarmUpRecord, WarmUpSpec, WarmUpWindow
 from harness.model.warm_up import WarmClass, unsettled
 from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, watch
-from harness.runner.load_setup import in_words_of
+from harness.runner.load_process import in_words_of
 from harness.runner.outcome import crash
 from harness.runner.snapshots import save_metrics
 

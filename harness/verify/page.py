@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.model.digits import plain
-from harness.verify.machine_load import judge, words
-from harness.verify.rows import ROWS, VerifiedRow
+from harness.verify.rows import ROWS, VerifiedRow, judge, words
 from harness.verify.simulated.result import Cell, VerifyResult
 
 PAGE = Path("docs") / "verify.md"

@@ -80,7 +80,15 @@ def connecting(name: str, settings: HostSettings) -> Connecting:
 def _over(jump: str, said: SshSays) -> str:
     """Return what OpenSSH runs for a ``ProxyJump``: ssh to its last host, over those before it."""
     before, _, last = jump.rpartition(",")
-    words = ["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-W", f"[{said.address}]:{said.port}"]
+    words = [
+        "ssh",
+        "-o",
+        "BatchMode=yes",
+        "-o",
+        "StrictHostKeyChecking=yes",
+        "-W",
+        f"[{said.address}]:{said.port}",
+    ]
     if Path.home() != Path(pwd.getpwuid(os.getuid()).pw_dir):  # ssh takes the home folder from the accounts
         words += ["-F", str(SSH_CONFIG.expanduser())]
     words += ["-J", before] if before else []

@@ -24,10 +24,9 @@ from harness.hosts.measuring import Started
 from harness.hosts.ssh.agent_start import Agent, start_agent
 from harness.hosts.ssh.clock import Offset, offset_by_asking
 from harness.hosts.ssh.files import get_file, put_file
-from harness.hosts.ssh.forwarding import why_no_forwarding
 from harness.hosts.ssh.processes import SshProcess, SshSampling, SshSpeedMeter
 from harness.hosts.ssh.settings import HostSettings
-from harness.hosts.ssh.tunnel import Tunnel
+from harness.hosts.ssh.tunnel import Tunnel, why_no_forwarding
 from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
 from harness.model import ClockReading, GroupReading, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint

@@ -193,7 +193,9 @@ def test_the_host_in_between_must_be_known_too_and_what_ssh_says_of_it_is_passed
 ) -> None:
     home.configure(home.known(described("gate", gate)) + described("bighost", sshd, " ProxyJump gate"))
     home.know(sshd)
-    with pytest.raises(HostError, match=r"^bighost \(.* by ssh .* ssh://gate\).*Host key verification failed"):
+    with pytest.raises(
+        HostError, match=r"^bighost \(.* by ssh .* ssh://gate\).*Host key verification failed"
+    ):
         says("bighost", tmp_path)
     home.know(gate)
     with pytest.raises(HostError, match="^bighost: its host key is unknown"):
@@ -271,7 +273,9 @@ def test_without_ssh_it_is_named_with_what_brings_it(
 ) -> None:
     home.configure(described("bighost", sshd))
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(MissingTool, match="ssh is missing: .* install it with: apt-get install -y openssh-client"):
+    with pytest.raises(
+        MissingTool, match="ssh is missing: .* install it with: apt-get install -y openssh-client"
+    ):
         says("bighost", tmp_path)
 
 

@@ -23,10 +23,7 @@ DUET = "known-effect-duet"
 
 def test_every_row_that_is_drawn_is_a_row_of_verify_with_enough_simulations() -> None:
     assert all(VERIFICATIONS[name].sims // part >= 10 for name, part in PARTS.items())
-    assert all(
-        any(cell.control for cell in run_verify(name, 10).cells)
-        for name in ("duet", "agreement")
-    )
+    assert all(any(cell.control for cell in run_verify(name, 10).cells) for name in ("duet", "agreement"))
 
 
 def test_the_figure_has_a_line_for_each_kind_of_cell_with_its_limits() -> None:

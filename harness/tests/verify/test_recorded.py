@@ -20,7 +20,7 @@ from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.spans import Span
 from harness.project import find_root
 from harness.report.analyse import report_file
-from harness.verify.machine_load import BUSY_SHARE
+from harness.verify.rows import BUSY_SHARE
 from harness.verify.simulated.result import frequency, share
 
 STOPS = find_root() / "harness" / "tests" / "golden" / "stops"
@@ -59,9 +59,7 @@ class Judged:
     def false(self) -> list[Span]:
         """Return what is listed and touches no stop and no queue behind one."""
         made = [(low - TOLERANCE_S, high + AFTER_S) for low, high in self.stops]
-        return [
-            one for one in self.listed if not any(low <= one[1] and one[0] <= high for low, high in made)
-        ]
+        return [one for one in self.listed if not any(low <= one[1] and one[0] <= high for low, high in made)]
 
 
 @cache

@@ -33,8 +33,7 @@ from harness.model import Bound, BoundBy
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_go, find_tool
 from harness.verify.real.bound_counters import POOL_SIZE, Behind, Counters, Kind, cpu_s
-from harness.verify.real.go_service import build_go_service, wait_until_ready
-from harness.verify.real.steady_rate import SteadyRate
+from harness.verify.real.go_service import SteadyRate, build_go_service, wait_until_ready
 from harness.verify.simulated.result import Cell, VerifyResult, result, share
 
 NAMED = 0.95

@@ -26,7 +26,9 @@ from harness.verify.simulated.result import share
 SIMS = 400
 
 
-def holds(value: float, *, at_least: float | None = None, at_most: float | None = None, n: int = SIMS) -> bool:
+def holds(
+    value: float, *, at_least: float | None = None, at_most: float | None = None, n: int = SIMS
+) -> bool:
     """Tell whether a share of ``n`` simulations keeps its limits as far as so few can say."""
     return not share(n, name="share", value=value, at_least=at_least, at_most=at_most).refuted
 
@@ -74,7 +76,9 @@ def test_the_interval_of_an_interaction_holds_the_truth(law: Law, k: int) -> Non
 
 def test_one_variance_for_all_cells_covers_too_little_where_one_is_noisy() -> None:
     k, rng = 10, np.random.default_rng(99)
-    logs = rng.normal(0.0, 1.0, (SIMS, k, 4)) * (0.02, 0.12, 0.02, 0.02) + rng.normal(0.0, BLOCK_SD, (SIMS, k, 1))
+    logs = rng.normal(0.0, 1.0, (SIMS, k, 4)) * (0.02, 0.12, 0.02, 0.02) + rng.normal(
+        0.0, BLOCK_SD, (SIMS, k, 1)
+    )
     means = logs.mean(axis=1, keepdims=True)
     rest = logs - means - logs.mean(axis=2, keepdims=True) + logs.mean(axis=(1, 2), keepdims=True)
     error = np.sqrt((rest**2).sum(axis=(1, 2)) / (3 * (k - 1)) * 2 / k)
@@ -84,7 +88,11 @@ def test_one_variance_for_all_cells_covers_too_little_where_one_is_noisy() -> No
 
 # --- ranks
 
-TRUTHS = {"all tied": np.zeros(6), "three pairs tied": np.repeat([0.2, 0.1, 0.0], 2), "near ties": 0.01 * np.arange(6.0)}
+TRUTHS = {
+    "all tied": np.zeros(6),
+    "three pairs tied": np.repeat([0.2, 0.1, 0.0], 2),
+    "near ties": 0.01 * np.arange(6.0),
+}
 
 
 def inside(truth: Floats, n_blocks: int, ranks: object) -> float:

@@ -57,7 +57,9 @@ def test_intervals_of_ratios_are_those_of_the_t_tests(weightstats: ModuleType) -
         assert apart(a, b, True, "log_t", paired) < MOST_APART
         assert apart(a, c, False, "welch_log_t", two(weightstats, la, lc, "unequal")) < MOST_APART
         assert apart(a, c, False, "log_t", two(weightstats, la, lc, "pooled")) < MOST_APART
-        assert apart(a, b, True, "log_t", two(weightstats, la, lb, "pooled")) > 1e-4, "another test is told apart"
+        assert apart(a, b, True, "log_t", two(weightstats, la, lb, "pooled")) > 1e-4, (
+            "another test is told apart"
+        )
 
 
 def test_equivalence_is_that_of_two_one_sided_tests(weightstats: ModuleType) -> None:
@@ -65,8 +67,12 @@ def test_equivalence_is_that_of_two_one_sided_tests(weightstats: ModuleType) -> 
     for a, b, c in samples():
         paired = weightstats.ttost_paired(np.log(a), np.log(b), -bound, bound)[0]
         apart = weightstats.ttost_ind(np.log(a), np.log(c), -bound, bound, usevar="unequal")[0]
-        assert equivalence_test(a, b, paired=True, margin=0.08).p_value == pytest.approx(paired, abs=MOST_APART)
-        assert equivalence_test(a, c, paired=False, margin=0.08).p_value == pytest.approx(apart, abs=MOST_APART)
+        assert equivalence_test(a, b, paired=True, margin=0.08).p_value == pytest.approx(
+            paired, abs=MOST_APART
+        )
+        assert equivalence_test(a, c, paired=False, margin=0.08).p_value == pytest.approx(
+            apart, abs=MOST_APART
+        )
 
 
 def test_adjusted_p_values_are_those_of_holm_and_of_benjamini_and_hochberg() -> None:

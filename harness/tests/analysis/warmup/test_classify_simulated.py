@@ -39,7 +39,9 @@ def test_pelt_equals_ruptures_or_finds_a_cheaper_cut() -> None:
         lengths = rng.integers(10, 41, rng.integers(2, 4))
         series = np.concatenate([rng.normal(rng.normal(0, 3), rng.uniform(0.5, 2), n) for n in lengths])
         series = np.concatenate([series, rng.normal(0, 1, max(40 - len(series), 0))])
-        unit = (series - series.mean()) / series.std()  # ruptures adds 1e-6 to each variance whatever the unit
+        unit = (
+            series - series.mean()
+        ) / series.std()  # ruptures adds 1e-6 to each variance whatever the unit
         penalty, min_size = float(rng.uniform(3.0, 25.0)), int(rng.integers(2, 8))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # it announces the 1e-6 each time
