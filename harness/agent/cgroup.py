@@ -95,16 +95,16 @@ def group_folders(pid: int, root: Path = Path("/")) -> dict[str, Path]:
     """Return controller -> the folder of the process's group: ``memory``, ``cpu``, ``cpuacct``, or ``""``
     alone on a system of version 2. Empty: not to be seen from here."""
     mounted = mounts(root)
-    found: dict[str, Path] = {}
+    results: dict[str, Path] = {}
     for controllers, path in groups_of(str(pid), root):
         for controller in controllers:
             if controller in mounted:
                 folder = mounted[controller].folder_of(path)
                 if is_folder(folder):
-                    found[controller] = folder
-    if "memory" in found or "cpu" in found:
-        found.pop("", None)  # a mixture: version 1 has the controllers, version 2 only the names
-    return found
+                    results[controller] = folder
+    if "memory" in results or "cpu" in results:
+        results.pop("", None)  # a mixture: version 1 has the controllers, version 2 only the names
+    return results
 
 
 def _number(file: Path) -> int | None:

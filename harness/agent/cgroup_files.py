@@ -33,7 +33,7 @@ class Mount:
 
 def mounts(root: Path) -> dict[str, Mount]:
     """Return controller (version 1) or ``""`` (version 2) -> where its groups are to be seen."""
-    found: dict[str, Mount] = {}
+    results: dict[str, Mount] = {}
     for line in lines_of(root / "proc/self/mountinfo"):
         head, dash, tail = line.partition(" - ")
         fields, (kind, _, options, *_) = head.split(" "), (*tail.split(" "), "", "", "")
@@ -41,22 +41,22 @@ def mounts(root: Path) -> dict[str, Mount]:
             continue  # no line of the kernel
         mount = Mount(root / fields[4].lstrip("/"), fields[3])
         if kind == "cgroup2":
-            found.setdefault("", mount)
+            results.setdefault("", mount)
         elif kind == "cgroup":
             for controller in _CONTROLLERS & set(options.split(",")):
-                found.setdefault(controller, mount)
-    return found
+                results.setdefault(controller, mount)
+    return results
 
 
 def groups_of(process: str, root: Path) -> list[tuple[list[str], str]]:
     """Return the groups of a process (its id, or ``self``): controllers (``""``: version 2), path."""
-    found = []
+    results = []
     for line in lines_of(root / f"proc/{process}/cgroup"):
         _, first, rest = line.partition(":")
         controllers, second, path = rest.partition(":")
         if first and second:
-            found.append((controllers.split(","), path))
-    return found
+            results.append((controllers.split(","), path))
+    return results
 
 
 def pairs_of(file: Path) -> dict[str, str]:

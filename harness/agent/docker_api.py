@@ -107,8 +107,8 @@ def removed_by(request: DockerRequest, reply: DockerReply) -> str | None:
     """Return the id of the container that is gone after this exchange, or ``None``."""
     if request.method != "DELETE" or reply.status not in (204, 404):
         return None
-    found = _REMOVAL.search(request.path)
-    return found.group(1) if found else None
+    match = _REMOVAL.search(request.path)
+    return match.group(1) if match else None
 
 
 def remove_container(address: str | None, container: str) -> bool:
@@ -186,9 +186,13 @@ class ContainerHandlers:
         """Ask the Docker daemon here; a container that comes to be is remembered until it is removed."""
         row = [
             DockerRequest(
-                one["method"], one["path"], one["headers"], base64.b64decode(one["body"]), one["body_file"]
+                item["method"],
+                item["path"],
+                item["headers"],
+                base64.b64decode(item["body"]),
+                item["body_file"],
             )
-            for one in requests
+            for item in requests
         ]
         if self._ended.is_set():
             raise HostError(ENDING)
@@ -203,7 +207,9 @@ class ContainerHandlers:
                     (self._containers / removed).unlink()
         if self._ended.is_set():
             remove_containers(self._containers)
-        return {"replies": [{**asdict(one), "body": base64.b64encode(one.body).decode()} for one in replies]}
+        return {
+            "replies": [{**asdict(item), "body": base64.b64encode(item.body).decode()} for item in replies]
+        }
 
 
 def remove_containers(notes: Path) -> None:

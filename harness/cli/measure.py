@@ -175,8 +175,8 @@ def _within(assembly: Assembly, prepared: Prepared, minutes: float) -> str:
     from harness.session.progress import in_words
 
     n, expected_s = prepared.plan.n_blocks, session_s(assembly, prepared)
-    said = f"{counted(n, 'block')} in about {in_words(expected_s)}; asked for: {minutes:g} min"
-    return said if expected_s <= minutes * 60.0 else f"{said}, and one block is the least"
+    text = f"{counted(n, 'block')} in about {in_words(expected_s)}; asked for: {minutes:g} min"
+    return text if expected_s <= minutes * 60.0 else f"{text}, and one block is the least"
 
 
 def summarise(folder: SessionFolder, *, as_json: bool) -> None:

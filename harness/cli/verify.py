@@ -102,22 +102,22 @@ def _show(row: VerifiedRow) -> None:
     """Print one row: its bar, its control, and every cell with its interval and limits."""
     from harness.verify.page import cells
 
-    found = row.result
-    print(wrapped(f"{found.name}: {found.bar}"))
-    print(wrapped(f"control: {found.control}"))
-    for cell in found.cells:
+    result = row.result
+    print(wrapped(f"{result.name}: {result.bar}"))
+    print(wrapped(f"control: {result.control}"))
+    for cell in result.cells:
         name, value, interval, limit, held = cells(cell)
         said = f"{name}: {value}" + (f", 95 % interval {interval}" if interval else "")
         print(
             wrapped(said + (f"; limit {limit}: {held}" if limit else f"; {held}"), indent="  ", hang="    ")
         )
-    if found.open_problem:
-        print(wrapped(f"open problem: {found.open_problem}"))
+    if result.open_problem:
+        print(wrapped(f"open problem: {result.open_problem}"))
     print(
         wrapped(
-            f"{found.name}: {'holds' if found.holds else 'does not hold'}"
-            f"{f', {len(found.undecided)} undecided' if found.undecided else ''}, {found.sims} simulations"
-            f"{f' in each of {found.rounds} rounds' if found.rounds > 1 else ''}, "
-            f"seed {found.seed}, {row.wall_s:.1f} s"
+            f"{result.name}: {'holds' if result.holds else 'does not hold'}"
+            f"{f', {len(result.undecided)} undecided' if result.undecided else ''}, {result.sims} simulations"
+            f"{f' in each of {result.rounds} rounds' if result.rounds > 1 else ''}, "
+            f"seed {result.seed}, {row.wall_s:.1f} s"
         )
     )

@@ -69,12 +69,12 @@ def train(
     training_s = time.monotonic() - begin
     size = _say(host, "stat", "-c", "%s", str(unfinished(file))).strip()
     if not size.isdigit():
-        said = ""
+        text = ""
         if command.stderr is not None:
             with contextlib.suppress(HostError):
-                said = host.read(command.folder / command.stderr).decode(errors="replace").strip()
+                text = host.read(command.folder / command.stderr).decode(errors="replace").strip()
         raise RematchError(
-            f"the training start left no AOT cache ({said[:300] or 'nothing on stderr'}): {command.folder}"
+            f"the training start left no AOT cache ({text[:300] or 'nothing on stderr'}): {command.folder}"
         )
     _say(host, "mv", str(unfinished(file)), str(file))
     cache = AotCache(file=file, training_s=training_s, cache_bytes=int(size))

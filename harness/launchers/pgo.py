@@ -197,7 +197,7 @@ def _load(endpoint: Endpoint, requests: tuple[Request, ...]) -> Iterator[list[in
         finally:
             over.set()
     try:
-        for one in asked:
-            one.result()
+        for item in asked:
+            item.result()
     except (ExchangeError, OSError) as problem:
         raise RematchError(f"no answer in {WHAT}: {problem}") from problem

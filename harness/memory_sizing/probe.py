@@ -215,8 +215,8 @@ def ask_at_rate(
 
     with ThreadPoolExecutor(users, thread_name_prefix="asking") as pool:
         asked = [pool.submit(ask, user) for user in range(users)]
-    for one in asked:
-        one.result()
+    for item in asked:
+        item.result()
     late_s = time.monotonic() - begin_s - n_requests / rate_per_s
     if late_s > most_late_s:
         raise TrialFailure(Outcome.OVERLOADED, f"its last answer came {late_s:.1f} s late")

@@ -86,20 +86,22 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
         name for name in chosen if Store(here).sessions(name, bundled=sources[name] == "bundled")
     ]
     asked = there or chosen
-    found: dict[str, ExperimentTidied] = {}
+    results: dict[str, ExperimentTidied] = {}
     for source in dict.fromkeys(sources[name] for name in asked):
         mine = [name for name in asked if sources[name] == source]
-        found |= {one.experiment: one for one in tidy(here, mine, sources=[source]).experiments}
-    for one in (found[name] for name in asked):
-        reasons = "; ".join(f"{n} {why}" for why, n in one.by_reason.items())
+        results |= {
+            experiment.experiment: experiment for experiment in tidy(here, mine, sources=[source]).experiments
+        }
+    for item in (results[name] for name in asked):
+        reasons = "; ".join(f"{n} {why}" for why, n in item.by_reason.items())
         rows.append(
             {
-                "experiment": one.experiment,
-                "planned": one.n_planned,
-                "made": one.n_made,
-                "kept": one.n_kept,
+                "experiment": item.experiment,
+                "planned": item.n_planned,
+                "made": item.n_made,
+                "kept": item.n_kept,
                 "left out": reasons or "none",
-                "unreadable sessions": len(one.problems),
+                "unreadable sessions": len(item.problems),
             }
         )
     return pd.DataFrame(rows)

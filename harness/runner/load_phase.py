@@ -134,8 +134,8 @@ def _run_after(engine: LoadProcess) -> None:
         except HostError as problem:
             raise TrialFailure("failed", f"after the load: {problem}") from problem
         if done.exit_code:
-            said = (done.stderr or done.stdout).strip()[-300:]
-            raise TrialFailure("failed", f"after the load {argv[0]} ended with {done.exit_code}: {said}")
+            output = (done.stderr or done.stdout).strip()[-300:]
+            raise TrialFailure("failed", f"after the load {argv[0]} ended with {done.exit_code}: {output}")
 
 
 def _some_run(engines: Sequence[LoadProcess]) -> bool:

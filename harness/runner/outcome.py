@@ -98,8 +98,8 @@ def _judge_open(load: LoadSummary, begun: int, offered_per_s: float) -> tuple[Ou
     right_per_s = load.achieved_per_s * (1 - load.n_errors / load.n_requests)
     if right_per_s < OVERLOADED_SHARE * offered_per_s:
         unit = "arrivals/s" if load.n_flows is None else "requests/s of its arrivals"
-        said = f"{right_per_s:.0f} of {offered_per_s:.0f} {unit} answered"
-        return Outcome.OVERLOADED, said + kinds_of_errors(load)
+        text = f"{right_per_s:.0f} of {offered_per_s:.0f} {unit} answered"
+        return Outcome.OVERLOADED, text + kinds_of_errors(load)
     return Outcome.OK, None
 
 
@@ -171,8 +171,8 @@ def _is_skewed(clocks: Sequence[HostClock]) -> bool:
     return any(
         abs(after.wall_offset_s - before.wall_offset_s) - before.uncertainty_s - after.uncertainty_s
         > CLOCK_SKEW_S
-        for one in by_role
-        for before, after in pairwise(one)
+        for item in by_role
+        for before, after in pairwise(item)
     )
 
 

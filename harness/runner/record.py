@@ -55,11 +55,11 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
                 "cpus_allowed": notes.cpus_allowed,
             }
         )
-    for folder in [one.folder for one in notes.generators] or ["load"]:
+    for folder in [item.folder for item in notes.generators] or ["load"]:
         merge(spec.folder / SAMPLES, spec.folder / folder / OWN_SAMPLES)
     lay_together(spec.folder, SAMPLES)
     if notes.earlier_loads:
-        began = [one.start.monotonic_s for one in notes.phases if one.name == "measurement"]
+        began = [phase.start.monotonic_s for phase in notes.phases if phase.name == "measurement"]
         as_earlier(spec.folder / SAMPLES, began[0] if began else math.inf)
     extra: dict[str, JsonValue] = {
         "missed_ticks": notes.missed_ticks,

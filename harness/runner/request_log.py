@@ -134,10 +134,10 @@ class RequestLog:
 
     def _counted(self) -> dict[str, int] | None:
         try:
-            found = json.loads(self._context.host.read(self._there / COUNTED))
+            document = json.loads(self._context.host.read(self._there / COUNTED))
         except (HostError, ValueError):
             return None
-        return dict(found) if isinstance(found, dict) else None
+        return dict(document) if isinstance(document, dict) else None
 
 
 def requests_counted(metrics: str) -> int | None:
@@ -145,9 +145,9 @@ def requests_counted(metrics: str) -> int | None:
 
     ``metrics`` is the answer to ``GET /metrics``: the sum of ``http_requests_total``.
     """
-    found = _REQUESTS.findall(metrics)
+    result = _REQUESTS.findall(metrics)
     try:
-        return round(sum(float(value) for value in found)) if found else None
+        return round(sum(float(value) for value in result)) if result else None
     except ValueError:
         return None
 

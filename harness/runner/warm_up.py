@@ -64,8 +64,8 @@ def warm_up(
         return
     with ThreadPoolExecutor(users, thread_name_prefix="warm-up") as pool:
         asked = [pool.submit(ask, user) for user in range(min(users, n))]
-    for one in asked:
-        one.result()
+    for item in asked:
+        item.result()
 
 
 class User:

@@ -156,9 +156,9 @@ class _Session:
 
     def _begin(self, calibration: Calibration | None, memory: MemoryFit | None) -> SessionHeader:
         prepared = self.prepared
-        found = {"calibration": calibration, "memory": memory}
+        results = {"calibration": calibration, "memory": memory}
         notes: dict[str, JsonValue] = {
-            name: one.model_dump(mode="json") for name, one in found.items() if one is not None
+            name: one.model_dump(mode="json") for name, one in results.items() if one is not None
         }
         if prepared.blocks_asked is not None:
             of_profile = prepared.experiment.profiles[prepared.plan.profile].blocks
@@ -216,7 +216,7 @@ class _Session:
         search = self._search(steps[0][0])
         if search is not None:
             made = run_trials(steps, then=search)
-            made = tuple(one.model_copy(update={"search": search.found}) for one in made)
+            made = tuple(item.model_copy(update={"search": search.found}) for item in made)
         elif trials[0].duet is None:
             made = run_trials(steps)
         elif len(steps) == 1:

@@ -278,8 +278,8 @@ def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
             allowed=f"{plan.n_blocks}, another --seed, or --new",
         )
     if header.unavailable != prepared.unavailable:
-        gone = {one.variant: one.reason for one in prepared.unavailable}
-        lost = sorted(set(gone) - {one.variant for one in header.unavailable})
+        gone = {item.variant: item.reason for item in prepared.unavailable}
+        lost = sorted(set(gone) - {item.variant for item in header.unavailable})
         if lost:
             raise InputError(
                 f"{lost[0]} could run when this session began and cannot now: {gone[lost[0]]}",

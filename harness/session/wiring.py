@@ -194,7 +194,8 @@ def assemble(
         stations=places,
         load_words=lambda generator: _load_words(places.load_host, generator, paths, java),
         further_loads=lambda generator: tuple(
-            LoadSlot(host=one, words=_load_words(one, generator, paths, java)) for one in places.further_loads
+            LoadSlot(host=further_load, words=_load_words(further_load, generator, paths, java))
+            for further_load in places.further_loads
         ),
         launcher=launchers[launcher] if clustered is None else clustered,
         load_by=(lambda _variant: None) if clustered is None else clustered.load_by,

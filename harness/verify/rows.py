@@ -60,10 +60,10 @@ def verify_row(name: str, place: str, *, sims: int | None = None, seed: int = 1)
         raise InputError("no such verification", place="NAME", found=name, allowed=", ".join((*ROWS, "all")))
     others, began = Others(), time.monotonic()
     real = REAL.get(name)
-    found = run_verify(name, sims, seed) if real is None else real.run(sims or real.sims, seed)
+    result = run_verify(name, sims, seed) if real is None else real.run(sims or real.sims, seed)
     wall_s = time.monotonic() - began
     seen = others.share() if wall_s >= SHORTEST_SEEN_S else None
-    return VerifiedRow(result=found, wall_s=wall_s, others_share=seen, place=place)
+    return VerifiedRow(result=result, wall_s=wall_s, others_share=seen, place=place)
 
 
 #: Beyond this share of its CPU time used by others the machine is not idle.

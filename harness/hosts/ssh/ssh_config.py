@@ -127,11 +127,11 @@ def _said(alias: str, port: int | None, user: str | None) -> dict[str, list[str]
     if done.returncode != 0:
         words = [line for line in done.stderr.splitlines() if "terminating" not in line]
         raise InputError(f"ssh -G {alias}: {(words or ['it failed'])[-1].strip()}", file=SSH_CONFIG)
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for line in done.stdout.splitlines():
         key, _, value = line.partition(" ")
-        found.setdefault(key.lower(), []).append(value)
-    return found
+        results.setdefault(key.lower(), []).append(value)
+    return results
 
 
 def _unless_none(lines: list[str] | None) -> str | None:

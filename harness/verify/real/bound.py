@@ -253,8 +253,8 @@ class Machinery:
         elif made.database is not None:
             from harness.verify.real.slowed_database import slowed_database  # with PostgreSQL's driver
 
-            with slowed_database(made.database, made.behind, self._host, self._around, self._folder) as found:
-                yield found
+            with slowed_database(made.database, made.behind, self._host, self._around, self._folder) as match:
+                yield match
         else:
             # over its memory limit from the start, so that it never stops collecting
             port, slowed = free_port(), {"GOMEMLIMIT": "1MiB", "GOGC": "1"}

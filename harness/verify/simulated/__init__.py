@@ -80,10 +80,10 @@ def run_verify(
     verification = VERIFICATIONS[name]
     most = (MOST_ROUNDS if sims is None else 1) if rounds is None else rounds
     n = verification.sims if sims is None else sims
-    found = [verification.run(n, seed)]
-    while len(found) < most and any(cell.tally is not None for cell in together(found).undecided):
-        found.append(verification.run(n, seed + _NEXT_ROUND * len(found)))
-    return together(found) if len(found) > 1 else found[0]
+    results = [verification.run(n, seed)]
+    while len(results) < most and any(cell.tally is not None for cell in together(results).undecided):
+        results.append(verification.run(n, seed + _NEXT_ROUND * len(results)))
+    return together(results) if len(results) > 1 else results[0]
 
 
 __all__ = ["VERIFICATIONS", "Cell", "Verification", "VerifyResult", "run_verify"]

@@ -92,10 +92,10 @@ def pairs(
     n_blocks: int = N_BLOCKS,
 ) -> Floats:  # fmt: skip
     """Return the log ratio of each pair, shape (n, n_blocks)."""
-    found = np.empty((n, n_blocks))
+    match = np.empty((n, n_blocks))
     for block in range(n_blocks):
-        found[:, block] = _pairs(rng, n, design, spell_s, effect, own)
-    return found
+        match[:, block] = _pairs(rng, n, design, spell_s, effect, own)
+    return match
 
 
 def _pairs(
@@ -146,11 +146,11 @@ def _drift(rng: np.random.Generator, n: int, slices: int) -> Floats:
     keep = float(np.exp(-SLICE_S / DRIFT_S))
     shocks = rng.normal(0.0, DRIFT * np.sqrt(1 - keep**2), (n, slices))
     now = rng.normal(0.0, DRIFT, n)
-    found = np.empty((n, slices))
+    match = np.empty((n, slices))
     for at in range(slices):
         now = keep * now + shocks[:, at]
-        found[:, at] = now
-    return found
+        match[:, at] = now
+    return match
 
 
 def _widths(rng: np.random.Generator, n: int, spell_s: float, own: float) -> Floats:
