@@ -135,7 +135,8 @@ class Exchanger:
             OSError: it cannot be written.
         """
         rows = [
-            f"{exchange.began_s:.6f},{exchange.done_s:.6f},{_listed(exchange.cpus[arm])},{_listed(exchange.cpus[1 - arm])},"
+            f"{exchange.began_s:.6f},{exchange.done_s:.6f},"
+            f"{_listed(exchange.cpus[arm])},{_listed(exchange.cpus[1 - arm])},"
             f"{exchange.n_threads[arm]},{exchange.n_threads[1 - arm]}"
             for exchange in self.exchanges
         ]
