@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.known_cell import known_cells, refuse_elsewhere
 from harness.cli.lines import complain, counted, width, wrapped
 from harness.cli.options import Launcher
 from harness.errors import InputError, RematchError
@@ -67,12 +66,7 @@ def measure_command(
     ] = None,
     undecided: Annotated[bool, typer.Option("--undecided", hidden=True)] = False,
     new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,
-    known_cell: Annotated[
-        bool,
-        typer.Option(
-            "--known-cell", help="also measure a short known cell before and after; compare with earlier"
-        ),
-    ] = False,
+    known_cell: Annotated[bool, typer.Option("--known-cell", hidden=True)] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan, every command and the time; start nothing")
     ] = False,
@@ -93,12 +87,12 @@ def measure_command(
         rematch measure strings-rounds --profile quick --blocks 10
 
         rematch measure strings-rounds --minutes 30
-
-        rematch measure strings-rounds --known-cell
     """
-    refuse_elsewhere(host if known_cell else "local")
     if undecided:
         raise InputError("no such option", place="--undecided", allowed="--minutes or --blocks: whole blocks")
+    if known_cell:
+        cell = "rematch measure known-cell before and after, and rematch results known-cell"
+        raise InputError("no such option", place="--known-cell", allowed=cell)
     if blocks is not None and minutes is not None:
         raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
     from harness.session import (
@@ -148,8 +142,7 @@ def measure_command(
             return
         try:
             progress = Silent() if as_json else suitable_progress()
-            with known_cells(root, silent=as_json) if known_cell else contextlib.nullcontext():
-                folder = measure(assembly, prepared, progress=progress)
+            folder = measure(assembly, prepared, progress=progress)
         except Interrupted as stop:
             complain(f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}")
             raise typer.Exit(stop.exit_code) from None
