@@ -184,7 +184,8 @@ def test_several_hosts_in_between_are_followed_and_one_may_say_its_own(
     home.configure(described("gate", gate) + described("bighost", sshd, f" ProxyJump gate,{inner}") + keys)
     assert says("bighost", tmp_path) == "42"
     # every host but the first is behind one that all hosts are behind
-    home.configure(described("gate", gate) + described("bighost", sshd) + f"{keys} ProxyJump gate\n")
+    first = described("gate", gate, " ProxyJump none")
+    home.configure(first + described("bighost", sshd) + f"{keys} ProxyJump gate\n")
     assert says("bighost", tmp_path) == "42"
 
 

@@ -23,7 +23,7 @@ from harness.agent.processes import alive
 from harness.agent.sampler import Watched
 from harness.errors import HostError, InputError, OrphanError
 from harness.hosts.base import Command, Host, now
-from harness.hosts.ssh.agent_start import agent_file
+from harness.hosts.ssh.agent_zip import agent_file
 from harness.hosts.ssh.clock import Question, estimate_offset
 from harness.hosts.ssh.host import SshHost
 from harness.hosts.ssh.settings import load_settings

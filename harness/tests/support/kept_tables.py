@@ -7,6 +7,7 @@ Tidying itself decides whether it finds every trial unchanged there; what is sta
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 from harness.analysis.tables.layout import tables_folder
@@ -18,7 +19,7 @@ from harness.tests.support.shared import made_once
 def lay_tables(root: Path, *experiments: str) -> None:
     """Lay the tables of these experiments' bundled sessions into a project that has none of them yet."""
     for experiment in experiments:
-        derived = made_once(f"tables-{experiment}", lambda folder, name=experiment: _derive(folder, name))
+        derived = made_once(f"tables-{experiment}", partial(_derive, experiment=experiment))
         shutil.copytree(
             tables_folder(derived, experiment, "bundled"), tables_folder(root, experiment, "bundled")
         )
