@@ -180,8 +180,8 @@ def native_flags(runtime: RuntimeSettings, cpu_limit: int | None) -> tuple[str, 
 
 def _sizes(runtime: RuntimeSettings, cpu_limit: int | None) -> list[str]:
     """What a virtual machine and a native image are told in the same words."""
-    told = {"-Xms": runtime.heap_min, "-Xmx": runtime.heap_max, "-XX:ActiveProcessorCount=": cpu_limit}
-    return [f"{option}{value}" for option, value in told.items() if value is not None]
+    settings = {"-Xms": runtime.heap_min, "-Xmx": runtime.heap_max, "-XX:ActiveProcessorCount=": cpu_limit}
+    return [f"{option}{value}" for option, value in settings.items() if value is not None]
 
 
 def jvm_log_flags() -> tuple[str, ...]:

@@ -60,8 +60,8 @@ class ControlGroup:
 
     def read(self) -> GroupReading:
         """Return what the group was charged so far, also after its last process has ended."""
-        found = read_folders(self.folders, rss_bytes=None, process_cpu_s=None)
-        return GroupReading.model_validate(asdict(found))
+        result = read_folders(self.folders, rss_bytes=None, process_cpu_s=None)
+        return GroupReading.model_validate(asdict(result))
 
     def out_of_memory(self) -> bool:
         """Whether the kernel killed in it because its memory was used up."""

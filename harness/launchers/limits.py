@@ -35,8 +35,8 @@ class Enclosure:
     def note(self, pid: int, start_ticks: int) -> None:
         """Read what the group was charged; call it before the process is stopped."""
         if self.group is not None and self.record.at_stop is None:
-            found = read_group(pid, start_ticks)
-            reading = self.group.read() if found is None else GroupReading.model_validate(asdict(found))
+            result = read_group(pid, start_ticks)
+            reading = self.group.read() if result is None else GroupReading.model_validate(asdict(result))
             self.record = self.record.model_copy(update={"at_stop": reading})
 
     def release(self) -> None:

@@ -73,9 +73,9 @@ class Runtimes:
                 return str(error)
             if kept and completed.exit_code == 0:
                 self._accepted.add(java, flags)
-            said = (completed.stdout + completed.stderr).strip().splitlines() or ["no output"]
+            output = (completed.stdout + completed.stderr).strip().splitlines() or ["no output"]
             self._refusals[key] = (
-                None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {said[0]}"
+                None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {output[0]}"
             )
         return self._refusals[key]
 

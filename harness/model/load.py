@@ -21,8 +21,8 @@ MOST_USERS = 100_000
 MOST_PROCESSES = 64
 #: Of one open load.
 MOST_PARTS = 100
-#: Who tells several generators what to do: nobody, or the tool's own distribution (a master, a controller).
-Coordination = Literal["independent", "tool"]
+#: Several generators divide a load, and none commands the others. Stored plans have this word.
+Coordination = Literal["independent"]
 #: How arrivals are spaced in time.
 Spacing = Literal["constant", "poisson"]
 #: What becomes of an arrival that is due while every connection waits for an answer: what the tool does with
@@ -135,7 +135,4 @@ class Load(Frozen):
     processes: int = Field(
         default=1, ge=1, le=MOST_PROCESSES, description="generators on each load host that divide the load"
     )
-    coordination: Coordination = Field(
-        default="independent",
-        description="of several generators: each an engine of its own, or commanded by one process of the tool",
-    )
+    coordination: Coordination = Field(default="independent", description="of several generators: none")

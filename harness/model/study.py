@@ -177,7 +177,7 @@ def _lasts_s(profile: ClosedLoad | OpenLoad | ClosedShare | OpenShare) -> float 
 
 def _not_for_duets(load: Load) -> str | None:
     """Return why a load cannot be offered to two services over the same seconds; ``None``: it can."""
-    if load.processes > 1 or load.coordination != "independent":
+    if load.processes > 1:
         return "one process of a load generator, found several,"
     if not isinstance(load.profile, ClosedLoad):
         return "a closed loop is needed, found a rate,"

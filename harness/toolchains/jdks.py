@@ -18,14 +18,14 @@ def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
     Order: JAVA_HOME and the active conda environment (the user's word), then the
     reference release, then newer before older. JDKs below the minimum are listed last.
     """
-    found: dict[Path, Jdk] = {}
+    results: dict[Path, Jdk] = {}
     said: list[Path] = []
     for home, chosen in _java_homes(around):
         real = home.resolve()
-        jdk = found.get(real) or read_jdk(home)
+        jdk = results.get(real) or read_jdk(home)
         if jdk is None:
             continue
-        found.setdefault(real, jdk)
+        results.setdefault(real, jdk)
         if chosen:
             said.append(real)
 
@@ -35,7 +35,7 @@ def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
         rank = said.index(real) if real in said else len(said)
         return jdk.major < JAVA_MINIMUM, rank, jdk.major != JAVA_REFERENCE, newest_first, str(real)
 
-    return tuple(jdk for _, jdk in sorted(found.items(), key=preference))
+    return tuple(jdk for _, jdk in sorted(results.items(), key=preference))
 
 
 def read_jdk(home: Path) -> Jdk | None:
@@ -46,12 +46,12 @@ def read_jdk(home: Path) -> Jdk | None:
         text = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
         text = ""
-    found = jdk_of_release(home, text)
-    if found is None:
+    result = jdk_of_release(home, text)
+    if result is None:
         answer = ask([str(home / "bin/java"), "-version"])
         match = re.search(r'version "([^"]+)"', answer or "")
-        found = None if match is None else jdk_of_release(home, f'{text}\nJAVA_VERSION="{match[1]}"')
-    return found
+        result = None if match is None else jdk_of_release(home, f'{text}\nJAVA_VERSION="{match[1]}"')
+    return result
 
 
 def jdk_of_release(home: Path, text: str) -> Jdk | None:

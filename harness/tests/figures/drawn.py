@@ -258,7 +258,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "forms": lambda: forms(forms_of(trials)),
         "leads_of_forms": lambda: forms_load.leads_of_forms(form_leads(), {"java-helidon-aot": "AOT cache"}),
         "method_cells": lambda: validity.method_cells(
-            [run_verify(name, 100) for name in ("agreement", "undecided")]
+            [run_verify(name, 100) for name in ("tost", "multiplicity")]
         ),
         "open_and_closed": lambda: figures.open_and_closed(loops(), {"java-helidon": "Helidon"}),
         "pareto": lambda: figures.pareto(trials),

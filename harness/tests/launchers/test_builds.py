@@ -34,8 +34,8 @@ from harness.tests.support.available import only_when_long
 from harness.tests.support.fake_backing import FakeDatabase, ask
 from harness.tests.support.patience import patient
 from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
+from harness.tests.support.tools_here import QUICK_JVM
 from harness.toolchains import Jdk, Surroundings, build_environment, one_maven
-from setup.run_tests import QUICK_JVM
 
 TOY = Implementation(
     name="toy",

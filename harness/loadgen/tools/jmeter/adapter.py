@@ -35,7 +35,6 @@ from harness.loadgen.summary import (
     read_rows,
     summarise,
 )
-from harness.loadgen.tools.jmeter.distribution import JMeterController
 from harness.loadgen.tools.jmeter.plan import (
     GC_LOG,
     LOG,
@@ -68,11 +67,6 @@ class JMeter:
     heap: str = "1g"
     last_answers_s: int = 3
     name: str = "jmeter"
-
-    @property
-    def distribution(self) -> JMeterController:
-        """A controller and engines."""
-        return JMeterController(alone=self, last_answers_s=self.last_answers_s)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses parts of seconds in ramp-up and duration of a closed loop: JMeter has whole ones."""
