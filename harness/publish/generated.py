@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each notebook contributed, kept apart and merged: the order of the notebooks leaves no trace.
 
-``paper/generated/<notebook>.json`` holds one notebook's contribution. ``values.json``, ``values.tex``
-and ``figures.json`` are merged from all of them, sorted by key, whenever one changes.
+``paper/generated/<notebook>.json`` holds one notebook's contribution. ``values.json`` and ``figures.json`` are merged
+from all of them, sorted by key, whenever one changes; ``values.tex`` is written when the paper is built.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from harness.publish.contribution import (
     Part,
     keep,
     merged_json,
-    merged_macros,
     parsed,
     read_part,
     read_text,
@@ -33,25 +32,29 @@ GENERATED = Path("paper") / "generated"
 VALUES = "values.json"
 FIGURES = "figures.json"
 MACROS = "values.tex"
-#: The paper, and the supplement with the sections and tables of every question.
+#: The paper, and the supplement with every table and figure.
 DOCUMENTS = ("main", "supplement")
 #: In the environment of notebooks that ``run_all`` executes, which alone write contributions: the folder to write into,
 #: whose content takes the place of the notebook's earlier contribution once the notebook has ended well.
 PUBLISHING = "REMATCH_PUBLISH"
 _MERGED = (VALUES, FIGURES)
+#: Kinds that a notebook shows in an order.
+_SHOWN = ("tables", "figures")
 
 #: Every published value by key, as in ``values.json``.
 Values = Mapping[str, Mapping[str, Any]]
 
 
 def paper_sources(paper: Path) -> list[Path]:
-    """Return the LaTeX files that are written by hand: the documents, the paper's text, the supplement's sections."""
-    parts = (*sorted((paper / "text").glob("*.tex")), *sorted((paper / "sections").glob("*.tex")))
-    return [*(path for name in DOCUMENTS if (path := paper / f"{name}.tex").is_file()), *parts]
+    """Return the LaTeX files that are written by hand: the documents and the paper's text."""
+    documents = (path for name in DOCUMENTS if (path := paper / f"{name}.tex").is_file())
+    return [*documents, *sorted((paper / "text").glob("*.tex"))]
 
 
 def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, Contribution]]) -> None:
     """Put entries (kind, key, entry) into a notebook's contribution and merge anew, once for all of them.
+
+    A table or figure gets its ``place`` among those of the notebook.
 
     Raises:
         InputError: another notebook has published one of the keys; nothing is put then.
@@ -61,7 +64,12 @@ def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, Con
         others = [part for part in _parts(generated) if part.notebook != notebook]
         for kind, key, _ in entries:
             _refuse_foreign(others, notebook, kind, key)
-        mine = (read_part(path) or Part(notebook, {})).with_entries(entries)
+        mine = read_part(path) or Part(notebook, {})
+        n = sum(len(mine.entries.get(kind, ())) for kind in _SHOWN)
+        mine = mine.with_entries(
+            (kind, key, {**entry, "place": n + place} if kind in _SHOWN else entry)
+            for place, (kind, key, entry) in enumerate(entries)
+        )
         text = mine.text
         _replace(path, text)
         keep(path, text, mine)
@@ -141,7 +149,7 @@ def rows_file(generated: Path, notebook: str) -> Path:
 
 
 def merge(root: Path) -> None:
-    """Write ``values.json``, ``values.tex`` and ``figures.json`` from all contributions."""
+    """Write ``values.json`` and ``figures.json`` from all contributions."""
     with _locked(root / GENERATED):
         _merge(root / GENERATED)
 
@@ -181,6 +189,12 @@ def contributions(generated: Path) -> tuple[Contribution, ...]:
     return tuple(content for path in _files(generated) if (content := _read(path)) is not None)
 
 
+def in_order(part: Contribution) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return tables and figures of a contribution (kind, key, entry) in the order in which they were published."""
+    shown = [(kind, key, entry) for kind in _SHOWN for key, entry in part[kind].items()]
+    return sorted(shown, key=lambda one: (one[2].get("place", 0), one[1]))
+
+
 def _files(generated: Path) -> list[Path]:
     return sorted(path for path in generated.glob("*.json") if path.name not in _MERGED)
 
@@ -195,7 +209,6 @@ def _merge(generated: Path, changed: Collection[str] = KINDS) -> None:
     for name, kind in ((VALUES, "values"), (FIGURES, "figures")):
         if kind in changed or not (generated / name).is_file():
             _replace(generated / name, merged_json(parts, kind))
-    _replace(generated / MACROS, merged_macros(parts))
 
 
 def _refuse_foreign(others: Sequence[Part], notebook: str, kind: str, key: str) -> None:

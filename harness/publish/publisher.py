@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError, NothingToDraw
 from harness.figures.marks import marks_of
-from harness.figures.style import png_of, save, stamp, texts_of
+from harness.figures.style import COLUMN_INCHES, png_of, save, stamp, texts_of
 from harness.model import Estimate
 from harness.model.age import ratio_with_age
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
@@ -367,6 +367,7 @@ class Publisher:
                 "caption": caption,
                 "file": files[0],
                 "files": files,
+                "wide": figure.get_figwidth() > COLUMN_INCHES,
                 "notebook": self.notebook,
             }
             self._put("figures", key, entry)

@@ -24,12 +24,10 @@ from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import measured_experiments, sessions_read
 from harness.model.age import COMPILED_SHARE
 from harness.model.digits import fixed, whole_percent
-from harness.model.naming import UNOFFICIAL
 from harness.project import find_root
 from harness.publish.display import Published, joined_pages
 from harness.publish.flags import flag_counts, flags_table
 from harness.publish.generated import read_values
-from harness.publish.misprints import SEPARATOR, UNOFFICIAL_KEY
 from harness.publish.publisher import Publisher, slug
 from harness.publish.results import Tree
 from harness.publish.settings import settings_tables
@@ -79,8 +77,6 @@ def describe_session(settings: StageParameters, publisher: Publisher) -> pd.Data
             rows.append((f"{name}.trials.{kind}", f"{count}"))
         blocks = evidence.header.plan.n_blocks
         publisher.value(f"{name}.blocks", blocks, "1", f"blocks of {evidence.experiment}")
-    if unofficial := unofficial_labels(opened):
-        publisher.text(UNOFFICIAL_KEY, SEPARATOR.join(unofficial))
     flags_table(publisher, opened)
     publisher.put("rule", rule(), whole=False)
     return pd.DataFrame(rows, columns=["key", "value"])
@@ -121,12 +117,6 @@ def paper_values() -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["key", "value", "trials", "notebook"])
     return frame.sort_values("trials", ascending=False, kind="stable").reset_index(drop=True)
-
-
-def unofficial_labels(opened: Sequence[Evidence]) -> list[str]:
-    """Return the labels of variants whose builds are unofficial, without that word."""
-    labels = {label for evidence in opened for label in evidence.variants.values() if UNOFFICIAL in label}
-    return sorted(label.removesuffix(UNOFFICIAL).strip() for label in labels)
 
 
 def _machine(opened: Sequence[Evidence]) -> list[tuple[str, str]]:

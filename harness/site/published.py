@@ -11,8 +11,8 @@ from typing import Any
 
 from harness.errors import InputError
 from harness.model.formatting import NOT_MEASURED
-from harness.model.phrases import capital
-from harness.publish.generated import GENERATED, Values, contributions, read_values
+from harness.publish.generated import GENERATED, Values, contributions, in_order, read_values
+from harness.publish.supplement import heading
 
 #: Where run_all puts executed copies, a folder a profile.
 EXECUTED = Path("results")
@@ -111,30 +111,19 @@ def read_published(root: Path) -> Published:
     return Published(values=read_values(root), sections=tuple(ordered))
 
 
-def _section(root: Path, found: Mapping[str, Any]) -> Section:
+def _section(root: Path, found: dict[str, Any]) -> Section:
     notebook = str(found["notebook"])
-    title, question, source = _heading(root / "notebooks" / f"{notebook}.ipynb")
-
-    def in_its_order(kind: str) -> list[tuple[str, Mapping[str, Any]]]:
-        """The entries in the order in which the notebook names them; those that it does not name last."""
-        places = {key: _place(source, key) for key in found[kind]}
-        return sorted(found[kind].items(), key=lambda one: places[one[0]])
-
+    title, question = heading(root, notebook)
+    shown = in_order(found)
     return Section(
         notebook=notebook,
-        title=title or capital(notebook.replace("-", " ")),
+        title=title,
         question=question,
         numbers=tuple(_number(key, entry, notebook) for key, entry in sorted(found["values"].items())),
-        tables=tuple(_table(key, entry) for key, entry in in_its_order("tables")),
-        figures=tuple(_figure(root, key, entry) for key, entry in in_its_order("figures")),
+        tables=tuple(_table(key, entry) for kind, key, entry in shown if kind == "tables"),
+        figures=tuple(_figure(root, key, entry) for kind, key, entry in shown if kind == "figures"),
         executed=_executed(root, notebook),
     )
-
-
-def _place(source: str, key: str) -> int:
-    """Where a notebook names a key, whole or without the name of its question; one that it does not name comes last."""
-    names = (f'"{key}"', f'"{key.partition(".")[2]}"')
-    return min((at for name in names if (at := source.find(name)) >= 0), default=len(source))
 
 
 def _number(key: str, entry: Mapping[str, Any], notebook: str) -> Number:
@@ -196,18 +185,6 @@ def _json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read ({error})", file=path, allowed="make site again") from None
     return found
-
-
-def _heading(notebook: Path) -> tuple[str, str, str]:
-    """Title and question of a notebook's first cell, and the text of all; empty where it is gone."""
-    if not notebook.exists():
-        return "", "", ""
-    cells = ["".join(cell.get("source", "")) for cell in _json(notebook).get("cells") or [{}]]
-    lines = cells[0].splitlines()
-    title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), "")
-    question = next((line.strip("* ") for line in lines if line.startswith("**Question:")), "")
-    question = question.removeprefix("Question:").strip()
-    return title, capital(question), "\n".join(cells)
 
 
 def _executed(root: Path, notebook: str) -> Path | None:
