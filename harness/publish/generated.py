@@ -138,14 +138,15 @@ def _remove(generated: Path, notebook: str) -> bool:
     for entry in [*content["figures"].values(), *content["tables"].values()]:
         for name in entry["files"]:
             (generated / name).unlink(missing_ok=True)
-    rows_file(generated, notebook).unlink(missing_ok=True)
+    for path in (generated / "rows").glob(f"{notebook}.*"):
+        path.unlink()
     (generated / f"{notebook}.json").unlink()
     return True
 
 
-def rows_file(generated: Path, notebook: str) -> Path:
-    """Return the file of a notebook's rows; most notebooks have none."""
-    return generated / "rows" / f"{notebook}.parquet"
+def rows_file(generated: Path, notebook: str, question: str) -> Path:
+    """Return the file of the rows of a notebook's question; most notebooks have one."""
+    return generated / "rows" / f"{notebook}.{question}.parquet"
 
 
 def merge(root: Path) -> None:

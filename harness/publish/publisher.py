@@ -373,17 +373,17 @@ class Publisher:
             self._put("figures", key, entry)
         return Published(alt, page=figure_page(png, alt, caption, figure.get_figwidth()))
 
-    def rows(self, entries: Mapping[str, Mapping[str, Any]], table: bytes) -> None:
-        """Publish rows of :mod:`harness.rows`: each as a value under its key, and all as ``rows/<notebook>.parquet``.
+    def rows(self, question: str, entries: Mapping[str, Mapping[str, Any]], table: bytes) -> None:
+        """Publish the rows of a question: each as a value under its key, and all as a Parquet file below ``rows/``.
 
         Args:
-            entries: key -> entry. table: the bytes of the Parquet file.
+            entries: key -> entry. table: the bytes of the file.
         """
         with self.together():
             for key, entry in entries.items():
                 self._put("values", key, {**entry, "notebook": self.notebook})
         if self._publish:
-            path = generated.rows_file(self._generated, self.notebook)
+            path = generated.rows_file(self._generated, self.notebook, question)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(table)
 

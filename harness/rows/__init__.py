@@ -2,9 +2,20 @@
 """Every result is a row: open a session as frames, compare, pivot, draw, publish (``docs/analyse.md``)."""
 
 from harness.figures.style import log_scale
-from harness.rows.drawing import intervals, page
+from harness.rows.drawing import forest, intervals, page
 from harness.rows.question import Question
-from harness.rows.results import along, compare, count, counts, detectable, fact, means, of_estimate, pairs
+from harness.rows.results import (
+    along,
+    behind,
+    compare,
+    count,
+    counts,
+    detectable,
+    fact,
+    means,
+    of_estimate,
+    pairs,
+)
 from harness.rows.schema import stack, tidy
 from harness.rows.session import Session, find_session, open_session
 from harness.rows.tables import notes, pivot
@@ -14,12 +25,14 @@ __all__ = [
     "Question",
     "Session",
     "along",
+    "behind",
     "compare",
     "count",
     "counts",
     "detectable",
     "fact",
     "find_session",
+    "forest",
     "intervals",
     "log_scale",
     "means",

@@ -103,6 +103,15 @@ def pairs(
     return stack(*rows)
 
 
+def behind(trials: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the trials that rows rest on, so that a mean is of the trials of its ratio; of variants without a row, and
+    excluded ones, all."""
+    named = {trial for inputs in rows["inputs"] for trial in inputs}
+    used = pd.Series([trial in named for trial in inputs_of(trials)], index=trials.index, dtype=bool)
+    rests = used.groupby(trials["variant"]).transform("any").astype(bool)
+    return trials[used | ~rests | trials["excluded"].astype(bool)]
+
+
 def along(
     trials: pd.DataFrame,
     metric: str,
