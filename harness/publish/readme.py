@@ -21,7 +21,7 @@ from harness.publish.sentences import contradicting, matching
 
 PICTURE = Path("docs") / "headline.png"
 #: The figure of the picture.
-FIGURE = "strings_warm.forest"
+FIGURE = "strings_warm.workloads"
 _NUMBER = re.compile(r"<!-- (val|valci) (\S+) -->.*?<!-- / -->", re.DOTALL)
 _GUARD = re.compile(r"<!-- holds (\S+) (\S+) -->")
 

@@ -75,7 +75,8 @@ def test_a_paper_that_says_two_things_is_not_built(tmp_path: Path) -> None:
 
 #: notebook -> the sessions that come with the project which it reads
 SAMPLE = {
-    "29-strings-warm": ("strings-warm", "strings-warm-duet", "generator-cpus", "strings-settings"),
+    "29-three-workloads": ("strings-warm",),
+    "49-strings-settings": ("strings-warm-duet", "generator-cpus", "strings-settings"),
     "30-strings": ("strings-rounds", "strings-payload"),
     "31-startup": ("strings-startup", "strings-rounds"),
     "36-bank-connections": ("bank-rematch", "bank-connections"),
