@@ -21,7 +21,15 @@ from typing import Any
 from harness.errors import InputError
 from harness.model import Verdict
 from harness.model.formatting import DASH
-from harness.publish.generated import GENERATED, MACROS, contributions, paper_sources, read_values
+from harness.publish.generated import (
+    GENERATED,
+    MACROS,
+    VALUES,
+    contributions,
+    paper_sources,
+    read_values,
+    write_json,
+)
 from harness.publish.latex import define, escape, figure_macros, table_macros, value_macros
 from harness.publish.published_rows import published_rows
 
@@ -99,7 +107,8 @@ def ends_of(rows: Sequence[Row]) -> tuple[Row, Row]:
 def write_macros(root: Path) -> list[str]:
     """Write what LaTeX needs for the paper; return what is untrue of bundled sessions, with its place.
 
-    That is every value that the paper cites, what is true of its sentences, and where tables and figures are.
+    That is every value that the paper cites, what is true of its sentences, and where tables and figures are; the cited
+    values also stand in ``values.json``.
 
     Raises:
         InputError: no such claim.
@@ -109,6 +118,7 @@ def write_macros(root: Path) -> list[str]:
     own = {_question(key) for key, row in rows.items() if not all(map(_is_bundled, row["inputs"]))}
     bundled = {_question(key) for key, row in rows.items() if row["inputs"]} - own
     lines, problems = ["% Written by the build; changes are lost."], []
+    cited: dict[str, Any] = {}
     if own:
         lines.append(r"\expandafter\def\csname rematch@own\endcsname{1}")
     for name, text in _sources(root):
@@ -125,6 +135,7 @@ def write_macros(root: Path) -> list[str]:
         lines += [_end(rows, *match.groups()) for match in _END.finditer(text)]
         for key in _CITED.findall(text):
             if key in values:
+                cited[key] = values[key]
                 lines.append(value_macros(key, values[key]))
             elif own:
                 lines.append(define("absent", key, "1"))
@@ -132,6 +143,7 @@ def write_macros(root: Path) -> list[str]:
         lines += [figure_macros(key, figure) for key, figure in part["figures"].items()]
         lines += [table_macros(key) for key in part["tables"]]
     (root / GENERATED / MACROS).write_text("\n".join(dict.fromkeys(lines)) + "\n", "utf-8")
+    write_json(root / GENERATED / VALUES, cited)
     return problems
 
 

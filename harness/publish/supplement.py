@@ -14,8 +14,7 @@ from harness.errors import InputError
 from harness.model.formatting import DASH
 from harness.model.phrases import capital
 from harness.project import commit_of, has_changes
-from harness.publish.contribution import Contribution
-from harness.publish.generated import GENERATED, contributions, in_order
+from harness.publish.generated import GENERATED, Contribution, contributions, in_order
 from harness.publish.latex import escape, render_table
 from harness.store import SessionFolder, Store
 

@@ -117,7 +117,7 @@ def svg_of(root: Path, key: str, figure: Entry) -> Path:
     """
     svg = next((root / GENERATED / name for name in figure["files"] if name.endswith(".svg")), None)
     if svg is None:
-        raise InputError("a figure without SVG", file=GENERATED / "figures.json", place=key)
+        raise InputError("a figure without SVG", file=GENERATED, place=key)
     return svg
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from harness.figures.marks import marks_of
 from harness.model import Verdict
 from harness.publish.comparisons import comparison_notes, comparison_rows
 from harness.publish.findings import Phrase, finding
+from harness.publish.generated import read_values
 from harness.publish.publisher import Publisher, slug
 from harness.publish.range_words import in_a_range, verdicts_in_words
 from harness.publish.results import Words, leaves
@@ -130,8 +130,7 @@ def test_what_is_published_of_it_and_its_sentences_have_it(sessions: list[Eviden
             with_reasons = said.get("takeaway", "")
             assert ("young" in with_reasons) == any(each.names_young for each in told), with_reasons
             assert "young" not in said.get("sure", "")
-    file = tmp_path / "paper/generated/values.json"
-    values = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    values = read_values(tmp_path)
     for (prefix, variant), each in published.items():
         assert ("young" in values[f"{prefix}.verdict.{variant}"]["text"]) == each.names_young
         ratio = values[f"{prefix}.ratio.{variant}"]

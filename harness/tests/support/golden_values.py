@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Golden values: every published number and verdict of the bundled sessions, compared with those of a build.
 
-``python -m harness.tests.support.golden_values`` compares ``paper/generated/values.json`` of a build of the bundled
-sessions with the committed file; exit status 1: a value differs. ``--write`` replaces the committed file.
+``python -m harness.tests.support.golden_values`` compares what the notebooks published of the bundled sessions with the
+committed file; exit status 1: a value differs. ``--write`` replaces the committed file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import argparse
 import csv
 import gzip
 import io
-import json
 import math
 import re
 import sys
@@ -19,9 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.cli.published import GENERATED, published_values
+
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN = ROOT / "harness" / "tests" / "golden" / "published" / "values.csv.gz"
-BUILT = ROOT / "paper" / "generated" / "values.json"
 COMMAND = "python -m harness.tests.support.golden_values --write"
 #: Of the same estimate on another processor.
 RELATIVE = 1e-9
@@ -52,7 +52,10 @@ MOVED: tuple[tuple[str, str], ...] = (
     (r"strings_warm\.generator\.ratio\.(\w+)\.(?:ratio|verdict)\.(.+)", r"generator_cpus.cpu.ratio.\1.\2"),
     (r"strings_warm\.generator\.moved\.(\w+)\.(?:ratio|verdict)\.(.+)", r"generator_cpus.moved.ratio.\1.\2"),
     (r"strings_warm\.settings\.kernel\.(.+)", r"strings_settings.kernel.mean.\1"),
-    (r"strings_warm\.settings\.over\.(?:ratio|verdict)\.(.+)", r"strings_settings.over.ratio.\1.java_helidon"),
+    (
+        r"strings_warm\.settings\.over\.(?:ratio|verdict)\.(.+)",
+        r"strings_settings.over.ratio.\1.java_helidon",
+    ),
     (r"strings_warm\.settings\.(\w+)\.(?:ratio|verdict)\.(.+)", r"strings_settings.\1.ratio.\2"),
     (r"strings_warm\.settings\.(\w+)\.mean\.(.+)", r"strings_settings.\1.mean.\2"),
 )
@@ -178,10 +181,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--write", action="store_true", help="replace the golden values by those of the build"
     )
     asked = parser.parse_args(arguments)
-    if not BUILT.is_file():
-        print(f"{BUILT.relative_to(ROOT)}: missing; run first: make paper PROFILE=sample", file=sys.stderr)
+    values = published_values(ROOT)
+    if not values:
+        print(f"{GENERATED}: nothing published; run first: make paper PROFILE=sample", file=sys.stderr)
         return 2
-    values: dict[str, dict[str, Any]] = json.loads(BUILT.read_text("utf-8"))
     measured = next((key for key, entry in values.items() if _measured(entry["inputs"])), None)
     if measured is not None:
         print(f"{measured}: of trials measured here; run first: make paper PROFILE=sample", file=sys.stderr)
