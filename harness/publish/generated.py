@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each notebook contributed, kept apart: the order of the notebooks leaves no trace.
 
-``paper/generated/<notebook>.json`` holds one notebook's values, tables and figures, ``rows/`` its rows. The build of the
-paper writes ``values.tex`` and ``values.json``, with the values that the paper cites.
+``paper/generated/<notebook>.json`` holds one notebook's values, tables and figures, ``rows/`` its rows. The build of
+the paper writes ``values.tex`` and ``values.json``, with the values that the paper cites.
 """
 
 from __future__ import annotations
@@ -56,10 +56,8 @@ def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, dic
         new = [(kind, key) for kind, key, _ in entries if key not in mine[kind]]
         _refuse_foreign(generated, notebook, new)
         for kind, key, entry in entries:
-            if kind in _SHOWN:
-                last = sum(len(mine[shown]) for shown in _SHOWN)
-                entry = {**entry, "place": mine[kind].get(key, {"place": last})["place"]}
-            mine[kind][key] = entry
+            place = mine[kind].get(key, {}).get("place", sum(len(mine[shown]) for shown in _SHOWN))
+            mine[kind][key] = {**entry, "place": place} if kind in _SHOWN else entry
         write_json(path, mine)
 
 
