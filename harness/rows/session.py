@@ -108,16 +108,6 @@ class Session:
             else self.definition.compare
         )
 
-    @property
-    def name(self) -> str:
-        """The name of the session, such as ``quick-local-8``; empty: nothing was measured."""
-        return "" if self.evidence is None else self.evidence.sessions[0].folder.name
-
-    @property
-    def others(self) -> list[Session]:
-        """The other sessions of the same profile and host, the newest first."""
-        return [] if self.evidence is None else [replace(self, evidence=one) for one in self.evidence.others]
-
     def over(self, reference: str) -> Session:
         """Return the same session with another variant as the denominator.
 
