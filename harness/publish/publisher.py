@@ -367,7 +367,7 @@ class Publisher:
                 "caption": caption,
                 "file": files[0],
                 "files": files,
-                "wide": figure.get_figwidth() > COLUMN_INCHES,
+                "wide": bool(figure.get_figwidth() > COLUMN_INCHES),
                 "notebook": self.notebook,
             }
             self._put("figures", key, entry)

@@ -82,7 +82,7 @@ def compare(
         of_comparison(comparison, name) | {"label": labels.get(comparison.variant)}
         for comparison in comparisons
     )
-    twice = trials["duplicate"].astype(bool).any() and not by
+    twice = (trials["duplicate"].astype(bool) & (trials["variant"] == reference)).any() and not by
     return stack(empty(*by), rows, again(trials, metric, name, reference, level=level) if twice else empty())
 
 
