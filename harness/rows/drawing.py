@@ -11,8 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from harness.figures.comparisons import ratio_axis
 from harness.figures.marks import name_last
-from harness.figures.style import BAND, COLUMN_INCHES, FAINT, INK, canvas, log_scale, settings
+from harness.figures.style import BAND, COLUMN_INCHES, FAINT, INK, canvas, settings
 from harness.figures.variant_style import VariantStyle
 from harness.model import Verdict
 from harness.model.formatting import show
@@ -84,4 +85,5 @@ def forest(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, VariantStyle], *,
     axes.set_yticks(range(len(lines)), [str(row[factor]) for row in reversed(lines)])
     axes.set_ylim(-0.6, len(lines) - 0.4)
     axes.grid(axis="y", visible=False)
-    log_scale(axes, "x")
+    axes.set_xscale("log")
+    ratio_axis(axes)

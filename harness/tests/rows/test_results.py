@@ -49,9 +49,9 @@ def test_a_mean_can_be_of_the_trials_of_its_ratio(trials: pd.DataFrame) -> None:
     """Of a warm arm young trials are left out of the ratio; a variant that was not compared keeps all of its own."""
     ages = trials.assign(age="warm", measurement_s=5.0)
     ages.loc[(ages["variant"] == "java-helidon") & (ages["block"] == 2), "age"] = "young"
-    rows = compare(ages.query("variant != 'java-jdkhttp'"), RATE, "rate", reference="go-nethttp")
+    rows = compare(ages.query("variant != 'go-kit'"), RATE, "rate", reference="go-nethttp")
     n = behind(ages, rows).query("not duplicate").groupby("variant").size()
-    assert (n["java-helidon"], n["java-jdkhttp"]) == (4, 5)
+    assert (n["java-helidon"], n["go-kit"]) == (4, 5)
 
 
 def test_words_beside_a_value_are_printed_in_its_place(trials: pd.DataFrame) -> None:
