@@ -59,6 +59,18 @@ class VariantStyle:
             "alpha": 0.85,
         }
 
+    @property
+    def line_of_medians(self) -> dict[str, Any]:
+        """Keywords of a line with markers that is named in a legend."""
+        return {
+            "label": self.label,
+            "color": self.colour,
+            "linestyle": self.line,
+            "marker": self.marker,
+            "markerfacecolor": self.face,
+            "markeredgecolor": self.colour,
+        }
+
 
 def variant_styles(trials: pd.DataFrame) -> dict[str, VariantStyle]:
     """Return variant -> look. The implementation decides marker and line; a variant of it that is not

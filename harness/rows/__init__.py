@@ -2,9 +2,20 @@
 """Every result is a row: open a session as frames, compare, pivot, draw, publish (``docs/analyse.md``)."""
 
 from harness.figures.style import log_scale
-from harness.rows.drawing import intervals, page
+from harness.rows.drawing import forest, intervals, page
 from harness.rows.question import Question
-from harness.rows.results import along, compare, count, counts, detectable, fact, means, of_estimate, pairs
+from harness.rows.results import (
+    along,
+    behind,
+    compare,
+    count,
+    counts,
+    detectable,
+    fact,
+    means,
+    of_estimate,
+    pairs,
+)
 from harness.rows.schema import stack, tidy
 from harness.rows.session import Session, find_session, open_session, sessions_of
 from harness.rows.sessions import between
@@ -15,6 +26,7 @@ __all__ = [
     "Question",
     "Session",
     "along",
+    "behind",
     "between",
     "compare",
     "count",
@@ -22,6 +34,7 @@ __all__ = [
     "detectable",
     "fact",
     "find_session",
+    "forest",
     "intervals",
     "log_scale",
     "means",

@@ -46,7 +46,7 @@ COLUMNS: Mapping[str, Column] = {
     "margin": Column("float64", "share that counts as negligible; NaN: nothing can be called equivalent"),
     "p": Column("float64", "adjusted p-value; NaN: too few blocks for one"),
     "why": Column("str", "why there is no value, or why a ratio is not about the services"),
-    "text": Column("str", "fact in words"),
+    "text": Column("str", "fact in words; beside a value what is printed in its place, such as < 1 s"),
     "age": Column(
         "str", "age of the variant's trials: warm, young, aot-compiled, unknown; empty: it has none"
     ),

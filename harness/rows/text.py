@@ -59,8 +59,8 @@ def words_of(row: Row) -> str:
 
 
 def text_of(row: Row) -> str:
-    """Return the value with its interval, ``12.3 ms (11.9 to 12.7)``; of a fact its words."""
-    if row["value"] is None and row["text"] is not None:
+    """Return the value with its interval, ``12.3 ms (11.9 to 12.7)``; of a row with words, such as ``< 1 s``, these."""
+    if row["text"] is not None:
         return str(row["text"])
     return ratio_with_age(show(estimate_of(row)).interval, is_young(row) and row["value"] is not None)
 

@@ -31,7 +31,6 @@ from harness.questions import (
     pod_capacity,
     runtimes,
     strings,
-    strings_warm,
     validity,
     warm_up,
 )
@@ -151,22 +150,6 @@ def warming() -> list[object]:
     ]
 
 
-def warming_windows() -> pd.DataFrame:
-    """Two processes of each of three variants: two programs in one language, and one of them in another form."""
-    rows = [
-        {
-            "session_id": "s", "trial_id": f"{variant}{block}", "block": block, "variant": variant, "label": variant,
-            "implementation": variant.removesuffix("-native"), "language": variant.partition("-")[0], "window": window,
-            "at_s": 1.1 * window - 0.5 + 0.01 * block, "per_s": warm * (1 - cold / window) * (1 + 0.02 * block),
-            "cpu_s_per_request": 1 / (warm * (1 - cold / window)),
-        }
-        for variant, warm, cold in (("go-kit", 9e3, 0.0), ("java-helidon", 1e4, 0.8), ("java-helidon-native", 7e3, 0.0))
-        for block in (1, 2)
-        for window in range(1, 12 + block)
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
 def uneven_response() -> SpeedResponse:
     """A machine whose CPUs were slower in some trials."""
     found = speed_response(uneven_speeds(), "throughput_per_s")
@@ -216,10 +199,6 @@ def drawn() -> dict[str, Callable[[], Figure]]:
     """Every public figure function, drawn from small data: real where the project has some."""
     trials, load = made_up_trials().query("language != 'rust'"), under_growing_load()
     ratios = compare(trials, "throughput_per_s", reference="go-nethttp", by=["logging"])
-    by_metric = {
-        name: compare(trials[trials["logging"] == "off"], metric, reference="go-nethttp")
-        for name, metric in (("throughput per core", "throughput_per_s"), ("memory", "rss_after_bytes"))
-    }
     knees = {"go-gorilla": knee_at(100, 95, 110), "java-spring": knee_at(150, 140, None)}
     sweep, sessions = sweep_trials((1, 2, 4, 8), shared=(8,)), place_trials()
     first = str(sessions["session_id"].iloc[0])
@@ -247,14 +226,12 @@ def drawn() -> dict[str, Callable[[], Figure]]:
             pd.concat([trials.assign(sink=sink, cpu_s_per_request=2e-5) for sink in ("null", "pipe")])
         ),
         "capacity_trials": lambda: figures.capacity_trials({"Go": a_search(), "Java": a_search()}),
-        "cold_curves": lambda: strings_warm.cold_curves(warming_windows()),
         "cost": lambda: collectors.cost(collector_points()),
         "coverage": lambda: validity.coverage(run_verify("tost", 40)),
         "ecdf": lambda: figures.ecdf(real_latencies(), trials),
         "explained": lambda: gc_peaks.explained(rows),
         "factor_ratios": lambda: validity.factor_ratios({"strings-rounds": named_effects()}),
         "forest": lambda: figures.forest(ratios, trials, quantity="throughput"),
-        "forests": lambda: figures.forests(by_metric, trials[trials["logging"] == "off"]),
         "forms": lambda: forms(forms_of(trials)),
         "leads_of_forms": lambda: forms_load.leads_of_forms(form_leads(), {"java-helidon-aot": "AOT cache"}),
         "method_cells": lambda: validity.method_cells(
