@@ -127,6 +127,7 @@ def _definition_sha256(experiment: Experiment) -> str:
             _drop_if("saturation", profile["calibration"], "capacity")
             _drop_if(None, profile["calibration"], "goals")
         _drop_if(0.0, profile, "settle_s")
+        _drop_if(False, profile, "system_calls")
         _drop_if(None, profile, "design")
     for levels in data["factors"].values():
         for level in levels.values():

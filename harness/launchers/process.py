@@ -233,7 +233,8 @@ class ProcessLauncher:
             limits=None if around is None else around.record,
         )
         instance = ProcessInstance(process, record, spec.folder, self._grace_s, self.host, around)
-        instance.endpoint = Endpoint(host=address, port=port)
+        tls = variant.settings.get("tls") == "on"
+        instance.endpoint = Endpoint(host=address, port=port, scheme="https" if tls else "http")
         return instance
 
     def _aot_cache(

@@ -51,6 +51,7 @@ class Configuration(Frozen):
     search: CapacityGoals | None = Field(
         default=None, description="after the load; None: no capacity is searched for"
     )
+    system_calls: bool = Field(default=False, description="counted in a load of its own, after this one")
     kind: str
     idle_s: float = 0.0
     backing: BackingSettings | None = Field(
@@ -299,6 +300,7 @@ def _configuration(
         warm_up_connections=warm_up_connections,
         warm_up=profile.warm_up,
         search=profile.search,
+        system_calls=profile.system_calls,
         kind=experiment.kind,
         idle_s=profile.idle_s,
         backing=None if backing is None else BackingSettings.model_validate_json(json.dumps(backing)),

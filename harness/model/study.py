@@ -116,6 +116,10 @@ class ProfileDefinition(Frozen):
         description="the highest rate that keeps these goals is searched for in each trial, on its process, once its "
         "load is over; the search begins at what that load reached",
     )
+    system_calls: bool = Field(
+        default=False,
+        description="after each load offer a short one, in which the kernel counts the service's system calls",
+    )
     large_host: bool = Field(default=False, description="planned for a large host")
 
     @model_validator(mode="after")

@@ -68,6 +68,8 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
     }
     if spec.memory_asked is not None:
         extra["memory_asked"] = spec.memory_asked
+    if notes.system_calls is not None:
+        extra["system_calls"] = notes.system_calls
     if spec.planned.configuration.variant.lean:
         extra["conformance"] = "not checked: a lean handler answers a constant"
     log, request_log = spec.folder / REQUEST_LOG, notes.request_log

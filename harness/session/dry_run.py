@@ -26,6 +26,8 @@ AUTOSCALED_S = 30.0
 #: A search takes so many times what decides on one rate. Seen on two cores; for planning only.
 SEARCHED_RATES = 8
 BACKING_S = 1.0
+#: A load in which system calls are counted, with what it takes to begin.
+COUNTING_S = 3.0
 
 
 def trial_s(assembly: Assembly, study: Study, trial: PlannedTrial) -> float:
@@ -55,6 +57,8 @@ def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -
         return around_s
     if (goals := configuration.search) is not None:
         around_s += min(goals.at_most_s, SEARCHED_RATES * goals.trials_s)
+    if configuration.system_calls:
+        around_s += COUNTING_S
     return around_s + load_s(assembly, configuration.load, study.requests[configuration.mix])
 
 
