@@ -47,7 +47,8 @@ def cells_of(
         for wanted in (column, column + VERDICT):
             if wanted in columns:
                 line = lines.setdefault(place, {name: str(row[name] or DASH) for name in names})
-                line[wanted] = estimate_of(row) if wanted == column else _verdict(row)
+                cell = row["text"] or estimate_of(row)
+                line[wanted] = cell if wanted == column else _verdict(row)
     return list(lines.values())
 
 

@@ -34,6 +34,17 @@ MOVED: tuple[tuple[str, str], ...] = (
     (r"startup\.(first|idle_memory)\.(\w+)", r"startup.\1.mean.\2"),
     (r"memory\.(?:ratio|verdict)\.(.+)", r"startup.memory_after.ratio.\1"),
     (r"memory\.after\.(.+)", r"startup.memory_after.mean.\1"),
+    (r"logging\.(cpu|throughput)\.cost\.(\w+)\.(?:ratio|verdict)\.(.+)", r"logging.\1.ratio.\2.\3"),
+    (r"gc\.equal\.(memory|p99)\.(?:ratio|verdict)\.(.+)", r"gc.equal_\1.ratio.\2"),
+    (r"gc\.(\w+)\.(\w+)", r"gc.\1.mean.\2"),
+    (r"forms\.clients\.effect\.first\.(?:ratio|verdict)\.(.+)", r"forms.first_over_jvm.ratio.clients.\1"),
+    (r"forms\.clients\.reference\.first\.(?:ratio|verdict)\.(.+)", r"forms.first.ratio.clients.\1"),
+    (r"forms\.effect\.first\.(?:ratio|verdict)\.(.+)", r"forms.first_over_jvm.ratio.strings.\1"),
+    (r"forms\.reference\.first\.(?:ratio|verdict)\.(.+)", r"forms.first.ratio.strings.\1"),
+    (
+        r"forms_load\.clients\.own\.(\w+)\.(?:ratio|verdict)\.(.+)",
+        r"forms.\1_over_jvm.ratio.clients.\2",
+    ),
 )
 
 
