@@ -17,7 +17,7 @@ from harness.rows.schema import stack, tidy
 FEWEST_BLOCKS = 5
 
 
-def between(ratios: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+def over_sessions(ratios: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """Return for each result and variant the mean ratio over sessions, the range in another one, and I squared.
 
     A ratio without an interval, of fewer blocks than ``FEWEST_BLOCKS``, or not about the services, is left out, and so is what has fewer than two
