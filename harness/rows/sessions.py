@@ -12,7 +12,6 @@ from harness.model import Verdict
 from harness.rows.results import of_estimate
 from harness.rows.schema import stack, tidy
 
-
 #: As for a verdict: an interval over fewer blocks says little of its session.
 FEWEST_BLOCKS = 5
 
@@ -20,8 +19,9 @@ FEWEST_BLOCKS = 5
 def over_sessions(ratios: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """Return for each result and variant the mean ratio over sessions, the range in another one, and I squared.
 
-    A ratio without an interval, of fewer blocks than ``FEWEST_BLOCKS``, or not about the services, is left out, and so is what has fewer than two
-    sessions then. The standard error of a session is that of its own interval: Student's, over its blocks.
+    A ratio without an interval, of fewer blocks than ``FEWEST_BLOCKS``, or not about the services, is left out, and so
+    is what has fewer than two sessions then. The standard error of a session is that of its own interval: Student's,
+    over its blocks.
 
     Args:
         ratios: rows of :func:`harness.rows.compare`, one a session for each result and variant.
@@ -58,7 +58,7 @@ def over_sessions(ratios: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
             of_estimate(combined.predicted, **about, kind="predicted"),
             {
                 **of_estimate(combined.mean, **about, kind="share"),
-                **{"value": combined.i2, "low": None, "high": None, "unit": "share"},
+                "value": combined.i2, "low": None, "high": None, "unit": "share",
                 "name": f"{name}_i2",
                 "estimand": "share of the variance between sessions that their own errors do not make (I squared)",
             },

@@ -7,8 +7,8 @@ the mean. Tau squared is estimated by Paule and Mandel (1982), and the interval 
 and Sidik and Jonkman (2002), never narrower than without tau.
 
 The range for another session is Student's prediction interval for one more measured ratio, over the logarithms of the
-measured ones: it needs no estimate of tau. The usual one (Higgins, Thompson and Spiegelhalter 2009) held 90 % in place of
-95 % for six sessions whose true ratios vary as much as their errors.
+measured ones: it needs no estimate of tau. The usual one (Higgins, Thompson and Spiegelhalter 2009) held 90 % in place
+of 95 % for six sessions whose true ratios vary as much as their errors.
 """
 
 from __future__ import annotations

@@ -27,7 +27,10 @@ def own_tests(*, program: str | None) -> list[OwnTest]:
     """Return the tests that begin with a program; ``None``: those that begin with neither Go nor Maven."""
     every = []
     for file in sorted(REPOSITORY.glob("services/*/*/service.toml")):
-        words = tuple(word.strip("{}") for word in tomllib.loads(file.read_text("utf-8"))["test"])
+        about = tomllib.loads(file.read_text("utf-8"))
+        if "source" in about:  # the tests are where the source is
+            continue
+        words = tuple(word.strip("{}") for word in about["test"])
         every.append(OwnTest(f"{file.parent.parent.name}/{file.parent.name}", file.parent, words))
     rest = program is None
     return [one for one in every if (one.words[0] not in ("go", "mvn") if rest else one.words[0] == program)]

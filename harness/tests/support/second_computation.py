@@ -36,7 +36,7 @@ RATIOS = {
 TOLERANCE = {"throughput": 0.001, "cpu": 0.01}
 _REQUESTS = re.compile(rb"(\d+) requests in")
 _RATE = re.compile(rb"Requests/sec:\s+([\d.]+)")
-_CPU = re.compile(rb"^process_cpu_seconds_total(?:\{[^}]*\})? (\S+)", re.M)
+_CPU = re.compile(rb"^process_cpu_seconds_total(?:\{[^}]*\})? (\S+)", re.MULTILINE)
 
 
 @cache
