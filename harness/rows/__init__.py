@@ -9,16 +9,20 @@ from harness.rows.schema import stack, tidy
 from harness.rows.session import Session, find_session, open_session
 from harness.rows.tables import notes, pivot
 from harness.rows.text import shown
+from harness.rows.then_now import answer, contrast, fate
 
 __all__ = [
     "Question",
     "Session",
     "along",
+    "answer",
     "compare",
+    "contrast",
     "count",
     "counts",
     "detectable",
     "fact",
+    "fate",
     "find_session",
     "intervals",
     "log_scale",
