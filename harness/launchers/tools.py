@@ -36,9 +36,7 @@ class Tools:
         return next((one for one in (*self.jdks, *self.runtimes) if one.major == named.java), None)
 
 
-def tools_among(
-    found: Iterable[Tool], jdks: Sequence[Jdk], runtimes: Sequence[JavaRuntime] = ()
-) -> Tools:
+def tools_among(found: Iterable[Tool], jdks: Sequence[Jdk], runtimes: Sequence[JavaRuntime] = ()) -> Tools:
     """Return those of the tools that were found that a launcher uses: asking each again costs a process."""
     paths = {tool.name: tool.path for tool in found if tool.usable}
     return Tools(

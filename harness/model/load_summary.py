@@ -35,7 +35,8 @@ class LoadSummary(Frozen):
     )
     latency_mean_s: float | None
     latency_quantiles_s: dict[str, float] = Field(
-        default_factory=dict, description="what the tool printed itself, or its rows came to where they were counted; "
+        default_factory=dict,
+        description="what the tool printed itself, or its rows came to where they were counted; "
         "keys like p99",
     )
     n_latencies: int | None = Field(

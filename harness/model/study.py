@@ -82,7 +82,8 @@ class Level(Frozen):
         default=None, description="fresh: each request of the warm-up on a connection of its own; None: kept"
     )
     warm_up_windows: bool = Field(
-        default=True, description="false: without the profile's warm-up in windows, so that the process is cold"
+        default=True,
+        description="false: without the profile's warm-up in windows, so that the process is cold",
     )
     backing: dict[str, Any] = Field(default_factory=dict, description="changes to the experiment's [backing]")
 

@@ -79,7 +79,9 @@ class Session:
     def seconds(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return the answers of each second of loads whose rows were counted. ``trials``: as of :meth:`windows`."""
         return self._frames(
-            trials, SECONDS, lambda _e, row: read_seconds(self._folder(row["session_id"]), str(row["trial_id"]))
+            trials,
+            SECONDS,
+            lambda _e, row: read_seconds(self._folder(row["session_id"]), str(row["trial_id"])),
         )
 
     def pauses(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -350,7 +350,9 @@ def test_a_variant_that_names_a_jdk_runs_on_that_one_and_is_compiled_for_the_old
     assert tools.java_that_runs(program) == tools.jdk_for(program.min_java) == jdks[0]
     old = JavaRuntime(home=Path("11"), version="11.0.7", vendor=None)
     assert Tools(jdks=jdks, runtimes=(old,)).java_that_runs(named(11)) == old
-    assert Tools(jdks=(), runtimes=(old,)).jdk_for(None) is None, "a runtime without a compiler builds nothing"
+    assert Tools(jdks=(), runtimes=(old,)).jdk_for(None) is None, (
+        "a runtime without a compiler builds nothing"
+    )
     assert (
         build_words(named(25), Path("."))
         == ("-Dmaven.compiler.release=17", "-Dmaven.test.skip=true")

@@ -67,7 +67,9 @@ def test_a_trial_whose_rows_were_counted_has_the_columns_of_one_that_kept_them(t
     file = root / "harness/experiments/tiny.toml"
     file.write_text(file.read_text() + 'rows = "counted"\n')
     assembly = tiny_assembly(root)
-    folder = measure(assembly, prepare(assembly, "tiny", profile="smoke", host="local", seed=1), limits=LIMITS)
+    folder = measure(
+        assembly, prepare(assembly, "tiny", profile="smoke", host="local", seed=1), limits=LIMITS
+    )
     record = next(iter(folder.records()))
     assert record.outcome == Outcome.OK and folder.verify() == ()
     assert read_requests(folder, record) is None

@@ -176,6 +176,9 @@ def test_a_level_may_leave_out_the_warm_up_in_windows_of_its_profile() -> None:
             "profiles": {"quick": made.profiles["quick"].model_copy(update={"warm_up": asked})},
         }
     )
-    found = {trial.configuration.levels["level"]: trial.configuration for trial in make_plan(cold, "quick", 1).trials}
+    found = {
+        trial.configuration.levels["level"]: trial.configuration
+        for trial in make_plan(cold, "quick", 1).trials
+    }
     assert (found["cold"].warm_up, found["cold"].warm_up_requests) == (None, 2)
     assert found["warm"].warm_up == asked
