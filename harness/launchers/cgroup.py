@@ -109,7 +109,7 @@ def find_parents(root: Path = Path("/")) -> Parents | str:
     return Parents(folders=folders) if closed is None else f"no group may be made in {closed}"
 
 
-def make_group(parents: Parents, *, cpus: int | None, memory_bytes: int) -> ControlGroup:
+def make_group(parents: Parents, *, cpus: float | None, memory_bytes: int) -> ControlGroup:
     """Make a group in which ``cpus`` CPUs' worth of time may be used and so much memory, without swap.
 
     Raises:
@@ -168,8 +168,8 @@ def _parents_v2(ours: Path) -> Parents | str:
     return f"no group for CPU and memory may be made beside {ours}"
 
 
-def _limits(folders: dict[str, Path], cpus: int | None, memory_bytes: int) -> list[tuple[Path, str]]:
-    quota = None if cpus is None else cpus * PERIOD_US
+def _limits(folders: dict[str, Path], cpus: float | None, memory_bytes: int) -> list[tuple[Path, str]]:
+    quota = None if cpus is None else round(cpus * PERIOD_US)
     unified = folders.get("")
     if unified is not None:
         limits = [(unified / "memory.max", str(memory_bytes))]

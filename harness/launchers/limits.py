@@ -64,12 +64,12 @@ def enclose(
     if runtime.memory_limit is None:
         return None
     memory_bytes = bytes_of(runtime.memory_limit)
-    quota = float(runtime.cpus) if runtime.cpus else None
+    quota = runtime.cpu_limit or (float(runtime.cpus) if runtime.cpus else None)
     parents = find_parents(root)
     why = parents if isinstance(parents, str) else None
     if not isinstance(parents, str):
         try:
-            group = make_group(parents, cpus=runtime.cpus, memory_bytes=memory_bytes)
+            group = make_group(parents, cpus=quota, memory_bytes=memory_bytes)
         except OSError as problem:
             why = f"{problem.strerror}: {problem.filename}" if problem.filename else str(problem)
         else:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.model.base import Frozen
-from harness.model.load_tools import GeneratorName
+from harness.model.load_tools import TOTALS_ONLY, GeneratorName
 
 #: More threads than this no tool here can have.
 MOST_USERS = 100_000
@@ -23,6 +23,8 @@ MOST_PROCESSES = 64
 MOST_PARTS = 100
 #: Several generators divide a load, and none commands the others. Stored plans have this word.
 Coordination = Literal["independent"]
+#: What stays of single requests: a row each, or of all together answers per second and how often each latency was.
+Rows = Literal["kept", "counted"]
 #: How arrivals are spaced in time.
 Spacing = Literal["constant", "poisson"]
 #: What becomes of an arrival that is due while every connection waits for an answer: what the tool does with
@@ -136,3 +138,13 @@ class Load(Frozen):
         default=1, ge=1, le=MOST_PROCESSES, description="generators on each load host that divide the load"
     )
     coordination: Coordination = Field(default="independent", description="of several generators: none")
+    rows: Rows = Field(
+        default="kept",
+        description="of a tool that writes a row for each request: kept, or counted and dropped when the load is over",
+    )
+
+    @model_validator(mode="after")
+    def _rows_to_count(self) -> Self:
+        if self.rows == "counted" and (self.generator in TOTALS_ONLY or self.processes > 1):
+            raise ValueError('rows = "counted" is of one generator that writes a row for each request')
+        return self

@@ -29,22 +29,26 @@ from harness.rows.tables import notes, pivot
 from harness.rows.text import shown
 from harness.rows.timeline import latency_over_time, slow_requests
 from harness.rows.usl import scaling_law
+from harness.rows.then_now import answer, contrast, fate
 
 __all__ = [
     "Question",
     "Session",
     "along",
+    "answer",
     "attribute",
     "attribution",
     "behind",
     "between",
     "builds",
     "compare",
+    "contrast",
     "count",
     "counts",
     "detectable",
     "even",
     "fact",
+    "fate",
     "find_session",
     "forest",
     "interactions",

@@ -15,6 +15,7 @@ import pandas as pd
 from harness.analysis.attribution.log_clock import service_log
 from harness.analysis.stats.pairing import counting
 from harness.analysis.tables.schema import as_trials, factor_column
+from harness.analysis.tables.trial_files import read_seconds
 from harness.definitions import experiment_files, load_study
 from harness.errors import InputError
 from harness.evidence import Evidence
@@ -34,6 +35,7 @@ OF_TRIAL = ("session_id", "trial_id", "variant", "label", "language", "block")
 #: Columns of these frames where no trial has any, besides ``OF_TRIAL``.
 WINDOWS = ("start_s", "duration_s", "n_requests", "n_errors", "cpu_s", "compile_s")
 SAMPLES = ("role", "since_launch_s", "rss_bytes", "cpu_s")
+SECONDS = ("since_start_s", "n_requests", "n_errors")
 REQUESTS = ("start_epoch_s", "latency_s", "ok", "request")
 PAUSES = ("start_s", "duration_s", "start_epoch_s")
 
@@ -74,6 +76,14 @@ class Session:
     def requests(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return the requests that were begun after the programs had settled. ``trials``: as of :meth:`windows`."""
         return self._frames(trials, REQUESTS, lambda e, row: e.requests(row["session_id"], row["trial_id"]))
+
+    def seconds(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
+        """Return the answers of each second of loads whose rows were counted. ``trials``: as of :meth:`windows`."""
+        return self._frames(
+            trials,
+            SECONDS,
+            lambda _e, row: read_seconds(self._folder(row["session_id"]), str(row["trial_id"])),
+        )
 
     def pauses(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return the pauses of the garbage collector by the runtime's log. ``trials``: as of :meth:`windows`."""

@@ -13,6 +13,7 @@ from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command
 from harness.hosts.measuring import Sampling, SpeedMeter
 from harness.launchers.base import Instance
+from harness.loadgen.row_counts import count_rows
 from harness.model import MachineWindow
 from harness.runner.backing_phase import backing_cpu_s, log_reader_cpu_s
 from harness.runner.context import Notes, TrialContext, TrialSpec, compare_clocks, phase
@@ -56,6 +57,8 @@ def measure(
             note_before(notes)
             _offer(engines, instance, sampler, spec, context, notes)
         notes.load = read_together(engines, generator, notes)
+        if load.rows == "counted":
+            notes.load = count_rows(engines[0].ours, notes.load)
         notes.answers = notes.load.answers
     except TrialFailure:
         notes.answers = answered_so_far(engines, generator)

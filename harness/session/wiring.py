@@ -44,7 +44,7 @@ from harness.model import (
 from harness.model.load_tools import run_as
 from harness.runner.context import SAMPLING_HZ, LoadSlot
 from harness.session.host_roles import HostRoles, this_machine
-from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_tool, require_package
+from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_runtimes, find_tool, require_package
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-image")
@@ -157,7 +157,7 @@ def assemble(
     tools = _found(around) if tools is None else tools
     paths = {tool.name: tool.path for tool in tools if tool.usable}
     jdks = find_jdks(around)
-    launcher_tools = tools_among(tools, jdks)
+    launcher_tools = tools_among(tools, jdks, find_runtimes(around))
     here = LocalHost()
     places = stations(root, host, load_host, jdks, database_host)
     jmeter_jar = paths.get("jmeter")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JDKs of this machine: where they usually stand, what each is, and which one is preferred."""
+"""The JDKs of this machine: where they usually stand, what each is, and which one is preferred; and old runtimes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .catalogue import JAVA_MINIMUM, JAVA_REFERENCE, wanted
 from .probe import as_tool, ask, which
-from .tool import Jdk, State, Surroundings, Tool, parse_version
+from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
 
 
 def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
@@ -38,6 +38,13 @@ def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
     return tuple(jdk for _, jdk in sorted(results.items(), key=preference))
 
 
+def find_runtimes(around: Surroundings) -> tuple[JavaRuntime, ...]:
+    """Every runtime without a compiler that set-up unpacked: none builds a service or is preferred to a JDK."""
+    homes = [home for home in sorted(around.tools.glob("java-*")) if (home / "bin/java").exists()]
+    read = [_release(home, (home / "release").read_text(encoding="utf-8")) for home in homes]
+    return tuple(one for one in read if one is not None)
+
+
 def read_jdk(home: Path) -> Jdk | None:
     """The JDK in a folder, from its `release` file; None when it is a bare runtime or no Java at all."""
     if not (home / "bin/java").exists() or not (home / "bin/javac").exists():
@@ -56,11 +63,16 @@ def read_jdk(home: Path) -> Jdk | None:
 
 def jdk_of_release(home: Path, text: str) -> Jdk | None:
     """The JDK whose `release` file has this text; None when it says no version."""
+    said = _release(home, text)
+    return None if said is None else Jdk(home=home, version=said.version, vendor=said.vendor)
+
+
+def _release(home: Path, text: str) -> JavaRuntime | None:
     said = dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, flags=re.MULTILINE))
     version = said.get("JAVA_RUNTIME_VERSION") or said.get("JAVA_VERSION")
     if version is None:
         return None
-    return Jdk(home=home, version=version.removesuffix("-LTS"), vendor=said.get("IMPLEMENTOR"))
+    return JavaRuntime(home=home, version=version.removesuffix("-LTS"), vendor=said.get("IMPLEMENTOR"))
 
 
 def _java_homes(around: Surroundings) -> Iterator[tuple[Path, bool]]:
