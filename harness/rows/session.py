@@ -116,6 +116,16 @@ class Session:
         """
         return replace(self, evidence=None if self.evidence is None else self.evidence.over(reference))
 
+    def everywhere(self) -> Session:
+        """Return this session with those of its profile on other hosts, by other launchers and with other seeds."""
+        if self.evidence is None:
+            return self
+        stored = Store(self.root).sessions(self.experiment, bundled=self.evidence.bundled)
+        sessions = tuple(s for s in stored if s.exists and s.header.plan.profile == self.evidence.profile)
+        evidence = Evidence(root=self.root, experiment=self.experiment, sessions=sessions)
+        make_tables(evidence)
+        return replace(self, evidence=evidence)
+
     def compare(self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95) -> pd.DataFrame:
         """Return the rows of the declared comparisons.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from harness.model import Estimate, Verdict
+from harness.model import Estimate, Support, Verdict
 from harness.model.age import YOUNG, ratio_with_age
 from harness.model.formatting import show, verdict_words
 from harness.publish.sentences import says
@@ -36,6 +36,7 @@ def estimate_of(row: Row) -> Estimate:
         high=row["high"],
         level=row["level"] or 0.95,
         unit=row["unit"] or "",
+        support=Support.REAL,  # what a quantity can be was checked when its row was made
         method=row["method"] or "",
         estimand=row["estimand"] or "",
         n_trials=row["n_trials"] or 0,

@@ -58,6 +58,17 @@ MOVED: tuple[tuple[str, str], ...] = (
     ),
     (r"strings_warm\.settings\.(\w+)\.(?:ratio|verdict)\.(.+)", r"strings_settings.\1.ratio.\2"),
     (r"strings_warm\.settings\.(\w+)\.mean\.(.+)", r"strings_settings.\1.mean.\2"),
+    (r"logging\.(cpu|throughput)\.cost\.(\w+)\.(?:ratio|verdict)\.(.+)", r"logging.\1.ratio.\2.\3"),
+    (r"gc\.equal\.(memory|p99)\.(?:ratio|verdict)\.(.+)", r"gc.equal_\1.ratio.\2"),
+    (r"gc\.(\w+)\.(\w+)", r"gc.\1.mean.\2"),
+    (r"forms\.clients\.effect\.first\.(?:ratio|verdict)\.(.+)", r"forms.first_over_jvm.ratio.clients.\1"),
+    (r"forms\.clients\.reference\.first\.(?:ratio|verdict)\.(.+)", r"forms.first.ratio.clients.\1"),
+    (r"forms\.effect\.first\.(?:ratio|verdict)\.(.+)", r"forms.first_over_jvm.ratio.strings.\1"),
+    (r"forms\.reference\.first\.(?:ratio|verdict)\.(.+)", r"forms.first.ratio.strings.\1"),
+    (
+        r"forms_load\.clients\.own\.(\w+)\.(?:ratio|verdict)\.(.+)",
+        r"forms.\1_over_jvm.ratio.clients.\2",
+    ),
 )
 
 
