@@ -25,7 +25,7 @@ PLACES = 60
 
 
 class Race(NamedTuple):
-    """One program against another in one block, in time or in CPU time. ``trial``: of the first; ``against``: the second."""
+    """One program against another in one block, in time or in CPU time. ``trial``: of the first."""
 
     trial: Mapping[str, Any]
     against: str
@@ -72,7 +72,8 @@ def even(runs: list[Race], name: str = "even") -> pd.DataFrame:
             n, n_caught = len(ends), int(frame["break_even_requests"].notna().sum())
             if n_caught < n:
                 ahead = sum(end.n_requests is None and end.first_ahead for end in ends)
-                why = f"caught up in {n_caught} of {n} blocks, stays ahead in {ahead}, never ahead in {n - n_caught - ahead}"
+                never = n - n_caught - ahead
+                why = f"caught up in {n_caught} of {n} blocks, stays ahead in {ahead}, never ahead in {never}"
                 row |= dict.fromkeys(("value", "low", "high"), None) | {"why": why, "warnings": [why]}
             elif beyond := sum(not end.within for end in ends):
                 row["warnings"] = [

@@ -31,6 +31,7 @@ def builds(session: Session) -> pd.DataFrame:
         if variant.runtime.is_plain or (build is None and name not in reasons):
             continue
         form = None if build is None else build.form
+        values: tuple[float | None, ...]
         if build is None:
             values, tool = (None, None, None), "none"
         elif form is None:

@@ -55,7 +55,9 @@ def intervals(axes: Axes, rows: pd.DataFrame, *, factor: float = 1.0) -> None:
         axes.text(1.01, row["label"], show(estimate).text, transform=axes.get_yaxis_transform(), va="center")
 
 
-def forest(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, VariantStyle], *, factor: str = "label") -> None:
+def forest(
+    axes: Axes, rows: pd.DataFrame, looks: Mapping[str, VariantStyle], *, factor: str = "label"
+) -> None:
     """Draw ratios with their intervals, a line each from top to bottom, on a logarithmic axis with 1 marked.
 
     The reference over itself is hollow, a ratio that is not about the services hollow and grey. The band holds the

@@ -50,7 +50,7 @@ def warm_up(curves: Sequence[WarmUpCurve], *, level: float = 0.95) -> pd.DataFra
 
 
 def warm_up_windows(curves: Sequence[WarmUpCurve]) -> pd.DataFrame:
-    """Return the windows of curves: ``label block at_s latency_s level_s``, the last the level between change points."""
+    """Return the windows of curves: ``label block at_s latency_s``, and ``level_s`` between change points."""
     frames = [pd.DataFrame(columns=["label", "block", "at_s", "latency_s", "level_s"])]
     for curve in curves:
         levels = [

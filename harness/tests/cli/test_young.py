@@ -185,7 +185,7 @@ def test_a_mean_of_rows_is_that_of_the_command_and_neither_compares_rates_that_w
     metrics = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request", "memory": "rss_after_bytes"}
     for name, metric in metrics.items():
         (cell,) = [one for one in of_command[name] if one.levels["load"] == "saturation"]
-        mean = means(behind(full, compared[compared["name"] == name]), **{name: metric}).set_index("variant")
+        mean = means(behind(full, compared[compared["name"] == name]), rate=metric).set_index("variant")
         for row in cell.variants:
             found = mean.loc[row.variant]
             assert found["value"] == pytest.approx(row.estimate.value)

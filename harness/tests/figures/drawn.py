@@ -95,22 +95,6 @@ def parts() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def warming_windows() -> pd.DataFrame:
-    """Two processes of each of three variants: two programs in one language, and one of them in another form."""
-    rows = [
-        {
-            "session_id": "s", "trial_id": f"{variant}{block}", "block": block, "variant": variant, "label": variant,
-            "implementation": variant.removesuffix("-native"), "language": variant.partition("-")[0], "window": window,
-            "at_s": 1.1 * window - 0.5 + 0.01 * block, "per_s": warm * (1 - cold / window) * (1 + 0.02 * block),
-            "cpu_s_per_request": 1 / (warm * (1 - cold / window)),
-        }
-        for variant, warm, cold in (("go-kit", 9e3, 0.0), ("java-helidon", 1e4, 0.8), ("java-helidon-native", 7e3, 0.0))
-        for block in (1, 2)
-        for window in range(1, 12 + block)
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
 def uneven_response() -> SpeedResponse:
     """A machine whose CPUs were slower in some trials."""
     found = speed_response(uneven_speeds(), "throughput_per_s")

@@ -38,7 +38,7 @@ STYLE = (PAPER / "rematch.sty").read_text("utf-8")
 PRINTS = re.findall(r"\\newcommand\{\\(\w+)\}\[1\]\{.*\\rematch@named\{\w+\}\{#1\}\}", STYLE)
 ASKS = re.findall(r"\\newcommand\{\\(if\w+)\}\[3\]\{%?\s*\\ifcsname rematch@\w+@#1\\endcsname", STYLE)
 NAMES = re.compile(
-    rf"\\(?:{'|'.join((*PRINTS, *ASKS))}|cite|ref|label|input|rematch\w+|constant|least|most|leastname|mostname|usepackage|documentclass|"
+    rf"\\(?:{'|'.join((*PRINTS, *ASKS))}|(?:no)?cite|ref|label|multicolumn|input|rematch\w+|constant|least|most|leastname|mostname|usepackage|documentclass|"
     r"bibliography\w*)\*?(?:\[[^]]*\])?\{[^}]*\}|\\(?:holds|setlength)\{[^}]*\}\{[^}]*\}"
 )
 

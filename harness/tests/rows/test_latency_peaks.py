@@ -67,8 +67,8 @@ def test_go_is_compared_with_the_java_variant_whose_memory_it_was_given(
     assert set(memory["verdict"]) == {Verdict.EQUIVALENT} and set(memory["margin"]) == {0.10}
     assert (p99["value"] < 0.5).all()  # the made-up Java pauses, the made-up Go does not
     latency = attribution(trials).query("name == 'latency'").set_index("variant")["value"]
-    for row in p99.itertuples():  # of settled requests, as in the table
-        assert row.value == pytest.approx(latency[row.variant] / latency[row.reference])
+    for row in p99.to_dict("records"):  # of settled requests, as in the table
+        assert row["value"] == pytest.approx(latency[row["variant"]] / latency[row["reference"]])
 
 
 def test_slow_requests_and_pauses_are_on_one_clock(

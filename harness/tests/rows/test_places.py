@@ -41,9 +41,11 @@ def place_trials(seed: int = 1) -> pd.DataFrame:
 
 def rows_of(trials: pd.DataFrame) -> dict[str, dict[str, Any]]:
     placed = trials.assign(place=trials["launcher"] + ", " + trials["pinning"], language="go")
-    options = {"factor": "place", "base": BASE, "again": AGAIN}
     return {
-        row["place"]: row for row in records(between(placed, "throughput_per_s", "throughput", **options))
+        row["place"]: row
+        for row in records(
+            between(placed, "throughput_per_s", "throughput", factor="place", base=BASE, again=AGAIN)
+        )
     }
 
 

@@ -152,9 +152,10 @@ def differences(
 
 
 def moved_keys(golden: Iterable[str], moved: Iterable[tuple[str, str]] = MOVED) -> set[str]:
-    """Return the keys of today of golden values."""
+    """Return the keys of golden values, those of today too."""
     moves = tuple(moved)
-    return {_moved(key, moves) for key in golden}
+    keys = set(golden)
+    return keys | {_moved(key, moves) for key in keys}
 
 
 def _moved(key: str, moved: Sequence[tuple[str, str]]) -> str:
