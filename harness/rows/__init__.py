@@ -27,9 +27,9 @@ from harness.rows.sessions import over_sessions
 from harness.rows.steady_state import warm_up, warm_up_curves, warm_up_windows
 from harness.rows.tables import notes, pivot
 from harness.rows.text import shown
+from harness.rows.then_now import answer, contrast, fate
 from harness.rows.timeline import latency_over_time, slow_requests
 from harness.rows.usl import scaling_law
-from harness.rows.then_now import answer, contrast, fate
 
 __all__ = [
     "Question",

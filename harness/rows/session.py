@@ -273,7 +273,9 @@ def find_session(experiment: str, settings: StageParameters, *, root: Path | Non
     return Session(root=here, experiment=experiment, evidence=find_evidence(settings, experiment, root=here))
 
 
-def sessions_of(experiment: str, settings: StageParameters, *, root: Path | None = None) -> dict[str, Session]:
+def sessions_of(
+    experiment: str, settings: StageParameters, *, root: Path | None = None
+) -> dict[str, Session]:
     """Return every complete session of an experiment, by its name and the day it began, oldest first.
 
     Of the profile ``sample`` those that come with the project, of ``newest`` these and all longer than smoke that were

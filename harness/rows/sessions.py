@@ -58,7 +58,10 @@ def over_sessions(ratios: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
             of_estimate(combined.predicted, **about, kind="predicted"),
             {
                 **of_estimate(combined.mean, **about, kind="share"),
-                "value": combined.i2, "low": None, "high": None, "unit": "share",
+                "value": combined.i2,
+                "low": None,
+                "high": None,
+                "unit": "share",
                 "name": f"{name}_i2",
                 "estimand": "share of the variance between sessions that their own errors do not make (I squared)",
             },

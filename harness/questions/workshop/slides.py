@@ -54,7 +54,9 @@ def executed(root: Path, unit: Unit) -> Outputs:
 
     book = nbformat.reads(notebook(unit, solved=False), as_version=4)  # type: ignore[no-untyped-call]  # no types
     place = {"metadata": {"path": str(root)}}
-    encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})  # its connections are ports of this machine
+    encrypted = Config(
+        {"KernelManager": {"transport_encryption": "auto"}}
+    )  # its connections are ports of this machine
     NotebookClient(
         book, config=encrypted, timeout=_PATIENCE_S, startup_timeout=_PATIENCE_S, resources=place
     ).execute()
