@@ -37,7 +37,7 @@ class Question:
         self._answers = tidy([])
         draft = None if session.evidence is None else session.evidence.draft
         self._publisher = Publisher(notebook, root=session.root, draft=draft)
-        pd.set_option("display.max_rows", MOST_ROWS, "display.min_rows", MOST_ROWS)
+        pd.set_option("display.max_rows", MOST_ROWS, "display.min_rows", MOST_ROWS, "display.precision", 3)
 
     def answer(self, rows: pd.DataFrame, claim: str, sentence: str) -> Published:
         """Return a sentence that every row must support; one that is untrue here says so, with the rows against it.
