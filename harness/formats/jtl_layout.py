@@ -106,7 +106,7 @@ def header_of(line: str) -> Header | None:
     jmeters: Header | None = None
     others: Header | None = None
     for delimiter in dict.fromkeys((*DELIMITERS, *re.findall(r"[^\w\s\"]", line))):
-        names = tuple(name.strip() for name in split_row(line, delimiter))
+        names = tuple(name.strip(" \t\0") for name in split_row(line, delimiter))
         columns = tuple(_BY_LOWER.get(name.lower(), "") for name in names)
         known = {name for name in columns if name}
         own = "elapsed" in known or sum(name in JMETER_COLUMNS for name in names) >= 2

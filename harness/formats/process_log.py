@@ -52,7 +52,6 @@ class ProcessLog:
     first_id: int | None = None
     last_id: int = -1
     ids: set[int] = field(default_factory=set)
-    begun_s: float | None = None  # of the first line of the file, which may be the latest
     first_s: float | None = None
     last_s: float | None = None
     silence_s: float = 0.0
@@ -104,7 +103,7 @@ class ProcessLog:
         self.has_epoch |= line.epoch_s is not None
         self.begins |= line.begins
         if self.first_s is None or self.last_s is None:
-            self.begun_s = self.first_s = self.last_s = now
+            self.first_s = self.last_s = now
         elif now > self.last_s:
             self.silence_s, self.last_s = max(self.silence_s, now - self.last_s), now
         elif now < self.first_s:
