@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import Field
 
-from harness.formats.arrays import BoolArray, CodeArray, FloatArray
+from harness.formats.arrays import BoolArray, CodeArray, FloatArray, with_rows
 from harness.formats.error_kinds import add_kinds
 from harness.formats.sides import SideColumns, side_columns_together
 from harness.model import Frozen
@@ -142,15 +142,7 @@ class RequestTable:
             keep: shape (n_requests,).
         """
         all_failed = bool(keep[~self.ok].all())
-        return replace(
-            self,
-            start_epoch_s=self.start_epoch_s[keep],
-            latency_s=self.latency_s[keep],
-            ok=self.ok[keep],
-            label_codes=self.label_codes[keep],
-            connect_s=None if self.connect_s is None else self.connect_s[keep],
-            errors_by_kind=self.errors_by_kind if all_failed else {},
-        )
+        return replace(with_rows(self, keep), errors_by_kind=self.errors_by_kind if all_failed else {})
 
     def placed(self, first_start_epoch_s: float | None) -> RequestTable:
         """A table ``from_zero`` with its first request at that time; unknown: without time stamps."""
@@ -244,16 +236,7 @@ class RequestChunk:
         Args:
             keep: shape (n,).
         """
-        return replace(
-            self,
-            start_epoch_s=self.start_epoch_s[keep],
-            latency_s=self.latency_s[keep],
-            ok=self.ok[keep],
-            label_codes=self.label_codes[keep],
-            transaction=self.transaction[keep],
-            connect_s=None if self.connect_s is None else self.connect_s[keep],
-            error_codes=self.error_codes[keep[~self.ok]],
-        )
+        return replace(with_rows(self, keep, "error_codes"), error_codes=self.error_codes[keep[~self.ok]])
 
 
 class AggregateRow(Frozen):

@@ -126,7 +126,9 @@ def _told(
     inner = {str(port).split("/")[0].split(":")[-1] for port in targets}
     values = set(_environment(of_database.get("environment")).values()) | {_USUAL_PORT}
     told: list[str] = []
-    remarks = [f"its {key} is not read" for key in ("env_file", "command", "entrypoint", "extends") if key in own]
+    remarks = [
+        f"its {key} is not read" for key in ("env_file", "command", "entrypoint", "extends") if key in own
+    ]
     for name, value in _environment(own.get("environment")).items():
         part = next((put for words, put in _PARTS if re.search(words, name)), None)
         host, _, port = value.rpartition(":")
