@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Thread
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.quick_scipy import load_scipy
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.formats.collect import RequestStream
@@ -67,8 +65,6 @@ def gather_file(
     Raises:
         InputError: the file cannot be read, or its time stamps lie beyond the year 2100.
     """
-    if isinstance(opened, RequestStream):
-        Thread(target=load_scipy).start()  # only the analysis needs it: loaded while the file is read
     sides, units = columns_beside(opened)
     return gather(stretches(opened), gc_log, sides=sides, units=units, plots=plots, quantiles=quantiles)
 
