@@ -17,7 +17,6 @@ from typing import ClassVar, Literal
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
 from harness.formats.process_log import ProcessLog
 from harness.formats.unified_log import USING, Line
-from harness.model.phrases import counted
 
 #: Names of VM operations that a collector asked for.
 _GC_OPERATION = re.compile(
@@ -33,7 +32,6 @@ class JvmLog(ProcessLog):
     first_number: ClassVar[int] = 0
 
     operation: str = "safepoint"
-    n_dropped: int = 0
 
     def take(self, line: Line, now: float) -> bool:
         """Take what a line says; whether it is of an event."""
@@ -85,11 +83,6 @@ class JvmLog(ProcessLog):
     def slack_s(self) -> float:
         """How much later than the moment that it reports a stamp may have been taken."""
         return 2e-4 if self.resolution_s < 1e-3 else 2e-3
-
-    def warnings(self) -> list[str]:
-        """What there is to say of the log."""
-        lost = f"the JVM dropped {counted(self.n_dropped, 'line')} of its log: pauses may be missing"
-        return [*ProcessLog.warnings(self), *([lost] if self.n_dropped else [])]
 
     def _is_part(self, full: PauseEvent, young: PauseEvent) -> bool:
         """Whether a young collection became this full one: then its pause is told first, and is within the other."""

@@ -16,6 +16,7 @@ from harness.formats.error_kinds import add_kinds
 from harness.formats.sides import SideColumns, side_columns_together
 from harness.model import Frozen
 from harness.model.load_tools import FileSource
+from harness.model.phrases import counted
 
 if TYPE_CHECKING:  # pandas takes half a second to load, and reading needs none of it
     import pandas as pd
@@ -42,8 +43,9 @@ class Unreadable:
     def __str__(self) -> str:
         if self.n == 0:
             return "no unreadable line"
-        lines = "line" if self.n == 1 else "lines"
-        return f"{self.n} unreadable {lines}, the first is line {self.first_line}: {self.first_text!r}"
+        return (
+            f"{counted(self.n, 'unreadable line')}, the first is line {self.first_line}: {self.first_text!r}"
+        )
 
 
 def repeats_left_out(n: int, names: frozenset[str] = frozenset()) -> str:

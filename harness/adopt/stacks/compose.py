@@ -164,11 +164,10 @@ def _environment(given: Any) -> dict[str, str]:
     if not isinstance(given, dict):
         pairs = (str(line).partition("=") for line in given or ())
         given = {name: value if equals else None for name, equals, value in pairs}
-    texts = {True: "true", False: "false"}
-    return {
-        str(name): f"${name}" if value is None else texts[value] if isinstance(value, bool) else str(value)
-        for name, value in given.items()
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()
     }
+    return {str(name): f"${name}" if given[name] is None else text for name, text in texts.items()}
 
 
 def _initial_sql(folder: Path, service: dict[str, Any]) -> list[Path]:
