@@ -22,10 +22,12 @@ from harness.rows.results import (
     pairs,
 )
 from harness.rows.schema import stack, tidy
-from harness.rows.session import Session, find_session, open_session
+from harness.rows.session import Session, find_session, open_session, sessions_of
+from harness.rows.sessions import over_sessions
 from harness.rows.steady_state import warm_up, warm_up_curves, warm_up_windows
 from harness.rows.tables import notes, pivot
 from harness.rows.text import shown
+from harness.rows.then_now import answer, contrast, fate
 from harness.rows.timeline import latency_over_time, slow_requests
 from harness.rows.usl import scaling_law
 
@@ -33,17 +35,20 @@ __all__ = [
     "Question",
     "Session",
     "along",
+    "answer",
     "attribute",
     "attribution",
     "behind",
     "between",
     "builds",
     "compare",
+    "contrast",
     "count",
     "counts",
     "detectable",
     "even",
     "fact",
+    "fate",
     "find_session",
     "forest",
     "interactions",
@@ -55,11 +60,13 @@ __all__ = [
     "notes",
     "of_estimate",
     "open_session",
+    "over_sessions",
     "page",
     "pairs",
     "pivot",
     "races",
     "scaling_law",
+    "sessions_of",
     "shown",
     "slow_requests",
     "stack",

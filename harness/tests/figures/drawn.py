@@ -148,7 +148,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "factor_ratios": lambda: validity.factor_ratios({"strings-rounds": named_effects()}),
         "forest": lambda: figures.forest(ratios, trials, quantity="throughput"),
         "method_cells": lambda: validity.method_cells(
-            [run_verify(name, 100) for name in ("agreement", "undecided")]
+            [run_verify(name, 100) for name in ("tost", "multiplicity")]
         ),
         "open_and_closed": lambda: figures.open_and_closed(loops(), {"java-helidon": "Helidon"}),
         "pareto": lambda: figures.pareto(trials),

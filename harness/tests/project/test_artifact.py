@@ -93,11 +93,11 @@ def test_each_step_prints_pass_or_fail_and_a_failure_does_not_stop_the_others(
 ) -> None:
     python = sys.executable
     every = (
-        Step(name="works", command=(python, "-c", "print('done')"), shows="done"),
-        Step(name="breaks", command=(python, "-c", "print('the reason'); raise SystemExit(3)")),
-        Step(name="does nothing", command=(python, "-c", ""), shows="done"),
-        Step(name="is missing", command=(str(tmp_path / "no-program"),)),
-        Step(name="leaves nothing", command=(python, "-c", ""), leaves=tmp_path / "file"),
+        Step("works", (python, "-c", "print('done')"), shows="done"),
+        Step("breaks", (python, "-c", "print('the reason'); raise SystemExit(3)")),
+        Step("does nothing", (python, "-c", ""), shows="done"),
+        Step("is missing", (str(tmp_path / "no-program"),)),
+        Step("leaves nothing", (python, "-c", ""), leaves=tmp_path / "file"),
     )
     assert run_all(every, tmp_path, {}) == 4
     said = capsys.readouterr().out
@@ -105,7 +105,7 @@ def test_each_step_prints_pass_or_fail_and_a_failure_does_not_stop_the_others(
         ("PASS", "works"), ("FAIL", "breaks"), ("FAIL", "does nothing"), ("FAIL", "is missing"), ("FAIL", "leaves nothing"),
     ]  # fmt: skip
     assert "the reason" in said and "FAIL: 1 of 5 steps passed" in said
-    assert all(command in said for _, command in NEXT)
+    assert said.rstrip().endswith(NEXT)
 
 
 def test_the_files_that_the_steps_name_exist() -> None:

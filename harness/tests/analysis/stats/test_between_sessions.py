@@ -57,18 +57,18 @@ def test_few_sessions_predict_nothing() -> None:
 
 @pytest.mark.parametrize("spread", [0.0, 0.02, 0.06])
 def test_the_ranges_hold_what_they_should_and_a_pooled_interval_does_not(spread: float) -> None:
-    rng, k, n = np.random.default_rng(7), 6, 1000
+    rng, k, n = np.random.default_rng(7), 6, 400
     mean = next_one = pooled = 0
     for _ in range(n):
-        errors = rng.uniform(0.01, 0.03, k)
-        true = rng.normal(0.2, spread, k + 1)
-        logs = rng.normal(true[:k], errors)
+        every = rng.uniform(0.01, 0.03, k + 1)
+        *logs, another = rng.normal(rng.normal(0.2, spread, k + 1), every)
+        errors = every[:k]
         between = between_sessions(np.exp(logs), errors, estimand="ratio")
         mean += np.log(between.mean.low) <= 0.2 <= np.log(between.mean.high)
-        next_one += np.log(between.predicted.low) <= true[k] <= np.log(between.predicted.high)
+        next_one += np.log(between.predicted.low) <= another <= np.log(between.predicted.high)
         half = 1.96 / np.sqrt((1 / errors**2).sum())
         pooled += abs(np.average(logs, weights=1 / errors**2) - 0.2) <= half
-    assert mean / n >= 0.93
+    assert mean / n >= 0.92
     assert next_one / n >= 0.92
     if spread > 0.02:
         assert pooled / n < 0.8
