@@ -18,7 +18,7 @@ from harness.model.age import Ages, ArmAge, TrialAge
 from harness.model.formatting import verdict_name, verdict_words
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import finding
-from harness.publish.range_words import in_a_range, labelled, range_leaf
+from harness.publish.range_words import in_a_range, labelled
 from harness.publish.results import Leaf, Words
 from harness.publish.warm_words import CPU, answer, where
 from harness.questions.bank.connections_results import _survivor_words as of_survivors
@@ -57,7 +57,6 @@ ENGINES: Mapping[str, Callable[[list[Comparison]], str]] = {
     "title of one": lambda found: text(finding(found[:1], PHRASE)["title"]),
     "takeaway of one": lambda found: text(finding(found[:1], PHRASE)["takeaway"]),
     "range": lambda found: in_a_range(labelled(found, LABELS)),
-    "range leaf": lambda found: words(range_leaf("The ratio", found, LABELS)),
     "answer": lambda found: answer(found, LABELS, CPU, where((1.0,), found)),
     "log line": lambda found: log_answer({one.variant: one for one in found}, LABELS),
     "half": lambda found: half_answer({one.variant: one for one in found}, LABELS),
