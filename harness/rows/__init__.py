@@ -9,6 +9,7 @@ from harness.rows.schema import stack, tidy
 from harness.rows.session import Session, find_session, open_session
 from harness.rows.tables import notes, pivot
 from harness.rows.text import shown
+from harness.rows.trials import dots, of_one_age, parts, used
 
 __all__ = [
     "Question",
@@ -18,6 +19,7 @@ __all__ = [
     "count",
     "counts",
     "detectable",
+    "dots",
     "fact",
     "find_session",
     "intervals",
@@ -25,11 +27,14 @@ __all__ = [
     "means",
     "notes",
     "of_estimate",
+    "of_one_age",
     "open_session",
     "page",
     "pairs",
+    "parts",
     "pivot",
     "shown",
     "stack",
     "tidy",
+    "used",
 ]

@@ -23,19 +23,14 @@ from harness.formats.table import RequestTable
 from harness.model import Estimate
 from harness.questions import (
     bank,
-    clients,
-    collectors,
     forms_load,
     gc_peaks,
     logging,
-    pod_capacity,
-    runtimes,
     strings,
     strings_warm,
     validity,
     warm_up,
 )
-from harness.questions.collectors.analysis import Point
 from harness.questions.forms import forms
 from harness.questions.gc_peaks.analysis import Timeline
 from harness.questions.placement import places
@@ -129,20 +124,6 @@ def timeline() -> Timeline:
     )  # fmt: skip
 
 
-def parts() -> pd.DataFrame:
-    rows = [
-        {
-            "session_id": "s", "trial_id": f"{block}{variant}", "block": block, "duplicate": False, "variant": variant,
-            "label": variant, "implementation": variant, "language": variant.partition("-")[0], "part": part,
-            "latency_mean_s": (4 - number) * (1 + 0.02 * block) * (3 if variant == "java-vertx" else 1) / 1e3,
-        }
-        for block in range(3)
-        for variant in ("go-nethttp", "java-vertx")
-        for number, part in enumerate(("1", "2", "3"))
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
 def warming() -> list[object]:
     names = {"serial-3x": "Serial", "go-as-g1-3x": "Go, as G1 3x"}
     return [
@@ -172,19 +153,6 @@ def uneven_response() -> SpeedResponse:
     found = speed_response(uneven_speeds(), "throughput_per_s")
     assert found is not None
     return found
-
-
-def collector_points() -> list[Point]:
-    """Two sizes of each of three collectors, in both languages; one of them is not about the service."""
-    return [
-        Point(
-            variant=f"{family}-{size}", family=family, language=language, memory=estimate(size * 2.0**20, "B"),
-            throughput=estimate(1e4 * size / (size + 30), "1/s"), cpu=estimate(1e-4 * (size + 30) / size, "s/request"),
-            about="bound by the generator" if (family, size) == ("G1", 90) else None,
-        )
-        for family, language in (("GOGC", "go"), ("Serial", "java"), ("G1", "java"))
-        for size in (30, 90)
-    ]  # fmt: skip
 
 
 def form_leads() -> pd.DataFrame:
@@ -232,23 +200,15 @@ def drawn() -> dict[str, Callable[[], Figure]]:
     told = {"strings-rounds": estimate(1.02, "ratio"), "aa": estimate(None, "ratio")}
     return {
         "against_cores": lambda: against_cores(sweep, scaling_rows(sweep, by=["logging"], n_resamples=20)),
-        "against_pods": lambda: pod_capacity.against_pods(
-            sweep.query("logging == 'off' and cores != '8'").assign(
-                capacity_per_s=lambda frame: frame["throughput_per_s"],
-                pods=lambda frame: frame["cores"].map({"1": "one", "2": "two", "4": "three"}),
-            )
-        ),
         "completed_passes": lambda: bank.completed_passes(load, factor="users"),
         "by_cell": lambda: figures.by_cell(
             trials, "throughput_per_s", by=["logging"], label="1/s", errors=True
         ),
-        "by_part": lambda: clients.by_part(parts(), "latency_mean_s", label="mean latency / ms", factor=1e3),
         "cost_by_logger": lambda: logging.cost_by_logger(
             pd.concat([trials.assign(sink=sink, cpu_s_per_request=2e-5) for sink in ("null", "pipe")])
         ),
         "capacity_trials": lambda: figures.capacity_trials({"Go": a_search(), "Java": a_search()}),
         "cold_curves": lambda: strings_warm.cold_curves(warming_windows()),
-        "cost": lambda: collectors.cost(collector_points()),
         "coverage": lambda: validity.coverage(run_verify("tost", 40)),
         "ecdf": lambda: figures.ecdf(real_latencies(), trials),
         "explained": lambda: gc_peaks.explained(rows),
@@ -281,10 +241,6 @@ def drawn() -> dict[str, Callable[[], Figure]]:
             strings.published_rounds(), strings.published_round3()
         ),
         "ratios": lambda: validity.ratios(told, label="last trial over first (log)"),
-        "releases": lambda: runtimes.releases(
-            trials.query("logging == 'off'").assign(cpu_s_per_request=lambda t: 1 / t["throughput_per_s"]),
-            list(dict.fromkeys(trials["variant"])),
-        ),
         "run_order": lambda: figures.run_order(trials, "throughput_per_s", label="throughput"),
         "throughput_by_speed": lambda: validity.throughput_by_speed(uneven_response()),
         "throughput_latency": lambda: bank.throughput_latency(load, knees),
