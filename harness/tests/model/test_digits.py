@@ -98,7 +98,6 @@ _FLOAT = re.compile(r"[.\d,+]*[eEfFgG%]$")
 #: and places on a clock, which have its resolution
 _NO_MEASUREMENT = {
     "publish/display.py": {".0f"},
-    "questions/clients/results.py": {".6g"},
     "publish/load_words.py": {",.10g"},
     "figures/comparisons.py": {".3g"},
     "questions/scaling/figures.py": {"g"},

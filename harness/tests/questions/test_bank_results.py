@@ -38,7 +38,6 @@ from harness.questions.bank.results import (
     rematch_rows,
     response_rows,
 )
-from harness.questions.clients.results import ClientCase, parts_rows
 from harness.session.planning import prepare
 from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.sessions import make_session_project, tiny_assembly
@@ -200,7 +199,6 @@ def test_every_part_of_every_trial_stands_in_a_row_and_parts_can_be_compared(pro
     found = effect_between(parts, "part", "latency_mean_s", variant="go-nethttp", base="1", other="4")
     assert found is not None
     assert found.ratio.value == pytest.approx(1.0, abs=0.2)
-    assert len([row for row in parts_rows(ClientCase("clients-hello", evidence)) if row]) == 4 * 2
 
 
 def test_the_calibration_is_told_with_what_was_saturated(project: Path) -> None:

@@ -34,6 +34,33 @@ MOVED: tuple[tuple[str, str], ...] = (
     (r"startup\.(first|idle_memory)\.(\w+)", r"startup.\1.mean.\2"),
     (r"memory\.(?:ratio|verdict)\.(.+)", r"startup.memory_after.ratio.\1"),
     (r"memory\.after\.(.+)", r"startup.memory_after.mean.\1"),
+    (
+        r"runtimes\.(bank|clients|pollers)\.(throughput|cpu|memory)\.(?:ratio|verdict)\.(\w+)",
+        r"runtimes.\2.ratio.\1.\3",
+    ),
+    (
+        r"runtimes\.release\.throughput\.(?:ratio|verdict)\.go_1\.(\d+)",
+        r"runtimes.release_throughput.ratio.strings.go_1_\1",
+    ),
+    (
+        r"runtimes\.release\.throughput\.(?:ratio|verdict)\.(\w+)",
+        r"runtimes.release_throughput.ratio.strings.\1",
+    ),
+    (r"collectors\.(throughput|cpu|memory)\.(?:ratio|verdict)\.(\w+)", r"collectors.\1.ratio.\2"),
+    (r"collectors\.enough\.memory\.(\w+)", r"collectors.enough.mean.\1"),
+    (r"collectors\.enough\.(?:ratio|verdict)\.java", r"collectors.enough.ratio.java"),
+    (r"kubernetes\.limits\.cpu_lead\.(\w+)\.(?:ratio|verdict)\.(\w+)", r"kubernetes.cpu.ratio.\1.\2"),
+    (r"clients\.craft\.(idiomatic|tuned)\.(\w+)\.(?:ratio|verdict)\.(\w+)", r"clients.\2.ratio.\1.\3"),
+    (
+        r"clients\.craft\.tuned_over_idiomatic\.(\w+)\.(?:ratio|verdict)\.(\w+)",
+        r"clients.\1_by_craft.ratio.tuned.\2",
+    ),
+    (
+        r"clients\.hello\.last_over_first\.(\w+)\.(?:ratio|verdict)\.(\w+)",
+        r"clients.\1_by_part.ratio.4.hello.\2",
+    ),
+    (r"clients\.hello\.last\.(\w+)\.(?:ratio|verdict)\.(\w+)", r"clients.last_\1.ratio.hello.\2"),
+    (r"clients\.(cpu|memory)\.(?:ratio|verdict)\.(\w+)", r"clients.\1.ratio.\2"),
     (r"strings_warm\.(throughput|cpu|memory|first)\.(?:ratio|verdict)\.(.+)", r"strings_warm.\1.ratio.\2"),
     (r"strings_warm\.throughput\.aa", r"strings_warm.throughput.ratio.go_nethttp"),
     (r"strings_warm\.at_rate\.(\w+)\.(?:ratio|verdict)\.(.+)", r"strings_warm.rate_\1.ratio.\2"),
