@@ -14,15 +14,12 @@ from matplotlib.figure import Figure
 
 from harness import figures, questions
 from harness.analysis.attribution.rows import AttributionRow
-from harness.analysis.audit.speed_response import SpeedResponse, speed_response
 from harness.analysis.stats.comparisons import compare
-from harness.analysis.stats.detectable import power_curve
 from harness.analysis.warmup.curves import warm_up_curve
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.model import Estimate
 from harness.questions import (
-    bank,
     clients,
     collectors,
     forms_load,
@@ -30,9 +27,7 @@ from harness.questions import (
     logging,
     pod_capacity,
     runtimes,
-    strings,
     strings_warm,
-    validity,
     warm_up,
 )
 from harness.questions.collectors.analysis import Point
@@ -43,14 +38,10 @@ from harness.questions.placement.analysis import place_rows
 from harness.questions.scaling import against_cores
 from harness.questions.scaling.analysis import scaling_rows
 from harness.store import Store
-from harness.tests.figures.test_style import curves, knee_at, under_growing_load
 from harness.tests.questions.test_scaling import place_trials, sweep_trials
 from harness.tests.support.a_search import a_search
 from harness.tests.support.made_up_trials import made_up_trials
-from harness.tests.support.named_effects import named_effects
 from harness.tests.support.synthetic import ROOT
-from harness.tests.support.uneven_speeds import uneven_speeds
-from harness.verify.simulated import run_verify
 
 
 def every_figure() -> dict[str, Callable[..., Figure]]:
@@ -167,13 +158,6 @@ def warming_windows() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def uneven_response() -> SpeedResponse:
-    """A machine whose CPUs were slower in some trials."""
-    found = speed_response(uneven_speeds(), "throughput_per_s")
-    assert found is not None
-    return found
-
-
 def collector_points() -> list[Point]:
     """Two sizes of each of three collectors, in both languages; one of them is not about the service."""
     return [
@@ -214,13 +198,12 @@ def loops() -> dict[str, dict[str, list[np.ndarray]]]:
 @cache
 def drawn() -> dict[str, Callable[[], Figure]]:
     """Every public figure function, drawn from small data: real where the project has some."""
-    trials, load = made_up_trials().query("language != 'rust'"), under_growing_load()
+    trials = made_up_trials().query("language != 'rust'")
     ratios = compare(trials, "throughput_per_s", reference="go-nethttp", by=["logging"])
     by_metric = {
         name: compare(trials[trials["logging"] == "off"], metric, reference="go-nethttp")
         for name, metric in (("throughput per core", "throughput_per_s"), ("memory", "rss_after_bytes"))
     }
-    knees = {"go-gorilla": knee_at(100, 95, 110), "java-spring": knee_at(150, 140, None)}
     sweep, sessions = sweep_trials((1, 2, 4, 8), shared=(8,)), place_trials()
     first = str(sessions["session_id"].iloc[0])
     rows = [
@@ -228,8 +211,6 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         attributed("Go", service=None, generator=0.3),
         attributed("ZGC", service=None, generator=None),
     ]
-    plain = trials[trials["logging"] == "off"]
-    told = {"strings-rounds": estimate(1.02, "ratio"), "aa": estimate(None, "ratio")}
     return {
         "against_cores": lambda: against_cores(sweep, scaling_rows(sweep, by=["logging"], n_resamples=20)),
         "against_pods": lambda: pod_capacity.against_pods(
@@ -238,7 +219,6 @@ def drawn() -> dict[str, Callable[[], Figure]]:
                 pods=lambda frame: frame["cores"].map({"1": "one", "2": "two", "4": "three"}),
             )
         ),
-        "completed_passes": lambda: bank.completed_passes(load, factor="users"),
         "by_cell": lambda: figures.by_cell(
             trials, "throughput_per_s", by=["logging"], label="1/s", errors=True
         ),
@@ -249,17 +229,12 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "capacity_trials": lambda: figures.capacity_trials({"Go": a_search(), "Java": a_search()}),
         "cold_curves": lambda: strings_warm.cold_curves(warming_windows()),
         "cost": lambda: collectors.cost(collector_points()),
-        "coverage": lambda: validity.coverage(run_verify("tost", 40)),
         "ecdf": lambda: figures.ecdf(real_latencies(), trials),
         "explained": lambda: gc_peaks.explained(rows),
-        "factor_ratios": lambda: validity.factor_ratios({"strings-rounds": named_effects()}),
         "forest": lambda: figures.forest(ratios, trials, quantity="throughput"),
         "forests": lambda: figures.forests(by_metric, trials[trials["logging"] == "off"]),
         "forms": lambda: forms(forms_of(trials)),
         "leads_of_forms": lambda: forms_load.leads_of_forms(form_leads(), {"java-helidon-aot": "AOT cache"}),
-        "method_cells": lambda: validity.method_cells(
-            [run_verify(name, 100) for name in ("agreement", "undecided")]
-        ),
         "open_and_closed": lambda: figures.open_and_closed(loops(), {"java-helidon": "Helidon"}),
         "pareto": lambda: figures.pareto(trials),
         "peaks": lambda: gc_peaks.peaks([timeline()]),
@@ -267,27 +242,10 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "places": lambda: places(
             place_rows(sessions, "throughput_per_s", base_session=first), quantity="throughput"
         ),
-        "power": lambda: validity.power(
-            {
-                metric: power_curve(plain, metric, reference="go-nethttp")
-                for metric in validity.METRICS
-                if metric in plain
-            },
-            plain,
-            names=validity.METRICS,
-        ),
-        "precision_recall": lambda: validity.precision_recall(curves()),
-        "published_arithmetic": lambda: strings.published_arithmetic(
-            strings.published_rounds(), strings.published_round3()
-        ),
-        "ratios": lambda: validity.ratios(told, label="last trial over first (log)"),
         "releases": lambda: runtimes.releases(
             trials.query("logging == 'off'").assign(cpu_s_per_request=lambda t: 1 / t["throughput_per_s"]),
             list(dict.fromkeys(trials["variant"])),
         ),
         "run_order": lambda: figures.run_order(trials, "throughput_per_s", label="throughput"),
-        "throughput_by_speed": lambda: validity.throughput_by_speed(uneven_response()),
-        "throughput_latency": lambda: bank.throughput_latency(load, knees),
-        "under_load": lambda: bank.under_load(load, knees),
         "warm_up": lambda: warm_up.warm_up(warming()),  # type: ignore[arg-type]  # curves, read from real files
     }

@@ -22,8 +22,6 @@ from harness.publish.range_words import in_a_range, labelled, range_leaf
 from harness.publish.results import Leaf, Words
 from harness.publish.session_agreement import _verdict as of_two_sessions
 from harness.publish.warm_words import CPU, answer, where
-from harness.questions.bank.connections_results import _survivor_words as of_survivors
-from harness.questions.strings_published.answer import half_answer, lock_answer, log_answer
 from harness.questions.strings_warm.short_answer import answers
 from harness.tests.publish.test_findings import PHRASE, compared, text
 
@@ -62,10 +60,6 @@ ENGINES: Mapping[str, Callable[[list[Comparison]], str]] = {
     "range leaf": lambda found: words(range_leaf("The ratio", found, LABELS)),
     "sessions": lambda found: of_two_sessions(found[0]),
     "answer": lambda found: answer(found, LABELS, CPU, where((1.0,), found)),
-    "log line": lambda found: log_answer({one.variant: one for one in found}, LABELS),
-    "half": lambda found: half_answer({one.variant: one for one in found}, LABELS),
-    "lock": lambda found: lock_answer(found[0], (1.0,)),
-    "survivors": lambda found: words(of_survivors(found[0], pd.DataFrame({"outcome": ["ok"] * 6}))),
     "short answer": lambda found: _short(found)["warm"],
     "memory": lambda found: _short(found)["memory"],
     "duel": lambda found: rows_of(_results(found[0]))[0].why,
@@ -99,7 +93,7 @@ def test_a_ratio_of_young_processes_has_its_word_and_one_of_warm_ones_has_not(en
     assert "young" not in say(two("warm", "aot-compiled"))
 
 
-@pytest.mark.parametrize("engine", ["title", "takeaway", "range", "answer", "log line", "notes"])
+@pytest.mark.parametrize("engine", ["title", "takeaway", "range", "answer", "notes"])
 def test_of_several_it_is_said_which_or_how_many_are_young(engine: str) -> None:
     said = ENGINES[engine](two("young", "warm"))
     counted = "(1 of 2 ratios of young processes)" in said or "1 of 2 ratios are of young" in said
@@ -130,7 +124,7 @@ def turned() -> list[Comparison]:
 
 
 #: What gives the reason of a refusal; all other engines leave it out.
-GIVES_REASONS = {"verdict", "notes", "takeaway", "takeaway of one", "answer", "log line", "lock", "duel"}
+GIVES_REASONS = {"verdict", "notes", "takeaway", "takeaway of one", "answer", "duel"}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

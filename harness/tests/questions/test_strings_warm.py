@@ -25,7 +25,6 @@ from harness.publish.session_agreement import agreement_counts, agreement_rows
 from harness.publish.warm_words import THROUGHPUT, answer, until_warm, where
 from harness.questions.strings_warm import cold_windows, duet_results, quantities, results, warm_services
 from harness.questions.strings_warm.short_answer import answers
-from harness.questions.validity.session_power import split_rows, splits
 from harness.tests.support.kept_sessions import lay_project, lay_session
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.made_up_trials import made_up_trials
@@ -285,20 +284,6 @@ def test_the_sentence_on_smallest_differences_begins_with_equal_processes(eviden
     there = results(warm, evidence.header.experiment)
     keys = [[path for path, _ in leaves(tree) if path[0] == "detectable"] for tree in (nothing, there)]
     assert keys[0] == keys[1]
-
-
-def test_variation_is_split_among_blocks_processes_and_windows_and_of_one_session_no_more(
-    evidence: Evidence,
-) -> None:
-    warm = warm_services(evidence)
-    found = splits(warm)
-    assert {one.variant for one in found} <= set(evidence.variants)
-    reference = next(one for one in found if one.variant == "go-nethttp")
-    assert reference.n_sessions == 1
-    if reference.split is not None:
-        assert [level.name for level in reference.split.levels] == ["block", "trial", "window"]
-    assert len(split_rows(found, warm)) == len(found)
-    assert splits(None) == ()
 
 
 def test_every_verdict_of_another_session_has_a_row_and_is_counted_once(tmp_path: Path) -> None:

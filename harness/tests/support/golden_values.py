@@ -34,6 +34,47 @@ MOVED: tuple[tuple[str, str], ...] = (
     (r"startup\.(first|idle_memory)\.(\w+)", r"startup.\1.mean.\2"),
     (r"memory\.(?:ratio|verdict)\.(.+)", r"startup.memory_after.ratio.\1"),
     (r"memory\.after\.(.+)", r"startup.memory_after.mean.\1"),
+    (
+        r"strings\.(throughput|cpu|latency)\.(?:ratio|verdict)\.(\w+)\.logging_(\w+)\.warm_up_(\w+)",
+        r"strings.\1.ratio.\3.\4.\2",
+    ),
+    (r"strings\.(throughput|cpu|latency)\.(?:ratio|verdict)\.(\w+)", r"strings.\1.ratio.off.calls_1000.\2"),
+    (r"strings\.throughput\.rate\.(\w+)", r"strings.rate.mean.off.calls_1000.\1"),
+    (r"strings\.(latency|cpu)\.mean\.(\w+)", r"strings.\1.mean.off.calls_1000.\2"),
+    (r"headline\.([a-z]+)_(?:cores|share)\.(\w+)", r"strings.\1.mean.off.calls_1000.\2"),
+    (r"strings\.logging\.(?:ratio|verdict)\.(\w+)", r"strings.log_line.ratio.on.\1"),
+    (r"strings\.warm_up\.(?:ratio|verdict)\.(\w+)", r"strings.calls.ratio.calls_1000.\1"),
+    (r"strings\.payload\.bytes_(\d+)\.(?:ratio|verdict)\.(\w+)", r"strings.size.ratio.\1.\2"),
+    (r"published\.audit\.n", r"strings.audit_rows.count"),
+    (r"published\.audit\.(low|median|high)", r"strings.audit_\1.count"),
+    (
+        r"strings_published\.log\.saturation\.(\w+)\.(?:ratio|verdict)\.(\w+)",
+        r"strings.log_\1.ratio.saturation.on.\2",
+    ),
+    (
+        r"strings_published\.log\.plan\.(\w+)\.(?:ratio|verdict)\.(\w+)",
+        r"strings.log_\1.ratio.published.on.\2",
+    ),
+    (
+        r"strings_published\.lock\.none\.(\w+)\.(?:ratio|verdict)\.(\w+)",
+        r"strings.lock_\1.ratio.\2.helidon_unlocked",
+    ),
+    (r"bank\.pooled\.serve\.(?:ratio|verdict)\.(\w+)", r"bank.serve.ratio.pool_20.share_90.\1"),
+    (r"bank\.pooled_md5\.serve\.(?:ratio|verdict)\.(\w+)", r"bank.serve_md5.ratio.share_90.pool_20.\1"),
+    (r"bank\.connections\.(\w+)\.serve\.(\w+)", r"bank.serve.mean.share_90.\1.\2"),
+    (
+        r"bank\.rematch\.repaired\.(\w+)\.(?:ratio|verdict)\.(\w+)",
+        r"bank.\1.ratio.pool_95.repaired.share_50.\2",
+    ),
+    (r"bank\.rematch\.(\w+)\.(?:ratio|verdict)\.(\w+)", r"bank.\1.ratio.pool_20.matched.share_50.\2"),
+    (r"bank\.original\.(follows|knee)\.(\w+)", r"bank.\1.fit.\2"),
+    (r"bank\.original\.capacity\.(?:ratio|verdict)\.(\w+)", r"bank.capacity.ratio.\1"),
+    (r"validity\.coverage\.(low|high|control)", r"validity.coverage.share.\1"),
+    (r"validity\.aa\.(\w+)\.(\w+)", r"validity.\1.share.\2"),
+    (r"validity\.known\.(\w+)\.(?:ratio|verdict)\.effect", r"validity.\1.ratio.alone.go_handicapped"),
+    (r"validity\.duet\.(\w+)\.(?:ratio|verdict)\.effect", r"validity.\1.ratio.duet.go_handicapped"),
+    (r"claims\.count\.(\w+)", r"claims.\1.count"),
+    (r"claims\.here\.(\w+)", r"claims.here.ratio.\1"),
 )
 
 

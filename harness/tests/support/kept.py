@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,22 +13,16 @@ import pytest
 from matplotlib.backends import _backend_pdf_ps as fonts
 from matplotlib.figure import Figure
 from matplotlib.font_manager import get_font
-from pydantic import TypeAdapter
 
-from harness.import_closure import SOURCES, closure_sha256
 from harness.questions import validity
-from harness.questions.validity.methods import PARTS
 from harness.verify.simulated import VerifyResult, run_verify
-from harness.verify.simulated.stall_curves import PrecisionRecall, precision_recall_curves
 
 #: So many glyphs of a font in a row are cut out together.
 _BLOCK = 64
 _savefig = Figure.savefig
 _subset = fonts.get_glyphs_subset
 #: Enough simulations for every number to be there; ``tests/verify`` runs as many as it takes to judge them.
-_SIMS, _FEWEST_SIMS, _FEWEST_PAUSES = 40, 10, 5
-_SIMULATED = SOURCES / ".cache" / "tests" / "simulated"
-_RESULTS = TypeAdapter(tuple[VerifyResult, ...])
+_SIMS = 40
 
 
 @cache
@@ -38,32 +30,11 @@ def _run_verify(name: str) -> VerifyResult:
     return run_verify(name, sims=_SIMS)
 
 
-@cache
-def _methods() -> tuple[VerifyResult, ...]:
-    """Of all rows that the notebook has: their few simulations take seconds, so they are kept by the code they are of."""
-    of = closure_sha256(SOURCES, {run_verify.__module__, __name__})
-    kept = _SIMULATED / f"{of}.json"
-    with contextlib.suppress(OSError, ValueError):  # there are none, or half of them
-        return _RESULTS.validate_json(kept.read_bytes())
-    found = tuple(run_verify(name, sims=_FEWEST_SIMS) for name in PARTS)
-    shutil.rmtree(_SIMULATED, ignore_errors=True)  # those of other code
-    _SIMULATED.mkdir(parents=True, exist_ok=True)
-    kept.write_bytes(_RESULTS.dump_json(found, round_trip=True))
-    return found
-
-
-@cache
-def _curves() -> tuple[PrecisionRecall, ...]:
-    return precision_recall_curves(_FEWEST_PAUSES)
-
-
 @contextmanager
 def simulated_once() -> Iterator[None]:
     """The notebook of validity runs its simulations, whose seed decides everything, once, and few of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(validity, "run_verify", lambda name, sims: _run_verify(name))
-        patch.setattr(validity, "verified_methods", _methods)
-        patch.setattr(validity, "precision_recall_curves", lambda sims: _curves())
         yield
 
 
