@@ -118,6 +118,7 @@ def _definition_sha256(experiment: Experiment) -> str:
             _drop_if([], load["profile"], "stages")
             _drop_if(None, load["profile"], "renew_s")
             _drop_if("independent", load, "coordination")
+            _drop_if("kept", load, "rows")
         _drop_if({}, profile, "scaled_loads")
         _drop_if(None, profile, "calibration", "warm_up", "search")
         _drop_if(0, profile.get("warm_up", {}), "repeats")
@@ -127,11 +128,13 @@ def _definition_sha256(experiment: Experiment) -> str:
             _drop_if("saturation", profile["calibration"], "capacity")
             _drop_if(None, profile["calibration"], "goals")
         _drop_if(0.0, profile, "settle_s")
+        _drop_if(False, profile, "system_calls")
         _drop_if(None, profile, "design")
     for levels in data["factors"].values():
         for level in levels.values():
             _drop_if({}, level, "backing")
             _drop_if(None, level, "warm_up_mix", "warm_up_connections")
+            _drop_if(True, level, "warm_up_windows")
     return hashlib.sha256(json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()
 
 

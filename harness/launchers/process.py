@@ -233,7 +233,8 @@ class ProcessLauncher:
             limits=None if around is None else around.record,
         )
         instance = ProcessInstance(process, record, spec.folder, self._grace_s, self.host, around)
-        instance.endpoint = Endpoint(host=address, port=port)
+        tls = variant.settings.get("tls") == "on"
+        instance.endpoint = Endpoint(host=address, port=port, scheme="https" if tls else "http")
         return instance
 
     def _aot_cache(
@@ -242,9 +243,9 @@ class ProcessLauncher:
         """The cache, made where it is used and by the JDK that uses it, unless it is there."""
         artifacts = self.host.install(built.folder, without=MADE_LATER)
         file = self.starts.cache_file(implementation, variant, artifacts)
-        found = aot.find_cache(self.host, file)
-        if found is not None:
-            return found
+        result = aot.find_cache(self.host, file)
+        if result is not None:
+            return result
         flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.runtimes.java_major(implementation))
         runtime_args = (*flags, f"-XX:AOTCacheOutput={aot.unfinished(file)}")
         with (

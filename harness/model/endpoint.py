@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from harness.model import Frozen
 
 
@@ -11,9 +13,10 @@ class Endpoint(Frozen):
 
     host: str
     port: int
+    scheme: Literal["http", "https"] = "http"
 
     @property
     def url(self) -> str:
         """The address without a path."""
         host = f"[{self.host}]" if ":" in self.host else self.host  # an address of IPv6
-        return f"http://{host}:{self.port}"
+        return f"{self.scheme}://{host}:{self.port}"

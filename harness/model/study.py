@@ -81,6 +81,10 @@ class Level(Frozen):
     warm_up_connections: Connections | None = Field(
         default=None, description="fresh: each request of the warm-up on a connection of its own; None: kept"
     )
+    warm_up_windows: bool = Field(
+        default=True,
+        description="false: without the profile's warm-up in windows, so that the process is cold",
+    )
     backing: dict[str, Any] = Field(default_factory=dict, description="changes to the experiment's [backing]")
 
 
@@ -116,6 +120,10 @@ class ProfileDefinition(Frozen):
         description="the highest rate that keeps these goals is searched for in each trial, on its process, once its "
         "load is over; the search begins at what that load reached",
     )
+    system_calls: bool = Field(
+        default=False,
+        description="after each load offer a short one, in which the kernel counts the service's system calls",
+    )
     large_host: bool = Field(default=False, description="planned for a large host")
 
     @model_validator(mode="after")
@@ -142,11 +150,14 @@ class ProfileDefinition(Frozen):
         )
         if short:
             raise ValueError(f"settle_s = {self.settle_s:g} leaves nothing of loads {short}")
-        totals = sorted(name for name, load in loads.items() if load.generator in TOTALS_ONLY)
+        totals = sorted(
+            name
+            for name, load in loads.items()
+            if load.generator in TOTALS_ONLY or (isinstance(load, Load) and load.rows == "counted")
+        )
         if self.settle_s and totals:
             raise ValueError(
-                f"settle_s = {self.settle_s:g} needs single requests, which the generators of loads {totals} "
-                "do not write"
+                f"settle_s = {self.settle_s:g} needs single requests, which loads {totals} do not keep"
             )
         return self
 
@@ -177,7 +188,7 @@ def _lasts_s(profile: ClosedLoad | OpenLoad | ClosedShare | OpenShare) -> float 
 
 def _not_for_duets(load: Load) -> str | None:
     """Return why a load cannot be offered to two services over the same seconds; ``None``: it can."""
-    if load.processes > 1 or load.coordination != "independent":
+    if load.processes > 1:
         return "one process of a load generator, found several,"
     if not isinstance(load.profile, ClosedLoad):
         return "a closed loop is needed, found a rate,"

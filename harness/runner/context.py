@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from pydantic import JsonValue
+
 from harness.agent.machine_counters import MachineReading
 from harness.agent.sampler import Watched
 from harness.backing import BackingService, BackingSource
@@ -24,7 +26,6 @@ from harness.model import (
     BuildRecord,
     ClockReading,
     ConformanceResult,
-    CoordinatorRecord,
     CpuSpeed,
     EarlierLoad,
     GeneratorRecord,
@@ -193,7 +194,6 @@ class Notes:
     log_reader_cpu_s: float | None = None
     generator: GeneratorRecord | None = None
     generators: tuple[GeneratorRecord, ...] = ()
-    coordinator: CoordinatorRecord | None = None
     clocks: list[HostClock] = field(default_factory=list)
     cpus_allowed: tuple[int, ...] | None = None
     service_folder: Path = field(default_factory=Path)
@@ -207,6 +207,8 @@ class Notes:
     ticks_by: str | None = None
     #: Samples a second that were asked for: by "warm-up" in its windows, by "load" in the rest of the trial.
     ticks_hz: dict[str, float] = field(default_factory=dict)
+    #: What was counted in a load of its own, or why it was not; ``None``: nobody asked.
+    system_calls: dict[str, JsonValue] | None = None
     out_of_memory: str | None = None
     outcome: Outcome = Outcome.OK
     reason: str | None = None

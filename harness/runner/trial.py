@@ -46,6 +46,7 @@ from harness.runner.record import SAMPLES, keep_logs, trial_record
 from harness.runner.request_log import RequestLog
 from harness.runner.snapshots import BoundaryName, keep_contention, keep_recording, take_boundary
 from harness.runner.start_up import ServiceSpec, bring_up_service, stop_service
+from harness.runner.system_calls import count_system_calls
 from harness.runner.warm_up import warm_up
 from harness.runner.warm_up_windows import warm_up_in_windows
 from harness.workloads import face_of
@@ -158,6 +159,8 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
         else:
             _make_warm(instance, sampler, spec, context, notes)
             _load(instance, sampler, spec, context, notes)
+            if configuration.system_calls:
+                notes.system_calls = count_system_calls(instance, spec, context, notes)
         cool_down_began = now()
         if others or then is not None:
             _stop_sampler(sampler, notes)

@@ -32,6 +32,7 @@ _UNITS = (
     ("cpu_s_per_request", "s/request"),
     ("_per_s", "1/s"),
     ("_bytes", "B"),
+    ("_bytes_per_request", "B"),
     ("_cores", "cores"),
     ("_ratio", "ratio"),
     ("_share", "share"),

@@ -20,8 +20,8 @@ from harness.model.bound import BoundBy
 ColumnType = Literal["string", "integer", "boolean", "number"]
 #: Ends of names, the longest first, and the unit that they stand for.
 UNITS = (
-    ("_s_per_request", "s/request"), ("_per_s", "1/s"), ("_bytes", "B"), ("_cores", "cores"), ("_ms", "ms"),
-    ("_kb", "kB"),
+    ("_s_per_request", "s/request"), ("_bytes_per_request", "B"), ("_per_s", "1/s"), ("_bytes", "B"),
+    ("_cores", "cores"), ("_ms", "ms"), ("_kb", "kB"),
     ("_share", "1"), ("_ratio", "1"), ("_percent", "%"), ("_s", "s"),
 )  # fmt: skip
 MEANINGS: Mapping[str, str] = MappingProxyType(
@@ -157,6 +157,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "go_paused_s": "time in which a Go service was stopped during the load",
         "go_heap_bytes": "heap objects of a Go service at the end of the load",
         "go_memory_bytes": "all memory of Go's runtime at the end of the load",
+        "allocated_bytes_per_request": "bytes that the service allocated on its heap during the load, over requests",
+        "system_calls_per_request": "system calls of the service over requests, in a load of its own",
     }
 )
 ALLOWED: Mapping[str, tuple[str, ...]] = MappingProxyType(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import pandas as pd
 
@@ -20,6 +21,8 @@ from harness.store import SessionFolder
 NATIVE_COLUMNS = ("boundary", "category", "reserved_bytes", "committed_bytes")
 TOTAL = "Total"
 COMPILED = "jvm_compilation_time_seconds_total"
+#: Bytes that were allocated since the process started: of Go's own runtime, and of a JVM's threads.
+ALLOCATED = ("go_gc_heap_allocs_bytes_total", "jvm_threads_allocated_bytes_total")
 
 
 def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
@@ -41,6 +44,21 @@ def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, ob
         columns["go_collections"] = _sum(_less(now.n_collections, then.n_collections) for then, now in pairs)
         columns["go_paused_s"] = _sum(_paused_s(then, now) for then, now in pairs)
     return {name: value for name, value in columns.items() if value is not None}
+
+
+def request_columns(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
+    """Return what a request cost by counters: bytes allocated, and system calls; none that were not counted."""
+    n_requests = 0 if record.load is None else record.load.n_requests
+    columns: dict[str, object] = {}
+    grown = (gauge_growth(session, record, counter) for counter in ALLOCATED)
+    allocated = next((n_bytes for n_bytes in grown if n_bytes is not None), None)
+    if n_requests and allocated is not None:
+        columns["allocated_bytes_per_request"] = allocated / n_requests
+    counted = record.extra.get("system_calls")
+    calls = counted.get("calls") if isinstance(counted, dict) else None
+    if isinstance(calls, dict) and (n_asked := counted["n_requests"]):  # type: ignore[index,call-overload]  # a dict
+        columns["system_calls_per_request"] = calls["all"] / n_asked  # type: ignore[operator]  # the runner's numbers
+    return columns
 
 
 def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
@@ -145,7 +163,13 @@ def process_metrics(session: SessionFolder, record: TrialRecord, name: str) -> t
     trial = record.planned.trial_id
     if not all(session.has(trial, file) for file in files):
         return ()
-    return tuple(parse_runtime_metrics(_text(session, trial, file)) for file in files)
+    return tuple(_parsed(_text(session, trial, file)) for file in files)
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str) -> RuntimeMetrics:
+    """Several columns of a trial are read from the same answers."""
+    return parse_runtime_metrics(text)
 
 
 def metrics_files(record: TrialRecord, boundary: Boundary) -> tuple[str, ...]:

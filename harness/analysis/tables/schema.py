@@ -63,6 +63,7 @@ NUMBERS = (
     "n_pods", "last_pod_process_s", "last_pod_event_s", "last_pod_condition_s", "first_pod_served_s",
     "last_pod_served_s", "last_pod_routed_s", "pod_events_lost", "pods_answered", "least_pod_share", "runtime_cpus",
     "go_collections", "go_paused_s", "go_heap_bytes", "go_memory_bytes",
+    "allocated_bytes_per_request", "system_calls_per_request",
 )  # fmt: skip  # grouped as in docs/data.md
 COLUMNS = (*TEXT, *OPTIONAL_TEXT, *COUNTS, *SWITCHES, *NUMBERS)
 #: What no two rows have.

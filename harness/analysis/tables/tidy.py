@@ -24,6 +24,7 @@ from harness.analysis.tables.runtime_columns import (
     compiled_s,
     is_compiled_ahead,
     native_memory,
+    request_columns,
     runtime_columns,
     with_age,
 )
@@ -233,7 +234,8 @@ class _Tidying:
                 requests = read_requests(session, record)
                 samples = read_samples(session, record)
                 native = native_memory(session, record)
-                runtime = runtime_columns(session, record) | bound_columns(session, record, samples)
+                runtime = runtime_columns(session, record) | request_columns(session, record)
+                runtime |= bound_columns(session, record, samples)
                 told_s = compiled_s(session, record)
             except (InputError, ValueError, OSError) as error:  # a file that no reader can make sense of
                 damage = f"damaged: {error}".replace("\n", " ")

@@ -40,7 +40,8 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.unknown.ServeHTTP(w, r)
 }
 
-// matchedRoutes is all that the matched face answers, in the tuned or the idiomatic craft.
+// matchedRoutes is all that the matched face answers, in the tuned or the idiomatic craft; without an observer no
+// request is timed, counted or logged.
 func matchedRoutes(o *observer, metrics http.Handler, craft string) http.Handler {
 	routes := map[string]http.Handler{
 		"/health":  getOnly(http.HandlerFunc(health)),
@@ -51,14 +52,21 @@ func matchedRoutes(o *observer, metrics http.Handler, craft string) http.Handler
 		"/count":     {"tuned": tuned(count, false), "idiomatic": idiomatic(bindCount, false)},
 		"/work":      {"tuned": tuned(work, true), "idiomatic": idiomatic(bindWork, true)},
 	} {
-		seen := o.of(path, http.StatusOK, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge)
-		routes[path] = &operation{respond: crafts[craft], observer: seen}
+		op := &operation{respond: crafts[craft]}
+		if o != nil {
+			op.observer = o.of(path, http.StatusOK, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge)
+		}
+		routes[path] = op
 	}
-	return &router{routes: routes, unknown: &operation{observer: o.of("other", http.StatusNotFound)}}
+	unknown := new(operation)
+	if o != nil {
+		unknown.observer = o.of("other", http.StatusNotFound)
+	}
+	return &router{routes: routes, unknown: unknown}
 }
 
 // leanRoutes is the baseline of `harness bench services`: this server and nothing of this service.
-func leanRoutes() http.Handler {
+func leanRoutes(metrics http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodPost && r.URL.Path == "/uppercase":
@@ -66,6 +74,8 @@ func leanRoutes() http.Handler {
 			_, _ = w.Write(leanBody) // a client that went away is no concern of the server
 		case r.Method == http.MethodGet && r.URL.Path == "/health":
 			health(w, r)
+		case r.Method == http.MethodGet && r.URL.Path == "/metrics":
+			metrics.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -131,11 +141,14 @@ func idiomatic(answer func(in input) any, takesFactor bool) responder {
 // operation serves one path of the workload, or all the unknown ones when it has no responder.
 type operation struct {
 	respond  responder
-	observer *pathObserver
+	observer *pathObserver // nil: nothing is observed
 }
 
 func (op *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	begin := time.Now()
+	var begin time.Time
+	if op.observer != nil {
+		begin = time.Now()
+	}
 	x := exchanges.Get().(*exchange)
 	x.out, x.request.bytesRead = x.out[:0], 0
 
@@ -150,14 +163,16 @@ func (op *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status, body = op.answer(x, r.Body)
 	}
 
-	seen := observation{
-		method: r.Method, status: status, begin: begin, took: time.Since(begin),
-		bytesIn: r.ContentLength, bytesOut: int64(len(body)),
+	if op.observer != nil {
+		seen := observation{
+			method: r.Method, status: status, begin: begin, took: time.Since(begin),
+			bytesIn: r.ContentLength, bytesOut: int64(len(body)),
+		}
+		if seen.bytesIn < 0 { // chunked: the length was not declared
+			seen.bytesIn = x.request.bytesRead
+		}
+		x.line = op.observer.observe(seen, x.line)
 	}
-	if seen.bytesIn < 0 { // chunked: the length was not declared
-		seen.bytesIn = x.request.bytesRead
-	}
-	x.line = op.observer.observe(seen, x.line)
 	reply(w, status, body)
 	exchanges.Put(x)
 }

@@ -214,7 +214,7 @@ func TestPublishedFaceBoundsBodiesAndRefusesBadOnes(t *testing.T) {
 }
 
 func TestLeanAnswersUppercaseAndHealthOnly(t *testing.T) {
-	server := httptest.NewServer(leanRoutes())
+	server := httptest.NewServer(leanRoutes(metricsHandler(newRegistry())))
 	defer server.Close()
 	for path, want := range map[string]int{"/uppercase": 200, "/count": 404, "/metrics": 404} {
 		if got := post(t, server, path, "not even JSON").StatusCode; got != want {

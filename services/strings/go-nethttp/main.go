@@ -41,6 +41,9 @@ type options struct {
 	logSink string
 	logFile string
 	lean    bool
+	// unobserved: no clock, counters and log line around an answer.
+	unobserved bool
+	tls        bool
 	// handicap is the share of all CPU time that is burnt, 0: none.
 	handicap float64
 }
@@ -70,12 +73,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return fine
 }
 
-const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --craft idiomatic|tuned --logging off|on --logger by-hand|slog-text|slog-json|logfmt --log-sink null|file|pipe --log-file PATH --handicap 0..0.5 --lean"
+const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --craft idiomatic|tuned --logging off|on --logger by-hand|slog-text|slog-json|logfmt --log-sink null|file|pipe --log-file PATH --metrics on|off --tls off|on --handicap 0..0.5 --lean"
 
 // parseFlags reads --flag value and --flag=value.
 func parseFlags(args []string) (options, error) {
 	var opts options
-	var port, handicap string
+	var port, handicap, metrics, secure string
 	flags := flag.NewFlagSet("go-nethttp", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&opts.host, "host", "127.0.0.1", "")
@@ -86,6 +89,8 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&opts.logger, "logger", "by-hand", "")
 	flags.StringVar(&opts.logSink, "log-sink", "null", "")
 	flags.StringVar(&opts.logFile, "log-file", "", "")
+	flags.StringVar(&metrics, "metrics", "on", "")
+	flags.StringVar(&secure, "tls", "off", "")
 	flags.StringVar(&handicap, "handicap", "0", "")
 	flags.BoolVar(&opts.lean, "lean", false, "")
 	if err := flags.Parse(args); err != nil {
@@ -116,10 +121,16 @@ func parseFlags(args []string) (options, error) {
 		{"--logging", opts.logging, []string{"off", "on"}},
 		{"--logger", opts.logger, loggers},
 		{"--log-sink", opts.logSink, []string{"null", "file", "pipe"}},
+		{"--metrics", metrics, []string{"on", "off"}},
+		{"--tls", secure, []string{"off", "on"}},
 	} {
 		if !slices.Contains(one.allowed, one.value) {
 			return opts, fmt.Errorf("%s %q; allowed: %s", one.flag, one.value, strings.Join(one.allowed, ", "))
 		}
+	}
+	opts.unobserved, opts.tls = metrics == "off", secure == "on"
+	if opts.unobserved && opts.logging == "on" {
+		return opts, errors.New("--logging on needs --metrics on: what is not observed is not logged")
 	}
 	if opts.logSink == "file" && opts.logFile == "" {
 		return opts, errors.New("--log-sink file needs --log-file PATH")
@@ -140,6 +151,12 @@ func serve(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	if opts.tls {
+		if listener, err = secured(listener); err != nil {
+			return err
+		}
+	}
 	// No read or write time limit: a body is bounded by size, and 100 idle connections are the norm here.
 	handler := routes(opts, sink)
 	if opts.handicap > 0 {
@@ -148,7 +165,7 @@ func serve(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 		handler = slowed
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	fmt.Fprintf(stderr, "listening host=%s port=%d\n", opts.host, listener.Addr().(*net.TCPAddr).Port)
+	fmt.Fprintf(stderr, "listening host=%s port=%d\n", opts.host, port)
 
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -166,16 +183,19 @@ func serve(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 }
 
 func routes(opts options, sink io.Writer) http.Handler {
-	if opts.lean {
-		return leanRoutes()
-	}
 	registry := newRegistry()
+	if opts.lean {
+		return leanRoutes(metricsHandler(registry))
+	}
 	if opts.face == "published" {
 		var logger kitlog.Logger
 		if sink != nil {
 			logger = kitlog.NewLogfmtLogger(kitlog.NewSyncWriter(sink))
 		}
 		return publishedRoutes(logger, metricsHandler(registry))
+	}
+	if opts.unobserved {
+		return matchedRoutes(nil, metricsHandler(registry), opts.craft)
 	}
 	observer := newObserver(registry, sink)
 	observer.logger = newRequestLogger(opts.logger, sink)

@@ -15,6 +15,7 @@ from harness.analysis.tables.runtime_columns import (
     compiled_s,
     is_compiled_ahead,
     native_memory,
+    request_columns,
     runtime_columns,
     with_age,
 )
@@ -81,6 +82,28 @@ def test_what_was_not_asked_is_absent(session: SessionFolder) -> None:
     assert set(only_after) == {"go_heap_bytes", "go_memory_bytes"}
     assert runtime_columns(session, record_of(session, "serial-3x")) == {}
     assert native_memory(session, record_of(session, "serial-3x")) is None
+
+
+def test_bytes_and_calls_are_over_the_requests_of_their_load(session: SessionFolder) -> None:
+    grown = re.sub(
+        r"(?m)^(go_gc_heap_allocs_bytes_total) (\S+)$", lambda m: f"{m[1]} {float(m[2]) + 1e6}", METRICS
+    )
+    record = record_of(session, "go-gogc-100", before_load=METRICS, after_load=grown)
+    assert record.load is not None
+    assert request_columns(session, record) == {
+        "allocated_bytes_per_request": pytest.approx(1e6 / record.load.n_requests)
+    }
+    jvm = [f"jvm_threads_allocated_bytes_total {n}\n" for n in ("2.5E9", "2.6E9")]
+    counted = {"n_requests": 100, "calls": {"all": 250, "read": 100}}
+    record = record_of(session, "go-gogc-100", before_load=jvm[0], after_load=jvm[1])
+    assert request_columns(session, record.model_copy(update={"extra": {"system_calls": counted}})) == {
+        "allocated_bytes_per_request": pytest.approx(1e8 / record.load.n_requests),  # type: ignore[union-attr]  # as above
+        "system_calls_per_request": 2.5,
+    }
+    untold = record_of(session, "go-gogc-100").model_copy(
+        update={"extra": {"system_calls": {"unavailable": "no perf"}}}
+    )
+    assert request_columns(session, untold) == {}
 
 
 def in_two_pods(session: SessionFolder, record: TrialRecord, **files: tuple[str, str]) -> TrialRecord:

@@ -17,8 +17,7 @@ from harness.evidence.opening import find_evidence
 from harness.evidence.requests import attribute_peaks
 from harness.pipeline import StageParameters
 from harness.questions.validity import audit
-from harness.questions.warm_up.analysis import warm_up_curves
-from harness.rows import Session
+from harness.rows import Session, warm_up_curves
 from harness.tests.support.synthetic import make_project, make_session
 
 SETTLE_S = 0.9
@@ -127,7 +126,8 @@ def test_latencies_of_every_kind_are_settled_and_the_warm_up_curve_is_not(settle
     trials = settled.trials
     counted = int(trials.loc[~trials["duplicate"], "n_requests"].sum())
     assert sum(len(one) for ones in settled.latencies(trials).values() for one in ones) == counted
-    assert all(curve.at_s[0] < SETTLE_S / 2 for curve in warm_up_curves(settled))
+    session = Session(root=settled.root, experiment=settled.experiment, evidence=settled)
+    assert all(curve.at_s[0] < SETTLE_S / 2 for curve in warm_up_curves(session, settled.trials))
 
 
 def test_the_audit_holds_the_row_against_the_requests_that_count(settled: Evidence) -> None:

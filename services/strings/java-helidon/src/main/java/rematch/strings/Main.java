@@ -3,6 +3,7 @@ package rematch.strings;
 
 import io.helidon.common.socket.SocketOptions;
 import io.helidon.webserver.WebServer;
+import io.helidon.webserver.WebServerConfig;
 import io.helidon.webserver.http.HttpRouting;
 import java.io.IOException;
 import java.net.BindException;
@@ -41,19 +42,20 @@ public final class Main {
     /** Runs the service until SIGTERM. */
     public static void main(String[] args) {
         try {
-            Loggers loggers = Loggers.of(args);
-            run(Settings.parse(loggers.others()), loggers);
+            Secure secure = Secure.of(args);
+            Loggers loggers = Loggers.of(secure.others());
+            run(Settings.parse(loggers.others()), loggers, secure);
         } catch (Settings.BadFlag bad) {
             exit(2, bad.getMessage());
         }
     }
 
-    private static void run(Settings settings, Loggers loggers) {
+    private static void run(Settings settings, Loggers loggers, Secure secure) {
         String address = "host=" + settings.host() + " port=" + settings.port();
         try {
             RequestLogger lines =
                     loggers.isLibrary(settings) ? loggers.open(settings) : byHand(AccessLog.open(settings));
-            Running running = serve(settings, lines);
+            Running running = serve(settings, lines, secure);
             Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(running, lines), "stop"));
             System.err.println("listening host=" + settings.host() + " port=" + running.port());
         } catch (BindException taken) {
@@ -76,22 +78,25 @@ public final class Main {
     }
 
     static Running serve(Settings settings, AccessLog log) throws IOException {
-        return serve(settings, byHand(log));
+        return serve(settings, byHand(log), Secure.off());
     }
 
-    private static Running serve(Settings settings, RequestLogger lines) throws IOException {
+    static Running serve(Settings settings, RequestLogger lines, Secure secure) throws IOException {
         HELIDON.setLevel(Level.WARNING);
         HttpRouting.Builder routing = HttpRouting.builder();
         Routes.mount(routing, settings, lines, new Metrics());
-        WebServer server = WebServer.builder()
+        WebServerConfig.Builder builder = WebServer.builder()
                 .host(settings.host())
                 .port(settings.port())
                 .backlog(BACKLOG)
                 .connectionOptions(SocketOptions.builder().tcpNoDelay(true).buildPrototype())
                 .shutdownGracePeriod(STOP_WITHIN)
                 .shutdownHook(false)
-                .routing(routing)
-                .build();
+                .routing(routing);
+        if (secure.on()) {
+            builder.tls(Secure.tls());
+        }
+        WebServer server = builder.build();
         start(server);
         return new Running(server);
     }

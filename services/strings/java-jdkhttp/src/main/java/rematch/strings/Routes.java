@@ -34,6 +34,9 @@ final class Routes {
     private final Metrics metrics;
     private final Codec codec;
 
+    /** {@code -Drematch.metrics=off}: the same answers without clock, counters and line of the log. */
+    private final boolean observed = !"off".equals(System.getProperty("rematch.metrics"));
+
     private Routes(AccessLog log, Metrics metrics, Codec codec) {
         this.log = log;
         this.metrics = metrics;
@@ -43,6 +46,7 @@ final class Routes {
     /** One context for everything: this server matches contexts by prefix, the contract matches whole paths. */
     static void mount(HttpServer server, Settings settings, AccessLog log, Metrics metrics) throws IOException {
         Routes routes = new Routes(log, metrics, Codec.of(settings.craft()));
+        Allocations.register(metrics.registry());
         HttpHandler workload = settings.lean() ? routes::lean
                 : settings.face() == Settings.Face.PUBLISHED ? published(Published.open(settings)) : routes::matched;
         server.createContext("/", exchange -> routes.handle(exchange, workload));
@@ -71,17 +75,22 @@ final class Routes {
     }
 
     private void matched(HttpExchange exchange) throws IOException {
-        long started = System.nanoTime();
+        long started = observed ? System.nanoTime() : 0;
         Route route = Route.of(exchange.getRequestURI().getRawPath());
         Answer answer = answer(exchange, route);
-        long took = System.nanoTime() - started;
-        metrics.request(route, answer.status, took);
+        if (observed) {
+            observe(exchange, route, answer, System.nanoTime() - started);
+        }
+        send(exchange, answer);
+    }
+
+    private void observe(HttpExchange exchange, Route route, Answer answer, long tookNs) {
+        metrics.request(route, answer.status, tookNs);
         if (log.writesLines()) {
             long declared = declaredBytes(exchange);
             log.request(exchange.getRequestMethod(), route.path(), answer.status,
-                    declared >= 0 ? declared : answer.bytesIn, answer.body.length, took);
+                    declared >= 0 ? declared : answer.bytesIn, answer.body.length, tookNs);
         }
-        send(exchange, answer);
     }
 
     private Answer answer(HttpExchange exchange, Route route) {
