@@ -7,6 +7,7 @@ EXPERIMENTS ?=
 REV ?=
 BENCH ?= all
 LAB_ARGS ?=
+AUDIT_SERVICE ?= pypi
 
 # Kernels and tests start many Pythons; without byte code each would compile pandas and the rest again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -20,6 +21,9 @@ LAB = JUPYTER_CONFIG_PATH="$(CURDIR)/setup/jupyter:$$JUPYTER_CONFIG_PATH" \
 FIND_PYTHON = PYTHON="$(PYTHON)" sh setup/find_python.sh
 SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is required to run anything here; install it with: apt-get install -y python3 (Debian 12 or newer), or conda env create --file environment.yml" >&2; exit 2; }; \
 	PYTHONDONTWRITEBYTECODE=1 "$$python" -m setup
+# fails for a package that the service does not know, and where it cannot be reached
+AUDIT = .tools/audit/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
+	--vulnerability-service $(AUDIT_SERVICE) $(foreach lock,requirements.lock setup/pins/build.txt setup/pins/uv.txt,-r $(lock))
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
@@ -46,8 +50,7 @@ help:  ## print this table
 	@echo "make arxiv     sources of the paper as one archive, built in an empty folder"
 	@echo "make diff REV=COMMIT  what changed in the paper's text since a commit"
 	@echo "make data-package  bundled sessions with tables, schema, metadata and checksums"
-	@echo "make audit     compare the locked packages with known vulnerabilities"
-	@echo "make sbom      list the locked packages with hashes (CycloneDX)"
+	@echo "make audit     compare the locked packages with known vulnerabilities, by pip-audit"
 	@echo "make help      this table"
 	@echo
 	@echo "PROFILE=smoke|quick|full|sample  how much is measured (now: $(PROFILE)); sample measures nothing"
@@ -71,7 +74,7 @@ toolchains:
 paper:
 	@$(SETUP) --for paper --profile $(PROFILE) --brief
 	@mkdir -p results
-	REMATCH_COMMAND="make paper PROFILE=$(PROFILE)" $(VENV)/papermill notebooks/run_all.ipynb results/run_all.ipynb $(PARAMETERS)
+	REMATCH_COMMAND="make paper PROFILE=$(PROFILE)" $(VENV)/papermill notebooks/run_all.ipynb results/run_all.ipynb --engine rematch --log-output $(PARAMETERS)
 	@test -s paper/main.pdf || { echo "the notebooks ended well but paper/main.pdf is not there; see results/run_all.ipynb" >&2; exit 1; }
 	@echo "the paper: $(CURDIR)/paper/main.pdf"
 
@@ -79,9 +82,21 @@ site:
 	@$(SETUP) --for lab --brief
 	@REMATCH_COMMAND="make site" $(VENV)/rematch site
 
-test test-fast test-all:
+# two workers that compute, and three that work while those wait for processes, databases and the disk;
+# a file at a time, so that what its tests share is made once
+RUN_TESTS = env -u PYTHONPATH $(VENV)/python -m pytest -q -rs -n 5 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 2
+
+test:
 	@$(SETUP) --for test --brief
-	@$(VENV)/python -m setup.run_tests $(if $(filter test-%,$@),--$(@:test-%=%)) $(PYTEST)
+	@$(RUN_TESTS) $(PYTEST)
+
+test-fast:
+	@$(SETUP) --for test --brief
+	@$(RUN_TESTS) harness/tests/sources/test_python.py $(addprefix harness/tests/,analysis definitions evidence formats model report store) $(PYTEST)
+
+test-all:
+	@$(SETUP) --for test --brief
+	@REMATCH_LONG_TESTS=1 REMATCH_UNCUT_TESTS=1 $(RUN_TESTS) $(PYTEST)
 
 test-kubernetes:
 	@test -r "$(KUBECONFIG)" || { echo "make test-kubernetes runs in a cluster of which this machine is the node: set KUBECONFIG to its kubeconfig (docs/kubernetes.md)" >&2; exit 2; }
@@ -130,12 +145,17 @@ data-package:
 	@$(SETUP) --for lab --brief
 	@$(VENV)/rematch dataset
 
-audit:
-	@$(SETUP) --for lab --brief
-	@$(VENV)/python -m setup.audit
+# pip-audit in an environment of its own, each file by its hash
+.tools/audit/bin/pip-audit: setup/pins/audit.txt
+	@python=$$($(FIND_PYTHON)) && "$$python" -m venv --clear .tools/audit
+	@.tools/audit/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $<
 
+audit: .tools/audit/bin/pip-audit
+	@$(AUDIT)
+
+# for one release
 sbom:
-	@python=$$($(FIND_PYTHON)) && "$$python" -m setup.sbom
+	@echo "make sbom is gone; the same by: pip install cyclonedx-bom && cyclonedx-py requirements requirements.lock" >&2; exit 2
 
 check: setup
 	@$(VENV)/rematch check

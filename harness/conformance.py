@@ -107,9 +107,9 @@ def answer_fault(answer: Answer, expect: Expectation) -> str | None:
     if answer.status != expect.status:
         return f"expected status {expect.status}, got {answer.status} {_shown(answer.body)}"
     for name, value in expect.headers.items():
-        found = answer.headers.get(name.lower())
-        if found != value:
-            return f"expected header {name}: {value}, got {'none' if found is None else found[:SHOWN]}"
+        result = answer.headers.get(name.lower())
+        if result != value:
+            return f"expected header {name}: {value}, got {'none' if result is None else result[:SHOWN]}"
     return _body_fault(answer.content, expect)
 
 
@@ -133,26 +133,26 @@ def _body_fault(body: bytes, expect: Expectation) -> str | None:
 
 def _json_fault(body: bytes, right: tuple[JsonValue, ...], wanted: str) -> str | None:
     try:
-        found = json.loads(body)
+        document = json.loads(body)
     except ValueError:
         return f"expected {wanted}, got {_shown(body)}"
-    if not any(_same_json(found, value) for value in right):
-        return _difference(found, right, wanted, body)
+    if not any(_same_json(document, value) for value in right):
+        return _difference(document, right, wanted, body)
     return None
 
 
 def _volatile_fault(body: bytes, expect: Expectation, wanted: str) -> str | None:
     try:
-        found = json.loads(body)
+        document = json.loads(body)
     except ValueError:
         return f"expected {wanted}, got {_shown(body)}"
-    missing = [pointer for pointer in expect.volatile if not _take(found, pointer)]
+    missing = [pointer for pointer in expect.volatile if not _take(document, pointer)]
     if missing:
         return f"expected a value at {missing[0]}, got {_shown(body)}"
     right = json.loads(json.dumps(expect.json_value))
     for pointer in expect.volatile:
         _take(right, pointer)
-    return None if _same_json(found, right) else _difference(found, (right,), wanted, body)
+    return None if _same_json(document, right) else _difference(document, (right,), wanted, body)
 
 
 def _difference(found: JsonValue, right: Sequence[JsonValue], wanted: str, body: bytes) -> str:

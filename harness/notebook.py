@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every analysis notebook imports, beside the one question that it is about.
 
-Opening a session and its tables, comparing, attributing latency, drawing, and publishing: general verbs only.
-What one question alone needs is a name of its package: ``from harness.questions import scaling``.
+Opening a session and its tables, comparing, drawing, and publishing: general verbs only.
+What one question alone needs is a name of its package: ``from harness.questions import collectors``.
 """
 
 from harness import figures
-from harness.analysis.attribution.table import attribution_table
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import compare
 from harness.evidence.opening import find_evidence, open_evidence
 from harness.evidence.parameters import StageParameters, check_parameters
-from harness.evidence.requests import attribute_peaks, defined_variants, definition_of, latencies_by
+from harness.evidence.requests import defined_variants, definition_of, latencies_by
 from harness.publish import Publisher, comparison_rows
 
 __all__ = [
     "Publisher",
     "StageParameters",
     "aa_noise",
-    "attribute_peaks",
-    "attribution_table",
     "check_parameters",
     "compare",
     "comparison_rows",

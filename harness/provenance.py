@@ -112,13 +112,13 @@ def _sha256(path: Path) -> str:
 
 
 def _packages() -> dict[str, str]:
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for name in _PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            results[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return results
 
 
 def describe_place(root: Path) -> str:

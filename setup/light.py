@@ -46,19 +46,19 @@ def light_lock(lock: str, roots: Iterable[str] = READING, spared: Iterable[str] 
 
 
 def _entries(lock: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     name = ""
     for line in lock.splitlines(keepends=True):
         start = _NAME.match(line)
         name = start[1].lower() if start else name
         if name:
-            found[name] = found.get(name, "") + line
-    return found
+            results[name] = results.get(name, "") + line
+    return results
 
 
 def _required_by(entry: str) -> set[str]:
     return {
-        found[1].lower() for line in entry.splitlines() if (found := _VIA.match(line)) and found[1] != "via"
+        match[1].lower() for line in entry.splitlines() if (match := _VIA.match(line)) and match[1] != "via"
     }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other releases of the JDK and of Go, for experiments that compare releases: each is fetched, or done without."""
+"""Other releases of Java and of Go, for experiments that compare releases: each is fetched, or done without."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from . import jdk_debian, python_env
+from . import jdk_debian, python_env, wheels
 from .finders import toolchains
 from .say import SetupError, run, step
 
 
 def bring_others(project: Path) -> None:
-    """Fetch the JDKs and Go releases that are not here; of each that cannot be had a line says why."""
+    """Fetch the JDKs, the old runtime and the Go releases that are not here; a line says why one cannot be had."""
     around = toolchains.Surroundings(project=project)
     for major in toolchains.OTHER_JAVA:
         if major in {jdk.major for jdk in toolchains.find_jdks(around)}:
@@ -25,6 +25,14 @@ def bring_others(project: Path) -> None:
             step(f"JDK {major}: {jdk_debian.install_jdk(project, uv, env, major)}")
         except SetupError as error:
             step(f"JDK {major}: unavailable: {error}")
+    if toolchains.find_runtimes(around):
+        step("the Java of 2020 is here")
+    else:
+        try:
+            uv, env = python_env.bring_uv(project, sys.executable, os.environ)
+            step(f"the Java of 2020: {wheels.install_java(project, uv, env)}")
+        except SetupError as error:
+            step(f"the Java of 2020: unavailable: {error}")
     go = toolchains.find_go(around)
     program = go.path if go.usable else None
     for release in () if program is None else toolchains.OTHER_GO:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What set-up says: progress lines with the time since the start, one error type, one table."""
+"""Set-up's words: progress lines with the time since the start, one error type, one table."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -18,19 +16,6 @@ TAIL_LINES = 25
 
 class SetupError(Exception):
     """Something cannot be had: says what, why it is wanted and what to do next. Ends with status 2."""
-
-
-@dataclass
-class Aside:
-    """What a thread beside the main one keeps: its command under way, and the last words of one that failed."""
-
-    child: subprocess.Popen[str] | None = None
-    last_words: str = ""
-    stopped: bool = False
-
-
-#: Set in such a thread alone; `run` asks for it.
-ASIDE: ContextVar[Aside | None] = ContextVar("aside", default=None)
 
 
 def step(text: str) -> None:
@@ -57,15 +42,10 @@ def run(
 ) -> str:
     """Run a command to its end and return its standard output; its messages are shown only when it fails.
 
-    Beside the main thread they are kept until the failure is told, and the command can be ended from there.
-
     Raises:
         SetupError: the command does not exist or ends with another status than 0.
     """
     words = [str(word) for word in command]
-    aside = ASIDE.get()
-    if aside is not None and aside.stopped:
-        raise SetupError(f"{doing}: not begun; {then}")
     try:
         child = subprocess.Popen(
             words,
@@ -79,15 +59,10 @@ def run(
         )
     except OSError as error:
         raise SetupError(f"{doing}: {words[0]} does not start ({error.strerror}); {then}") from error
-    if aside is not None:
-        aside.child = child
     out, err = _communicate(child)
     if child.returncode != 0:
-        said = "\n".join(f"    {line}" for line in (out + err).splitlines()[-TAIL_LINES:])
-        if aside is not None:
-            aside.last_words = said
-        else:
-            print(said, file=sys.stderr, flush=True)
+        tail = "\n".join(f"    {line}" for line in (out + err).splitlines()[-TAIL_LINES:])
+        print(tail, file=sys.stderr, flush=True)
         raise SetupError(f"{doing}: `{' '.join(words[:4])} ...` ended with status {child.returncode}; {then}")
     return out
 

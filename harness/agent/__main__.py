@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.agent.containers import CONTAINERS, remove_containers
+from harness.agent.docker_api import CONTAINERS, remove_containers
 from harness.agent.files import SCRATCH, remove_scratch
 from harness.agent.platforms import return_large_blocks
 from harness.agent.processes import alive, kill_group, this_process

@@ -49,13 +49,13 @@ def intervals(interval_s: float, seed: int) -> Iterable[float]:
 
 def tree_of(roots: Iterable[int]) -> set[int]:
     """Return the ids of processes with all their children, and theirs."""
-    found, to_look_at = set(), list(roots)
+    result, to_look_at = set(), list(roots)
     while to_look_at:
         pid = to_look_at.pop()
-        if pid not in found:
-            found.add(pid)
+        if pid not in result:
+            result.add(pid)
             to_look_at += children(pid)
-    return found
+    return result
 
 
 def threads_of(pid: int) -> set[int]:
@@ -135,9 +135,10 @@ class Exchanger:
             OSError: it cannot be written.
         """
         rows = [
-            f"{one.began_s:.6f},{one.done_s:.6f},{_listed(one.cpus[arm])},{_listed(one.cpus[1 - arm])},"
-            f"{one.n_threads[arm]},{one.n_threads[1 - arm]}"
-            for one in self.exchanges
+            f"{exchange.began_s:.6f},{exchange.done_s:.6f},"
+            f"{_listed(exchange.cpus[arm])},{_listed(exchange.cpus[1 - arm])},"
+            f"{exchange.n_threads[arm]},{exchange.n_threads[1 - arm]}"
+            for exchange in self.exchanges
         ]
         file.write_text("\n".join([HEADER, *rows, ""]), encoding="utf-8")
 
@@ -162,14 +163,14 @@ class Exchanger:
 
     def _alive(self, arm: int) -> list[int]:
         """Processes that still are who they were when they were added."""
-        found = []
+        results = []
         for pid, start_ticks in list(self._roots[arm].items()):
             stat = read_stat(pid)
             if stat is None or stat.ended or stat.start_ticks != start_ticks:
                 del self._roots[arm][pid]
             else:
-                found.append(pid)
-        return found
+                results.append(pid)
+        return results
 
     def _note(self, began_s: float, n_threads: tuple[int, int]) -> None:
         self.exchanges.append(Exchange(began_s, time.monotonic(), (self.cpus(0), self.cpus(1)), n_threads))

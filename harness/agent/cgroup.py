@@ -6,8 +6,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.agent.cgroup_files import groups_of, is_folder, lines_of, mounts, pairs_of, text_of
-from harness.agent.cpu_stat import parse_cpu_stat, whole_number
+from harness.agent.cgroup_files import (
+    groups_of,
+    is_folder,
+    lines_of,
+    mounts,
+    pairs_of,
+    parse_cpu_stat,
+    text_of,
+    whole_number,
+)
 from harness.agent.process_tree import ProcessReader
 
 
@@ -87,16 +95,16 @@ def group_folders(pid: int, root: Path = Path("/")) -> dict[str, Path]:
     """Return controller -> the folder of the process's group: ``memory``, ``cpu``, ``cpuacct``, or ``""``
     alone on a system of version 2. Empty: not to be seen from here."""
     mounted = mounts(root)
-    found: dict[str, Path] = {}
+    results: dict[str, Path] = {}
     for controllers, path in groups_of(str(pid), root):
         for controller in controllers:
             if controller in mounted:
                 folder = mounted[controller].folder_of(path)
                 if is_folder(folder):
-                    found[controller] = folder
-    if "memory" in found or "cpu" in found:
-        found.pop("", None)  # a mixture: version 1 has the controllers, version 2 only the names
-    return found
+                    results[controller] = folder
+    if "memory" in results or "cpu" in results:
+        results.pop("", None)  # a mixture: version 1 has the controllers, version 2 only the names
+    return results
 
 
 def _number(file: Path) -> int | None:

@@ -33,7 +33,7 @@ class Mount:
 
 def mounts(root: Path) -> dict[str, Mount]:
     """Return controller (version 1) or ``""`` (version 2) -> where its groups are to be seen."""
-    found: dict[str, Mount] = {}
+    results: dict[str, Mount] = {}
     for line in lines_of(root / "proc/self/mountinfo"):
         head, dash, tail = line.partition(" - ")
         fields, (kind, _, options, *_) = head.split(" "), (*tail.split(" "), "", "", "")
@@ -41,22 +41,22 @@ def mounts(root: Path) -> dict[str, Mount]:
             continue  # no line of the kernel
         mount = Mount(root / fields[4].lstrip("/"), fields[3])
         if kind == "cgroup2":
-            found.setdefault("", mount)
+            results.setdefault("", mount)
         elif kind == "cgroup":
             for controller in _CONTROLLERS & set(options.split(",")):
-                found.setdefault(controller, mount)
-    return found
+                results.setdefault(controller, mount)
+    return results
 
 
 def groups_of(process: str, root: Path) -> list[tuple[list[str], str]]:
     """Return the groups of a process (its id, or ``self``): controllers (``""``: version 2), path."""
-    found = []
+    results = []
     for line in lines_of(root / f"proc/{process}/cgroup"):
         _, first, rest = line.partition(":")
         controllers, second, path = rest.partition(":")
         if first and second:
-            found.append((controllers.split(","), path))
-    return found
+            results.append((controllers.split(","), path))
+    return results
 
 
 def pairs_of(file: Path) -> dict[str, str]:
@@ -83,3 +83,53 @@ def text_of(file: Path) -> str:
         return file.read_text(errors="replace")
     except (OSError, ValueError):  # ValueError: a name that no file can have
         return ""
+
+
+#: Digits of the largest counter: 64 bits.
+LONGEST_NUMBER = 20
+
+
+@dataclass(frozen=True)
+class CpuStat:
+    """One reading of ``cpu.stat``.
+
+    ``n_throttled``: periods in which the group was stopped; ``throttled_s``: summed over its CPUs, so it
+    may grow faster than time.
+    """
+
+    n_throttled: int
+    throttled_s: float
+    n_unknown: int
+    unknown_examples: tuple[str, ...] = ()
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number in a file of the kernel; ``None`` for anything but digits, and for more than it counts to."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
+
+
+def parse_cpu_stat(text: str) -> CpuStat | None:
+    """Parse ``cpu.stat``; ``None`` when the group has no CPU quota to speak of (the topmost group of version 2).
+
+    Version 1 counts ``throttled_time`` in nanoseconds, version 2 ``throttled_usec`` in microseconds.
+    """
+    values: dict[str, int] = {}
+    unknown: list[str] = []
+    for line in text.splitlines():
+        words = line.split()
+        number = whole_number(words[1]) if len(words) == 2 else None
+        if number is not None:
+            values[words[0]] = number
+        elif words:
+            unknown.append(line[:200])
+    if "nr_throttled" not in values or not values.keys() & {"throttled_time", "throttled_usec"}:
+        return None
+    throttled = (
+        values["throttled_usec"] / 1e6 if "throttled_usec" in values else values["throttled_time"] / 1e9
+    )
+    return CpuStat(
+        n_throttled=values["nr_throttled"],
+        throttled_s=throttled,
+        n_unknown=len(unknown),
+        unknown_examples=tuple(unknown[:3]),
+    )

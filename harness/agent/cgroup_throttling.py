@@ -10,8 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.agent.cgroup_files import groups_of, is_folder, mounts, text_of
-from harness.agent.cpu_stat import CpuStat, parse_cpu_stat
+from harness.agent.cgroup_files import CpuStat, groups_of, is_folder, mounts, parse_cpu_stat, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

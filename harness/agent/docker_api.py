@@ -7,14 +7,19 @@ daemon with this file, so that a container over there comes up as one does here.
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import http.client
 import json
 import os
 import re
 import socket
+import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from harness.errors import HostError
@@ -102,8 +107,8 @@ def removed_by(request: DockerRequest, reply: DockerReply) -> str | None:
     """Return the id of the container that is gone after this exchange, or ``None``."""
     if request.method != "DELETE" or reply.status not in (204, 404):
         return None
-    found = _REMOVAL.search(request.path)
-    return found.group(1) if found else None
+    match = _REMOVAL.search(request.path)
+    return match.group(1) if match else None
 
 
 def remove_container(address: str | None, container: str) -> bool:
@@ -156,3 +161,59 @@ def _exchange(connection: http.client.HTTPConnection, request: DockerRequest, pa
         began_monotonic_s=began_monotonic_s,
         ended_monotonic_s=time.monotonic(),
     )
+
+
+#: Below the agent's folder: a file per container that lives, by its id; in it, whose daemon has it.
+CONTAINERS = "containers"
+#: Said to whoever would still start something.
+ENDING = "the agent is ending; nothing is started any more"
+
+
+class ContainerHandlers:
+    """The part of the orders that is about containers. ``folder`` is the agent's; ``ended``: it is ending."""
+
+    def __init__(self, folder: Path, ended: threading.Event) -> None:
+        self._containers, self._ended = folder / CONTAINERS, ended
+        self._containers.mkdir()
+
+    def end_all(self) -> None:
+        """Remove every container that was made."""
+        remove_containers(self._containers)
+
+    def do_docker(
+        self, requests: list[dict[str, Any]], address: str | None, timeout_s: float
+    ) -> dict[str, Any]:
+        """Ask the Docker daemon here; a container that comes to be is remembered until it is removed."""
+        row = [
+            DockerRequest(
+                item["method"],
+                item["path"],
+                item["headers"],
+                base64.b64decode(item["body"]),
+                item["body_file"],
+            )
+            for item in requests
+        ]
+        if self._ended.is_set():
+            raise HostError(ENDING)
+        where = address or usual_address()
+        replies = exchange_in_a_row(where, row, timeout_s)
+        for request, reply in zip(row, replies):  # noqa: B905 - its strictness is of Python 3.10
+            made, removed = made_by(request, reply), removed_by(request, reply)
+            if made is not None:
+                (self._containers / made).write_text(where)
+            if removed is not None:
+                with contextlib.suppress(FileNotFoundError):
+                    (self._containers / removed).unlink()
+        if self._ended.is_set():
+            remove_containers(self._containers)
+        return {
+            "replies": [{**asdict(item), "body": base64.b64encode(item.body).decode()} for item in replies]
+        }
+
+
+def remove_containers(notes: Path) -> None:
+    """Remove the containers that these notes name; a note whose container would not go stays."""
+    for note in notes.glob("*"):
+        if remove_container(note.read_text(), note.name):
+            note.unlink()

@@ -32,11 +32,11 @@ class FileHandlers:
 
     def do_folders(self, parents: list[str]) -> dict[str, Any]:
         """The folders right below each of some folders."""
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for parent in parents:
             names = os.listdir(parent) if os.path.isdir(parent) else []
-            found[parent] = sorted(name for name in names if os.path.isdir(os.path.join(parent, name)))
-        return found
+            results[parent] = sorted(name for name in names if os.path.isdir(os.path.join(parent, name)))
+        return results
 
     def do_read(self, path: str, last_bytes: int | None) -> dict[str, Any]:
         with open(path, "rb") as stream:
@@ -69,18 +69,18 @@ class FileHandlers:
 
     def do_inventory(self, folder: str) -> dict[str, Any]:
         """Hash and size of every file below, and whether it may be executed."""
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for here, _, names in os.walk(folder):
             for name in names:
                 path = os.path.join(here, name)
                 if os.path.isfile(path) and not os.path.islink(path):
                     stat = os.stat(path)
-                    found[os.path.relpath(path, folder)] = [
+                    results[os.path.relpath(path, folder)] = [
                         file_sha256(Path(path)),
                         stat.st_size,
                         stat.st_mode & 0o111,
                     ]
-        return found
+        return results
 
     def do_folder_bytes(self, folder: str) -> dict[str, Any]:
         """The size of all files below; links count as nothing."""

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent.cgroup import read_group
-from harness.agent.containers import ENDING, ContainerHandlers
 from harness.agent.cpu_speed import CpuSpeedMeter
+from harness.agent.docker_api import ENDING, ContainerHandlers
 from harness.agent.files import FileHandlers
 from harness.agent.machine_counters import read_machine
 from harness.agent.machine_info import machine_facts, physical_cores
@@ -193,17 +193,17 @@ class Handlers:
 
     def _sampler(self, number: int) -> Sampler:
         with self._lock:
-            found = self._samplers.get(number)
-        if found is None:
+            result = self._samplers.get(number)
+        if result is None:
             raise HostError(SAMPLER_GONE)
-        return found
+        return result
 
     def do_sampler_stop(self, sampler: int) -> dict[str, Any]:
         with self._lock:
-            found = self._samplers.pop(sampler, None)
-        if found is None:
+            result = self._samplers.pop(sampler, None)
+        if result is None:
             raise HostError(SAMPLER_GONE)
-        return asdict(found.stop())
+        return asdict(result.stop())
 
     def do_speed_start(self, cpus: list[int], per_s: float) -> dict[str, Any]:
         meter = CpuSpeedMeter(cpus, per_s)
@@ -216,18 +216,18 @@ class Handlers:
 
     def do_speed_stop(self, meter: int) -> dict[str, Any]:
         with self._lock:
-            found = self._meters.pop(meter, None)
-        if found is None:
+            result = self._meters.pop(meter, None)
+        if result is None:
             raise HostError(METER_GONE)
-        return {"read": [asdict(read) for read in found.stop()]}
+        return {"read": [asdict(read) for read in result.stop()]}
 
     def do_start_ticks(self, pid: int) -> dict[str, Any]:
         stat = read_stat(pid)
         return {"start_ticks": None if stat is None or stat.ended else stat.start_ticks}
 
     def do_group(self, pid: int, start_ticks: int) -> dict[str, Any]:
-        found = read_group(pid, start_ticks)
-        return {"group": None if found is None else asdict(found)}
+        result = read_group(pid, start_ticks)
+        return {"group": None if result is None else asdict(result)}
 
     def do_first_answer(
         self,
@@ -257,8 +257,8 @@ class Handlers:
                 "body": base64.b64encode(first.answer.body).decode(),
                 "received_monotonic_s": first.answer.received_monotonic_s,
             }
-        told = {"waited_s": first.waited_s, "polls": first.polls, "gone": first.gone}
-        return {**told, "answer": answer, "resources": asdict(resources)}
+        settings = {"waited_s": first.waited_s, "polls": first.polls, "gone": first.gone}
+        return {**settings, "answer": answer, "resources": asdict(resources)}
 
     def _process(self, pid: int) -> Spawned:
         with self._lock:

@@ -42,20 +42,20 @@ def read_counters(data: bytes) -> dict[str, int]:
         return {}
     order = "<" if data[4] == 1 else ">"
     _used, _overflow, _stamp, at, n_entries = struct.unpack_from(order + _PROLOGUE, data, 8)
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     for _ in range(n_entries):
         try:
             length, name_at, n_values, kind, *_flags, value_at = struct.unpack_from(order + _ENTRY, data, at)
             if kind == ord("J") and n_values == 0:
                 end = data.index(b"\0", at + name_at)
                 name = data[at + name_at : end].decode("ascii", "replace")
-                (found[name],) = struct.unpack_from(order + "q", data, at + value_at)
+                (results[name],) = struct.unpack_from(order + "q", data, at + value_at)
         except (struct.error, ValueError):  # cut short, or being written
             break
         if length <= 0:
             break
         at += length
-    return found
+    return results
 
 
 def _mapped(pid: int) -> bytes | None:
@@ -79,9 +79,9 @@ def read_file(file: Path) -> bytes | None:
     except OSError:
         return None
     try:
-        found = os.fstat(descriptor)
+        result = os.fstat(descriptor)
         # no more room than it needs: malloc keeps a large buffer for each thread that ever had one
-        return os.read(descriptor, min(found.st_size, MOST_BYTES)) if stat.S_ISREG(found.st_mode) else None
+        return os.read(descriptor, min(result.st_size, MOST_BYTES)) if stat.S_ISREG(result.st_mode) else None
     except OSError:
         return None
     finally:

@@ -58,17 +58,17 @@ def kernel_settings(root: Path = Path("/")) -> dict[str, str]:
 
 def _chosen(text: str) -> str:
     """The word in brackets, where all that may be chosen is listed."""
-    found = re.search(r"\[(\S+)\]", text)
-    return found.group(1) if found else text
+    match = re.search(r"\[(\S+)\]", text)
+    return match.group(1) if match else text
 
 
 def physical_cores(cpus: Iterable[int], system: Path = Path("/sys/devices/system/cpu")) -> list[list[int]]:
     """Return which CPUs share a physical core, one list a core; one of which nothing is told stands alone."""
-    found = set()
+    results = set()
     for cpu in cpus:
         said = text_of(system / f"cpu{cpu}" / "topology" / "thread_siblings_list")
-        found.add(tuple(cpu_list(said)) if said else (cpu,))
-    return sorted(list(core) for core in found)
+        results.add(tuple(cpu_list(said)) if said else (cpu,))
+    return sorted(list(core) for core in results)
 
 
 def cpu_list(text: str) -> list[int]:
@@ -95,8 +95,8 @@ def text_of(path: Path) -> str | None:
 
 def _field(path: Path, name: str) -> str | None:
     pattern = rf"^{re.escape(name)}\s*[:=]\s*(.+)$"
-    found = re.search(pattern, text_of(path) or "", flags=re.MULTILINE)
-    return found.group(1).strip().strip('"') if found else None
+    match = re.search(pattern, text_of(path) or "", flags=re.MULTILINE)
+    return match.group(1).strip().strip('"') if match else None
 
 
 def _distribution() -> str:

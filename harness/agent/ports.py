@@ -43,9 +43,9 @@ def free_port(address: str = "127.0.0.1") -> int:
                 probe.bind((address, port))
             except OSError:
                 continue
-            found = int(probe.getsockname()[1])
-            if lease(found):
-                return found
+            result = int(probe.getsockname()[1])
+            if lease(result):
+                return result
     raise HostError(f"no free port on {address}; close what uses them (ss -ltn lists it)")
 
 

@@ -12,13 +12,13 @@ from harness.agent.processes import PROC
 
 def children(pid: int) -> set[int]:
     """Return the ids of its children now, those of all its threads. Dear: one file for each thread."""
-    found: set[int] = set()
+    results: set[int] = set()
     with contextlib.suppress(OSError):
         for task in os.listdir(f"{PROC}/{pid}/task"):
             with contextlib.suppress(OSError):
                 text = Path(f"{PROC}/{pid}/task/{task}/children").read_text()
-                found.update(int(child) for child in text.split())
-    return found
+                results.update(int(child) for child in text.split())
+    return results
 
 
 def count_threads(pid: int) -> int:

@@ -257,11 +257,11 @@ class Spawner:
 
 def _read_objects(pipe: BinaryIO) -> list[dict[str, Any]]:
     """Return what our own program on the other end has marshalled, to the end."""
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     with contextlib.suppress(EOFError):
         while True:
-            found.append(marshal.load(pipe))
-    return found
+            results.append(marshal.load(pipe))
+    return results
 
 
 def _nameless_file() -> int:

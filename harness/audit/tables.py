@@ -20,6 +20,7 @@ from harness.audit.plans import KnownPlan, known_plan
 from harness.audit.result import Audited, Check
 from harness.audit.sums import sums
 from harness.errors import InputError
+from harness.formats.source import text_file
 
 #: Unit -> how many of the SI unit it is.
 TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -295,10 +296,7 @@ def _sums(rows: Iterable[Row]) -> list[Check]:
 
 def _lines(path: Path) -> Iterator[tuple[int, Sequence[str]]]:
     """Yield the number of each line that is no comment, and its fields; the header first."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(f"cannot be read ({problem})", file=path) from problem
-    for number, line in enumerate(text.splitlines(), start=1):
+    file = text_file(path)
+    for number, line in enumerate(file.text().splitlines(), start=file.first_line):
         if line.strip() and not line.startswith("#"):
             yield number, next(csv.reader([line]), [])

@@ -119,11 +119,11 @@ def read_stored(connection: Connection, file: Path) -> dict[str, int]:
         InputError: the file is wrong.
         TrialFailure: the server does not answer.
     """
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     for row in _ask(connection, file, "what it holds"):
         match row:
-            case (str() as request, int() as n) if request not in found:
-                found[request] = n
+            case (str() as request, int() as n) if request not in results:
+                results[request] = n
             case _:
                 raise InputError(
                     "a row is not of the form it must have",
@@ -131,7 +131,7 @@ def read_stored(connection: Connection, file: Path) -> dict[str, int]:
                     found=", ".join("null" if cell is None else str(cell) for cell in row)[:100],
                     allowed="request text, traces bigint, each request once",
                 )
-    return found
+    return results
 
 
 def _ask(connection: Connection, file: Path, what: str) -> list[tuple[Any, ...]]:

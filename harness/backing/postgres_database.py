@@ -113,10 +113,10 @@ class Lent:
         try:
             return self._put(question, over=over)
         except psycopg.Error as problem:
-            said = f"the database rejects logins now: {words_of(problem)}"
-            if self.again is not None or SHUTTING_DOWN not in said:
-                raise TrialFailure(Outcome.FAILED, self.server.ended() or said) from problem
-            self.told_to_stop = said
+            text = f"the database rejects logins now: {words_of(problem)}"
+            if self.again is not None or SHUTTING_DOWN not in text:
+                raise TrialFailure(Outcome.FAILED, self.server.ended() or text) from problem
+            self.told_to_stop = text
         self._serve_again()
         try:
             return self._put(question, over=over)

@@ -118,8 +118,8 @@ def own_folder(folder: Path) -> Path:
         InputError: it is somebody else's.
     """
     folder.mkdir(mode=0o755, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    result = folder.lstat()
+    if not stat.S_ISDIR(result.st_mode) or result.st_uid != os.geteuid():
         raise InputError(
             "the folder belongs to another user and is needed for a database",
             file=folder,
@@ -170,11 +170,11 @@ def filesystem_of(path: Path) -> str | None:
         return None
     real, best, kind = str(path.resolve()), "", None
     for line in lines:
-        _, place, found, *_ = line.split(" ")
+        _, place, result, *_ = line.split(" ")
         place = place.replace("\\040", " ")
         inside = real == place or real.startswith(place.rstrip("/") + "/")
         if inside and len(place) >= len(best):
-            best, kind = place, found
+            best, kind = place, result
     return kind
 
 
@@ -183,13 +183,13 @@ def reachable(folder: Path, account: Account | None) -> bool:
     if account is None:
         return True
     for part in (folder, *folder.parents):
-        found = part.stat()
+        result = part.stat()
         bit = stat.S_IXOTH
-        if found.st_uid == account.uid:
+        if result.st_uid == account.uid:
             bit = stat.S_IXUSR
-        elif found.st_gid == account.gid:
+        elif result.st_gid == account.gid:
             bit = stat.S_IXGRP
-        if not found.st_mode & bit:
+        if not result.st_mode & bit:
             return False
     return True
 

@@ -94,8 +94,8 @@ class RemoteDatabase:
                 return question(connection)
         except psycopg.Error as problem:
             gone = self.server.ended(self.database)
-            said = f"the database rejects logins now: {words_of(problem)}"
-            raise TrialFailure(Outcome.FAILED, gone or said) from problem
+            text = f"the database rejects logins now: {words_of(problem)}"
+            raise TrialFailure(Outcome.FAILED, gone or text) from problem
 
     def stop(self) -> BackingRecord:
         if self._stopped:

@@ -63,14 +63,14 @@ def find_remote_home(host: SshHost) -> RemoteHome:
     """
     places = shlex.quote(host.postgres) if host.postgres is not None else USUAL
     script = FIND.format(places=places)
-    found = host.run(Command(argv=("sh", "-c", script), folder=Path("/")), 20.0)
-    if found.exit_code != 0:
+    result = host.run(Command(argv=("sh", "-c", script), folder=Path("/")), 20.0)
+    if result.exit_code != 0:
         raise MissingTool(
             f"PostgreSQL on {host.name}",
             why="as the database beside the service there",
             how_to_get=f"apt-get install -y postgresql (on {host.name}; or set postgres in hosts.toml)",
         )
-    programs = Path(found.stdout.strip())
+    programs = Path(result.stdout.strip())
     said = say(host, str(programs / "postgres"), "--version")
     version = re.search(r"\d+(\.\d+)*", said)
     return RemoteHome(programs=programs, version=version.group() if version else said, run_as=_account(host))
@@ -169,8 +169,8 @@ class RemoteServer:
         data = database.folder / "data"
         database.port = self.host.free_port(self.address)
         listening = {"listen_addresses": self.address}
-        told = {**server_settings(database.settings), **listening, **(further or {})}
-        words = [word for name, value in told.items() for word in ("-c", f"{name}={value}")]
+        settings = {**server_settings(database.settings), **listening, **(further or {})}
+        words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         program = str(self.home.programs / "postgres")
         database.argv = (program, "-D", str(data), "-p", str(database.port), *words)
         command = Command(
@@ -235,9 +235,9 @@ class RemoteServer:
         command = Command(argv=words, folder=Path("/"), environment={"LC_ALL": "C"}, run_as=self.home.run_as)
         done = self.host.run(command, within_s)
         if done.exit_code != 0:
-            said = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
+            output = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
             raise HostError(
-                f"{self.host.name}: {words[0]} ended with {done.exit_code}; output: {said[-1][:300]}"
+                f"{self.host.name}: {words[0]} ended with {done.exit_code}; output: {output[-1][:300]}"
             )
 
     def inside(self, database: Database, purpose: str, name: str) -> Connection:
@@ -255,8 +255,8 @@ class RemoteServer:
         code = database.process.exited() if database.process is not None else None
         if code is None:
             return None
-        said = self.host.read(database.log, LOG_TAIL_BYTES).decode(errors="replace")
-        return f"the database ended by itself ({in_words(code)}; output: {words_of_log(said)})"
+        text = self.host.read(database.log, LOG_TAIL_BYTES).decode(errors="replace")
+        return f"the database ended by itself ({in_words(code)}; output: {words_of_log(text)})"
 
     def log_bytes(self, database: Database) -> int:
         """Return how long its log is now."""

@@ -181,13 +181,13 @@ def end_leftovers(data: Path) -> None:
 
 def workers_in(data: Path) -> tuple[int, ...]:
     """Return the running processes whose working directory is this folder."""
-    found: list[int] = []
+    results: list[int] = []
     for entry in os.listdir(PROC):
         if entry.isdigit() and int(entry) != os.getpid():
             with contextlib.suppress(OSError):
                 if os.readlink(f"{PROC}/{entry}/cwd") == str(data):
-                    found.append(int(entry))
-    return tuple(found)
+                    results.append(int(entry))
+    return tuple(results)
 
 
 def free_shared_memory(data: Path) -> None:

@@ -58,8 +58,8 @@ def template_key(version: str, files: tuple[Path, ...]) -> str:
     Raises:
         InputError: a file of the contract cannot be read.
     """
-    said = b"\0".join(read_sql(file) for file in files)
-    return hashlib.sha256(f"{RECIPE}\0{version}\0".encode() + said).hexdigest()[:16]
+    text = b"\0".join(read_sql(file) for file in files)
+    return hashlib.sha256(f"{RECIPE}\0{version}\0".encode() + text).hexdigest()[:16]
 
 
 def fill(login: Login, need: BackingNeed, files: tuple[Path, ...]) -> None:
@@ -130,9 +130,9 @@ class Templates:
         self._initialise(making, secret)
         (making / "data" / LETS_IN).write_text(ADMISSION.format(NEAR, "scram-sha-256"))
         login = Login(port=0, user=SUPERUSER, password=password, database="postgres")
-        told = {**server_settings(BackingSettings()), "fsync": "off"}
+        settings = {**server_settings(BackingSettings()), "fsync": "off"}
         server, login = start_server(
-            self._host, self._home, making / "data", told, login, making / "server.log"
+            self._host, self._home, making / "data", settings, login, making / "server.log"
         )
         try:
             fill(login, need, files)
@@ -155,8 +155,8 @@ class Templates:
         )
         done = self._host.run(command, INITDB_WITHIN_S)
         if done.exit_code != 0:
-            said = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
-            raise HostError(f"initdb ended with {done.exit_code}; output: {said[-1][:300]}")
+            output = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
+            raise HostError(f"initdb ended with {done.exit_code}; output: {output[-1][:300]}")
 
 
 @contextlib.contextmanager

@@ -6,9 +6,7 @@ What a machine has no more of (descriptors, processes, memory, disk, ports) beco
 
 from __future__ import annotations
 
-import atexit
 import errno
-import gc
 import sys
 
 import typer
@@ -107,10 +105,6 @@ def _commands() -> None:
 def main() -> None:
     """Run the command line. What goes wrong on purpose, and what the machine has no more of, is one line on stderr and
     an exit code."""
-    gc.set_threshold(
-        100_000, 30, 30
-    )  # else a fifth of a start is spent on a search for garbage in imported modules
-    atexit.register(gc.freeze)  # at its end the interpreter would search all of them once more
     try:
         app()
     except RematchError as error:

@@ -48,10 +48,10 @@ def pack_command(
     if again:
         _pack_again(store, session, to)
         return
-    found = _find(store, session, measured_only=True)
-    base = store.bundled / found.folder.parent.name if to is None else to
-    archive = pack(found.folder, archive_of(base / found.folder.name))
-    print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, {len(found.finished())} trials")
+    result = _find(store, session, measured_only=True)
+    base = store.bundled / result.folder.parent.name if to is None else to
+    archive = pack(result.folder, archive_of(base / result.folder.name))
+    print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, {len(result.finished())} trials")
 
 
 def unpack_command(
@@ -75,13 +75,13 @@ def unpack_command(
     from harness.store.gzipping import library
 
     root = find_root()
-    found = _find(Store(root), session)
-    if found.archive is None:
-        raise InputError("not archived: its files can be read as they are", file=found.folder)
-    target = to or root / "results" / "unpacked" / found.folder.parent.name / found.folder.name
-    found.archive.unpack(target)
+    result = _find(Store(root), session)
+    if result.archive is None:
+        raise InputError("not archived: its files can be read as they are", file=result.folder)
+    target = to or root / "results" / "unpacked" / result.folder.parent.name / result.folder.name
+    result.archive.unpack(target)
     checked = SessionFolder(target).check()
-    print(f"{target}: {len(found.finished())} trials, {len(found.archive.sizes)} files")
+    print(f"{target}: {len(result.finished())} trials, {len(result.archive.sizes)} files")
     if checked.recompressed:
         print(
             f"  not damaged: {len(checked.recompressed)} .gz files hold what was measured, but zlib {library()} "
@@ -101,10 +101,10 @@ def _pack_again(store: Store, session: str, to: Path | None) -> None:
             "--again replaces an archive where it is", place="--to", found=str(to), allowed="without --to"
         )
     candidates = _candidates(store, session, bundled=None)
-    archives = [found.archive for found in candidates if found.archive is not None]
+    archives = [candidate.archive for candidate in candidates if candidate.archive is not None]
     if not archives:
-        found = _only(store, session, candidates, bundled=None)
-        raise InputError("not archived", file=found.folder, allowed="`rematch pack` without --again")
+        result = _only(store, session, candidates, bundled=None)
+        raise InputError("not archived", file=result.folder, allowed="`rematch pack` without --again")
     for archive in archives:
         done = pack_again(archive)
         before, after = done.bytes_before / 1e6, done.bytes_after / 1e6

@@ -71,12 +71,12 @@ def check(
 
         check_remote(host, as_json=as_json)
         return
-    found = _look()
+    result = _look()
     if as_json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(result, indent=1))
     else:
-        _print(found)
-    if not found["fit_for"]["measuring"]:
+        _print(result)
+    if not result["fit_for"]["measuring"]:
         raise typer.Exit(1)
 
 
@@ -119,11 +119,11 @@ def _imported(root: Path, purpose: Purpose) -> dict[str, set[str]]:
             "the paper": of_module("harness.pipeline"),
             "the results page": of_module("harness.site.build"),
         }
-    found: dict[str, set[str]] = {}
+    results: dict[str, set[str]] = {}
     for user, texts in users.items():
         for name in packages(texts):
-            found.setdefault(name, set()).add(user)
-    return found
+            results.setdefault(name, set()).add(user)
+    return results
 
 
 def _ready_for(purpose: Purpose) -> str:
@@ -214,8 +214,8 @@ def watch(n_cpus: int) -> dict[str, float | None]:
         meter = LocalHost().speed_meter(cpus, per_s=SPEEDS_PER_S * len(cpus))
         time.sleep(WATCHED_S)
         read = meter.stop()
-        found = shares(before, machine.read(), time.monotonic() - began, n_cpus)
-    return found | {"slowed_share": slowed_share(read)}
+        result = shares(before, machine.read(), time.monotonic() - began, n_cpus)
+    return result | {"slowed_share": slowed_share(read)}
 
 
 def _ticks_in_words(sampling: dict[str, str | None]) -> str:
@@ -244,8 +244,8 @@ def _print(found: dict[str, Any]) -> None:
     jdks = ", ".join(f"{jdk['version']} ({jdk['vendor'] or 'unknown vendor'})" for jdk in found["jdks"])
     print(wrapped(f"JDKs, the preferred one first: {jdks or 'none'}", hang="  "))
     ready = [tool for tool in found["tools"] if tool["state"] == "ok"]
-    said = ", ".join(" ".join(filter(None, (tool["name"], _version(tool)))) for tool in ready)
-    print(wrapped(f"ready: {said or 'no tool'}", hang="  "))
+    text = ", ".join(" ".join(filter(None, (tool["name"], _version(tool)))) for tool in ready)
+    print(wrapped(f"ready: {text or 'no tool'}", hang="  "))
     containers = found["containers"]
     print(wrapped(f"containers: {containers['engine'] or 'unavailable: ' + containers['reason']}", hang="  "))
     print(wrapped(f"sampling loop: {_ticks_in_words(found['sampling'])}", hang="  "))

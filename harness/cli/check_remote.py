@@ -42,12 +42,12 @@ def check_remote(name: str, *, as_json: bool) -> None:
         HostError, InputError: it cannot be reached or used, with what to do.
         typer.Exit: with 1, when services cannot run there as it is described.
     """
-    found = _look(name)
+    result = _look(name)
     if as_json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(result, indent=1))
     else:
-        _print(name, found)
-    if not found["fit_for"]["services"]:
+        _print(name, result)
+    if not result["fit_for"]["services"]:
         raise typer.Exit(1)
 
 
@@ -86,10 +86,10 @@ def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     same_kind = host.architecture == platform.machine()
     room = host.free_bytes >= ROOM_WANTED_BYTES // 8 and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4
     services = room and listening.fit and forwarding.fit
-    load = room and any(one.fit for one in generators.values())
+    load = room and any(generator.fit for generator in generators.values())
     remarks = remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet)
-    remarks += [one.reason for one in (listening, forwarding, java, database) if one.reason is not None]
-    if not any(one.fit for one in generators.values()):
+    remarks += [item.reason for item in (listening, forwarding, java, database) if item.reason is not None]
+    if not any(generator.fit for generator in generators.values()):
         remarks.append(
             "no load can come from there: no load generator, no Python with Locust, no JDK for JMeter"
         )

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
+from harness.cli.published import published_values
 from harness.errors import RematchError
 from harness.project import EXPERIMENTS, LEDGERS, experiment_paths, find_root
 
@@ -72,8 +70,8 @@ def hosts(incomplete: str) -> list[str]:
 def keys(incomplete: str) -> list[str]:
     """Keys of the published numbers."""
     try:
-        values = json.loads((find_root() / Path("paper/generated/values.json")).read_text("utf-8"))
-    except (OSError, ValueError, RematchError):
+        values = published_values(find_root())
+    except RematchError:
         return []
     return sorted(key for key in values if key.startswith(incomplete))
 

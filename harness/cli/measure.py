@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.known_cell import known_cells, refuse_elsewhere
 from harness.cli.lines import complain, counted, width, wrapped
 from harness.cli.options import Launcher
 from harness.errors import InputError, RematchError
@@ -65,20 +64,9 @@ def measure_command(
         float | None,
         typer.Option(help="as many whole blocks as fit into so many minutes by the estimate, at least one"),
     ] = None,
-    undecided: Annotated[
-        bool,
-        typer.Option(
-            "--undecided",
-            help="with --minutes: after five blocks, only variants without a decided verdict",
-        ),
-    ] = False,
+    undecided: Annotated[bool, typer.Option("--undecided", hidden=True)] = False,
     new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,
-    known_cell: Annotated[
-        bool,
-        typer.Option(
-            "--known-cell", help="also measure a short known cell before and after; compare with earlier"
-        ),
-    ] = False,
+    known_cell: Annotated[bool, typer.Option("--known-cell", hidden=True)] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan, every command and the time; start nothing")
     ] = False,
@@ -98,12 +86,15 @@ def measure_command(
 
         rematch measure strings-rounds --profile quick --blocks 10
 
-        rematch measure strings-rounds --minutes 30 --undecided
-
-        rematch measure strings-rounds --known-cell
+        rematch measure strings-rounds --minutes 30
     """
-    refuse_elsewhere(host if known_cell else "local")
-    _refuse_both(blocks, minutes, undecided=undecided)
+    if undecided:
+        raise InputError("no such option", place="--undecided", allowed="--minutes or --blocks: whole blocks")
+    if known_cell:
+        cell = "rematch measure known-cell before and after, and rematch results known-cell"
+        raise InputError("no such option", place="--known-cell", allowed=cell)
+    if blocks is not None and minutes is not None:
+        raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
     from harness.session import (
         Interrupted,
         Silent,
@@ -129,7 +120,7 @@ def measure_command(
         prepared = prepare(
             assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher, anywhere=dry_run
         )
-        prepared = _sized(assembly, prepared, blocks, minutes, undecided=undecided)
+        prepared = _sized(assembly, prepared, blocks, minutes)
         if new:
             prepared = with_free_seed(prepared, Store(root))
         again = f"rematch measure {experiment} --profile {profile} --host {host}"
@@ -137,7 +128,7 @@ def measure_command(
         again += f" --database-host {database_host}" if database_host else ""
         again += f" --seed {prepared.plan.seed}"
         again += "" if launcher == "process" else f" --launcher {launcher}"
-        again += _size_in_words(prepared)
+        again += "" if prepared.blocks_asked is None else f" --blocks {prepared.blocks_asked}"
         if prepared.refused is not None:
             complain(f"cannot be measured here: {prepared.refused}")
         for gone in prepared.unavailable:
@@ -151,43 +142,24 @@ def measure_command(
             return
         try:
             progress = Silent() if as_json else suitable_progress()
-            with known_cells(root, silent=as_json) if known_cell else contextlib.nullcontext():
-                folder = measure(assembly, prepared, progress=progress)
+            folder = measure(assembly, prepared, progress=progress)
         except Interrupted as stop:
             complain(f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}")
             raise typer.Exit(stop.exit_code) from None
         summarise(folder, as_json=as_json)
 
 
-def _refuse_both(blocks: int | None, minutes: float | None, *, undecided: bool) -> None:
-    if blocks is not None and minutes is not None:
-        raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
-    if undecided and minutes is None:
-        raise InputError("--undecided needs a time", allowed="--minutes, such as --minutes 30")
-
-
-def _sized(
-    assembly: Assembly, prepared: Prepared, blocks: int | None, minutes: float | None, *, undecided: bool
-) -> Prepared:
+def _sized(assembly: Assembly, prepared: Prepared, blocks: int | None, minutes: float | None) -> Prepared:
     """Return the plan with as many blocks as were asked for, or as fit into the time."""
-    from harness.session import for_the_undecided, with_blocks, within_minutes
+    from harness.session import with_blocks, within_minutes
 
     if blocks is not None:
         return with_blocks(prepared, blocks)
     if minutes is None:
         return prepared
-    if undecided:
-        return for_the_undecided(assembly, prepared, minutes)
     sized = within_minutes(assembly, prepared, minutes)
     complain(_within(assembly, sized, minutes))
     return sized
-
-
-def _size_in_words(prepared: Prepared) -> str:
-    """Return what the command that resumes a session says of its size."""
-    if prepared.budget_s is not None:
-        return f" --minutes {prepared.budget_s / 60:g} --undecided"
-    return "" if prepared.blocks_asked is None else f" --blocks {prepared.blocks_asked}"
 
 
 def _within(assembly: Assembly, prepared: Prepared, minutes: float) -> str:
@@ -196,8 +168,8 @@ def _within(assembly: Assembly, prepared: Prepared, minutes: float) -> str:
     from harness.session.progress import in_words
 
     n, expected_s = prepared.plan.n_blocks, session_s(assembly, prepared)
-    said = f"{counted(n, 'block')} in about {in_words(expected_s)}; asked for: {minutes:g} min"
-    return said if expected_s <= minutes * 60.0 else f"{said}, and one block is the least"
+    text = f"{counted(n, 'block')} in about {in_words(expected_s)}; asked for: {minutes:g} min"
+    return text if expected_s <= minutes * 60.0 else f"{text}, and one block is the least"
 
 
 def summarise(folder: SessionFolder, *, as_json: bool) -> None:

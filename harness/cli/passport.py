@@ -67,19 +67,19 @@ def passport_command(
     for experiment in () if last else (EXPERIMENT, SIDE_BY_SIDE) if duet else (EXPERIMENT,):
         measure_whole(root, experiment, profile, silent=as_json)
     (newest, *earlier), designs = _passports(root, profile), _designs(root, profile) if duet else None
-    found = changes(newest, earlier)
+    result = changes(newest, earlier)
     beside = _passports(root, profile, SIDE_BY_SIDE) if duet else []
     found_beside = changes(beside[0], beside[1:]) if beside else ()
     if as_json:
         plain = newest.model_dump(mode="json")
-        plain["changes"] = [one.model_dump(mode="json") | {"changed": one.changed} for one in found]
+        plain["changes"] = [item.model_dump(mode="json") | {"changed": item.changed} for item in result]
         if designs is not None:
-            told = [one.model_dump(mode="json") | {"changed": one.changed} for one in found_beside]
+            told = [item.model_dump(mode="json") | {"changed": item.changed} for item in found_beside]
             plain["duet_changes"] = told
             plain["designs"] = designs.model_dump(mode="json") | {"recommended": designs.recommended}
         print(json.dumps(plain, indent=1, allow_nan=False))
         return
-    _print(newest, found)
+    _print(newest, result)
     if designs is not None:
         _print_designs(designs)
         _print_changes(found_beside, "side by side: ")
@@ -113,8 +113,8 @@ def _passports(root: Path, profile: str, experiment: str | None = None) -> list[
     from harness.evidence.passport import EXPERIMENT, passport_of
 
     command = "rematch passport" if experiment is None else "rematch passport --duet"
-    found = [passport_of(one) for one in kept_evidence(root, experiment or EXPERIMENT, profile, command)]
-    return sorted(found, key=lambda one: -one.started_epoch_s)
+    results = [passport_of(item) for item in kept_evidence(root, experiment or EXPERIMENT, profile, command)]
+    return sorted(results, key=lambda one: -one.started_epoch_s)
 
 
 def _designs(root: Path, profile: str) -> Designs:
@@ -128,8 +128,8 @@ def _designs(root: Path, profile: str) -> Designs:
     from harness.evidence.passport import EXPERIMENT, passport_of
 
     def newest(experiment: str) -> Evidence:
-        found = kept_evidence(root, experiment, profile, "rematch passport --duet")
-        return max(found, key=lambda one: one.header.provenance.started_epoch_s)
+        result = kept_evidence(root, experiment, profile, "rematch passport --duet")
+        return max(result, key=lambda one: one.header.provenance.started_epoch_s)
 
     one, other = newest(EXPERIMENT), newest(SIDE_BY_SIDE)
     return compare_designs(
@@ -152,9 +152,9 @@ def kept_evidence(root: Path, experiment: str, profile: str, command: str) -> li
     from harness.store import Store
 
     sessions = [
-        one
-        for one in Store(root).sessions(experiment, bundled=False)
-        if one.complete and one.header.plan.profile == profile
+        session
+        for session in Store(root).sessions(experiment, bundled=False)
+        if session.complete and session.header.plan.profile == profile
     ]
     if not sessions:
         raise InputError(
@@ -162,7 +162,7 @@ def kept_evidence(root: Path, experiment: str, profile: str, command: str) -> li
             allowed=f"measure one: {command}",
         )  # fmt: skip
     tidy(root, [experiment])
-    return [Evidence(root=root, experiment=experiment, sessions=(one,)) for one in sessions]
+    return [Evidence(root=root, experiment=experiment, sessions=(session,)) for session in sessions]
 
 
 def _print(passport: Passport, found: tuple[Change, ...]) -> None:
@@ -171,7 +171,7 @@ def _print(passport: Passport, found: tuple[Change, ...]) -> None:
     began = datetime.fromtimestamp(passport.started_epoch_s, UTC)
     print(wrapped(f"{passport.session}, {began:%Y-%m-%d %H:%M} UTC, {passport.machine}"))
     print(wrapped("Smallest difference that a session finds in 80 % of cases, between settled Go processes:"))
-    blocks = [one.n_blocks for one in passport.lines[0].blocked] if passport.lines else []
+    blocks = [item.n_blocks for item in passport.lines[0].blocked] if passport.lines else []
     head = "".join(f"{f'{n} blocks':>11}" for n in blocks)
     print(f"\n{'':<28}{'spread':>9}{head}")
     for line in passport.lines:
@@ -187,11 +187,11 @@ def _print(passport: Passport, found: tuple[Change, ...]) -> None:
 def _print_changes(found: tuple[Change, ...], before: str = "") -> None:
     from harness.model.digits import plain
 
-    for one in found:
-        way = "noisier" if one.ratio > 1 else "quieter"
-        said = f"{way} than in {one.earlier}" if one.changed else f"as in {one.earlier}"
-        how = f"spread now over then {plain(one.ratio, 2)}, p {plain(one.p_value, 2)}"
-        print(wrapped(f"{before}{one.words}: {said}; {how}"))
+    for item in found:
+        way = "noisier" if item.ratio > 1 else "quieter"
+        said = f"{way} than in {item.earlier}" if item.changed else f"as in {item.earlier}"
+        how = f"spread now over then {plain(item.ratio, 2)}, p {plain(item.p_value, 2)}"
+        print(wrapped(f"{before}{item.words}: {said}; {how}"))
 
 
 def _print_designs(found: Designs) -> None:
@@ -221,5 +221,5 @@ def _cells(smallest: tuple[Detectable, ...]) -> str:
     from harness.model.digits import percent
 
     return "".join(
-        f"{'–' if one.ratio.value is None else percent(one.ratio.value - 1):>11}" for one in smallest
+        f"{'–' if item.ratio.value is None else percent(item.ratio.value - 1):>11}" for item in smallest
     )

@@ -42,10 +42,10 @@ def java(jdks: Sequence[Jdk]) -> Ability:
         return Ability(found=fit[0].version)
     if jdks:
         newest = max(jdks, key=lambda jdk: jdk.major).version
-        said = (
+        text = (
             f"its newest JDK is {newest} and Java services need {JAVA_MINIMUM}: they cannot run there; {get}"
         )
-        return Ability(reason=said)
+        return Ability(reason=text)
     return Ability(reason=f"no JDK: Java services cannot run there; {get}")
 
 
@@ -81,12 +81,12 @@ def generators(host: SshHost) -> dict[str, Ability]:
     """Which load generators that machine has what they need of. Nothing is sent for the answer."""
     from harness.session.remote_hosts import words_there
 
-    found: dict[str, Ability] = {}
+    results: dict[str, Ability] = {}
     for name in GENERATORS:
         wanted: dict[str, Path | None] = {name: Path(name)} if BY_NAME[name].runs_as == "program" else {}
         try:
             words_there(host, name, wanted, None)
-            found[name] = Ability(found=name)
+            results[name] = Ability(found=name)
         except MissingTool as problem:
-            found[name] = Ability(reason=str(problem))
-    return found
+            results[name] = Ability(reason=str(problem))
+    return results

@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from harness.cli.fail_if import end_with
-
-#: After so many seconds a thread of Python lets another one run that waits for it; the interpreter's own: 5 ms.
-_SWITCH_S = 0.0005
 
 
 def report_command(
@@ -98,11 +93,6 @@ def report_command(
 
         rematch report results.jtl --fail-if "p99 > 250ms" --fail-if "errors > 1%"
     """
-    # The threads of NumPy's linear algebra have nothing to do here, and use a core while they wait for it.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Several threads read: each is to get the interpreter as soon as it has a block.
-    sys.setswitchinterval(_SWITCH_S)
-
     from harness.formats.jtl_units import decimal_named, latency_unit_named
     from harness.report.limits import file_limit, quantiles_named
     from harness.report.output import main

@@ -14,10 +14,9 @@ import typer
 
 from harness.cli import completion
 from harness.cli.lines import counted, wrapped
+from harness.cli.published import GENERATED, published_values
 from harness.errors import InputError, UnknownKey
 from harness.project import find_root
-
-VALUES = Path("paper") / "generated" / "values.json"
 
 
 def trace(
@@ -57,7 +56,9 @@ def trace(
     from harness.store import Store
 
     root = find_root()
-    values = _values(root)
+    values = published_values(root)
+    if not values:
+        raise InputError("no number has been published", file=GENERATED, allowed="make paper first")
     if check:
         _check(Store(root), values)
         return
@@ -81,26 +82,17 @@ def trace(
     _print(key, value, trials)
 
 
-def _values(root: Path) -> dict[str, Any]:
-    path = root / VALUES
-    try:
-        values: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError("no number has been published", file=VALUES, allowed="make paper first") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read ({error})", file=VALUES) from None
-    return values
-
-
 def _value(values: dict[str, Any], asked: str) -> tuple[str, dict[str, Any]]:
     """Return the key and the entry that are asked for: by key, or by what only one number is printed as."""
     keys = [asked] if asked in values else [key for key in values if _is_printed_as(values[key], asked)]
     if not keys:
         near = difflib.get_close_matches(asked, values, n=5, cutoff=0.4)
-        raise UnknownKey(f"{VALUES}: no number has the key {asked!r}; nearest: {', '.join(near) or 'none'}")
+        raise UnknownKey(
+            f"{GENERATED}: no number has the key {asked!r}; nearest: {', '.join(near) or 'none'}"
+        )
     if len(keys) > 1:
         raise UnknownKey(
-            f"{VALUES}: {counted(len(keys), 'number')} printed as {asked!r}; give one of the keys: {', '.join(keys)}"
+            f"{GENERATED}: {counted(len(keys), 'number')} printed as {asked!r}; give one of the keys: {', '.join(keys)}"
         )
     found = values[keys[0]]
     return keys[0], found if isinstance(found, dict) else {"value": found}

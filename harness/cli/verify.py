@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import complain, counted, wrapped
+from harness.cli.lines import complain, wrapped
 from harness.errors import InputError, RematchError
 from harness.project import find_root
 
@@ -18,8 +17,22 @@ if TYPE_CHECKING:
     from harness.verify.rows import VerifiedRow
 
 ALL = "all"
-#: What this command ran once.
-MOVED = frozenset(("fuzz", "faults", "soak"))
+#: Names that this command ran before, as tests of estimators do now.
+MOVED = frozenset(
+    (
+        "fuzz",
+        "faults",
+        "soak",
+        "power",
+        "detectable",
+        "variances",
+        "factors",
+        "ranks",
+        "rare-mode",
+        "cross-check",
+        "recorded",
+    )
+)
 
 
 def verify_command(
@@ -34,10 +47,6 @@ def verify_command(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="random seed")] = 1,
-    krun: Annotated[
-        list[Path] | None,
-        typer.Option("--krun", help="only with warmup: files of Krun that warmup_stats classified"),
-    ] = None,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -52,22 +61,17 @@ def verify_command(
 
         rematch verify coverage
 
-        rematch verify aa power --sims 500 --seed 7
+        rematch verify aa tost --sims 500 --seed 7
 
         rematch verify all --write
-
-        rematch verify warmup --krun results_changepoints.json.bz2
     """
-    if krun:
-        _published(krun, names or [], as_json=as_json)
-        return
     from harness.provenance import describe_place
     from harness.verify.page import write_page
     from harness.verify.rows import ROWS, verify_row
 
     moved = sorted(MOVED & set(names or ()))
     if moved:
-        raise InputError("is a part of the tests now", place="NAMES", found=moved[0], allowed="make test-all")
+        raise InputError("is a part of the tests now", place="NAMES", found=moved[0], allowed="make test")
     root = find_root()
     every = not names or ALL in names
     wanted = list(ROWS) if every else list(names or ())
@@ -94,49 +98,26 @@ def verify_command(
         raise typer.Exit(1)
 
 
-def _published(paths: list[Path], names: list[str], *, as_json: bool) -> None:
-    """Print published classes of warm-up against those that are made here."""
-    if names != ["warmup"]:
-        raise InputError(
-            "belongs to warmup", place="--krun", found=" ".join(names) or "no name", allowed="verify warmup"
-        )
-    from harness.model.digits import percent
-    from harness.verify.published_warmup import compare_published
-
-    found = compare_published(paths)
-    if as_json:
-        print(json.dumps(found.model_dump(mode="json"), indent=1))
-        return
-    executions = counted(found.n, "process execution")
-    print(wrapped(f"{executions} of {counted(len(found.files), 'file')}, published class against ours:"))
-    for table, words in (("by_their_rule", "by the published rule"), ("by_ours", "by our classifier")):
-        share = found.agreement(table)
-        print(wrapped(f"{words}: {'none' if share is None else percent(share)} the same"))
-        for published, said in getattr(found, table).items():
-            counts = ", ".join(f"{word} {n}" for word, n in sorted(said.items(), key=lambda one: -one[1]))
-            print(wrapped(f"{published}: {counts or 'none'}", indent="  ", hang="    "))
-
-
 def _show(row: VerifiedRow) -> None:
     """Print one row: its bar, its control, and every cell with its interval and limits."""
     from harness.verify.page import cells
 
-    found = row.result
-    print(wrapped(f"{found.name}: {found.bar}"))
-    print(wrapped(f"control: {found.control}"))
-    for cell in found.cells:
+    result = row.result
+    print(wrapped(f"{result.name}: {result.bar}"))
+    print(wrapped(f"control: {result.control}"))
+    for cell in result.cells:
         name, value, interval, limit, held = cells(cell)
         said = f"{name}: {value}" + (f", 95 % interval {interval}" if interval else "")
         print(
             wrapped(said + (f"; limit {limit}: {held}" if limit else f"; {held}"), indent="  ", hang="    ")
         )
-    if found.open_problem:
-        print(wrapped(f"open problem: {found.open_problem}"))
+    if result.open_problem:
+        print(wrapped(f"open problem: {result.open_problem}"))
     print(
         wrapped(
-            f"{found.name}: {'holds' if found.holds else 'does not hold'}"
-            f"{f', {len(found.undecided)} undecided' if found.undecided else ''}, {found.sims} simulations"
-            f"{f' in each of {found.rounds} rounds' if found.rounds > 1 else ''}, "
-            f"seed {found.seed}, {row.wall_s:.1f} s"
+            f"{result.name}: {'holds' if result.holds else 'does not hold'}"
+            f"{f', {len(result.undecided)} undecided' if result.undecided else ''}, {result.sims} simulations"
+            f"{f' in each of {result.rounds} rounds' if result.rounds > 1 else ''}, "
+            f"seed {result.seed}, {row.wall_s:.1f} s"
         )
     )

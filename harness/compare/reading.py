@@ -39,6 +39,7 @@ from harness.report.checks import Checks
 from harness.report.loop import Kind, Loop, by_design
 from harness.report.requests import columns_beside, look_at_all, read_all
 from harness.report.result import impossible
+from harness.report.selection import Selection, select, select_rows
 
 #: Names with rows of their own, those with the most requests first.
 MOST_LABELS = 20
@@ -114,15 +115,9 @@ def _check(run: Run, path: Path) -> None:
 
 
 def _read_part(path: Path, skip_s: float, latency_unit: LatencyUnit | None, decimal: Decimal | None) -> Part:
-    opened = open_any(path, latency_unit, decimal)
+    opened, selection = open_any(path, latency_unit, decimal), Selection(skip_s=skip_s)
     if isinstance(opened, AggregateTable):
-        if skip_s:
-            raise InputError(
-                "is a summary: nothing of it can be left out",
-                file=path,
-                place="--skip",
-                allowed="single requests",
-            )
+        select(opened, selection)
         cut = (Symptom(trap=CUT, text="has lines that cannot be read"),) if opened.unreadable_lines else ()
         return Part(
             table=opened,
@@ -143,7 +138,7 @@ def _read_part(path: Path, skip_s: float, latency_unit: LatencyUnit | None, deci
         loop = checks.loop(answered)
         if loop is not None and (sides is None or (sides.thread is None and sides.all_threads is None)):
             loop = loop.model_copy(update={"users": None})  # estimated from the rhythm: too rough to compare
-    table = _without_beginning(table, skip_s) if skip_s else table
+    table = select_rows(table, selection)
     symptoms += symptoms_of(table, sides=None if skip_s else sides, loop=loop.kind if loop else "cannot say")
     return Part(
         table=table, fingerprint=_of_requests(table), loop=loop or by_design(table.source), hosts=hosts,
@@ -158,19 +153,6 @@ def _hosts(opened: RequestStream | RequestTable) -> dict[str, frozenset[str]]:
         return {}
     hosts = {"load generator": frozenset(sides.hosts), "service": sides.services}
     return {what: names for what, names in hosts.items() if names}
-
-
-def _without_beginning(table: RequestTable, skip_s: float) -> RequestTable:
-    if not table.has_start_times:
-        raise InputError(
-            "has no start times", file=table.path, place="--skip", allowed="a file with time stamps"
-        )
-    keep = table.start_epoch_s >= table.start_epoch_s.min() + skip_s
-    if not keep.any():
-        raise InputError(
-            "is no longer than that", file=table.path, place="--skip", found=f"{skip_s:g}", allowed="less"
-        )
-    return table.rows(keep)
 
 
 def _of_requests(table: RequestTable) -> str:

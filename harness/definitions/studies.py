@@ -118,6 +118,7 @@ def _definition_sha256(experiment: Experiment) -> str:
             _drop_if([], load["profile"], "stages")
             _drop_if(None, load["profile"], "renew_s")
             _drop_if("independent", load, "coordination")
+            _drop_if("kept", load, "rows")
         _drop_if({}, profile, "scaled_loads")
         _drop_if(None, profile, "calibration", "warm_up", "search")
         _drop_if(0, profile.get("warm_up", {}), "repeats")
@@ -133,6 +134,7 @@ def _definition_sha256(experiment: Experiment) -> str:
         for level in levels.values():
             _drop_if({}, level, "backing")
             _drop_if(None, level, "warm_up_mix", "warm_up_connections")
+            _drop_if(True, level, "warm_up_windows")
     return hashlib.sha256(json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()
 
 

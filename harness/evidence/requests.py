@@ -70,21 +70,6 @@ def reference_of(evidence: Evidence | None, definition: Experiment) -> str:
     return definition.reference if evidence is None else evidence.reference
 
 
-def settling(evidence: Evidence | None) -> str:
-    """Return one sentence on the requests that no metric counts; empty: there are none."""
-    if evidence is None or evidence.settle_s == 0:
-        return ""
-    n_counted = n_all = 0
-    for session_id, trial_id, _, requests in _with_requests(
-        evidence, evidence.trials, evidence.whole_requests
-    ):
-        counted = evidence.requests(session_id, trial_id)
-        n_all += len(requests)
-        n_counted += 0 if counted is None else len(counted)
-    left_out = f"{n_all - n_counted:,} of {n_all:,} requests"
-    return f"Without the first {evidence.settle_s:g} s of each load, {left_out}."
-
-
 def latencies_by(evidence: Evidence | None, factor: str) -> dict[str, dict[str, list[Floats]]]:
     """Return variant -> level of the factor -> one array of settled latencies in seconds per kept trial."""
     found: dict[str, dict[str, list[Floats]]] = {}

@@ -9,7 +9,7 @@ Every trial is a dot; nothing is a bar of means, but for shares that add up to a
 import sys
 
 from harness.figures.capacity import capacity_trials
-from harness.figures.comparisons import forest, forests, pareto
+from harness.figures.comparisons import forest, pareto
 from harness.figures.latency import ecdf, percentiles
 from harness.figures.loops import open_and_closed
 from harness.figures.style import describe, save, show_figures_in, stamp
@@ -21,7 +21,6 @@ __all__ = [
     "describe",
     "ecdf",
     "forest",
-    "forests",
     "open_and_closed",
     "pareto",
     "percentiles",

@@ -68,7 +68,7 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
         axes.set_title(cell, loc="left", pad=3)
         names = _rows_of_ratios(axes, rows, styles)
         axes.set_yticks(range(len(names)), names)
-    _ratio_axis(panels[-1, 0])
+    ratio_axis(panels[-1, 0])
     panels[-1, 0].set_xlabel(
         f"{quantity}, ratio to {styles[reference].label} (log scale){_elsewhere(comparisons)}"
     )
@@ -98,7 +98,7 @@ def forests(comparisons: Mapping[str, Sequence[Comparison]], trials: pd.DataFram
         rows = sorted(found, key=lambda c: -order.index(c.variant))
         names = _rows_of_ratios(axes, rows, styles)
         axes.set_title(quantity, loc="left", pad=3)
-        _ratio_axis(axes)
+        ratio_axis(axes)
     panels[0, 0].set_yticks(range(len(names)), names)
     reference = next(iter(shown.values()))[0].reference
     every = [one for found in shown.values() for one in found]
@@ -129,7 +129,8 @@ def _rows_of_ratios(
     return [f"{reference.label}, again", *(styles[row.variant].label for row in rows)]
 
 
-def _ratio_axis(axes: Axes) -> None:
+def ratio_axis(axes: Axes) -> None:
+    """Write plain numbers on a logarithmic axis of ratios, several within a decade."""
     # A ratio seldom spans a decade: powers of ten alone would leave the axis with one number.
     low, high = axes.get_xlim()
     steps = (1, 1.5, 2, 3, 5, 7) if high / low < 10 else (1, 2, 5) if high / low < 100 else (1,)

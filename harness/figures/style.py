@@ -150,12 +150,6 @@ def in_lines(label: str, signs: int = 18) -> str:
     return "\n".join(textwrap.wrap(kept, signs, break_long_words=False, break_on_hyphens=False)) or label
 
 
-def row_inches(labels: Iterable[str], signs: int, *, least: float) -> float:
-    """Return the height of a row: of the label with the most lines (``in_lines``), and at least ``least``."""
-    lines = max((in_lines(label, signs).count("\n") + 1 for label in labels), default=1)
-    return max(least, 1.08 * LINE_INCHES * lines)
-
-
 def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     """Write labels right of the axes at heights (y, text, colour), pushed apart so that none overlap."""
     gap = LINE_INCHES / (axes.bbox.height / axes.figure.dpi)

@@ -16,10 +16,12 @@ OTHER_COLOUR = "#CC79A7"
 #: implementation -> marker and line style; one not listed here takes a spare, always the same one.
 _SHAPES: dict[str, tuple[str, Any]] = {
     "go-kit": ("o", "-"),
+    "go-kit-2020": ("o", ":"),
     "go-nethttp": ("^", "--"),
     "java-helidon": ("s", "-"),
     "java-helidon2-published": ("X", (0, (5, 1))),
     "java-jaxrs": ("D", "--"),
+    "java-jaxrs-2020": ("D", ":"),
     "java-jaxrs-published": ("D", "--"),
     "java-jdkhttp": ("v", ":"),
     "go-gorilla": ("o", "-"),
@@ -57,6 +59,18 @@ class VariantStyle:
             "markeredgecolor": self.colour,
             "markeredgewidth": 0.9,
             "alpha": 0.85,
+        }
+
+    @property
+    def line_of_medians(self) -> dict[str, Any]:
+        """Keywords of a line with markers that is named in a legend."""
+        return {
+            "label": self.label,
+            "color": self.colour,
+            "linestyle": self.line,
+            "marker": self.marker,
+            "markerfacecolor": self.face,
+            "markeredgecolor": self.colour,
         }
 
 

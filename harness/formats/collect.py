@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,8 +12,8 @@ import numpy as np
 from harness.errors import InputError
 from harness.formats.arrays import CodeArray
 from harness.formats.error_kinds import add_kinds
-from harness.formats.row_layout import Layout
-from harness.formats.rows import read_chunks
+from harness.formats.row_layout import Layout, Row
+from harness.formats.rows import read_chunks, read_lines
 from harness.formats.sides import SideColumns
 from harness.formats.source import SourceNotes, TextFile, read_blocks, without_lines
 from harness.formats.table import RequestChunk, RequestTable, Unreadable, repeats_left_out
@@ -105,6 +105,28 @@ def row_stream(
         path=file.path, source=source, resolution_s=resolution_s, layout=layout, chunks=read_chunks(blocks, layout),
         said=(*said, *file.said), notes=notes, sides=sides, from_zero=from_zero and layout.start is not None,
         most_rows=most_rows, metric=metric,
+    )  # fmt: skip
+
+
+def line_stream(
+    file: TextFile,
+    layout: Layout,
+    *,
+    source: FileSource,
+    resolution_s: float,
+    begins_record: Callable[[bytes], bool],
+    is_row: Callable[[bytes], bool],
+    row_of: Callable[[bytes], Row | None],
+    said: tuple[str, ...] = (),
+    metric: str | None = None,
+) -> RequestStream:
+    """Open a file of lines that are no delimited rows; see :func:`harness.formats.rows.read_lines`."""
+    notes = SourceNotes()
+    blocks = read_blocks(file.pieces(notes), begins_record=begins_record, first_line=file.first_line)
+    return RequestStream(
+        path=file.path, source=source, resolution_s=resolution_s, layout=layout,
+        chunks=(read_lines(block, is_row, row_of) for block in blocks), said=(*said, *file.said), notes=notes,
+        metric=metric,
     )  # fmt: skip
 
 

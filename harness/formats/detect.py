@@ -65,8 +65,17 @@ _FORMATS = (
 
 
 def files_of_run(word: Path | str) -> tuple[Path, ...]:
-    """Return the files that ``FILE+FILE`` names, which several load generators wrote in one run; of a file, itself."""
-    return (Path(word),) if Path(word).exists() else tuple(map(Path, str(word).split(JOIN)))
+    """Return the files that ``FILE+FILE`` names, which several load generators wrote in one run; of a file, itself.
+
+    Raises:
+        InputError: one of them is named twice.
+    """
+    if Path(word).exists():
+        return (Path(word),)
+    paths = tuple(map(Path, str(word).split(JOIN)))
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise InputError("names a file twice", file=Path(word), allowed=f"different files in FILE{JOIN}FILE")
+    return paths
 
 
 def read_any(path: Path) -> RequestTable | AggregateTable:

@@ -13,12 +13,10 @@ import re
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
+from harness.formats.collect import RequestStream, line_stream
 from harness.formats.error_kinds import error_kind
 from harness.formats.row_layout import Layout, Row
-from harness.formats.rows import to_chunk
-from harness.formats.source import Block, SourceNotes, TextFile, another_file, read_blocks, text_file
-from harness.formats.table import RequestChunk, Unreadable
+from harness.formats.source import TextFile, another_file, text_file
 
 RESOLUTION_S = 1e-3
 _REQUEST, _RUN = b"REQUEST", "RUN"
@@ -27,7 +25,6 @@ _VERDICTS = {b"OK": True, b"KO": False}
 _BEFORE = 5
 #: Milliseconds since 1970 have so many digits, from 2001 to 2286.
 _STAMP_DIGITS = 13
-_EXCERPT = 100
 #: How a binary log begins: the kind of its first record, the length of a text, and that text, Gatling's release.
 _BINARY = re.compile(r"\0{4}[\x05-\x1f]\d+\.\d+\.\d")
 
@@ -58,16 +55,14 @@ def open_gatling(path: Path | TextFile) -> RequestStream:
             file,
             "simulation.log of a release before 3.12, which begins with RUN",
         )
-    notes = SourceNotes()
-    blocks = read_blocks(file.pieces(notes), begins_record=_begins_a_record, first_line=file.first_line)
-    return RequestStream(
-        path=file.path,
+    return line_stream(
+        file,
+        Layout(delimiter="\t", n_columns=7, latency=4, start=3, ok=5, label=2, header=None),
         source="gatling",
         resolution_s=RESOLUTION_S,
-        layout=Layout(delimiter="\t", n_columns=7, latency=4, start=3, ok=5, label=2, header=None),
-        chunks=map(_requests, blocks),
-        said=file.said,
-        notes=notes,
+        begins_record=_begins_a_record,
+        is_row=lambda line: _REQUEST in line.split(b"\t", 3)[0:3:2],
+        row_of=_row,
     )
 
 
@@ -85,40 +80,21 @@ def _begins_a_record(line: bytes) -> bool:
     return not {_REQUEST, b"USER", b"GROUP", b"ERROR"}.isdisjoint(line.split(b"\t", 3)[0:3:2])
 
 
-def _requests(block: Block) -> RequestChunk:
-    rows: list[Row] = []
-    bad = Unreadable()
-    lines = block.data.split(b"\n")
-    for number, line in enumerate(lines):
-        if _REQUEST not in line.split(b"\t", 3)[0:3:2]:
-            continue
-        is_last = number == len(lines) - 1  # a complete last line leaves an empty one behind it
-        row = None if is_last else _row(line.rstrip(b"\r").split(b"\t"))
-        if row is not None:
-            rows.append(row)
-            continue
-        text = line.decode(errors="replace")[:_EXCERPT]
-        bad = bad.plus(
-            Unreadable(n=1, first_line=block.first_line + number, first_text=text, n_cut=int(is_last))
-        )
-    return to_chunk(rows, bad)
+def _row(line: bytes) -> Row:
+    """The request of one line.
 
-
-def _row(fields: list[bytes]) -> Row | None:
-    """The request of one line; ``None``: it cannot be read."""
-    at = next(
-        (i for i, one in enumerate(fields) if i >= _BEFORE and one in _VERDICTS and fields[i - 1].isdigit()), None
-    )  # fmt: skip
-    if at is None:
-        return None
+    Raises:
+        ValueError: it cannot be read.
+    """
+    fields = line.rstrip(b"\r").split(b"\t")
+    places = range(_BEFORE, len(fields))
+    at = next((i for i in places if fields[i] in _VERDICTS and fields[i - 1].isdigit()), 0)
+    if not at:
+        raise ValueError("no verdict")
     stamps = fields[at - 4 : at] if at > _BEFORE + 1 else []
     is_old = stamps and all(one.isdigit() and len(one) == _STAMP_DIGITS for one in stamps)
     start = at - 4 if is_old else at - 2
-    if not fields[start].isdigit():
-        return None
     start_ms, end_ms = int(fields[start]), int(fields[at - 1])
-    if end_ms < start_ms:
-        return None
     ok = _VERDICTS[fields[at]]
     groups, name = (fields[i].decode(errors="replace") for i in (start - 2, start - 1))
     message = b"\t".join(fields[at + 1 :]).decode(errors="replace").strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import lru_cache
 
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:?\d\d)", re.ASCII)
 
@@ -18,8 +19,13 @@ def epoch_s(text: str) -> float:
     found = _INSTANT.fullmatch(text)
     if found is None:
         raise ValueError(f"not an instant: {text!r}")
+    return _whole_s(found[1], found[3]) + float(f"0.{found[2] or 0}")
+
+
+@lru_cache(maxsize=256)
+def _whole_s(second: str, zone: str) -> float:
+    """Return whole epoch seconds; lines of one second share them."""
     try:
-        whole = datetime.fromisoformat(found[1] + found[3].replace("Z", "+00:00")).timestamp()
+        return datetime.fromisoformat(second + zone.replace("Z", "+00:00")).timestamp()
     except OverflowError as error:
-        raise ValueError(f"not an instant: {text!r}") from error
-    return whole + float(f"0.{found[2] or 0}")
+        raise ValueError(f"not an instant: {second}{zone}") from error

@@ -20,6 +20,7 @@ from harness.formats.k6_rows import METRIC, WITHOUT_CONNECTING
 from harness.formats.row_layout import is_good_code
 from harness.formats.source import TextFile, text_file
 from harness.formats.table import AggregateRow, AggregateTable, is_percentile
+from harness.model.load_tools import FileSource
 
 #: oha's word for requests that were under way when its time was over: neither answers nor errors.
 _GIVEN_UP = "aborted due to deadline"
@@ -108,116 +109,117 @@ def _number(values: Mapping[str, Any], name: str, per_s: float = 1.0) -> float |
     return float(value) / per_s
 
 
-def _whole(values: Mapping[str, Any], name: str) -> int:
-    return int(values[name])
+def _rate(n: int, duration_s: float | None) -> float | None:
+    return n / duration_s if duration_s and duration_s > 0 else None
 
 
-def _quantiles(values: Mapping[str, Any], shares: Mapping[str, str], per_s: float) -> dict[str, float]:
-    """Key -> share in percent, as ``p99.9`` -> seconds."""
-    found = {f"p{float(share):g}": _number(values, key, per_s) for key, share in shares.items()}
-    return {name: value for name, value in found.items() if value is not None}
+def _row(
+    latency: Mapping[str, Any],
+    keys: tuple[str, str, str],
+    per_s: float,
+    share_of: Callable[[str], str],
+    *,
+    n_latencies: int,
+    name: str = "all",
+    **counts: Any,
+) -> AggregateRow:
+    """The row of all requests; tools write zeros for the latencies of none.
 
-
-def _shares(values: Mapping[str, Any], share_of: Callable[[str], str]) -> dict[str, str]:
-    return {key: share for key in values if is_percentile(share := share_of(key))}
-
-
-def _autocannon(path: Path, found: Document) -> AggregateTable:
-    """An answer with another status than 2xx, a timeout and a broken connection are errors."""
-    latency = found["latency"]
-    answers, broken, other = (
-        int(found["requests"]["total"]),
-        _whole(found, "errors"),
-        _whole(found, "non2xx"),
+    Args:
+        latency: in units of which ``per_s`` are a second. keys: of the mean, the least and the greatest.
+        share_of: a key -> the share in percent of which it is the percentile; anything else: it is none.
+    """
+    if n_latencies <= 0:
+        return AggregateRow(name=name, **counts)
+    mean_s, least_s, greatest_s = (_number(latency, key, per_s) for key in keys)
+    shares = {key: share for key in latency if is_percentile(share := share_of(key))}
+    quantiles = {f"p{float(share):g}": _number(latency, key, per_s) for key, share in shares.items()}
+    return AggregateRow(
+        name=name,
+        latency_mean_s=mean_s,
+        latency_min_s=least_s,
+        latency_max_s=greatest_s,
+        latency_quantiles_s={share: value for share, value in quantiles.items() if value is not None},
+        **counts,
     )
-    n_latencies = int(latency.get("totalCount", answers))
-    duration_s = float(found["duration"])
-    some = n_latencies > 0
-    shares = _shares(latency, lambda key: key[1:].replace("_", ".") if key[:1] == "p" else "")
-    timeouts = int(found.get("timeouts", 0))
-    codes = found.get("statusCodeStats") or {}
-    kinds = {"timeout": timeouts, "no answer": broken - timeouts}
+
+
+def _summary(
+    path: Path, source: FileSource, total: AggregateRow, kinds: Mapping[str, int], **more: Any
+) -> AggregateTable:
+    """The totals of one document. ``kinds``: how many requests failed in which way, those of none, too."""
+    failed = {kind: n for kind, n in kinds.items() if n > 0}
+    usual = {"resolution_s": 1e-9, "notes": ("latencies are of all requests, failed ones too",)}
+    return AggregateTable(
+        path=path, source=source, kind="summary", total=total, errors_by_kind=failed, **(usual | more)
+    )
+
+
+def _bad_codes(codes: Mapping[str, int]) -> dict[str, int]:
+    return {f"HTTP {code}": n for code, n in codes.items() if not is_good_code(code) and code != "0"}
+
+
+def _autocannon(path: Path, document: Document) -> AggregateTable:
+    """A status other than 2xx, a body other than expected, a timeout and a broken connection are errors."""
+    latency, duration_s = document["latency"], float(document["duration"])
+    answers, broken = int(document["requests"]["total"]), int(document["errors"])
+    status, bodies = int(document["non2xx"]), int(document.get("mismatches", 0))
+    n_latencies, timeouts = int(latency.get("totalCount", answers)), int(document.get("timeouts", 0))
+    codes = document.get("statusCodeStats") or {}
+    kinds = {"timeout": timeouts, "no answer": broken - timeouts, "another body than expected": bodies}
     kinds |= {f"HTTP {code}": int(one["count"]) for code, one in codes.items() if not code.startswith("2")}
     if not codes:
-        kinds["status other than 2xx"] = other
-    total = AggregateRow(
-        name=str(found.get("title") or found.get("url") or "all"),
-        n_requests=answers + broken,
-        n_errors=broken + other,
-        n_unanswered=broken,
-        latency_mean_s=_number(latency, "average", 1e3) if some else None,
-        latency_min_s=_number(latency, "min", 1e3) if some else None,
-        latency_max_s=_number(latency, "max", 1e3) if some else None,
-        latency_quantiles_s=_quantiles(latency, shares, 1e3) if some else {},
-        answers_per_s=answers / duration_s if duration_s > 0 else None,
-    )
+        kinds["status other than 2xx"] = status
     notes = ["autocannon writes no single requests; its latencies are whole milliseconds, of all answers"]
     if n_latencies < answers:
         notes.append(f"its latencies are of {n_latencies:,} of {answers:,} answers")
-    connections = found.get("connections")
-    return AggregateTable(
-        path=path,
-        source="autocannon",
-        kind="summary",
-        total=total,
-        n_latencies=n_latencies,
-        errors_by_kind={kind: n for kind, n in kinds.items() if n > 0},
-        start_epoch_s=epoch_s(found["start"]) if "start" in found else None,
-        duration_s=duration_s or None,
-        users=None if connections is None else int(connections) * int(found.get("pipelining", 1)),
-        resolution_s=1e-3,
+    connections = document.get("connections")
+    total = _row(
+        latency, ("average", "min", "max"), 1e3, lambda key: key[1:].replace("_", ".") if key[:1] == "p" else "",
+        n_latencies=n_latencies, name=str(document.get("title") or document.get("url") or "all"),
+        n_requests=answers + broken, n_errors=broken + status + bodies, n_unanswered=broken,
+        answers_per_s=_rate(answers, duration_s),
+    )  # fmt: skip
+    return _summary(
+        path, "autocannon", total, kinds, n_latencies=n_latencies, duration_s=duration_s or None, resolution_s=1e-3,
+        start_epoch_s=epoch_s(document["start"]) if "start" in document else None,
+        users=None if connections is None else int(connections) * int(document.get("pipelining", 1)),
         notes=tuple(notes),
-    )
+    )  # fmt: skip
 
 
-def _k6(path: Path, found: Document) -> AggregateTable:
+def _k6(path: Path, document: Document) -> AggregateTable:
     """As ``--summary-export``, ``handleSummary`` or k6's newer format has it."""
-    metrics, duration_s = _k6_metrics(found)
+    metrics, duration_s = _k6_metrics(document)
     if "http_reqs" not in metrics:
         others = sorted(name for name in metrics if name.endswith("_duration"))
         raise InputError(
-            f"has no HTTP requests: there is no {METRIC} in this k6 summary",
-            file=path,
-            found=", ".join(others or sorted(metrics))[:120],
-            allowed="the summary of a test with k6/http",
-        )
+            f"has no HTTP requests: there is no {METRIC} in this k6 summary", file=path,
+            found=", ".join(others or sorted(metrics))[:120], allowed="the summary of a test with k6/http",
+        )  # fmt: skip
     if duration_s is not None and not math.isfinite(duration_s):
         raise ValueError("the test's duration is no number")
-    count, latency = metrics["http_reqs"], metrics.get(METRIC, {})
-    n_requests = _whole(count, "count")
-    rate = _number(count, "rate")
-    shares = {"med": "50"} | _shares(
-        latency, lambda key: key.removeprefix("p").strip("()") if key[:1] == "p" else ""
-    )
-    total = AggregateRow(
-        name="all",
-        n_requests=n_requests,
+    n_requests, rate = int(metrics["http_reqs"]["count"]), _number(metrics["http_reqs"], "rate")
+    total = _row(
+        metrics.get(METRIC, {}), ("avg", "min", "max"), 1e3,
+        lambda key: "50" if key == "med" else key[1:].strip("()") if key[:1] == "p" else "",
+        n_latencies=n_requests, n_requests=n_requests,
         n_errors=round(_k6_failed(metrics.get("http_req_failed", {}), n_requests)),
-        latency_mean_s=_number(latency, "avg", 1e3) if n_requests else None,
-        latency_min_s=_number(latency, "min", 1e3) if n_requests else None,
-        latency_max_s=_number(latency, "max", 1e3) if n_requests else None,
-        latency_quantiles_s=_quantiles(latency, shares, 1e3) if n_requests else {},
-        answers_per_s=rate if rate is not None else n_requests / duration_s if duration_s else None,
-    )
-    return AggregateTable(
-        path=path,
-        source="k6",
-        kind="summary",
-        total=total,
-        errors_known="http_req_failed" in metrics,
-        duration_s=duration_s,
-        resolution_s=1e-9,
+        answers_per_s=rate if rate is not None else _rate(n_requests, duration_s),
+    )  # fmt: skip
+    return _summary(
+        path, "k6", total, {}, errors_known="http_req_failed" in metrics, duration_s=duration_s,
         notes=(WITHOUT_CONNECTING, "latencies are of all requests, failed ones too"),
-    )
+    )  # fmt: skip
 
 
-def _k6_metrics(found: Document) -> tuple[dict[str, dict[str, Any]], float | None]:
+def _k6_metrics(document: Document) -> tuple[dict[str, dict[str, Any]], float | None]:
     """Each metric's values by name, and how long the test took."""
-    if "results" in found:
-        named = {one["name"]: one["values"] for one in found["results"]["metrics"]}
-        return named, float(found["config"]["duration"])
-    metrics = {name: one.get("values", one) for name, one in found["metrics"].items()}
-    took = found.get("state", {}).get("testRunDurationMs")
+    if "results" in document:
+        named = {one["name"]: one["values"] for one in document["results"]["metrics"]}
+        return named, float(document["config"]["duration"])
+    metrics = {name: one.get("values", one) for name, one in document["metrics"].items()}
+    took = document.get("state", {}).get("testRunDurationMs")
     return metrics, None if took is None else float(took) / 1e3
 
 
@@ -228,69 +230,35 @@ def _k6_failed(values: Mapping[str, Any], n_requests: int) -> float:
     return float(values.get("rate", values.get("value", 0.0))) * n_requests
 
 
-def _oha(path: Path, found: Document) -> AggregateTable:
-    summary = found["summary"]
-    codes = {code: int(n) for code, n in found["statusCodeDistribution"].items()}
-    broken = {kind: int(n) for kind, n in (found.get("errorDistribution") or {}).items() if kind != _GIVEN_UP}
-    answers, n_unanswered = sum(codes.values()), sum(broken.values())
-    kinds = broken | {f"HTTP {code}": n for code, n in codes.items() if not is_good_code(code)}
-    duration_s = float(summary["total"])
-    percentiles = found.get("latencyPercentiles") or {}
-    total = AggregateRow(
-        name="all",
-        n_requests=answers + n_unanswered,
-        n_errors=sum(kinds.values()),
-        n_unanswered=n_unanswered,
-        latency_mean_s=_number(summary, "average") if answers else None,
-        latency_min_s=_number(summary, "fastest") if answers else None,
-        latency_max_s=_number(summary, "slowest") if answers else None,
-        latency_quantiles_s=_quantiles(percentiles, _shares(percentiles, lambda key: key[1:]), 1.0)
-        if answers
-        else {},
-        answers_per_s=answers / duration_s if duration_s > 0 else None,
-    )
-    return AggregateTable(
-        path=path,
-        source="oha",
-        kind="summary",
-        total=total,
-        n_latencies=answers,
-        errors_by_kind={kind: n for kind, n in kinds.items() if n > 0},
-        duration_s=duration_s or None,
-        resolution_s=1e-9,
+def _oha(path: Path, document: Document) -> AggregateTable:
+    codes = {code: int(n) for code, n in document["statusCodeDistribution"].items()}
+    broken = (document.get("errorDistribution") or {}).items()
+    unanswered = {kind: int(n) for kind, n in broken if kind != _GIVEN_UP}
+    summary, n_unanswered, answers = document["summary"], sum(unanswered.values()), sum(codes.values())
+    kinds, duration_s = unanswered | _bad_codes(codes), float(summary["total"])
+    total = _row(
+        summary | (document.get("latencyPercentiles") or {}), ("average", "fastest", "slowest"), 1.0,
+        lambda key: key[1:], n_latencies=answers, n_requests=answers + n_unanswered, n_errors=sum(kinds.values()),
+        n_unanswered=n_unanswered, answers_per_s=_rate(answers, duration_s),
+    )  # fmt: skip
+    return _summary(
+        path, "oha", total, kinds, n_latencies=answers, duration_s=duration_s or None,
         notes=("latencies are of all answers, failed ones too",),
-    )
+    )  # fmt: skip
 
 
-def _vegeta(path: Path, found: Document) -> AggregateTable:
-    latency = found["latencies"]
-    codes = {code: int(n) for code, n in found["status_codes"].items()}
-    n_requests, n_unanswered = _whole(found, "requests"), codes.get("0", 0)
-    kinds = {f"HTTP {code}": n for code, n in codes.items() if not is_good_code(code) and code != "0"}
-    duration_s = (float(found["duration"]) + float(found.get("wait", 0))) / 1e9
-    shares = _shares(latency, lambda key: key.removesuffix("th") if key.endswith("th") else "")
-    total = AggregateRow(
-        name="all",
-        n_requests=n_requests,
-        n_errors=sum(kinds.values()) + n_unanswered,
-        n_unanswered=n_unanswered,
-        latency_mean_s=_number(latency, "mean", 1e9) if n_requests else None,
-        latency_min_s=_number(latency, "min", 1e9) if n_requests else None,
-        latency_max_s=_number(latency, "max", 1e9) if n_requests else None,
-        latency_quantiles_s=_quantiles(latency, shares, 1e9) if n_requests else {},
-        answers_per_s=(n_requests - n_unanswered) / duration_s if duration_s > 0 else None,
-    )
-    return AggregateTable(
-        path=path,
-        source="vegeta",
-        kind="summary",
-        total=total,
-        errors_by_kind={kind: n for kind, n in (kinds | {"no answer": n_unanswered}).items() if n > 0},
-        start_epoch_s=epoch_s(found["earliest"]) if n_requests and "earliest" in found else None,
-        duration_s=duration_s or None,
-        resolution_s=1e-9,
-        notes=("latencies are of all requests, failed ones too",),
-    )
+def _vegeta(path: Path, document: Document) -> AggregateTable:
+    codes = {code: int(n) for code, n in document["status_codes"].items()}
+    n_requests, n_unanswered = int(document["requests"]), codes.get("0", 0)
+    duration_s = (float(document["duration"]) + float(document.get("wait", 0))) / 1e9
+    kinds = _bad_codes(codes) | {"no answer": n_unanswered}
+    total = _row(
+        document["latencies"], ("mean", "min", "max"), 1e9, lambda key: key[:-2] if key[-2:] == "th" else "",
+        n_latencies=n_requests, n_requests=n_requests, n_errors=sum(kinds.values()), n_unanswered=n_unanswered,
+        answers_per_s=_rate(n_requests - n_unanswered, duration_s),
+    )  # fmt: skip
+    began_s = epoch_s(document["earliest"]) if n_requests and "earliest" in document else None
+    return _summary(path, "vegeta", total, kinds, start_epoch_s=began_s, duration_s=duration_s or None)
 
 
 _FORMATS = (

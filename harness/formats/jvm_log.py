@@ -11,12 +11,14 @@ are the pauses, and ``Pause`` lines only say which of them were collections.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
 from harness.formats.process_log import ProcessLog
 from harness.formats.unified_log import USING, Line
+from harness.model.phrases import counted
 
 #: Names of VM operations that a collector asked for.
 _GC_OPERATION = re.compile(
@@ -32,6 +34,7 @@ class JvmLog(ProcessLog):
     first_number: ClassVar[int] = 0
 
     operation: str = "safepoint"
+    n_dropped: int = 0
 
     def take(self, line: Line, now: float) -> bool:
         """Take what a line says; whether it is of an event."""
@@ -63,15 +66,37 @@ class JvmLog(ProcessLog):
         elif text.endswith("s") and (found := _CYCLE.match(text)):
             length_s = _number(found[2]) * (1e-3 if found[3] == "ms" else 1.0)
             self.cycles.append(Cycle(gc_id=int(found[1]), start_s=now - length_s, end_s=now))
+        elif text.endswith(_DROPPED) and (number := text.removesuffix(_DROPPED).strip()).isdigit():
+            self.n_dropped += int(number)
         else:
             return False
         return True
 
     def as_log(self) -> GcLog:
-        """Return all that was gathered."""
-        self.events = sorted([*self.events, *self.pending], key=lambda event: event.end_s)
-        self.pending = []
+        """Return all that was gathered; where the newest line stands first, pauses stand behind their safepoints."""
+        is_upside_down = self.begun_s == self.last_s != self.first_s
+        stops = sorted((event for event in self.events if event.whole_stop), key=lambda event: event.end_s)
+        ends_s = [event.end_s for event in stops]
+
+        def is_inside(event: PauseEvent) -> bool:
+            at = bisect_left(ends_s, event.end_s - self.slack_s)
+            return at < len(stops) and stops[at].start_s - self.slack_s <= event.end_s
+
+        every = [*self.events, *self.pending]
+        if is_upside_down:
+            every = [one for one in every if one.whole_stop or one.cause != "gc_pause" or not is_inside(one)]
+        self.events, self.pending = sorted(every, key=lambda event: event.end_s), []
         return ProcessLog.as_log(self)
+
+    @property
+    def slack_s(self) -> float:
+        """How much later than the moment that it reports a stamp may have been taken."""
+        return 2e-4 if self.resolution_s < 1e-3 else 2e-3
+
+    def warnings(self) -> list[str]:
+        """What there is to say of the log."""
+        lost = f"the JVM dropped {counted(self.n_dropped, 'line')} of its log: pauses may be missing"
+        return [*ProcessLog.warnings(self), *([lost] if self.n_dropped else [])]
 
     def _is_part(self, full: PauseEvent, young: PauseEvent) -> bool:
         """Whether a young collection became this full one: then its pause is told first, and is within the other."""
@@ -84,8 +109,7 @@ class JvmLog(ProcessLog):
 
     def _safepoint(self, end_s: float, operation: str, total_s: float) -> None:
         """Take a safepoint; it claims the pauses inside it."""
-        # A stamp is taken a few microseconds after the pause it reports: allow the clock's resolution.
-        inside_from_s = end_s - total_s - (2e-4 if self.resolution_s < 1e-3 else 2e-3)
+        inside_from_s = end_s - total_s - self.slack_s
         inside = [pause for pause in self.pending if pause.end_s >= inside_from_s]
         self.events += [pause for pause in self.pending if pause.end_s < inside_from_s]
         self.pending = []
@@ -110,12 +134,15 @@ _PAUSE = re.compile(
     r"(?:GC\((\d{1,12})\) )?(?:[YyO]: )?(Pause .*?)"
     r"(?: (\d{1,12})([KMG])->(\d{1,12})([KMG])\((\d{1,12})([KMG])\))? (\d{1,12}[.,]\d+)ms$"
 )
+_DROPPED = " messages dropped due to async logging"
 _STALL = "Allocation Stall ("
 _STALLED = re.compile(r"\) (\d{1,12}[.,]\d+)ms")
 _CYCLE = re.compile(
     r"GC\((\d{1,12})\) (?:[YyO]: )?(?:Concurrent|Major Collection|Minor Collection|Garbage Collection)\b.* "
     r"(\d{1,12}[.,]\d+)(m?s)$"
 )
+#: What stands behind the number of a collection in a line that ``JvmLog.take`` makes something of.
+TELLS = re.compile(r"(?:[YyO]: )?(?:Pause |Concurrent|(?:Major|Minor|Garbage) Collection)")
 _UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}
 
 

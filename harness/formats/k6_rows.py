@@ -10,19 +10,17 @@ vegeta's ``vegeta encode -to json``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream, row_stream
+from harness.formats.collect import RequestStream, line_stream, row_stream
 from harness.formats.error_kinds import error_kind
 from harness.formats.instants import epoch_s
 from harness.formats.jtl_units import era_unit
 from harness.formats.row_layout import (
     EPOCH_MS,
     EPOCH_S,
-    LONGEST_S,
     RFC3339,
     Layout,
     Row,
@@ -30,9 +28,7 @@ from harness.formats.row_layout import (
     split_row,
     verdict_of,
 )
-from harness.formats.rows import to_chunk
-from harness.formats.source import Block, SourceNotes, TextFile, another_file, read_blocks, text_file
-from harness.formats.table import RequestChunk, Unreadable
+from harness.formats.source import TextFile, another_file, text_file
 
 METRIC = "http_req_duration"
 _FIRST_COLUMNS = "metric_name,timestamp,metric_value,"
@@ -42,7 +38,6 @@ WHOLE_SECONDS = (
     "k6 wrote whole seconds, so rates are rough over a short test; K6_CSV_TIME_FORMAT=unix_milli or --out json "
     "keeps finer stamps"
 )
-_EXCERPT = 100
 
 
 def looks_like_k6_csv(line: str) -> bool:
@@ -123,58 +118,18 @@ def open_json_lines(path: Path | TextFile) -> RequestStream:
         raise another_file("is no JSON lines of k6 or vegeta", file, "k6 --out json, vegeta encode -to json")
     is_k6 = source == "k6"
     row_of, mark = (_point, METRIC.encode()) if is_k6 else (_result, b'"latency"')
-    notes = SourceNotes()
-    blocks = read_blocks(file.pieces(notes), begins_record=_begins_an_object, first_line=file.first_line)
-
-    def requests(block: Block) -> RequestChunk:
-        return _requests(block, row_of, mark)
-
-    return RequestStream(
-        path=file.path,
+    name = METRIC if is_k6 else "latency"
+    return line_stream(
+        file,
+        Layout(delimiter=",", n_columns=1, latency=0, start=0, ok=0, label=0, whole_ms=False, header=(name,)),
         source="k6" if is_k6 else "vegeta",
         resolution_s=_RESOLUTION_S,
-        layout=Layout(
-            delimiter=",",
-            n_columns=1,
-            latency=0,
-            start=0,
-            ok=0,
-            label=0,
-            whole_ms=False,
-            header=(METRIC if is_k6 else "latency",),
-        ),
-        chunks=map(requests, blocks),
-        said=((WITHOUT_CONNECTING,) if is_k6 else ()) + file.said,
-        notes=notes,
+        begins_record=lambda line: line.startswith(b"{"),
+        is_row=lambda line: mark in line,
+        row_of=lambda line: row_of(json.loads(line)),
+        said=(WITHOUT_CONNECTING,) if is_k6 else (),
         metric=METRIC if is_k6 else None,
     )
-
-
-def _begins_an_object(line: bytes) -> bool:
-    return line.startswith(b"{")
-
-
-def _requests(block: Block, row_of: Callable[[Any], Row | None], mark: bytes) -> RequestChunk:
-    """Read the lines of a block that have ``mark`` in them; ``row_of`` returns none for what is no request."""
-    rows: list[Row] = []
-    bad = Unreadable()
-    lines = block.data.split(b"\n")
-    for number, line in enumerate(lines):
-        if mark not in line:
-            continue
-        try:
-            row = row_of(json.loads(line))
-            if row is None:
-                continue
-            if not 0 <= row.latency_s < LONGEST_S:
-                raise ValueError("no latency")
-            rows.append(row)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            text = line.decode(errors="replace")[:_EXCERPT]
-            n_cut = int(number == len(lines) - 1)  # a complete last line leaves an empty one behind it
-            at = block.first_line + number
-            bad = bad.plus(Unreadable(n=1, first_line=at, first_text=text, n_cut=n_cut))
-    return to_chunk(rows, bad)
 
 
 def _point(found: Any) -> Row | None:

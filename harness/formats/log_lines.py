@@ -23,6 +23,8 @@ BEGINS = re.compile(_BEGIN, re.ASCII)
 _ANY_LINE = re.compile(r"\S[^\n]*")
 #: Stamps in brackets before those of the line: somebody else's.
 _OTHER_STAMPS = re.compile(rf"(?:\[[^\]]*\])+\s(?={_BEGIN})", re.ASCII)
+#: How those of the line begin; nothing: another blank stands before them.
+_BEGIN_SIGNS = ("[", "g", "")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 #: Dates and times in what precedes a line: what remains names who wrote it.
@@ -73,7 +75,11 @@ def read_lines(path: Path, notes: SourceNotes, others: OtherLines) -> Iterator[L
             end = block.find("\n", start)
             end = len(block) if end < 0 else end
             text, complete = block[start : min(end, start + LONGEST_LINE)], end < len(block)
-            if start == at and not _OTHER_STAMPS.match(text):  # as in a file that the runtime writes alone
+            # As in a file that the runtime writes alone: what follows the brackets begins no line itself.
+            alone = start == at and (
+                text.partition("] ")[2][:1] not in _BEGIN_SIGNS or not _OTHER_STAMPS.match(text)
+            )
+            if alone:
                 yield LogLine("", text.rstrip("\r"), complete)
             else:
                 begin = max(block.rfind("\n", at, start) + 1, at)

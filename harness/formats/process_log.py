@@ -52,6 +52,7 @@ class ProcessLog:
     first_id: int | None = None
     last_id: int = -1
     ids: set[int] = field(default_factory=set)
+    begun_s: float | None = None  # of the first line of the file, which may be the latest
     first_s: float | None = None
     last_s: float | None = None
     silence_s: float = 0.0
@@ -103,19 +104,23 @@ class ProcessLog:
         self.has_epoch |= line.epoch_s is not None
         self.begins |= line.begins
         if self.first_s is None or self.last_s is None:
-            self.first_s = self.last_s = now
+            self.begun_s = self.first_s = self.last_s = now
         elif now > self.last_s:
             self.silence_s, self.last_s = max(self.silence_s, now - self.last_s), now
         elif now < self.first_s:
             self.first_s = now
-        if (start := line.start_s) is not None:
-            _, low, high = self.starts_s or (start, start, start)
-            self.starts_s = start, min(low, start), max(high, start)
+        self.note_start(line.start_s)
         if line.gc_id is not None:
             self.first_id = line.gc_id if self.first_id is None else self.first_id
             if line.gc_id not in self.ids:
                 self.last_id = max(self.last_id, line.gc_id)
                 self.ids.add(line.gc_id)
+
+    def note_start(self, start: float | None) -> None:
+        """Take when the process began, by the clocks of one line; ``None``: it has a single clock."""
+        if start is not None:
+            _, low, high = self.starts_s or (start, start, start)
+            self.starts_s = start, min(low, start), max(high, start)
 
     @property
     def starts_late(self) -> bool:
@@ -135,7 +140,7 @@ class ProcessLog:
         log = GcLog(
             runtime=self.runtime, collector=self.collector, clock=clock if self.on_uptime else "epoch",
             resolution_s=self.resolution_s, start_s=self.first_s, end_s=self.last_s, events=tuple(self.events),
-            cycles=tuple(self.cycles), n_collections=len(self.ids), n_unknown=0, warnings=tuple(self._warnings()),
+            cycles=tuple(self.cycles), n_collections=len(self.ids), n_unknown=0, warnings=tuple(self.warnings()),
         )  # fmt: skip
         if self.began_epoch_s is not None:
             log = log.placed(self.began_epoch_s)
@@ -144,7 +149,8 @@ class ProcessLog:
         name = self.source or " and ".join(path.name for path in self.places)
         return log.model_copy(update={"processes": (Life(name, log.start_s, log.end_s),)})
 
-    def _warnings(self) -> list[str]:
+    def warnings(self) -> list[str]:
+        """What there is to say of the log."""
         said: list[str] = []
         if self.before.strip():
             said.append(f"its lines begin with {self.before[:60]!r}, which was taken off")

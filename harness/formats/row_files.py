@@ -16,9 +16,10 @@ sent; with latency correction they last from when they were due, so start plus l
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from harness.formats.collect import RequestStream, row_stream
 from harness.formats.row_layout import EPOCH_NS, EPOCH_S, Layout, split_row
@@ -26,21 +27,21 @@ from harness.formats.source import TextFile, another_file, text_file
 from harness.formats.table import RequestTable
 from harness.model.load_tools import FileSource
 
-K6_COLUMNS = ("start_epoch_s", "k6_latency_ms", "ok", "name", "error")
-K6_HEADER = ",".join(K6_COLUMNS)
-#: First columns of the listener's samples; further ones are allowed.
-LOCUST_COLUMNS = ("start_epoch_s", "latency_ms", "ok", "name")
-#: Of all releases, and what newer ones add.
-_HEY, _HEY_LATER = (
-    ("response-time", "DNS+dialup", "DNS", "Request-write", "Response-delay", "Response-read"),
-    ("status-code", "offset"),
-)
-OHA_COLUMNS = ("request-start", "DNS", "DNS+dialup", "Response-delay", "request-duration", "bytes", "status")
-VEGETA_STATUS, VEGETA_ERROR, VEGETA_COLUMNS = 1, 5, 12
-_VEGETA_LABEL = 10
-_VEGETA_WIDTHS = (6, 7, 9, VEGETA_COLUMNS)
+#: Of each file the columns in their order, and what they hold in the words of ``Layout``; an empty text: nothing here.
+_K6 = {"start_epoch_s": "start", "k6_latency_ms": "latency", "ok": "ok", "name": "label", "error": "error"}
+K6_HEADER = ",".join(_K6)
+_LOCUST = {"start_epoch_s": "start", "latency_ms": "latency", "ok": "ok", "name": "label"}
+_HEY = {"response-time": "latency", "DNS+dialup": "connect", "DNS": "", "Request-write": "", "Response-delay": "",
+        "Response-read": ""}  # fmt: skip
+_OHA = {"request-start": "start", "DNS": "", "DNS+dialup": "", "Response-delay": "", "request-duration": "latency",
+        "bytes": "", "status": "code"}  # fmt: skip
+OHA_COLUMNS = tuple(_OHA)
+_VEGETA = {"timestamp": "start", "status": "code", "latency": "latency", "bytes out": "", "bytes in": "",
+           "error": "error", "body": "", "attack": "", "sequence": "", "method": "", "url": "label",
+           "headers": ""}  # fmt: skip
+VEGETA_STATUS, VEGETA_ERROR, VEGETA_COLUMNS = 1, 5, len(_VEGETA)
+#: A time stamp in ns, a status, and three numbers: JMeter's stamps have six digits fewer.
 _VEGETA_ROW = re.compile(r"\d{19},\d{1,3},\d+,\d+,\d+(,|$)")
-_HEYS_MOST_ROWS = 1_000_000
 
 
 def _answered_only(tool: str) -> str:
@@ -54,19 +55,41 @@ def from_zero(tool: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RowFormat:
-    """One format. ``layout_of``: of the first line; ``None``: it is another format's.
+    """One format. ``columns``: name -> what it holds, in the order of the file; ``more``: those that others may follow.
 
-    ``resolution_s``: the smallest step of its latencies, seconds. ``form``: the first line, in words. ``said``: notes
-    that every such file needs. ``most_rows``: it writes no more.
+    ``first_row``: of a file without a header, which may end after so many columns as ``widths`` say.
+    ``resolution_s``: the smallest step of its latencies, seconds. ``title``: what it is, in words. ``written``: how its
+    numbers are written, as ``Layout`` has it. ``said``: notes that every such file needs. ``most_rows``: it writes no
+    more.
     """
 
     source: FileSource
-    layout_of: Callable[[str], Layout | None]
+    title: str
+    columns: Mapping[str, str]
     resolution_s: float
-    form: str
+    more: Mapping[str, str] = field(default_factory=dict)
+    first_row: re.Pattern[str] | None = None
+    widths: tuple[int, ...] = ()
+    written: Mapping[str, Any] = field(default_factory=dict)
     said: tuple[str, ...] = ()
     from_zero: bool = False
     most_rows: int | None = None
+
+    def layout_of(self, line: str) -> Layout | None:
+        """Return the layout of a file with this first line; ``None``: it is another format's."""
+        first = tuple(split_row(line, ","))
+        names = first if self.first_row is None else tuple(self.columns)[: len(first)]
+        if self.first_row is not None and (not self.first_row.match(line) or len(first) not in self.widths):
+            return None
+        if self.first_row is None and names[: len(self.columns)] != tuple(self.columns):
+            return None
+        meanings = {**self.more, **self.columns}
+        places: dict[str, Any] = {meanings[name]: i for i, name in enumerate(names) if meanings.get(name)}
+        header = None if self.first_row is not None else names
+        usual = {"time": EPOCH_S, "whole_ms": False}
+        return Layout(
+            delimiter=",", n_columns=len(names), header=header, **(usual | dict(self.written) | places)
+        )
 
     def open(self, path: Path | TextFile) -> RequestStream:
         """Recognise the file; its rows are read when they are asked for, in bounded memory.
@@ -77,7 +100,8 @@ class RowFormat:
         file = text_file(path)
         layout = self.layout_of(file.first)
         if layout is None:
-            raise another_file(f"is not {self.form}", file, self.form)
+            form = f"{self.title}: {','.join(self.columns)}"
+            raise another_file(f"is not {form}", file, form)
         zero = () if layout.start is not None else (from_zero(self.source),)
         return row_stream(
             file,
@@ -98,104 +122,46 @@ class RowFormat:
         return self.open(path).collect()
 
 
-def _samples(columns: tuple[str, ...], header: list[str]) -> Layout | None:
-    """Samples of our own: start, latency in ms, verdict, name."""
-    if tuple(header[: len(columns)]) != columns:
-        return None
-    return Layout(
-        delimiter=",",
-        n_columns=len(header),
-        start=0,
-        latency=1,
-        ok=2,
-        label=3,
-        error=header.index("error") if "error" in header else None,
-        time=EPOCH_S,
-        whole_ms=False,
-        header=tuple(header),
-    )
-
-
-def _hey(line: str) -> Layout | None:
-    header = tuple(line.split(","))
-    if header[: len(_HEY)] != _HEY:
-        return None
-    places = {name: header.index(name) for name in _HEY_LATER if name in header}
-    return Layout(
-        delimiter=",",
-        n_columns=len(header),
-        latency=0,
-        start=places.get("offset"),
-        code=places.get("status-code"),
-        connect=1,
-        time=EPOCH_S,
-        whole_ms=False,
-        latency_units_per_s=1.0,
-        latency_decimals=4,
-        header=header,
-    )
-
-
-def _oha(line: str) -> Layout | None:
-    if tuple(line.split(",")) != OHA_COLUMNS:
-        return None
-    return Layout(
-        delimiter=",", n_columns=len(OHA_COLUMNS), start=0, latency=4, code=6, time=EPOCH_S, whole_ms=False,
-        latency_units_per_s=1.0, header=OHA_COLUMNS,
-    )  # fmt: skip
-
-
-def _vegeta(line: str) -> Layout | None:
-    """A time stamp in ns, a status, and three numbers: JMeter's stamps have six digits fewer."""
-    n = len(split_row(line, ","))
-    if _VEGETA_ROW.match(line) is None or n not in _VEGETA_WIDTHS:
-        return None
-    return Layout(
-        delimiter=",",
-        n_columns=n,
-        start=0,
-        code=VEGETA_STATUS,
-        latency=2,
-        label=_VEGETA_LABEL if n > _VEGETA_LABEL else None,
-        error=VEGETA_ERROR,
-        time=EPOCH_NS,
-        latency_units_per_s=1e9,
-    )
-
-
 K6_SAMPLES = RowFormat(
     source="k6",
-    layout_of=lambda line: _samples(K6_COLUMNS, line.split(",")) if line == K6_HEADER else None,
+    title="samples of the k6 script",
+    columns=_K6,
     resolution_s=1e-9,  # k6 times in whole nanoseconds and hands them to scripts as float ms
-    form=f"samples of the k6 script: {K6_HEADER}",
 )
 LOCUST_SAMPLES = RowFormat(
     source="locust",
-    layout_of=lambda line: _samples(LOCUST_COLUMNS, split_row(line, ",")),
+    title="samples of the request listener",
+    columns=_LOCUST,
+    more={"error": "error"},
     resolution_s=1e-7,  # the listener writes ten-thousandths of a millisecond; the clock behind it is finer
-    form=f"samples of the request listener: columns {','.join(LOCUST_COLUMNS)}",
 )
 HEY_CSV = RowFormat(
     source="hey",
-    layout_of=_hey,
+    title="a csv of hey",
+    columns=_HEY,
+    more={"status-code": "code", "offset": "start"},
     resolution_s=1e-4,
-    form=f"a csv of hey: {','.join(_HEY)}",
+    written={"latency_units_per_s": 1.0, "latency_decimals": 4},
     said=(_answered_only("hey"), from_zero("hey")),
     from_zero=True,
-    most_rows=_HEYS_MOST_ROWS,
+    most_rows=1_000_000,
 )
 OHA_CSV = RowFormat(
     source="oha",
-    layout_of=_oha,
+    title="a csv of oha",
+    columns=_OHA,
     resolution_s=1e-9,
-    form=f"a csv of oha: {','.join(OHA_COLUMNS)}",
+    written={"latency_units_per_s": 1.0},
     said=(from_zero("oha"), _answered_only("oha")),
     from_zero=True,
 )
 VEGETA_CSV = RowFormat(
     source="vegeta",
-    layout_of=_vegeta,
+    title="a csv of vegeta, as `vegeta encode -to csv` writes",
+    columns=_VEGETA,
+    first_row=_VEGETA_ROW,
+    widths=(6, 7, 9, VEGETA_COLUMNS),
     resolution_s=1e-9,
-    form="a csv of vegeta, as `vegeta encode -to csv` writes: timestamp ns, status, latency ns, ...",
+    written={"time": EPOCH_NS, "whole_ms": True, "latency_units_per_s": 1e9},
 )
 ROW_FORMATS = (K6_SAMPLES, HEY_CSV, OHA_CSV, VEGETA_CSV, LOCUST_SAMPLES)

@@ -28,17 +28,13 @@ LONGEST_S = 366 * 86400.0
 #: What JMeter writes as the message of a transaction controller's row, which sums up other rows.
 _TRANSACTION = "Number of samples in transaction :"
 
-_VERDICTS = {
-    "true": True,
-    "false": False,
-    "1": True,
-    "0": False,
-    "yes": True,
-    "no": False,
-    "ok": True,
-    "ko": False,
-}
-_GOOD_CODE = re.compile(r"[23]\d\d")
+_RIGHT = ("true", "1", "1.0", "yes", "y", "t", "ok", "pass", "passed", "success")
+_WRONG = ("false", "0", "0.0", "no", "n", "f", "ko", "fail", "failed", "failure", "error")
+_VERDICTS = dict.fromkeys(_RIGHT, True) | dict.fromkeys(_WRONG, False)
+#: What writers put in the place of no failure message.
+_NO_FAILURE = frozenset(("null", "none", "nan", "-", "false", "0", "no", "n/a", "ok"))
+#: As a number, as a fraction that a spreadsheet made of it, or with its phrase.
+_GOOD_CODE = re.compile(r"[23]\d\d(?:\.0+| .*)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,10 +225,10 @@ def verdict_of(
         return _VERDICTS.get(success.lower())
     if n_errors:
         return not int(n_errors) if n_errors.isascii() and n_errors.isdigit() else None
-    if failure:
+    if failure and failure.lower() not in _NO_FAILURE:
         return False
     if code or (code is not None and success is None):
-        return is_good_code(code)
+        return _VERDICTS.get(code.lower(), False) if code.isalpha() else is_good_code(code)
     return None if success is not None else True
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
 import numpy as np
 
-from harness.formats.row_layout import Layout, Row, parse_row, split_row
+from harness.formats.row_layout import LONGEST_S, Layout, Row, parse_row, split_row
 from harness.formats.source import Block
 from harness.formats.table import RequestChunk, Unreadable
 
@@ -106,6 +106,34 @@ class _Patience:
                 Unreadable(n=1, first_line=here, first_text=text[:_EXCERPT], n_cut=int(last))
             )
         return after
+
+
+def read_lines(
+    block: Block, is_row: Callable[[bytes], bool], row_of: Callable[[bytes], Row | None]
+) -> RequestChunk:
+    """Read the lines of a block that are rows, each by itself.
+
+    Args:
+        row_of: returns the request of a line, ``None``: it is of something else; raises one of the errors below where
+            the line is damaged.
+    """
+    rows: list[Row] = []
+    bad = Unreadable()
+    lines = block.data.split(b"\n")
+    for number, line in enumerate(lines):
+        try:
+            row = row_of(line) if is_row(line) else None
+            if row is not None and not 0 <= row.latency_s < LONGEST_S:
+                raise ValueError("no latency")
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+            text = line.decode(errors="replace")[:_EXCERPT]
+            n_cut = int(number == len(lines) - 1)  # a complete last line leaves an empty one behind it
+            bad = bad.plus(
+                Unreadable(n=1, first_line=block.first_line + number, first_text=text, n_cut=n_cut)
+            )
+        else:
+            rows += [] if row is None else [row]
+    return to_chunk(rows, bad)
 
 
 def to_chunk(rows: list[Row], bad: Unreadable, *, has_connect: bool = False) -> RequestChunk:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from harness.formats.arrays import BoolArray, FloatArray
+from harness.formats.arrays import BoolArray, CodeArray, FloatArray
 from harness.model.digits import plain
 
 #: A gap is a jump where nothing was sent or answered for this long, and for so many usual gaps.
@@ -118,6 +118,26 @@ def restarts(start_s: FloatArray) -> list[int]:
         low += int(places[0])
         found.append(low)
     return found
+
+
+def clocks_apart_s(start_s: FloatArray, host: CodeArray) -> float | None:
+    """Return by how much clocks of load generators differ whose rows stand side by side; ``None``: none is known to.
+
+    Args:
+        start_s, host: of each row in the order of the file, shapes (n,).
+    """
+    spans = []
+    for code in np.unique(host):
+        places = np.flatnonzero(host == code)
+        spans.append((start_s[places].min(), start_s[places].max(), places[0], places[-1]))
+    return max(
+        (
+            float(after[0] - before[0])
+            for before, after in pairwise(sorted(spans))
+            if after[0] - before[1] > GAP_S and before[2] < after[3] and after[2] < before[3]
+        ),
+        default=None,
+    )
 
 
 def clock_jump(start_s: FloatArray, latency_s: FloatArray) -> str | None:

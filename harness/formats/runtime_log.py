@@ -17,11 +17,11 @@ from harness.errors import InputError
 from harness.formats.gc_events import GcLog, joined
 from harness.formats.gctrace import GoLog, Trace, parse_trace
 from harness.formats.jfr_json import read_jfr_json
-from harness.formats.jvm_log import JvmLog, pause_of
-from harness.formats.log_lines import OtherLines, read_lines
+from harness.formats.jvm_log import TELLS, JvmLog, pause_of
+from harness.formats.log_lines import LogLine, OtherLines, read_lines
 from harness.formats.process_log import Stamped
 from harness.formats.source import SourceNotes, read_head
-from harness.formats.unified_log import WRITES, Line, parse_line
+from harness.formats.unified_log import WRITES, Line, parse_line, start_of
 from harness.model.phrases import counted, listed
 
 Pause = tuple[int, str]
@@ -110,25 +110,48 @@ class _Reader:
         Raises:
             InputError: it cannot be opened.
         """
-        for number, line in enumerate(read_lines(path, self._notes, self._others)):
-            of_go, one = line.text.startswith("gc "), _parsed(line.text)
-            if one is None:
-                (self._garbled if of_go else self._others).pass_over(line.text)
-                self._garbled.cut |= of_go and not line.complete
-            if one is None or (isinstance(one, Line) and not one.of_collector):
+        taken: JvmLog | GoLog | None = None
+        collection, waiting = "", None
+        for place in enumerate(read_lines(path, self._notes, self._others)):
+            line = place[1]
+            at = -1 if taken is None or line.before else line.text.find(collection)
+            if at >= 0 and taken is not None and not TELLS.match(line.text, at + len(collection)):
+                waiting = place  # of the lines of one collection that tell nothing only the last one counts
+                if taken.starts_s is not None:
+                    taken.note_start(start_of(line.text))
                 continue
-            known = self._by_source.setdefault((of_go, line.source), [])
-            log = self._process(known, one, path, first)
-            if log is None:
-                log = (GoLog if of_go else JvmLog)(line.before, line.source, one.uptime_s is not None)
-            if not known or known[-1] is not log:
-                known[:] = [*(other for other in known if other is not log), log]
-            log.places[path] = (log.places.get(path, (number, 0))[0], number)
-            now = log.time_of(one)
-            if now is not None:
-                log.note(one, now)
-            if now is None or not (log.take(one, now) or line.complete):  # type: ignore[arg-type]
-                self._others.pass_over(line.text)
+            if waiting is not None and at < 0:
+                self._take(*waiting, path, first)
+            waiting = None
+            taken, number = self._take(*place, path, first)
+            taken = None if number is None or line.before else taken
+            collection = f"GC({number}) "
+        if waiting is not None:
+            self._take(*waiting, path, first)
+
+    def _take(
+        self, number: int, line: LogLine, path: Path, first: Pause | None
+    ) -> tuple[JvmLog | GoLog | None, int | None]:
+        """Take one line; return the process that wrote it and the number of its collection, as far as it has one."""
+        of_go, stamped = line.text.startswith("gc "), _parsed(line.text)
+        if stamped is None:
+            (self._garbled if of_go else self._others).pass_over(line.text)
+            self._garbled.cut |= of_go and not line.complete
+        if stamped is None or (isinstance(stamped, Line) and not stamped.of_collector):
+            return None, None
+        known = self._by_source.setdefault((of_go, line.source), [])
+        log = self._process(known, stamped, path, first)
+        if log is None:
+            log = (GoLog if of_go else JvmLog)(line.before, line.source, stamped.uptime_s is not None)
+        if not known or known[-1] is not log:
+            known[:] = [*(earlier for earlier in known if earlier is not log), log]
+        log.places[path] = (log.places.get(path, (number, 0))[0], number)
+        now = log.time_of(stamped)
+        if now is not None:
+            log.note(stamped, now)
+        if now is None or not (log.take(stamped, now) or line.complete):  # type: ignore[arg-type]
+            self._others.pass_over(line.text)
+        return log, stamped.gc_id
 
     def _process(
         self, known: Sequence[JvmLog | GoLog], line: Stamped, path: Path, first: Pause | None

@@ -31,6 +31,11 @@ _LINES_LOOKED_AT = 200
 _LINE_END = ord("\n")
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
+#: How other packed files begin; gzip was unpacked already where its mark comes again.
+_PACKED = {
+    b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "Zstandard", b"7z\xbc\xaf": "7z",
+    _GZIP: "gzip in gzip",
+}  # fmt: skip
 
 
 @dataclass
@@ -135,6 +140,14 @@ def _decoded_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
         first += piece
         if len(first) >= 4:
             break
+    is_tar = first[257:262] == b"ustar"
+    packed = next(
+        (name for mark, name in _PACKED.items() if first.startswith(mark)), "tar" if is_tar else None
+    )
+    if packed is not None:
+        raise InputError(
+            f"is packed as {packed}", file=path, allowed="text, or text in gzip: unpack it first"
+        )
     codec, skip = _guess_codec(first)
     if codec is None:
         yield from _utf8(_chain(first[skip:], raw), notes)

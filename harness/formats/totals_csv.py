@@ -30,8 +30,8 @@ _COUNT = ("request count", "# requests", "total request count", "# samples", "ag
 _FAILED = ("failure count", "# failures", "total failure count")
 _FAILED_SHARE = ("error %", "error%", "aggregate_report_error%", "aggregate_report_error_%")
 _MEAN = ("average response time", "total average response time", "average", "aggregate_report_average")
-_MIN = ("min response time", "total min response time", "min", "aggregate_report_min")
-_MAX = ("max response time", "total max response time", "max", "aggregate_report_max")
+_MIN = ("min response time", "total min response time", "min", "minimum", "aggregate_report_min")
+_MAX = ("max response time", "total max response time", "max", "maximum", "aggregate_report_max")
 _MEDIAN = ("median response time", "total median response time", "median", "aggregate_report_median")
 _RATE = ("requests/s", "throughput", "rate", "aggregate_report_rate")
 _PER_S = {"sec": 1.0, "s": 1.0, "min": 1 / 60, "hour": 1 / 3600}
@@ -130,10 +130,10 @@ class _Tables:
         )
 
     def _stats(self) -> AggregateTable:
-        each, total, has_type = [], None, False
+        each, total, is_locusts = [], None, False
         for fields in self.rows():
             row = self._aggregate_row(fields)
-            has_type |= "type" in fields or "method" in fields
+            is_locusts |= "name" in fields
             if row is None:
                 continue
             if total is not None:
@@ -141,10 +141,10 @@ class _Tables:
             total = row if _is_total(row) else None
             if total is None:
                 each.append(row)
-        source: FileSource = "locust" if has_type else "jmeter"
+        source: FileSource = "locust" if is_locusts else "jmeter"
         notes = (
             (ROUNDED, "Locust's last flush may be missing: totals can be a little low")
-            if has_type
+            if is_locusts
             else (JMETERS,)
         )
         return AggregateTable(

@@ -17,18 +17,18 @@ from harness.formats.process_log import Stamped
 WRITES = "-Xlog:gc*,safepoint:file=gc.log:time,uptime,level,tags"
 #: The decorators in the order in which a JVM writes them: time, utctime, uptime, timemillis, uptimemillis, timenanos,
 #: uptimenanos, then others, of which the tags are the last.
-_LINE = re.compile(
+_STAMPS = (
     rf"(?:\[ *({DATE}) *\])?(?:\[ *{DATE} *\])?(?:\[ *({NUMBER})s *\])?"
     rf"(?:\[ *({NUMBER})ms *\])?(?:\[ *({NUMBER})ms *\])?(?:\[ *({NUMBER})ns *\])?(?:\[ *({NUMBER})ns *\])?"
-    r"((?:\[[^\]]*\])*)\s?(.*)",
-    re.ASCII,
 )
+_LINE, _MOMENT = re.compile(_STAMPS + r"((?:\[[^\]]*\])*)\s?(.*)", re.ASCII), re.compile(_STAMPS, re.ASCII)
 _GC_ID = re.compile(r"GC\((\d{1,12})\)")
 #: What a JVM writes once, when it starts.
 USING = re.compile(r"Using (?!\d)(?:The )?(Serial|Parallel|G1|Z|Shenandoah|Concurrent Mark Sweep|Epsilon)")
 #: How texts begin that only a collector or a safepoint writes, for lines without tags.
 _OF_COLLECTOR = re.compile(
     r"GC\(\d|Using |Safepoint \"|(?:Entering|Leaving) safepoint|Total time for which|Allocation Stall \("
+    r"|\s*\d+ messages dropped due to async logging"
 )
 #: A number above this many seconds is a date, not an uptime (30 years).
 _EPOCH_FROM_S = 1e9
@@ -57,28 +57,46 @@ def parse_line(text: str) -> Line | None:
     match = _LINE.match(text)
     if match is None:
         return None
-    date, seconds, millis, more_millis, nanos, more_nanos, words, said = match.groups()
-    epoch = None if date is None else _epoch_s(date)
-    uptime: float | None = None
-    for number, unit_s in ((seconds, 1.0), (millis, 1e-3), (more_millis, 1e-3)):
-        if number is not None:
-            at = _number(number) * unit_s
-            if at <= _EPOCH_FROM_S:
-                uptime = at if uptime is None else uptime
-            elif at < _EPOCH_TO_S:
-                epoch = at
-    # Of two stamps in nanoseconds the second is the uptime; the first counts from the start of the machine.
-    in_nanos = [_number(number) * 1e-9 for number in (nanos, more_nanos) if number is not None]
-    close = [at for at in in_nanos if uptime is None or abs(at - uptime) <= _SAME_MOMENT_S]
-    uptime = close[-1] if close else uptime
+    *stamps, words, said = match.groups()
+    epoch, uptime, exact = _moment(*stamps)
     if epoch is None and uptime is None:
         return None
     numbered = _GC_ID.match(said) if said.startswith("GC(") else None
     return Line(
         epoch_s=epoch, uptime_s=uptime, gc_id=int(numbered[1]) if numbered else None,
-        begins=said.startswith("Using ") and USING.match(said) is not None, exact=bool(close),
+        begins=said.startswith("Using ") and USING.match(said) is not None, exact=exact,
         tags=words[words.rfind("[") + 1 : -1].strip(), text=said,
     )  # fmt: skip
+
+
+def start_of(text: str) -> float | None:
+    """Return when the process of a line began, by the two clocks of its stamps; ``None``: it has one of them."""
+    match = _MOMENT.match(text)
+    epoch, uptime, _ = _moment(*match.groups()) if match else (None, None, False)
+    return None if epoch is None or uptime is None else epoch - uptime
+
+
+def _moment(
+    date: str | None, seconds: str | None, millis: str | None, more_millis: str | None, nanos: str | None,
+    more_nanos: str | None,
+) -> tuple[float | None, float | None, bool]:  # fmt: skip
+    """Wall time and uptime of stamps, in seconds, and whether the uptime is in nanoseconds."""
+    epoch = None if date is None else _epoch_s(date)
+    uptime: float | None = None
+    if seconds is not None and (at := _number(seconds)) <= _EPOCH_FROM_S:
+        uptime = at
+    for number in (millis, more_millis) if millis is not None else ():
+        if number is not None and (at := _number(number) * 1e-3) <= _EPOCH_FROM_S:
+            uptime = at if uptime is None else uptime
+        elif number is not None and at < _EPOCH_TO_S:
+            epoch = at
+    # Of two stamps in nanoseconds the second is the uptime; the first counts from the start of the machine.
+    for number in (more_nanos, nanos) if nanos is not None else ():
+        if number is not None:
+            at = _number(number) * 1e-9
+            if uptime is None or abs(at - uptime) <= _SAME_MOMENT_S:
+                return epoch, at, True
+    return epoch, uptime, False
 
 
 def _number(text: str) -> float:

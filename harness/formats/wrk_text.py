@@ -140,7 +140,7 @@ def read_parts(file: TextFile, tool: str) -> SummaryParts:
             file=file.path,
             place="the line '... requests in ..., ... read'" if started else f"line {file.first_line}",
             found=file.first[:80],
-            allowed=f"the text that {tool} prints when it ends by itself",
+            allowed=f"the text that {tool} prints when it ends by itself; autocannon, which begins alike: --json",
         )
     return parts
 

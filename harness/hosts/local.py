@@ -153,8 +153,8 @@ class LocalHost:
         return None if stat is None or stat.ended else stat.start_ticks
 
     def group(self, pid: int, start_ticks: int) -> GroupReading | None:
-        found = read_group(pid, start_ticks)
-        return None if found is None else GroupReading.model_validate(asdict(found))
+        result = read_group(pid, start_ticks)
+        return None if result is None else GroupReading.model_validate(asdict(result))
 
     def _copy(self, source: Path, target: Path) -> None:
         try:

@@ -38,6 +38,6 @@ class AcceptedFlags:
 
 def _jvm(java: Path) -> str:
     with suppress(OSError):
-        found = java.stat()
-        return f"{java} {found.st_size} {found.st_mtime_ns}"
+        result = java.stat()
+        return f"{java} {result.st_size} {result.st_mtime_ns}"
     return str(java)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from pydantic import Field
 
-from harness.agent.http_exchange import Connection
+from harness.agent.http_exchange import Connection, request_bytes
+from harness.agent.sampler import Watched
 from harness.errors import HostError, RematchError
 from harness.hosts.base import Command, Host, Process
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.training import answers, raw_request
 from harness.model import Frozen, Request
 from harness.model.endpoint import Endpoint
 
@@ -69,12 +69,12 @@ def train(
     training_s = time.monotonic() - begin
     size = _say(host, "stat", "-c", "%s", str(unfinished(file))).strip()
     if not size.isdigit():
-        said = ""
+        text = ""
         if command.stderr is not None:
             with contextlib.suppress(HostError):
-                said = host.read(command.folder / command.stderr).decode(errors="replace").strip()
+                text = host.read(command.folder / command.stderr).decode(errors="replace").strip()
         raise RematchError(
-            f"the training start left no AOT cache ({said[:300] or 'nothing on stderr'}): {command.folder}"
+            f"the training start left no AOT cache ({text[:300] or 'nothing on stderr'}): {command.folder}"
         )
     _say(host, "mv", str(unfinished(file)), str(file))
     cache = AotCache(file=file, training_s=training_s, cache_bytes=int(size))
@@ -104,3 +104,34 @@ def _send(host: MeasuringHost, process: Process, endpoint: Endpoint, requests: t
     with Connection(near) as connection:
         for number in range(TRAINING_REQUESTS):
             connection.exchange(raw[number % len(raw)])
+
+
+READY_WITHIN_S = 60.0
+
+
+def answers(host: MeasuringHost, process: Process, endpoint: Endpoint, request: Request, what: str) -> bool:
+    """Wait until a service that was just started answers; return ``False`` when it has ended instead.
+
+    Raises:
+        RematchError: it does neither; ``what`` names the training run.
+    """
+    first = host.first_answer(
+        endpoint,
+        raw_request(request, endpoint),
+        watched(process),
+        launched=process.launched,
+        deadline_s=READY_WITHIN_S,
+    ).first
+    if not first.ready and not first.gone:
+        raise RematchError(f"{what} was not ready within {READY_WITHIN_S:g} s")
+    return first.ready
+
+
+def watched(process: Process) -> Watched:
+    return Watched(process.pid, process.start_ticks, process.cpu_at_launch_s)
+
+
+def raw_request(request: Request, endpoint: Endpoint) -> bytes:
+    """Return a request as it goes over the wire."""
+    body = None if request.body is None else request.body.encode()
+    return request_bytes(request.method, request.path, request.headers, body, endpoint)

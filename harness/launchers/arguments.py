@@ -33,7 +33,7 @@ ONLY_JVM = (
     "java", "gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "flight_recording", "lock_recording", "jvm_flags",
 )  # fmt: skip
 
-#: What only pods of a cluster have.
+#: What only pods of a cluster have; a plain process in a control group has ``cpu_limit`` too.
 ONLY_PODS = ("cpu_limit", "cpu_request", "cpu_boost", "replicas", "scale_from", "autoscale_cpu", "access")
 
 #: What the other forms of a Java program do not have.
@@ -95,7 +95,8 @@ def setting_flags(implementation: Implementation, variant: Variant, file: Path) 
 
 def misfit(implementation: Implementation, runtime: RuntimeSettings) -> str | None:
     """Return why these runtime settings mean nothing to the implementation, or ``None``."""
-    pods = [name for name in ONLY_PODS if getattr(runtime, name) is not None]
+    enclosed = ("cpu_limit",) if runtime.memory_limit is not None else ()
+    pods = [name for name in ONLY_PODS if name not in enclosed and getattr(runtime, name) is not None]
     if pods:
         return f"only pods of a cluster have {', '.join(pods)}: measure it with --launcher kubernetes"
     foreign = {"go": ONLY_JVM, "jvm": ONLY_GO}.get(implementation.runtime, ONLY_GO + ONLY_JVM)
@@ -180,8 +181,8 @@ def native_flags(runtime: RuntimeSettings, cpu_limit: int | None) -> tuple[str, 
 
 def _sizes(runtime: RuntimeSettings, cpu_limit: int | None) -> list[str]:
     """What a virtual machine and a native image are told in the same words."""
-    told = {"-Xms": runtime.heap_min, "-Xmx": runtime.heap_max, "-XX:ActiveProcessorCount=": cpu_limit}
-    return [f"{option}{value}" for option, value in told.items() if value is not None]
+    settings = {"-Xms": runtime.heap_min, "-Xmx": runtime.heap_max, "-XX:ActiveProcessorCount=": cpu_limit}
+    return [f"{option}{value}" for option, value in settings.items() if value is not None]
 
 
 def jvm_log_flags() -> tuple[str, ...]:

@@ -123,14 +123,14 @@ class Builder:
         """Return the finished build of exactly this source with this toolchain, or ``None``."""
         folder = self.folder(implementation, source)
         try:
-            said = json.loads((folder / BUILD_FILE).read_text())
+            document = json.loads((folder / BUILD_FILE).read_text())
         except (OSError, ValueError):
             return None
         return Built(
             folder=folder,
             artifact=folder / implementation.artifact,
-            record=BuildRecord.model_validate_json(json.dumps(said["record"])),
-            runtime_version=said["runtime_version"],
+            record=BuildRecord.model_validate_json(json.dumps(document["record"])),
+            runtime_version=document["runtime_version"],
         )
 
     def build(self, implementation: Implementation) -> Built:
@@ -140,9 +140,9 @@ class Builder:
             MissingTool: the compiler or JDK is not here.
             RematchError: the build failed; the message ends with the log's path.
         """
-        found = self.find(implementation)
-        if found is not None:
-            return found
+        result = self.find(implementation)
+        if result is not None:
+            return result
         missing = self.missing_tool(implementation)
         if missing is not None:
             raise missing
@@ -152,8 +152,8 @@ class Builder:
         shutil.rmtree(work, ignore_errors=True)
         uses_maven = implementation.build[:1] in (("mvn",), ("{mvn}",))
         with one_maven(self._root) if uses_maven else contextlib.nullcontext():
-            if uses_maven and (found := self.find(implementation)) is not None:
-                return found  # another process built it while this one waited
+            if uses_maven and (result := self.find(implementation)) is not None:
+                return result  # another process built it while this one waited
             try:
                 self._make(implementation, work)
             finally:

@@ -60,8 +60,8 @@ class ControlGroup:
 
     def read(self) -> GroupReading:
         """Return what the group was charged so far, also after its last process has ended."""
-        found = read_folders(self.folders, rss_bytes=None, process_cpu_s=None)
-        return GroupReading.model_validate(asdict(found))
+        result = read_folders(self.folders, rss_bytes=None, process_cpu_s=None)
+        return GroupReading.model_validate(asdict(result))
 
     def out_of_memory(self) -> bool:
         """Whether the kernel killed in it because its memory was used up."""
@@ -109,7 +109,7 @@ def find_parents(root: Path = Path("/")) -> Parents | str:
     return Parents(folders=folders) if closed is None else f"no group may be made in {closed}"
 
 
-def make_group(parents: Parents, *, cpus: int | None, memory_bytes: int) -> ControlGroup:
+def make_group(parents: Parents, *, cpus: float | None, memory_bytes: int) -> ControlGroup:
     """Make a group in which ``cpus`` CPUs' worth of time may be used and so much memory, without swap.
 
     Raises:
@@ -168,8 +168,8 @@ def _parents_v2(ours: Path) -> Parents | str:
     return f"no group for CPU and memory may be made beside {ours}"
 
 
-def _limits(folders: dict[str, Path], cpus: int | None, memory_bytes: int) -> list[tuple[Path, str]]:
-    quota = None if cpus is None else cpus * PERIOD_US
+def _limits(folders: dict[str, Path], cpus: float | None, memory_bytes: int) -> list[tuple[Path, str]]:
+    quota = None if cpus is None else round(cpus * PERIOD_US)
     unified = folders.get("")
     if unified is not None:
         limits = [(unified / "memory.max", str(memory_bytes))]

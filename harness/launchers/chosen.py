@@ -69,12 +69,12 @@ def build_words(implementation: Implementation, source: Path) -> tuple[str, ...]
 def build_environment(implementation: Implementation) -> dict[str, str]:
     """Return what a Go build is told by environment; empty: nothing is named."""
     named = implementation.toolchain or Toolchain()
-    told = {
+    settings = {
         "GOTOOLCHAIN": None if named.go is None else f"go{named.go}",
         "GOEXPERIMENT": named.goexperiment,
         "GOAMD64": named.goamd64,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def lacks_instructions(level: str, cpuinfo: str) -> str | None:
@@ -88,7 +88,7 @@ def lacks_instructions(level: str, cpuinfo: str) -> str | None:
     """
     flags = {word for line in cpuinfo.splitlines() if line.startswith("flags") for word in line.split()}
     levels = list(_INSTRUCTIONS)
-    wanted = [name for one in levels[: levels.index(level) + 1] for name in _INSTRUCTIONS[one]]
+    wanted = [name for item in levels[: levels.index(level) + 1] for name in _INSTRUCTIONS[item]]
     if not flags:
         return (
             f"GOAMD64={level} needs a processor of the family x86-64, with its instructions in /proc/cpuinfo"
@@ -122,5 +122,5 @@ def _asked(host: Host, go: Path, environment: Mapping[str, str], *words: str) ->
     completed = host.run(
         Command(argv=(str(go), *words), folder=Path("/"), environment=dict(environment)), 60.0
     )
-    said = (completed.stdout.strip() or completed.stderr.strip()).splitlines() or [""]
-    return completed.exit_code == 0, said[-1]
+    output = (completed.stdout.strip() or completed.stderr.strip()).splitlines() or [""]
+    return completed.exit_code == 0, output[-1]

@@ -206,8 +206,8 @@ def make_and_start(
     with asking(host):
         replies = host.docker(row, address=socket)
     if replies[-1].status >= 400:
-        said = f"the Docker daemon did not start it: {_complaint(replies[-1])}"
-        raise TrialFailure(Outcome.FAILED, said)
+        text = f"the Docker daemon did not start it: {_complaint(replies[-1])}"
+        raise TrialFailure(Outcome.FAILED, text)
     made, started, seen = replies
     return made, started, seen
 
@@ -239,7 +239,7 @@ def memory_bytes(runtime: RuntimeSettings) -> int | None:
 
 
 def _complaint(reply: DockerReply) -> str:
-    said = reply.body.decode(errors="replace")
+    text = reply.body.decode(errors="replace")
     with contextlib.suppress(ValueError, KeyError, TypeError):
-        said = str(json.loads(said)["message"])
-    return said
+        text = str(json.loads(text)["message"])
+    return text

@@ -25,8 +25,8 @@ def asking(host: MeasuringHost) -> Iterator[None]:
     try:
         yield
     except docker.errors.DockerException as problem:
-        said = " ".join(str(getattr(problem, "explanation", None) or problem).split())
-        raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {said}") from problem
+        text = " ".join(str(getattr(problem, "explanation", None) or problem).split())
+        raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {text}") from problem
     except HostError as problem:
         raise with_advice(problem, host) from problem
 

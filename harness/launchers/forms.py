@@ -141,9 +141,9 @@ class Forms:
 
     def make(self, implementation: Implementation, form: Form, built: Built) -> FormBuild:
         """Return the form of this build, made now unless it stands already. A failure is a ``problem``."""
-        found = self.find(implementation, form, built)
-        if found is not None:
-            return found
+        result = self.find(implementation, form, built)
+        if result is not None:
+            return result
         folder = self.folder(implementation, form, built.folder)
         work = Path(tempfile.mkdtemp(prefix=f".tmp-{form}-", dir=built.folder))
         try:
@@ -162,20 +162,18 @@ class Forms:
         copy_sources(self._source(implementation), sources)
         prepared = implementation.forms.native_prepared
         argv: tuple[str, ...] = ()
-        said, why = "", None
+        output, why = "", None
         begin = time.monotonic()
         if prepared is not None:
             argv, why = self._prepare(implementation, prepared, sources, log.with_suffix(".build.log"))
         if why is None:
             argv, folder = self._image_command(implementation, built, work)
             completed = self._run(argv, folder, log)
-            said = "" if completed is None else completed.stdout + completed.stderr
+            output = "" if completed is None else completed.stdout + completed.stderr
             if prepared is not None and (sources / prepared.image).is_file():
                 (sources / prepared.image).rename(image)
             if completed is None or completed.exit_code != 0 or not image.is_file():
-                why = (
-                    f"native-image could not compile it ({_why(said)}); all of it: {_short(log, self._root)}"
-                )
+                why = f"native-image could not compile it ({_why(output)}); all of it: {_short(log, self._root)}"
         result = FormBuild(
             form="native",
             tool=self._tool(implementation, "native"),
@@ -183,7 +181,7 @@ class Forms:
             build_s=time.monotonic() - begin,
             image_bytes=image.stat().st_size if why is None else None,
             image_sha256=file_sha256(image) if why is None else None,
-            peak_rss_bytes=peak_rss_bytes(said),
+            peak_rss_bytes=peak_rss_bytes(output),
             problem=why,
         )
         for left in work.iterdir():  # what the compiler leaves beside the image is no part of it
@@ -199,11 +197,11 @@ class Forms:
         values = {"mvn": str(self._tools.maven), "java": str(jdk.java) if jdk is not None else "java"}
         argv = self._expand(implementation, prepared.build, values, "forms.native_prepared.build")
         completed = self._run(argv, sources, log, {"JAVA_HOME": str(jdk.home)} if jdk is not None else {})
-        said = "" if completed is None else completed.stdout + completed.stderr
+        output = "" if completed is None else completed.stdout + completed.stderr
         if completed is None or completed.exit_code != 0 or not (sources / prepared.words).is_file():
             return (
                 argv,
-                f"nothing to compile was prepared ({_why(said)}); all of it: {_short(log, self._root)}",
+                f"nothing to compile was prepared ({_why(output)}); all of it: {_short(log, self._root)}",
             )
         return argv, None
 
@@ -241,13 +239,13 @@ class Forms:
         begin = time.monotonic()
         libraries = tuple(jar for jar in sorted(built.folder.rglob("*.jar")) if jar != built.artifact)
         asked = self._run(modules_argv(jdk, built.artifact, libraries), work, log)
-        said = "" if asked is None else asked.stdout + asked.stderr
+        output = "" if asked is None else asked.stdout + asked.stderr
         modules = read_modules(asked.stdout, implementation.forms.modules) if asked is not None else None
         argv = link_argv(jdk, modules or (), work / RUNTIME)
         linked = self._run(argv, work, log) if modules else None
         made = linked is not None and linked.exit_code == 0
         if linked is not None:
-            said = linked.stdout + linked.stderr
+            output = linked.stdout + linked.stderr
         return FormBuild(
             form="jlink",
             tool=self._tool(implementation, "jlink"),
@@ -257,14 +255,14 @@ class Forms:
             modules=modules or (),
             problem=None
             if made
-            else f"no trimmed runtime could be made ({_why(said)}); all of it: {_short(log, self._root)}",
+            else f"no trimmed runtime could be made ({_why(output)}); all of it: {_short(log, self._root)}",
         )
 
     def _run(
         self, argv: tuple[str, ...], folder: Path, log: Path, environment: Mapping[str, str] | None = None
     ) -> Completed | None:
-        told = {**self._environment, **(environment or {})}
-        command = Command(argv=argv, folder=folder, environment=told)
+        settings = {**self._environment, **(environment or {})}
+        command = Command(argv=argv, folder=folder, environment=settings)
         try:
             completed = self._host.run(command, MADE_WITHIN_S)
         except HostError as problem:

@@ -49,14 +49,14 @@ def find_image(client: DockerClient, tag: str) -> Image | None:
     import docker.errors
 
     try:
-        found = client.images.get(tag)
+        result = client.images.get(tag)
     except docker.errors.ImageNotFound:
         return None
-    layers = [int(step["Size"]) for step in found.history() if int(step["Size"]) > 0]
+    layers = [int(step["Size"]) for step in result.history() if int(step["Size"]) > 0]
     return Image(
-        id=str(found.id),
-        entrypoint=tuple(found.attrs["Config"].get("Entrypoint") or ()),
-        image_bytes=int(found.attrs["Size"]),
+        id=str(result.id),
+        entrypoint=tuple(result.attrs["Config"].get("Entrypoint") or ()),
+        image_bytes=int(result.attrs["Size"]),
         layer_bytes=tuple(reversed(layers)),
     )
 

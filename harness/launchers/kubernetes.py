@@ -23,7 +23,7 @@ from harness.launchers.images import Image
 from harness.launchers.kubernetes_access import Access, Controller, controller_of, reached_at
 from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
-from harness.launchers.kubernetes_fit import kind_of, plain, unfit
+from harness.launchers.kubernetes_cpus import kind_of, plain, unfit
 from harness.launchers.kubernetes_host import Group, Groups, JobHost, KubernetesHost
 from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, ImageStore, importer_for
 from harness.launchers.kubernetes_instance import KubernetesInstance
@@ -136,7 +136,7 @@ class KubernetesLauncher:
         controller = controller_of(cluster) if access == "ingress" else None
         prober = Prober(
             wanted=lambda: [
-                str(one.metadata.uid) for one in pods_of(cluster, pods) if one.metadata is not None
+                str(pod.metadata.uid) for pod in pods_of(cluster, pods) if pod.metadata is not None
             ],
             look=Processes(),
             expected=pods.replicas,
@@ -168,7 +168,7 @@ class KubernetesLauncher:
                 cluster.apply(autoscaler(pods))
             prober.start()
             scaled_s = wait_started(cluster, pods, prober)
-            seen = [one.found for one in prober.pods.values() if one.found is not None]
+            seen = [pod.found for pod in prober.pods.values() if pod.found is not None]
             if seen:
                 first = {"pid": seen[0].pid, "process_start_ticks": seen[0].start_ticks}
                 record = record.model_copy(update=first)
@@ -180,7 +180,7 @@ class KubernetesLauncher:
                 cluster, pods, record, endpoint, prober, StartBoost(cluster, pods),
                 kind=kind_of(spec.implementation, runtime),
             )  # fmt: skip
-            members = tuple(Watched(pid=one.pid, start_ticks=one.start_ticks) for one in seen)
+            members = tuple(Watched(pid=item.pid, start_ticks=item.start_ticks) for item in seen)
             for member in members[:1]:
                 self._groups.known[(member.pid, member.start_ticks)] = Group(
                     members, instance.lacking, instance.unrouted, asked_last=access != "node-port",

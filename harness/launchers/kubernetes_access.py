@@ -53,12 +53,12 @@ def chosen(classes: Sequence[IngressClass]) -> Controller | None:
     """Return the class that is marked as the default, else the first by name; ``None``: there is none."""
     known = [
         (
-            (one.metadata.annotations or {}).get(_DEFAULT_CLASS) != "true",
-            str(one.metadata.name),
-            str(one.spec.controller if one.spec is not None else None),
+            (item.metadata.annotations or {}).get(_DEFAULT_CLASS) != "true",
+            str(item.metadata.name),
+            str(item.spec.controller if item.spec is not None else None),
         )
-        for one in classes
-        if one.metadata is not None
+        for item in classes
+        if item.metadata is not None
     ]
     return Controller(*min(known)[1:]) if known else None
 
@@ -68,10 +68,10 @@ def no_ingress(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
     if runtime.access != "ingress":
         return None
     try:
-        found = controller_of(cluster)
+        result = controller_of(cluster)
     except HostError as problem:
         return str(problem)
-    if found is None:
+    if result is None:
         return _NO_CONTROLLER
     return cluster.not_permitted("patch", "ingresses.networking.k8s.io")
 
@@ -94,8 +94,8 @@ def reached_at(
     until = time.monotonic() + SERVED_WITHIN_S
     while (address := cluster.ingress_address(pods.namespace, pods.name)) is None:
         if time.monotonic() > until:
-            said = f"{controller.words} has served no ingress of its class within {SERVED_WITHIN_S:.0f} s"
-            raise TrialFailure(Outcome.FAILED, said)
+            text = f"{controller.words} has served no ingress of its class within {SERVED_WITHIN_S:.0f} s"
+            raise TrialFailure(Outcome.FAILED, text)
         time.sleep(0.1)
     return Endpoint(host=address, port=INGRESS_PORT)
 

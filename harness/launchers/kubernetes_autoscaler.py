@@ -45,14 +45,14 @@ def not_scaled(found: HorizontalPodAutoscaler | None) -> str:
     status = None if found is None else found.status
     if status is None or not status.conditions:
         return "the cluster's autoscaler has not looked at it yet"
-    for one in status.conditions:  # ScalingLimited is true of one that has done its work
-        if one.type in ("AbleToScale", "ScalingActive") and one.status != "True":
-            said = " ".join(f"{one.reason}: {one.message}".split())
-            return f"the autoscaler: {one.type} is {one.status}: {said}"
+    for condition in status.conditions:  # ScalingLimited is true of one that has done its work
+        if condition.type in ("AbleToScale", "ScalingActive") and condition.status != "True":
+            text = " ".join(f"{condition.reason}: {condition.message}".split())
+            return f"the autoscaler: {condition.type} is {condition.status}: {text}"
     used = [
-        one.resource.current.averageUtilization
-        for one in status.currentMetrics or ()
-        if one.resource is not None and one.resource.current.averageUtilization is not None
+        item.resource.current.averageUtilization
+        for item in status.currentMetrics or ()
+        if item.resource is not None and item.resource.current.averageUtilization is not None
     ]
     seen = f"saw {used[0]} % of the reserved CPU in use" if used else "saw no CPU in use"
     return f"the autoscaler {seen} and wants {status.desiredReplicas} pods"
@@ -83,9 +83,9 @@ class BusyPods:
         prober = self.prober
         while not (self._stop.is_set() or prober.all_found):
             served = [
-                one.found.address
-                for one in tuple(prober.pods.values())
-                if one.served_s is not None and one.found is not None and one.found.address is not None
+                pod.found.address
+                for pod in tuple(prober.pods.values())
+                if pod.served_s is not None and pod.found is not None and pod.found.address is not None
             ]
             for address in served:
                 answers(address, prober.port, prober.path)

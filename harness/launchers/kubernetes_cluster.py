@@ -166,7 +166,7 @@ class Cluster:
     def has_core_resource(self, name: str) -> bool:
         """Tell whether the API knows a resource of its core group, such as ``pods/resize``."""
         with self.asking("get", "api/v1"):
-            return any(one["name"] == name for one in self._raw("/api/v1")["resources"])
+            return any(item["name"] == name for item in self._raw("/api/v1")["resources"])
 
     def not_permitted(self, verb: str, resource: str) -> str | None:
         """Return that a verb is not permitted, asked before it is tried; ``None``: it is, or the API does not say.
@@ -189,8 +189,8 @@ class Cluster:
         """Tell whether the cluster serves what its pods use (``metrics.k8s.io``)."""
         with self.absent_is_none(), self.asking("get", "apis/metrics.k8s.io"):
             # nobody is registered, or who is does not answer
-            found = self._raw("/apis/metrics.k8s.io/v1beta1", absent=(_NOT_FOUND, _UNAVAILABLE))
-            return any(one["name"] == "pods" for one in found["resources"])
+            result = self._raw("/apis/metrics.k8s.io/v1beta1", absent=(_NOT_FOUND, _UNAVAILABLE))
+            return any(item["name"] == "pods" for item in result["resources"])
         return False
 
     def scale(self, namespace: str, deployment: str, replicas: int) -> None:
@@ -223,10 +223,10 @@ class Cluster:
         from lightkube.resources.networking_v1 import Ingress
 
         with self.asking("get", "ingresses.networking.k8s.io"):
-            found = self._client.get(Ingress, name, namespace=namespace)
-        balancer = found.status.loadBalancer if found.status is not None else None
+            result = self._client.get(Ingress, name, namespace=namespace)
+        balancer = result.status.loadBalancer if result.status is not None else None
         places = [
-            one.ip or one.hostname for one in (balancer.ingress if balancer is not None else None) or ()
+            item.ip or item.hostname for item in (balancer.ingress if balancer is not None else None) or ()
         ]
         return next((place for place in places if place), None)
 
@@ -278,12 +278,14 @@ class Cluster:
         from lightkube.resources.core_v1 import Namespace
 
         with self.absent_is_none(), self.asking("get", "namespaces"):
-            found = self._client.get(Namespace, name)
-            conditions = (found.status.conditions if found.status is not None else None) or ()
+            result = self._client.get(Namespace, name)
+            conditions = (result.status.conditions if result.status is not None else None) or ()
             true = {
-                one.type: " ".join((one.message or "").split()) for one in conditions if one.status == "True"
+                condition.type: " ".join((condition.message or "").split())
+                for condition in conditions
+                if condition.status == "True"
             }
-            known = {one.type for one in conditions}
+            known = {condition.type for condition in conditions}
             if _AWAY in true and _CONTENT in known and _CONTENT not in true:
                 return None
             return "; ".join(true.values())

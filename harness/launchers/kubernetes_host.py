@@ -60,7 +60,7 @@ class KubernetesHost(LocalHost):
         group = self._groups.of(watched)
         if group is None or len(group.members) < 2:
             return super().resources(watched, pss=pss)
-        return added([super(KubernetesHost, self).resources(one, pss=pss) for one in group.members])
+        return added([super(KubernetesHost, self).resources(member, pss=pss) for member in group.members])
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
         return _PodSampling(super().sampler(samples, machine, hz), samples, self._groups)
@@ -159,7 +159,7 @@ def with_sum(samples: Path, pods: int) -> None:
         last[row["role"]] = row
         if row["role"] == f"pod-{pods}" and len(last) == pods:
             of = list(last.values())
-            counted = {name: _sum([one[name] for one in of]) for name in columns[2:]}
+            counted = {name: _sum([item[name] for item in of]) for name in columns[2:]}
             written.append({"monotonic_s": row["monotonic_s"], "role": SERVICE, **counted})
     with samples.open("w", newline="") as out:
         writer = csv.DictWriter(out, columns, lineterminator="\n")
@@ -178,7 +178,7 @@ def added(readings: Sequence[ResourceReading]) -> ResourceReading:
     """Return the sum of readings; what one of them lacks, the sum lacks. Its moment is the last one's."""
 
     def of(name: str) -> float | int | None:
-        values = [getattr(one, name) for one in readings]
+        values = [getattr(reading, name) for reading in readings]
         return None if None in values else sum(values)
 
     names = ("rss_bytes", "pss_bytes", "cpu_s", "n_threads", "n_descriptors", "compile_s", "system_s")

@@ -105,8 +105,8 @@ class Importer:
         """
         done = self._run((*self.bring, str(archive), *self.after))
         if done.exit_code:
-            said = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
-            raise RematchError(f"{' '.join(self.bring)}: the image was not imported: {said[0][:300]}")
+            output = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
+            raise RematchError(f"{' '.join(self.bring)}: the image was not imported: {output[0][:300]}")
 
     def _run(self, argv: tuple[str, ...]) -> Completed:
         path = {"PATH": os.environ.get("PATH", os.defpath)}
@@ -136,15 +136,15 @@ def importer_for(
         Path("/run/k3s/containerd/containerd.sock"),
         Path("/run/containerd/containerd.sock"),
     )
-    found = Path(said) if said else next((path for path in likely if path.is_socket()), None)
-    if found is None or not found.is_socket():
+    result = Path(said) if said else next((path for path in likely if path.is_socket()), None)
+    if result is None or not result.is_socket():
         raise InputError(
             "no way to import images into the cluster's nodes",
             place=SOCKET,
             found=said or "not set",
             allowed="the path of the node's containerd socket; kind and minikube need none",
         )
-    ctr = ("ctr", "-a", str(found), "-n", "k8s.io", "images")
+    ctr = ("ctr", "-a", str(result), "-n", "k8s.io", "images")
     return Importer(host=host, bring=(*ctr, "import"), names=(*ctr, "ls", "-q"))
 
 

@@ -106,7 +106,7 @@ class KubernetesInstance:
             if over and self._prober.all_served:
                 return self._boost.lacking()
             if over:
-                served = sum(one.served_s is not None for one in self._prober.pods.values())
+                served = sum(item.served_s is not None for item in self._prober.pods.values())
                 why = next((said.reason for pod in self._pods() if (said := trouble(pod)) is not None), "")
                 return (
                     f"{served} of {self._spec.replicas} pods have served; {why or 'the others do not answer'}"
@@ -153,8 +153,8 @@ class KubernetesInstance:
 
     def pod_endpoints(self) -> dict[str, Endpoint]:
         """Return ``pod-1``, ``pod-2`` ... -> the address in the cluster where it alone listens."""
-        found = (one.found for one in tuple(self._prober.pods.values()))
-        addresses = [one.address for one in found if one is not None and one.address is not None]
+        result = (pod.found for pod in tuple(self._prober.pods.values()))
+        addresses = [item.address for item in result if item is not None and item.address is not None]
         return {
             f"pod-{number}": Endpoint(host=address, port=PORT)
             for number, address in enumerate(addresses, start=1)
@@ -276,26 +276,26 @@ class KubernetesInstance:
     def _pod_record(self, pod: Pod, events: Sequence[Event]) -> PodRecord:
         uid, status = uid_of(pod), status_of(pod)
         probed = self._prober.pods.get(uid)
-        found = None if probed is None else probed.found
+        result = None if probed is None else probed.found
         launched = self._record.launched.monotonic_s
         moments = event_moments(events, uid)
         reading: GroupReading | None = None
-        if found is not None:
-            reading = self.host.group(found.pid, found.start_ticks)
+        if result is not None:
+            reading = self.host.group(result.pid, result.start_ticks)
         served = None if probed is None or probed.served_s is None else probed.served_s - launched
         address = pod.status.podIP if pod.status is not None else None
         return PodRecord(
             name=str(pod.metadata.name) if pod.metadata is not None else "",
             uid=uid,
             node=pod.spec.nodeName if pod.spec is not None else None,
-            address=address or (found.address if found is not None else None),
-            pid=None if found is None else found.pid,
-            process_start_ticks=None if found is None else found.start_ticks,
+            address=address or (result.address if result is not None else None),
+            pid=None if result is None else result.pid,
+            process_start_ticks=None if result is None else result.start_ticks,
             created_epoch_s=created(pod),
             conditions_epoch_s=condition_moments(pod),
             events_epoch_s=moments,
             events_lost=lost(moments),
-            process_after_s=None if found is None else _since_boot_s(found.start_ticks) - launched,
+            process_after_s=None if result is None else _since_boot_s(result.start_ticks) - launched,
             program_after_s=None
             if probed is None or probed.program_s is None
             else probed.program_s - launched,
@@ -331,8 +331,8 @@ class KubernetesInstance:
 
     def _alive(self) -> list[bool]:
         """Whether each process lives that was seen."""
-        seen = [one.found for one in tuple(self._prober.pods.values()) if one.found is not None]
-        return [self.host.start_ticks(one.pid) == one.start_ticks for one in seen]
+        seen = [pod.found for pod in tuple(self._prober.pods.values()) if pod.found is not None]
+        return [self.host.start_ticks(item.pid) == item.start_ticks for item in seen]
 
     def _all_alive(self) -> bool:
         alive = self._alive()

@@ -125,9 +125,9 @@ def start_job(
         while True:
             pods = pods_of(cluster, spec)
             uids = [str(pod.metadata.uid) for pod in pods if pod.metadata is not None]
-            found = processes_of(uids)
-            if found:
-                return JobProcess(cluster, spec, command, clock(), next(iter(found.values())))
+            result = processes_of(uids)
+            if result:
+                return JobProcess(cluster, spec, command, clock(), next(iter(result.values())))
             if pods and ended_state(pods[0]) is not None:
                 return JobProcess(cluster, spec, command, clock(), None)
             said = trouble(pods[0]) if pods else None

@@ -24,10 +24,14 @@ def sweep(cluster: Cluster, root: Path, *, living: bool = False) -> list[str]:
     ``living``: also those of a harness that still runs.
     """
     gone = []
-    for one in cluster.namespaces({PROJECT: project_label(root)}):
-        labels = (one.metadata.labels if one.metadata is not None else None) or {}
-        if one.metadata is not None and one.metadata.name and (living or _owner_gone(labels.get(OWNER, ""))):
-            gone.append(one.metadata.name)
+    for namespace in cluster.namespaces({PROJECT: project_label(root)}):
+        labels = (namespace.metadata.labels if namespace.metadata is not None else None) or {}
+        if (
+            namespace.metadata is not None
+            and namespace.metadata.name
+            and (living or _owner_gone(labels.get(OWNER, "")))
+        ):
+            gone.append(namespace.metadata.name)
     cluster.remove_namespaces(gone)
     return gone
 

@@ -76,12 +76,12 @@ def _ended(pod: Pod, ended: ContainerStateTerminated) -> Trouble:
     name = name_of(pod)
     if ended.reason == "OOMKilled":
         limit = _memory_limit(pod)
-        said = f"pod {name}: killed by the kernel (OOMKilled): the memory limit{limit} was reached"
-        return Trouble(Outcome.OUT_OF_MEMORY, said)
+        text = f"pod {name}: killed by the kernel (OOMKilled): the memory limit{limit} was reached"
+        return Trouble(Outcome.OUT_OF_MEMORY, text)
     waiting = _waiting_state(pod)
     loop = "crash loop, " if waiting is not None and waiting.reason == "CrashLoopBackOff" else ""
-    said = f"; last lines: {_last_lines(ended)}" if ended.message else "; no output"
-    return Trouble(Outcome.FAILED, f"pod {name}: {loop}exited with {ended.exitCode}{said}")
+    text = f"; last lines: {_last_lines(ended)}" if ended.message else "; no output"
+    return Trouble(Outcome.FAILED, f"pod {name}: {loop}exited with {ended.exitCode}{text}")
 
 
 def _waiting(pod: Pod) -> Trouble | None:
@@ -89,17 +89,17 @@ def _waiting(pod: Pod) -> Trouble | None:
     reason = waiting.reason if waiting is not None else None
     if waiting is not None and reason in _NO_IMAGE:
         image = status.image if status is not None else ""
-        said = f"pod {name}: image not found: {image} ({reason}: {waiting.message or ''})"
-        return Trouble(Outcome.FAILED, said)
+        text = f"pod {name}: image not found: {image} ({reason}: {waiting.message or ''})"
+        return Trouble(Outcome.FAILED, text)
     if waiting is not None and reason in _NOT_MADE:
         return Trouble(Outcome.FAILED, f"pod {name}: {reason}: {waiting.message or ''}")
-    for one in _conditions(pod):
-        if one.type == "PodScheduled" and one.status != "True":
-            said = f"pod {name} is pending: {one.reason}: {one.message}"
-            return Trouble(Outcome.FAILED, said, passing=True)
+    for condition in _conditions(pod):
+        if condition.type == "PodScheduled" and condition.status != "True":
+            text = f"pod {name} is pending: {condition.reason}: {condition.message}"
+            return Trouble(Outcome.FAILED, text, passing=True)
     if status is None and pod.status is not None and pod.status.phase == "Failed":
-        said = f"pod {name} was rejected by its node: {pod.status.reason}: {_one_line(pod.status.message)}"
-        return Trouble(Outcome.FAILED, said)
+        text = f"pod {name} was rejected by its node: {pod.status.reason}: {_one_line(pod.status.message)}"
+        return Trouble(Outcome.FAILED, text)
     if status is None or waiting is not None:
         return Trouble(Outcome.FAILED, f"pod {name} is pending: {reason or 'no container yet'}", passing=True)
     return None
@@ -110,9 +110,9 @@ def not_made(deployment: Deployment | None) -> str | None:
     conditions = (
         deployment.status.conditions if deployment is not None and deployment.status is not None else None
     )
-    for one in conditions or ():
-        if one.type == "ReplicaFailure" and one.status == "True":
-            return f"the cluster makes no more pods: {one.reason}: {_one_line(one.message)}"
+    for condition in conditions or ():
+        if condition.type == "ReplicaFailure" and condition.status == "True":
+            return f"the cluster makes no more pods: {condition.reason}: {_one_line(condition.message)}"
     return None
 
 
@@ -148,10 +148,10 @@ def ended_state(pod: Pod) -> ContainerStateTerminated | None:
 
 def resize_trouble(pod: Pod) -> str | None:
     """Return why a pod has not the resources that it was resized to, or ``None``: the node does not say."""
-    for one in _conditions(pod):
-        if one.type in ("PodResizePending", "PodResizeInProgress") and one.status == "True":
-            said = f": {one.message}" if one.message else ""
-            return f"pod {name_of(pod)}: {one.type}{f' ({one.reason})' if one.reason else ''}{said}"
+    for condition in _conditions(pod):
+        if condition.type in ("PodResizePending", "PodResizeInProgress") and condition.status == "True":
+            said = f": {condition.message}" if condition.message else ""
+            return f"pod {name_of(pod)}: {condition.type}{f' ({condition.reason})' if condition.reason else ''}{said}"
     return None
 
 
@@ -172,15 +172,15 @@ class Processes:
         wanted = {form: uid for uid in uids for form in (uid, uid.replace("-", "_"))}
         pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} if wanted else set()
         self._others &= pids
-        found: dict[str, Found] = {}
+        results: dict[str, Found] = {}
         for pid in pids - self._others:
             try:
                 one = self._one(pid, wanted)
             except OSError:  # it has just ended
                 continue
             if one is not None:
-                found[one[0]] = one[1]
-        return found
+                results[one[0]] = one[1]
+        return results
 
     def _one(self, pid: int, wanted: Mapping[str, str]) -> tuple[str, Found] | None:
         entry = Path(f"/proc/{pid}")
@@ -200,7 +200,7 @@ class Processes:
 
 def processes_of(uids: Collection[str]) -> dict[str, Found]:
     """Return what ``Processes`` finds at once, without those that are the container runtime's still."""
-    return {uid: found for uid, found in Processes()(uids).items() if found.entered}
+    return {uid: result for uid, result in Processes()(uids).items() if result.entered}
 
 
 def has_entered(pid: int) -> bool:
@@ -246,9 +246,9 @@ def established(pid: int, port: int) -> bool:
 def condition_moments(pod: Pod) -> dict[str, float]:
     """Return condition -> when it became true, in epoch seconds; the API has whole ones."""
     return {
-        one.type: one.lastTransitionTime.timestamp()
-        for one in _conditions(pod)
-        if one.status == "True" and one.lastTransitionTime is not None
+        condition.type: condition.lastTransitionTime.timestamp()
+        for condition in _conditions(pod)
+        if condition.status == "True" and condition.lastTransitionTime is not None
     }
 
 
@@ -269,9 +269,9 @@ def event_moment(event: Event) -> float | None:
     if event.eventTime is not None:
         return round(event.eventTime.timestamp(), 6)
     name = event.metadata.name if event.metadata is not None else None
-    found = _MOMENT.search(name or "")
-    if found is not None:
-        return round(int(found.group(1), 16) / 1e9, 6)
+    match = _MOMENT.search(name or "")
+    if match is not None:
+        return round(int(match.group(1), 16) / 1e9, 6)
     return None if event.firstTimestamp is None else event.firstTimestamp.timestamp()
 
 

@@ -86,18 +86,18 @@ class Prober:
     @property
     def all_found(self) -> bool:
         """Whether each pod's process was seen."""
-        return sum(one.found is not None for one in tuple(self.pods.values())) >= self.expected
+        return sum(pod.found is not None for pod in tuple(self.pods.values())) >= self.expected
 
     @property
     def all_reached(self) -> bool:
         """Whether each pod has a process, and an address to ask it at."""
-        found = [one.found for one in tuple(self.pods.values())]
-        return sum(one is not None and one.address is not None for one in found) >= self.expected
+        results = [pod.found for pod in tuple(self.pods.values())]
+        return sum(item is not None and item.address is not None for item in results) >= self.expected
 
     @property
     def n_served(self) -> int:
         """How many pods have answered."""
-        return sum(one.served_s is not None for one in tuple(self.pods.values()))
+        return sum(pod.served_s is not None for pod in tuple(self.pods.values()))
 
     @property
     def all_served(self) -> bool:
@@ -165,11 +165,11 @@ class Prober:
                 for uid in self.wanted():
                     self.pods.setdefault(uid, Probed())
         left = [uid for uid, one in self.pods.items() if one.found is None or one.found.address is None]
-        for uid, found in self.look(left).items():
-            if found.entered:
-                self.pods[uid].found = found
+        for uid, result in self.look(left).items():
+            if result.entered:
+                self.pods[uid].found = result
             else:
-                self._entering[uid] = found
+                self._entering[uid] = result
 
 
 def answers(address: str, port: int, path: str) -> bool:
@@ -195,8 +195,8 @@ def connected_through(endpoint: Endpoint, pods: Mapping[str, Found], port: int) 
     try:
         with Connection(endpoint, ROUTED_WITHIN_S, from_outside=True) as connection:
             connection.open()
-            for uid, found in pods.items():
-                if established(found.pid, port):
+            for uid, result in pods.items():
+                if established(result.pid, port):
                     return uid
     except OSError:
         return None

@@ -66,17 +66,17 @@ class Registry:
     ) -> None:
         import httpx
 
-        said = _FORM.fullmatch(name)
-        if said is None:
+        match = _FORM.fullmatch(name)
+        if match is None:
             raise InputError(
                 "no registry by its name",
                 place=REGISTRY,
                 found=name if "@" not in name else "a user before the host",
                 allowed="HOST[:PORT][/PATH], such as localhost:5000/rematch",
             )
-        host = said["host"] + (said["port"] or "")
-        plain = said["scheme"] == "http" or (said["scheme"] is None and _LOOPBACK.fullmatch(said["host"]))
-        self._host, self._path = host, said["path"].strip("/")
+        host = match["host"] + (match["port"] or "")
+        plain = match["scheme"] == "http" or (match["scheme"] is None and _LOOPBACK.fullmatch(match["host"]))
+        self._host, self._path = host, match["path"].strip("/")
         self._address = f"{'http' if plain else 'https'}://{host}"
         self._credentials = credentials_for(host, environment)
         self._http = httpx.Client(
@@ -229,9 +229,9 @@ def registry_of(
     name = environment.get(REGISTRY)
     if not name:
         return None
-    found = Registry(name, environment, transport)
-    found.check()
-    return found
+    result = Registry(name, environment, transport)
+    result.check()
+    return result
 
 
 def credentials_for(host: str, environment: Mapping[str, str]) -> Credentials:
@@ -239,11 +239,11 @@ def credentials_for(host: str, environment: Mapping[str, str]) -> Credentials:
     folder = environment.get("DOCKER_CONFIG") or str(Path(environment.get("HOME", "/")) / ".docker")
     file = Path(folder) / "config.json"
     try:
-        said = json.loads(file.read_text())
-        known = said.get("auths", {}).get(host) or {}
+        document = json.loads(file.read_text())
+        known = document.get("auths", {}).get(host) or {}
         if isinstance(known.get("auth"), str) and known["auth"]:
             return Credentials(basic=f"Basic {known['auth']}")
-        if said.get("credsStore") or host in said.get("credHelpers", {}):
+        if document.get("credsStore") or host in document.get("credHelpers", {}):
             return Credentials(why_not=f"{file} leaves them to a credential helper, which is not supported")
     except FileNotFoundError:
         return Credentials()
@@ -260,9 +260,9 @@ def _origin(url: str) -> tuple[str, str, int | None]:
 
 
 def _content(tar: tarfile.TarFile, inner: str) -> IO[bytes]:
-    found = tar.extractfile(inner)
-    assert found is not None, "a file"
-    return found
+    result = tar.extractfile(inner)
+    assert result is not None, "a file"
+    return result
 
 
 def _pieces(content: IO[bytes]) -> Iterator[bytes]:

@@ -110,15 +110,15 @@ def _too_few(cluster: Cluster, pods: PodsSpec, prober: Prober, waited_s: float) 
     """Say how many processes were seen of pods that nothing is known to be wrong with."""
     if pods.scale_from is not None and prober.n_served < pods.at_first:
         return f"{prober.n_served} of the first {pods.at_first} pods have served within {waited_s:.0f} s"
-    n = sum(one.found is not None for one in tuple(prober.pods.values()))
+    n = sum(pod.found is not None for pod in tuple(prober.pods.values()))
     seen = "no process" if n == 0 else f"{n} of {pods.replicas} processes"
-    said = f"{seen} of {pods.name} were seen on this machine within {waited_s:.0f} s"
+    text = f"{seen} of {pods.name} were seen on this machine within {waited_s:.0f} s"
     if pods.autoscale_cpu is None or len(prober.pods) >= pods.replicas:
-        return said
+        return text
     try:
-        return f"{said}; {not_scaled(cluster.autoscaler(pods.namespace, pods.name))}"
+        return f"{text}; {not_scaled(cluster.autoscaler(pods.namespace, pods.name))}"
     except HostError as problem:
-        return f"{said}; why the autoscaler adds none is not known: {problem}"
+        return f"{text}; why the autoscaler adds none is not known: {problem}"
 
 
 def _warned(cluster: Cluster, pods: PodsSpec, pod: Pod, said: Trouble) -> str:

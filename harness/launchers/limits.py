@@ -35,8 +35,8 @@ class Enclosure:
     def note(self, pid: int, start_ticks: int) -> None:
         """Read what the group was charged; call it before the process is stopped."""
         if self.group is not None and self.record.at_stop is None:
-            found = read_group(pid, start_ticks)
-            reading = self.group.read() if found is None else GroupReading.model_validate(asdict(found))
+            result = read_group(pid, start_ticks)
+            reading = self.group.read() if result is None else GroupReading.model_validate(asdict(result))
             self.record = self.record.model_copy(update={"at_stop": reading})
 
     def release(self) -> None:
@@ -64,12 +64,12 @@ def enclose(
     if runtime.memory_limit is None:
         return None
     memory_bytes = bytes_of(runtime.memory_limit)
-    quota = float(runtime.cpus) if runtime.cpus else None
+    quota = runtime.cpu_limit or (float(runtime.cpus) if runtime.cpus else None)
     parents = find_parents(root)
     why = parents if isinstance(parents, str) else None
     if not isinstance(parents, str):
         try:
-            group = make_group(parents, cpus=runtime.cpus, memory_bytes=memory_bytes)
+            group = make_group(parents, cpus=quota, memory_bytes=memory_bytes)
         except OSError as problem:
             why = f"{problem.strerror}: {problem.filename}" if problem.filename else str(problem)
         else:

@@ -34,8 +34,8 @@ def label(said: str) -> str:
 
 def peak_rss_bytes(said: str) -> int | None:
     """Return the highest memory that the compiler says it had; ``None``: it does not say."""
-    found = _PEAK.findall(said)
-    return round(float(found[-1][0]) * _UNITS[found[-1][1]]) if found else None
+    result = _PEAK.findall(said)
+    return round(float(result[-1][0]) * _UNITS[result[-1][1]]) if result else None
 
 
 def image_argv(

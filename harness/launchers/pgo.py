@@ -22,7 +22,7 @@ from harness.agent.http_exchange import Connection, ExchangeError
 from harness.errors import RematchError
 from harness.hosts.base import Command, Process
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.training import answers, raw_request, watched
+from harness.launchers.aot import answers, raw_request, watched
 from harness.model import CpuProfile, Implementation, Request, Toolchain
 from harness.model.endpoint import Endpoint
 
@@ -197,7 +197,7 @@ def _load(endpoint: Endpoint, requests: tuple[Request, ...]) -> Iterator[list[in
         finally:
             over.set()
     try:
-        for one in asked:
-            one.result()
+        for item in asked:
+            item.result()
     except (ExchangeError, OSError) as problem:
         raise RematchError(f"no answer in {WHAT}: {problem}") from problem

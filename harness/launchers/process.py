@@ -243,9 +243,9 @@ class ProcessLauncher:
         """The cache, made where it is used and by the JDK that uses it, unless it is there."""
         artifacts = self.host.install(built.folder, without=MADE_LATER)
         file = self.starts.cache_file(implementation, variant, artifacts)
-        found = aot.find_cache(self.host, file)
-        if found is not None:
-            return found
+        result = aot.find_cache(self.host, file)
+        if result is not None:
+            return result
         flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.runtimes.java_major(implementation))
         runtime_args = (*flags, f"-XX:AOTCacheOutput={aot.unfinished(file)}")
         with (

@@ -40,8 +40,8 @@ def libraries(host: Host, files: Iterable[Path], *, inside: Path | None = None) 
     completed = host.run(Command(argv=("ldd", *map(str, files)), folder=Path("/")), LISTED_WITHIN_S)
     if completed.exit_code == 127:
         raise RematchError("ldd is missing, which lists the libraries that an image needs")
-    found = {Path(path) for path in _LIBRARY.findall(completed.stdout)}
-    return tuple(sorted(path for path in found if inside is None or not path.is_relative_to(inside)))
+    output = {Path(path) for path in _LIBRARY.findall(completed.stdout)}
+    return tuple(sorted(path for path in output if inside is None or not path.is_relative_to(inside)))
 
 
 def lay_out(root: Path, files: Iterable[Path]) -> None:

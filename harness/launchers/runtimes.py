@@ -17,7 +17,7 @@ from harness.launchers.builds import Built, named_program, version_of
 from harness.launchers.forms import Form
 from harness.launchers.tools import Tools
 from harness.model import BuildRecord, Implementation
-from harness.toolchains import Jdk
+from harness.toolchains import JavaRuntime, Jdk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +46,14 @@ class Runtimes:
         """The Python that runs it."""
         return sys.executable if self._elsewhere is None else self._elsewhere.python
 
-    def jdk(self, implementation: Implementation, form: Form | None = None) -> Jdk | None:
-        """Return the JDK that runs it, which elsewhere is another than the one that built it.
+    def jdk(self, implementation: Implementation, form: Form | None = None) -> JavaRuntime | None:
+        """Return the Java that runs it, which elsewhere is another than the one that built it.
 
         A form was made by the latter, and brings along what it needs of it.
         """
         if self._elsewhere is None or form is not None:
-            return self._tools.jdk_that_runs(implementation)
-        return Tools(jdks=self._elsewhere.jdks).jdk_that_runs(implementation)
+            return self._tools.java_that_runs(implementation)
+        return Tools(jdks=self._elsewhere.jdks).java_that_runs(implementation)
 
     def java_major(self, implementation: Implementation, form: Form | None = None) -> int:
         """Return the release of that JDK, 0 where there is none."""
@@ -73,9 +73,9 @@ class Runtimes:
                 return str(error)
             if kept and completed.exit_code == 0:
                 self._accepted.add(java, flags)
-            said = (completed.stdout + completed.stderr).strip().splitlines() or ["no output"]
+            output = (completed.stdout + completed.stderr).strip().splitlines() or ["no output"]
             self._refusals[key] = (
-                None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {said[0]}"
+                None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {output[0]}"
             )
         return self._refusals[key]
 

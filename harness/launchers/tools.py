@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.model import Implementation
-from harness.toolchains import Jdk, Tool
+from harness.toolchains import JavaRuntime, Jdk, Tool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tools:
-    """What is here. JDKs stand in order of preference."""
+    """What is here. JDKs stand in order of preference; ``runtimes`` have no compiler, and run what names them."""
 
     jdks: tuple[Jdk, ...] = ()
+    runtimes: tuple[JavaRuntime, ...] = ()
     maven: Path | None = None
     go: Path | None = None
     native_image: Path | None = None
@@ -27,19 +28,20 @@ class Tools:
         """
         return next((jdk for jdk in self.jdks if jdk.major >= (min_java or 0)), None)
 
-    def jdk_that_runs(self, implementation: Implementation) -> Jdk | None:
-        """Return the JDK of the release that a variant names, else the one that is new enough; ``None``: none is."""
+    def java_that_runs(self, implementation: Implementation) -> JavaRuntime | None:
+        """Return the Java of the release that a variant names, else the JDK that is new enough; ``None``: none is."""
         named = implementation.toolchain
         if named is None or named.java is None:
             return self.jdk_for(implementation.min_java)
-        return next((jdk for jdk in self.jdks if jdk.major == named.java), None)
+        return next((one for one in (*self.jdks, *self.runtimes) if one.major == named.java), None)
 
 
-def tools_among(found: Iterable[Tool], jdks: Sequence[Jdk]) -> Tools:
+def tools_among(found: Iterable[Tool], jdks: Sequence[Jdk], runtimes: Sequence[JavaRuntime] = ()) -> Tools:
     """Return those of the tools that were found that a launcher uses: asking each again costs a process."""
     paths = {tool.name: tool.path for tool in found if tool.usable}
     return Tools(
         jdks=tuple(jdks),
+        runtimes=tuple(runtimes),
         maven=paths.get("maven"),
         go=paths.get("go"),
         native_image=paths.get("native-image"),

@@ -79,8 +79,10 @@ def table() -> str:
     """Return the table in Markdown: a column for each tool, in the order of the registry."""
     adapters = [adapter_of(tool.name, Installed()) for tool in LOAD_TOOLS]
     rows = [["", *(tool.title for tool in LOAD_TOOLS)], ["---"] * (1 + len(LOAD_TOOLS))]
-    rows += [[name, *(_furthest(one, loads) for one in adapters)] for name, loads in _LOADS.items()]
-    rows += [[name, *(_requests(one, asked) for one in adapters)] for name, asked in _REQUESTS.items()]
+    rows += [[name, *(_furthest(adapter, loads) for adapter in adapters)] for name, loads in _LOADS.items()]
+    rows += [
+        [name, *(_requests(adapter, asked) for adapter in adapters)] for name, asked in _REQUESTS.items()
+    ]
     rows += [[name, *map(says, LOAD_TOOLS)] for name, says in _FACTS.items()]
     return "\n".join(f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows)
 

@@ -188,7 +188,7 @@ def flow_document(requests: Sequence[Request]) -> dict[str, object]:
                 "capture": {name: list(steps_of(pointer)) for name, pointer in request.capture.items()},
                 "right": None
                 if (right := right_answers(request.expect)) is None
-                else [_plain(one) for one in right],
+                else [_plain(item) for item in right],
                 "json": request.expect.is_json,
             }
             for request in in_order(requests)

@@ -54,9 +54,9 @@ def renderings(value: JsonValue, *, places: bool = True) -> tuple[Pieces, ...]:
     """The renderings of a JSON value, four or eight, the likeliest first; without ``places`` each is one plain text."""
     made: list[Pieces] = []
     for comma, colon in ((",", ":"), (", ", ": ")):
-        found: list[Piece] = []
-        _render(value, comma, colon, found, places)
-        made += [_joined(found), _joined([*found, "\n"])]
+        results: list[Piece] = []
+        _render(value, comma, colon, results, places)
+        made += [_joined(results), _joined([*results, "\n"])]
     escaped = [_html_escaped(text) for text in made]
     return tuple(made if escaped == made else made + escaped)
 

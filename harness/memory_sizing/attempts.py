@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.errors import MemoryFitFailed, TrialFailure
-from harness.memory_sizing.go_limit import over_limit
-from harness.memory_sizing.probe import Asked, ProbeSpec, held_bytes
+from harness.memory_sizing.probe import Asked, ProbeSpec, held_bytes, over_limit
 from harness.memory_sizing.spec import FitSpec
 from harness.model import BuildRecord, HeapProbe, Outcome, TrialRecord, Variant
 from harness.runner import TrialContext, TrialSpec

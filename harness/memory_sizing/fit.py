@@ -47,12 +47,12 @@ def fit_memory(spec: FitSpec, context: TrialContext) -> MemoryFit:
     attempts = Attempts(order=spec, parts=context, builds=builds)
     began_s = time.monotonic()
     least = tuple(_least(names, attempts) for names in alike(experiment, tuple(asked)))
-    resolved = {name: settings for one in least for name, settings in _heaps(one, spec).items()}
+    resolved = {name: settings for item in least for name, settings in _heaps(item, spec).items()}
     held = {other: _held(other, resolved, attempts) for other in dict.fromkeys(others.values())}
     limits = tuple(matched_limit(name, held[other], attempts) for name, other in others.items())
     return MemoryFit(
         asked=asked,
-        resolved=resolved | {one.variant: {"gomemlimit": f"{one.limit_mib}MiB"} for one in limits},
+        resolved=resolved | {limit.variant: {"gomemlimit": f"{limit.limit_mib}MiB"} for limit in limits},
         mix=spec.configuration.mix,
         rate_per_s=spec.rate_per_s,
         n_requests=searched.n_requests,
@@ -108,16 +108,16 @@ def _least(names: tuple[str, ...], attempts: Attempts) -> LeastHeap:
         return attempts.heap_under_load(name, mib)
 
     within = least_heap(asked, what=what)
-    found = enlarged(under_load, within, what=f"{what}, under the load of {generator},")
+    result = enlarged(under_load, within, what=f"{what}, under the load of {generator},")
     return LeastHeap(
         implementation=variant.implementation,
         collector=variant.runtime.gc,
         setting="gomemlimit" if limit else "heap_max",
         variants=names,
-        least_mib=found.least_mib,
-        step_mib=found.step_mib,
-        steady=found.steady,
-        probes=found.probes,
+        least_mib=result.least_mib,
+        step_mib=result.step_mib,
+        steady=result.steady,
+        probes=result.probes,
     )
 
 

@@ -136,13 +136,13 @@ def alike(experiment: Experiment, names: tuple[str, ...]) -> list[tuple[str, ...
 
     They share a least one: it belongs to the program with all its settings but the multiple.
     """
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    results: dict[tuple[str, str], tuple[str, ...]] = {}
     for name in names:
         variant = experiment.variants[name]
         if variant.runtime.memory_multiple is not None:
             key = _without_multiple(variant)
-            found[key] = (*found.get(key, ()), name)
-    return list(found.values())
+            results[key] = (*results.get(key, ()), name)
+    return list(results.values())
 
 
 def fit_s(experiment: Experiment, names: tuple[str, ...], trial_s: float) -> float:

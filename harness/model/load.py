@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.model.base import Frozen
-from harness.model.load_tools import GeneratorName
+from harness.model.load_tools import TOTALS_ONLY, GeneratorName
 
 #: More threads than this no tool here can have.
 MOST_USERS = 100_000
@@ -21,8 +21,10 @@ MOST_USERS = 100_000
 MOST_PROCESSES = 64
 #: Of one open load.
 MOST_PARTS = 100
-#: Who tells several generators what to do: nobody, or the tool's own distribution (a master, a controller).
-Coordination = Literal["independent", "tool"]
+#: Several generators divide a load, and none commands the others. Stored plans have this word.
+Coordination = Literal["independent"]
+#: What stays of single requests: a row each, or of all together answers per second and how often each latency was.
+Rows = Literal["kept", "counted"]
 #: How arrivals are spaced in time.
 Spacing = Literal["constant", "poisson"]
 #: What becomes of an arrival that is due while every connection waits for an answer: what the tool does with
@@ -135,7 +137,14 @@ class Load(Frozen):
     processes: int = Field(
         default=1, ge=1, le=MOST_PROCESSES, description="generators on each load host that divide the load"
     )
-    coordination: Coordination = Field(
-        default="independent",
-        description="of several generators: each an engine of its own, or commanded by one process of the tool",
+    coordination: Coordination = Field(default="independent", description="of several generators: none")
+    rows: Rows = Field(
+        default="kept",
+        description="of a tool that writes a row for each request: kept, or counted and dropped when the load is over",
     )
+
+    @model_validator(mode="after")
+    def _rows_to_count(self) -> Self:
+        if self.rows == "counted" and (self.generator in TOTALS_ONLY or self.processes > 1):
+            raise ValueError('rows = "counted" is of one generator that writes a row for each request')
+        return self

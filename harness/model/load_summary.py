@@ -35,7 +35,9 @@ class LoadSummary(Frozen):
     )
     latency_mean_s: float | None
     latency_quantiles_s: dict[str, float] = Field(
-        default_factory=dict, description="only what the tool printed itself, keys like p99"
+        default_factory=dict,
+        description="what the tool printed itself, or its rows came to where they were counted; "
+        "keys like p99",
     )
     n_latencies: int | None = Field(
         default=None,

@@ -273,6 +273,7 @@ def _configuration(
     mix, load_name, warm_up = experiment.mix, experiment.load, experiment.warm_up_requests
     warm_up_mix: str | None = None
     warm_up_connections: Connections = "kept"
+    windows = profile.warm_up
     for level in levels:
         settings |= level.settings
         runtime |= level.runtime
@@ -282,6 +283,7 @@ def _configuration(
         warm_up = warm_up if level.warm_up_requests is None else level.warm_up_requests
         warm_up_mix = level.warm_up_mix or warm_up_mix
         warm_up_connections = level.warm_up_connections or warm_up_connections
+        windows = windows if level.warm_up_windows else None
     variant = base.model_copy(
         # By way of JSON: a level's runtime comes from a file, where a tuple is a list.
         update={"settings": settings, "runtime": RuntimeSettings.model_validate_json(json.dumps(runtime))}
@@ -298,7 +300,7 @@ def _configuration(
         warm_up_users=experiment.warm_up_users,
         warm_up_mix=warm_up_mix,
         warm_up_connections=warm_up_connections,
-        warm_up=profile.warm_up,
+        warm_up=windows,
         search=profile.search,
         system_calls=profile.system_calls,
         kind=experiment.kind,

@@ -13,7 +13,7 @@ from harness.model.base import Frozen
 _HELD_BY = "rss of "
 
 #: The oldest release of the JDK that a variant may name.
-OLDEST_JAVA = 17
+OLDEST_JAVA = 11
 
 
 class RuntimeSettings(Frozen):
@@ -66,7 +66,8 @@ class RuntimeSettings(Frozen):
     cpu_limit: float | None = Field(
         default=None,
         gt=0,
-        description="CPU time of each pod, in CPUs: the kernel enforces it, and no runtime is told; None: `cpus`",
+        description="CPU time of each pod, or of the control group around a process with memory_limit, in CPUs: the "
+        "kernel enforces it, and no runtime is told; None: `cpus`",
     )
     cpu_request: float | None = Field(
         default=None, gt=0, description="CPUs that each pod reserves on its node; None: as many as its limit"

@@ -81,6 +81,10 @@ class Level(Frozen):
     warm_up_connections: Connections | None = Field(
         default=None, description="fresh: each request of the warm-up on a connection of its own; None: kept"
     )
+    warm_up_windows: bool = Field(
+        default=True,
+        description="false: without the profile's warm-up in windows, so that the process is cold",
+    )
     backing: dict[str, Any] = Field(default_factory=dict, description="changes to the experiment's [backing]")
 
 
@@ -146,11 +150,14 @@ class ProfileDefinition(Frozen):
         )
         if short:
             raise ValueError(f"settle_s = {self.settle_s:g} leaves nothing of loads {short}")
-        totals = sorted(name for name, load in loads.items() if load.generator in TOTALS_ONLY)
+        totals = sorted(
+            name
+            for name, load in loads.items()
+            if load.generator in TOTALS_ONLY or (isinstance(load, Load) and load.rows == "counted")
+        )
         if self.settle_s and totals:
             raise ValueError(
-                f"settle_s = {self.settle_s:g} needs single requests, which the generators of loads {totals} "
-                "do not write"
+                f"settle_s = {self.settle_s:g} needs single requests, which loads {totals} do not keep"
             )
         return self
 
@@ -181,7 +188,7 @@ def _lasts_s(profile: ClosedLoad | OpenLoad | ClosedShare | OpenShare) -> float 
 
 def _not_for_duets(load: Load) -> str | None:
     """Return why a load cannot be offered to two services over the same seconds; ``None``: it can."""
-    if load.processes > 1 or load.coordination != "independent":
+    if load.processes > 1:
         return "one process of a load generator, found several,"
     if not isinstance(load.profile, ClosedLoad):
         return "a closed loop is needed, found a rate,"

@@ -137,23 +137,6 @@ class GeneratorRecord(Frozen):
     )
 
 
-class CoordinatorRecord(Frozen):
-    """The process that commanded the generators (Locust's master, JMeter's controller); it asks nothing itself.
-
-    ``None``: it ended before it said so. Its own count and the rows that were kept are two ways to one number.
-    """
-
-    process: GeneratorRecord
-    n_requests: int | None = Field(default=None, description="as it counted what the generators told it")
-    n_errors: int | None = Field(default=None, description="of these, wrong ones")
-    n_rows: int | None = Field(default=None, description="rows of all generators together")
-
-    @property
-    def disagrees(self) -> bool:
-        """Whether its count is not the number of rows."""
-        return self.n_requests is not None and self.n_rows is not None and self.n_requests != self.n_rows
-
-
 class StoredFile(Frozen):
     """A file of the trial as it lies in the store. ``bytes``/``sha256`` are of the stored form."""
 
@@ -167,7 +150,6 @@ Flag = Literal[
     "headroom_unknown",
     "errors_seen",
     "arrivals_dropped",
-    "counts_differ",
     "throttled",
     "noisy_machine",
     "shared_cores",
@@ -228,9 +210,7 @@ class TrialRecord(Frozen):
     generators: tuple[GeneratorRecord, ...] = Field(
         default=(), description="each of several, in order; empty where one offered the whole load"
     )
-    coordinator: CoordinatorRecord | None = Field(
-        default=None, description="who commanded several; None: nobody, each went its own way"
-    )
+    coordinator: None = Field(default=None, description="stored by release 0.1.0; always null")
     boundaries: tuple[Boundary, ...] = ()
     invariants: tuple[InvariantReading, ...] = ()
     stored: tuple[StoredReading, ...] = ()

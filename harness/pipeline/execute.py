@@ -96,7 +96,7 @@ class _Work:
 
     def may_follow(self, stage: PlannedStage) -> bool:
         """Tell whether a stage can still be executed although another one failed: analyses need no other analysis."""
-        failed = [one.kind for one in self.plan.stages if one.name in self.failures]
+        failed = [item.kind for item in self.plan.stages if item.name in self.failures]
         return stage.kind == "analysis" and set(failed) == {"analysis"}
 
     def failure(self) -> RematchError:
@@ -161,8 +161,8 @@ class _Work:
             return
         session = watched.session
         if session is not None and not (session.exists and session.complete):
-            said = f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(self.plan)}"
-            self._failed(stage, took_s, StageFailed(said))
+            text = f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(self.plan)}"
+            self._failed(stage, took_s, StageFailed(text))
             return
         if stage.notebook is not None and stage.kind in ("tidy", "analysis"):
             try:

@@ -57,15 +57,15 @@ def of_notebook(root: Path, notebook: NotebookFile) -> dict[str, str]:
 
 def of_files(root: Path, paths: Iterable[Path]) -> dict[str, str]:
     """Return path -> content hash of files; a folder stands for all files below it, hidden ones left out."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for path in paths:
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
         for file in files:
             relative = file.relative_to(root)
             hidden = any(part.startswith(".") for part in relative.parts)
             if file.is_file() and not hidden:
-                found[relative.as_posix()] = file_hash(file)
-    return found
+                results[relative.as_posix()] = file_hash(file)
+    return results
 
 
 def of_parameters(parameters: Mapping[str, object]) -> dict[str, str]:

@@ -75,18 +75,18 @@ class NotebookFile:
 
     def imported(self, root: Path) -> tuple[str, ...]:
         """Return the modules of this project that the cells import, and all that those import in turn."""
-        found: set[str] = set()
+        results: set[str] = set()
         for source in self.code_cells:
             for module, names in imports(source):
-                found |= set(behind(root, module, names))
-        return closure(root, found)
+                results |= set(behind(root, module, names))
+        return closure(root, results)
 
 
 def analysis_notebooks(root: Path) -> tuple[NotebookFile, ...]:
     """Return the notebooks that analyse, in the order of their numbers. A new one needs no registration."""
-    found = [
+    results = [
         NotebookFile(path)
         for path in sorted((root / FOLDER).glob("[0-9][0-9]-*.ipynb"))
         if int(path.name[:2]) >= FIRST_ANALYSIS
     ]
-    return tuple(found)
+    return tuple(results)

@@ -82,15 +82,15 @@ def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
 
 def stop(several: Sequence[UnderWay]) -> None:
     """End notebooks in a way they can tidy up after: all are asked at once, and killed when they do not end."""
-    for one in several:
-        one.child.send_signal(signal.SIGINT)
+    for item in several:
+        item.child.send_signal(signal.SIGINT)
     until_s = time.monotonic() + _STOP_WITHIN_S
-    for one in several:
+    for item in several:
         try:
-            one.child.wait(max(0.0, until_s - time.monotonic()))
+            item.child.wait(max(0.0, until_s - time.monotonic()))
         except subprocess.TimeoutExpired:
-            one.child.kill()
-            one.child.wait()
+            item.child.kill()
+            item.child.wait()
 
 
 def explain(plan: StagePlan, one: UnderWay) -> str:

@@ -85,4 +85,4 @@ def may_begin(stage: PlannedStage, at_work: Sequence[PlannedStage], places: int)
     """
     if not at_work:
         return True
-    return all(one.kind == "analysis" for one in (stage, *at_work)) and len(at_work) < places
+    return all(item.kind == "analysis" for item in (stage, *at_work)) and len(at_work) < places

@@ -37,21 +37,21 @@ def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> Planned
 
 def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
     """Return content hashes of everything a stage depends on: code, data, parameters, environment."""
-    found = fingerprint.of_parameters(stage.parameters) | fingerprint.of_lock(root)
+    result = fingerprint.of_parameters(stage.parameters) | fingerprint.of_lock(root)
     if stage.notebook is not None:
-        found |= fingerprint.of_notebook(root, stage.notebook)
+        result |= fingerprint.of_notebook(root, stage.notebook)
     if stage.kind == "tidy":
-        found |= fingerprint.of_files(root, _raw_files(root, stage))
+        result |= fingerprint.of_files(root, _raw_files(root, stage))
     elif stage.kind == "analysis":
         published = root / "data" / "published"
         files = [*_tables(root, stage), published, *_ledgers(root, stage), *_declarations(root, stage)]
-        found |= fingerprint.of_files(root, files)
+        result |= fingerprint.of_files(root, files)
     elif stage.kind == "paper":
         paths = [
             path for module in closure(root, {"harness.publish.build"}) if (path := module_path(root, module))
         ]
         paper = root / PAPER
-        found |= fingerprint.of_files(
+        result |= fingerprint.of_files(
             root,
             [
                 *paths,
@@ -61,7 +61,7 @@ def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
                 root / GENERATED,
             ],
         )
-    return found
+    return result
 
 
 def _ledgers(root: Path, stage: PlannedStage) -> list[Path]:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import html
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from harness.papermill_engine import STATUS_MIME
+from harness.papermill_engine import UNDER_PAPERMILL
 
 _MARKS = {
     "done": "✓",
@@ -123,7 +124,7 @@ class Progress(Protocol):
 
 
 class KernelProgress:
-    """One display that is updated in place. papermill's ``rematch`` engine prints the lines on the terminal."""
+    """One display that is updated in place. Under papermill the news are printed too: ``--log-output`` shows them."""
 
     def __init__(self) -> None:
         from IPython.display import DisplayHandle
@@ -133,9 +134,9 @@ class KernelProgress:
 
     def show(self, table: StageTable, *lines: str) -> None:
         """Update the display; the first call makes it."""
-        data: dict[str, Any] = {"text/html": table.html(), "text/plain": "\n".join(table.lines())}
-        if lines:
-            data[STATUS_MIME] = {"lines": list(lines)}
+        if os.environ.get(UNDER_PAPERMILL) == "1":
+            LineProgress().show(table, *lines)
+        data = {"text/html": table.html(), "text/plain": "\n".join(table.lines())}
         act = self._handle.update if self._shown else self._handle.display
         act(data, raw=True)
         self._shown = True

@@ -18,10 +18,12 @@ from harness.agent.platforms import die_with_parent
 from harness.analysis.tables.layout import Source
 from harness.analysis.tables.tidy import ExperimentTidied, tidy
 from harness.errors import InputError, RematchError
-from harness.evidence.parameters import StageParameters
+from harness.evidence.parameters import RunAllParameters, StageParameters
 from harness.evidence.sessions import chosen_experiments, newest_session, sessions_read
+from harness.papermill_engine import UNDER_PAPERMILL
 from harness.project import find_root
 from harness.store import Store
+from harness.toolchains import MEASURING, Surroundings, find_tool, lacking_packages
 
 
 class CommandFailed(RematchError):
@@ -84,20 +86,22 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
         name for name in chosen if Store(here).sessions(name, bundled=sources[name] == "bundled")
     ]
     asked = there or chosen
-    found: dict[str, ExperimentTidied] = {}
+    results: dict[str, ExperimentTidied] = {}
     for source in dict.fromkeys(sources[name] for name in asked):
         mine = [name for name in asked if sources[name] == source]
-        found |= {one.experiment: one for one in tidy(here, mine, sources=[source]).experiments}
-    for one in (found[name] for name in asked):
-        reasons = "; ".join(f"{n} {why}" for why, n in one.by_reason.items())
+        results |= {
+            experiment.experiment: experiment for experiment in tidy(here, mine, sources=[source]).experiments
+        }
+    for item in (results[name] for name in asked):
+        reasons = "; ".join(f"{n} {why}" for why, n in item.by_reason.items())
         rows.append(
             {
-                "experiment": one.experiment,
-                "planned": one.n_planned,
-                "made": one.n_made,
-                "kept": one.n_kept,
+                "experiment": item.experiment,
+                "planned": item.n_planned,
+                "made": item.n_made,
+                "kept": item.n_kept,
                 "left out": reasons or "none",
-                "unreadable sessions": len(one.problems),
+                "unreadable sessions": len(item.problems),
             }
         )
     return pd.DataFrame(rows)
@@ -130,3 +134,32 @@ def _harness(arguments: list[str], root: Path) -> tuple[int, str]:
             print(line, end="", flush=True)
             last = line.strip() or last
     return child.wait(), last
+
+
+def chosen_profile(settings: RunAllParameters, *, root: Path | None = None) -> RunAllParameters:
+    """Return the parameters with a profile, and print which one was chosen and why where none was asked for.
+
+    In JupyterLab it is ``sample``. Under papermill it is ``quick`` where the measuring tools are installed, and
+    ``sample`` elsewhere.
+    """
+    if settings.profile != "auto":
+        return settings
+    measure = "to measure, set the parameter profile to smoke, quick or full"
+    if os.environ.get(UNDER_PAPERMILL) != "1":
+        profile, why = "sample", f"the notebook was opened to be read; {measure}"
+    elif missing := missing_tools(root or find_root()):
+        profile, why = (
+            "sample",
+            f"measuring needs {', '.join(missing)}, not installed here; make setup installs it",
+        )
+    else:
+        profile, why = "quick", "the measuring tools are installed; -p profile sample measures nothing"
+    print(f"profile: {profile}, because {why}", flush=True)
+    return settings.model_copy(update={"profile": profile})
+
+
+def missing_tools(root: Path) -> tuple[str, ...]:
+    """Return the programs and Python packages that measuring needs and that are not installed here."""
+    around = Surroundings(project=root)
+    programs = [name for name in MEASURING if not find_tool(name, around).usable]
+    return (*programs, *lacking_packages())

@@ -74,7 +74,7 @@ def ask(target: Target) -> Fitness:
         n_opened = connection.n_opened
     statuses = Counter(answer.status for answer in answers)
     later = median(took[1:]) if len(took) > 1 else None
-    found = Fitness(
+    result = Fitness(
         n_asked=len(answers),
         statuses=dict(statuses),
         keeps_alive=n_opened == 1 and _kept(answers),
@@ -84,7 +84,7 @@ def ask(target: Target) -> Fitness:
         first_s=took[0],
         later_s=later,
     )
-    return found.model_copy(update={"faults": _faults(found), "warnings": _warnings(found)})
+    return result.model_copy(update={"faults": _faults(result), "warnings": _warnings(result)})
 
 
 def _kept(answers: list[Answer]) -> bool:
@@ -94,8 +94,8 @@ def _kept(answers: list[Answer]) -> bool:
 def _faults(found: Fitness) -> tuple[str, ...]:
     faults = []
     if len(found.statuses) > 1:
-        said = ", ".join(f"{n} x {status}" for status, n in sorted(found.statuses.items()))
-        faults.append(f"the status changes from request to request: {said}")
+        text = ", ".join(f"{n} x {status}" for status, n in sorted(found.statuses.items()))
+        faults.append(f"the status changes from request to request: {text}")
     elif 300 <= found.status < 400:
         faults.append(f"status {found.status}: give the address that it leads to")
     elif not 200 <= found.status < 300:

@@ -62,9 +62,9 @@ class Generators:
         programs: dict[str, Path | None] = {}
         for tool in LOAD_TOOLS:
             if tool.runs_as == "program" and (wanted is None or tool.name in wanted):
-                found = find_tool(tool.name, around)
-                if found.usable:
-                    programs[tool.name] = found.path
+                result = find_tool(tool.name, around)
+                if result.usable:
+                    programs[tool.name] = result.path
         self._cpus = len(usable_cpus())
         installed = Installed(programs=programs, n_cpus=self._cpus)
         lean_first = sorted(
@@ -127,7 +127,10 @@ class Generators:
         )
 
     def _for(self, profile: LoadProfile) -> LoadGenerator | None:
-        return next((one for one in self._adapters if one.supports(profile, (self._request,)) is None), None)
+        return next(
+            (adapter for adapter in self._adapters if adapter.supports(profile, (self._request,)) is None),
+            None,
+        )
 
     def _by_threads(
         self,
@@ -173,18 +176,20 @@ class Generators:
             except UnsupportedLoad as problem:  # it said that it could
                 raise RematchError(f"{adapter.name}: {problem}") from problem
             cpu_s, took_s = _run(command, folder)
-            found = adapter.read(folder)
-            p50_s, p99_s = _of_summary(found.latency_quantiles_s) if not found.has_requests else (None, None)
-            if found.has_requests:
+            result = adapter.read(folder)
+            p50_s, p99_s = (
+                _of_summary(result.latency_quantiles_s) if not result.has_requests else (None, None)
+            )
+            if result.has_requests:
                 p50_s, p99_s = _of_files(folder / output for output in command.outputs)
-        lasted_s = found.duration_s or took_s
-        n_good = found.n_requests - found.n_errors
+        lasted_s = result.duration_s or took_s
+        n_good = result.n_requests - result.n_errors
         cores = cpu_s / max(took_s, 1e-3)
         return Point(
             users=users,
             offered_per_s=offered_per_s,
             answered_per_s=n_good / max(lasted_s, 1e-3),
-            error_share=found.n_errors / found.n_requests if found.n_requests else 1.0,
+            error_share=result.n_errors / result.n_requests if result.n_requests else 1.0,
             p50_s=p50_s,
             p99_s=p99_s,
             tool=adapter.name,

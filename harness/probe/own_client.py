@@ -82,7 +82,7 @@ def _run(endpoint: Endpoint, request: bytes, n: int, next_due: object, start_s: 
     for thread in threads:
         thread.join()
     return Sent(
-        latency_s=[one for part in parts for one in part.latency_s],
+        latency_s=[item for part in parts for item in part.latency_s],
         n_failed=sum(part.n_failed for part in parts),
         lasted_s=max(part.lasted_s for part in parts) - start_s,
         cpu_s=time.process_time() - cpu_s,

@@ -95,7 +95,7 @@ def _is_loopback(endpoint: Endpoint) -> bool:
         InputError: it has none.
     """
     try:
-        found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
+        result = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as problem:
         raise InputError("has no address", place="URL", found=endpoint.host, allowed=_FORM) from problem
-    return all(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_loopback for one in found)
+    return all(ipaddress.ip_address(str(item[4][0]).partition("%")[0]).is_loopback for item in result)

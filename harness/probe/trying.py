@@ -148,8 +148,8 @@ def _knee(points: list[Point]) -> tuple[float | None, str | None]:
     known = [(p.offered_per_s, p.p99_s) for p in points if p.offered_per_s and p.p99_s and p.p99_s > 0]
     if not known:
         return None, "no latency is known"
-    found = knee([float(rate) for rate, _ in known], [float(p99) for _, p99 in known], n_resamples=20)
-    return found.value, None if found.value is not None else found.warnings[0]
+    result = knee([float(rate) for rate, _ in known], [float(p99) for _, p99 in known], n_resamples=20)
+    return result.value, None if result.value is not None else result.warnings[0]
 
 
 def _warnings(points: list[Point]) -> list[str]:

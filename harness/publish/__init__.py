@@ -2,7 +2,7 @@
 """Numbers, tables and figures on their way from a notebook to the paper.
 
 A notebook opens one ``Publisher`` and calls ``number``, ``verdict``, ``text``, ``table`` and ``figure``.
-Everything lands in ``paper/generated/``, which is all the paper reads. ``trace`` follows a number back.
+Everything lands in ``paper/generated/``, which is all the paper reads. ``rematch trace`` follows a number back.
 """
 
 from harness.model.formatting import Shown, show
@@ -13,7 +13,7 @@ from harness.publish.comparisons import (
     margin_note,
 )
 from harness.publish.display import Published
-from harness.publish.generated import clear, merge, read_values, trace
+from harness.publish.generated import clear, read_values
 from harness.publish.latex import escape
 from harness.publish.publisher import Publisher
 
@@ -27,8 +27,6 @@ __all__ = [
     "comparison_rows",
     "escape",
     "margin_note",
-    "merge",
     "read_values",
     "show",
-    "trace",
 ]

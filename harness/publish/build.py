@@ -11,21 +11,14 @@ import sys
 from pathlib import Path
 
 from harness.errors import InputError, MissingTool, RematchError
-from harness.project import commit_of, has_changes
 from harness.publish.agreement import contradictions
-from harness.publish.contribution import Contribution
-from harness.publish.generated import DOCUMENTS, GENERATED, contributions, text_entry, update
-from harness.publish.key_index import FILE as INDEX_FILE
-from harness.publish.key_index import KEY as INDEX_KEY
-from harness.publish.key_index import index_table
-from harness.publish.misprints import misprints
-from harness.publish.sentences import write_sentences
+from harness.publish.generated import DOCUMENTS, GENERATED, contributions
+from harness.publish.sentences import write_macros
+from harness.publish.supplement import write_supplement
 
 PAPER = Path("paper")
 #: The date inside the PDF; the number itself means nothing, that it never changes does.
 _EPOCH = "1577836800"
-#: Stands for a notebook's name where the build itself contributes a value.
-BUILD, SOURCE_KEY = "paper-build", "paper.source"
 _BUILD_WITHIN_S = 300
 _WITH_APT = (
     "apt-get install -y texlive-latex-recommended texlive-pictures texlive-science texlive-publishers "
@@ -49,36 +42,18 @@ def build_paper(root: Path) -> Path:
 
     Raises:
         MissingTool: latexmk or LaTeX is not here. PaperFailed: LaTeX refused something, such as an
-            unknown key, a published ratio is not that of the table cells it comes from, a published text cannot be
-            true, or a sentence of the paper is not what the bundled sessions say.
-            InputError: no notebook has published anything yet.
+            unknown key, a published ratio is not that of the table cells it comes from, or a sentence of the paper is
+            not what the bundled sessions say. InputError: no notebook has published anything yet.
     """
-    if not any(
-        path.name not in ("values.json", "figures.json", f"{BUILD}.json")
-        for path in (root / GENERATED).glob("*.json")
-    ):
+    if not contributions(root / GENERATED):
         raise InputError(
             "no notebook has published anything; run papermill notebooks/run_all.ipynb", file=root / GENERATED
         )
-    text, entry = index_table(
-        [one for one in contributions(root / GENERATED) if one["notebook"] != BUILD], notebook=BUILD
-    )
-    update(
-        root / GENERATED,
-        BUILD,
-        [("values", SOURCE_KEY, _source(root)), ("tables", INDEX_KEY, dict(entry))],
-    )
-    table = root / GENERATED / INDEX_FILE
-    table.parent.mkdir(exist_ok=True)
-    table.write_text(text, "utf-8")
     for program in ("latexmk", "pdflatex", "bibtex"):
         if shutil.which(program) is None:
             raise MissingTool(program, why="to build the paper", how_to_get=_how_to_get())
-    checks = {
-        "two numbers of one thing": contradictions,
-        "a text that cannot stand": misprints,
-        "an untrue sentence": write_sentences,
-    }
+    write_supplement(root)
+    checks = {"two numbers of one thing": contradictions, "an untrue sentence": write_macros}
     for what, check in checks.items():
         lines = check(root)
         if lines:
@@ -90,14 +65,6 @@ def build_paper(root: Path) -> Path:
         if ended.returncode or not (folder / f"{name}.pdf").is_file():
             raise PaperFailed(explain(folder / f"{name}.log", ended.stdout))
     return folder / "main.pdf"
-
-
-def _source(root: Path) -> Contribution:
-    """Return the entry of the source that the paper itself is built from; sessions have sources of their own."""
-    commit, changed = commit_of(root), has_changes(root)
-    words = "a source without a repository" if commit is None else f"source {commit[:12]}"
-    words += " with uncommitted changes" if changed else ""
-    return text_entry(words, notebook=BUILD)
 
 
 def explain(log: Path, said: str = "") -> str:

@@ -6,24 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from harness.analysis.attribution.rows import AttributionRow
 from harness.model import Estimate
 from harness.model.formatting import DASH, show
-
-
-def attribution_rows(rows: Sequence[AttributionRow]) -> list[Mapping[str, Cell] | None]:
-    """Return rows for ``Publisher.table``: variant, levels, memory, and every estimate of ``AttributionRow``.
-
-    None where no trial has enough requests beyond the quantile.
-    """
-    if all(row.latency_s.value is None for row in rows):
-        return []
-    return [
-        {"variant": row.label, **row.levels, "memory": row.memory}
-        | {name: value for name, value in row if isinstance(value, Estimate)}
-        for row in rows
-    ]
-
 
 Cell = Estimate | str | int | None
 

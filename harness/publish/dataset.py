@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from harness.agent.hashing import file_sha256
 from harness.analysis.tables import schema
@@ -25,6 +26,7 @@ from harness.analysis.tables.dictionary import Column, columns, page, unit_of
 from harness.analysis.tables.layout import Processed
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, StoreError
+from harness.publish.generated import GENERATED
 from harness.store import Store
 
 FOLDER = Path("results") / "data-package"
@@ -80,6 +82,8 @@ def write_package(root: Path, folder: Path, experiments: Collection[str] | None 
                 _copy(one.archive.path, folder / "sessions" / one.folder.parent.name / one.archive.path.name)
         for path in sorted((root / "data" / "published").glob("*.csv")):
             _copy(path, folder / "published" / path.name)
+        if experiments is None:
+            _copy_rows(root, folder / "rows")
         resources = [_trials(root, folder, name) for name in names]
         resources += [_published(path, folder) for path in sorted((folder / "published").glob("*.csv"))]
         (folder / "data-dictionary.md").write_text(page(), "utf-8")
@@ -112,6 +116,15 @@ def _copy(path: Path, target: Path) -> None:
         os.link(path, target)  # a clone and its package are on one disk as a rule; the archives never change
     except OSError:
         shutil.copyfile(path, target)
+
+
+def _copy_rows(root: Path, folder: Path) -> None:
+    """Copy the rows of results that notebooks published of bundled sessions; what was measured here stays out."""
+    for path in sorted((root / GENERATED / "rows").glob("*.parquet")):
+        inputs = pq.read_table(path, columns=["inputs"])["inputs"].to_pylist()
+        if all(trial.startswith("bundled/") for trials in inputs for trial in trials or ()):
+            folder.mkdir(exist_ok=True)
+            shutil.copyfile(path, folder / path.name)
 
 
 def _files(folder: Path) -> list[str]:

@@ -25,7 +25,6 @@ FLAG_WORDS: dict[Flag, str] = {
     "sampling_gap": "gap in the samples",
     "few_requests": "under 1,000 requests",
     "clock_skew": "clocks apart",
-    "counts_differ": "counts differ",
     "still_compiling": "JVM still compiling",
 }
 

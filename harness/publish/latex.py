@@ -170,25 +170,12 @@ def _wrapped(width: float) -> str:
 
 
 def value_macros(key: str, entry: Mapping[str, Any]) -> str:
-    r"""Return the definitions behind ``\val``, ``\valci``, ``\verdict`` and ``\ntrials`` of one value.
-
-    What has no number is marked, so that ``\ifmeasured`` leaves out the sentence that would speak of it.
-    """
-    lines = []
+    r"""Return the definitions behind ``\val`` and ``\valci`` of one value; what has no number is marked as absent."""
     text, interval = str(entry["text"]), str(entry["interval_text"])
-    if entry["value"] is None and entry.get("reason"):
-        text = interval = f"{text} ({entry['reason']})"
+    lines = [define("val", key, escape(text)), define("valci", key, escape(interval))]
     without = entry["value"] is None and entry.get("reason") is not None
-    if without or entry["text"] in (NOT_MEASURED, NOT_COMPARED):
+    if without or text in (NOT_MEASURED, NOT_COMPARED):
         lines.append(define("absent", key, "1"))
-    if without:
-        lines.append(define("hole", key, "1"))
-    lines.append(define("val", key, escape(text)))
-    lines.append(define("valci", key, escape(interval)))
-    words = text if entry["method"] == "verdict" else entry.get("words")
-    if words:
-        lines.append(define("verdict", key, escape(words)))
-    lines.append(define("n", key, str(entry["n_trials"])))
     return "\n".join(lines)
 
 

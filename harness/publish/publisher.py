@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError, NothingToDraw
 from harness.figures.marks import marks_of
-from harness.figures.style import png_of, save, stamp, texts_of
+from harness.figures.style import COLUMN_INCHES, png_of, save, stamp, texts_of
 from harness.model import Estimate
 from harness.model.age import ratio_with_age
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
@@ -367,22 +367,23 @@ class Publisher:
                 "caption": caption,
                 "file": files[0],
                 "files": files,
+                "wide": bool(figure.get_figwidth() > COLUMN_INCHES),
                 "notebook": self.notebook,
             }
             self._put("figures", key, entry)
         return Published(alt, page=figure_page(png, alt, caption, figure.get_figwidth()))
 
-    def rows(self, entries: Mapping[str, Mapping[str, Any]], table: bytes) -> None:
-        """Publish rows of :mod:`harness.rows`: each as a value under its key, and all as ``rows/<notebook>.parquet``.
+    def rows(self, question: str, entries: Mapping[str, Mapping[str, Any]], table: bytes) -> None:
+        """Publish the rows of a question: each as a value under its key, and all as a Parquet file below ``rows/``.
 
         Args:
-            entries: key -> entry. table: the bytes of the Parquet file.
+            entries: key -> entry. table: the bytes of the file.
         """
         with self.together():
             for key, entry in entries.items():
                 self._put("values", key, {**entry, "notebook": self.notebook})
         if self._publish:
-            path = generated.rows_file(self._generated, self.notebook)
+            path = generated.rows_file(self._generated, self.notebook, question)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(table)
 

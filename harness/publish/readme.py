@@ -7,7 +7,6 @@ In the README ``<!-- val KEY -->text<!-- / -->`` holds a number, ``valci`` one w
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -15,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError, UnknownKey
-from harness.publish.generated import GENERATED, read_values
+from harness.publish.generated import GENERATED, contributions, read_values
 from harness.publish.published_rows import published_rows
 from harness.publish.sentences import contradicting, matching
 
 PICTURE = Path("docs") / "headline.png"
 #: The figure of the picture.
-FIGURE = "strings_warm.forest"
+FIGURE = "strings_warm.workloads"
 _NUMBER = re.compile(r"<!-- (val|valci) (\S+) -->.*?<!-- / -->", re.DOTALL)
 _GUARD = re.compile(r"<!-- holds (\S+) (\S+) -->")
 
@@ -35,8 +34,7 @@ def write_readme(root: Path) -> Path:
     values, readme = read_values(root), root / "README.md"
     text = readme.read_text("utf-8")
     filled = fill(text, values, readme)
-    figures_file = root / GENERATED / "figures.json"
-    figures = json.loads(figures_file.read_text("utf-8")) if figures_file.exists() else {}
+    figures = {key: one for part in contributions(root / GENERATED) for key, one in part["figures"].items()}
     if FIGURE not in figures:
         raise UnknownKey(f"the figure {FIGURE} was not published; execute the notebooks first: make paper")
     png = next(str(file) for file in figures[FIGURE]["files"] if str(file).endswith(".png"))

@@ -21,21 +21,27 @@ from typing import Any
 from harness.errors import InputError
 from harness.model import Verdict
 from harness.model.formatting import DASH
-from harness.publish.generated import GENERATED, paper_sources, read_values
-from harness.publish.latex import define, escape
+from harness.publish.generated import (
+    GENERATED,
+    MACROS,
+    VALUES,
+    contributions,
+    paper_sources,
+    read_values,
+    write_json,
+)
+from harness.publish.latex import define, escape, figure_macros, table_macros, value_macros
 from harness.publish.published_rows import published_rows
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Row]
-#: Below ``paper/generated``: what LaTeX needs for the sentences of the paper.
-SENTENCES = "sentences.tex"
 #: Of a pattern that matches nothing.
 NO_ROW = "no such row"
 _WORDS = ("higher", "lower", "differs", "equal", "open", "refused", "measured")
 _BOUND = re.compile(r"([<>])\s*(\d+(?:\.\d+)?)")
 _GUARD = re.compile(r"\\holds\{([^}]*)\}\{([^}]*)\}")
 _END = re.compile(r"\\(least|most|leastname|mostname)\{([^}]*)\}")
-_CITED = re.compile(r"\\(?:val|valci|verdict|ntrials)\{([^}]*)\}")
+_CITED = re.compile(r"\\(?:val|valci|ifsaid)\{([^}]*)\}")
 
 
 def says(row: Row) -> str:
@@ -98,8 +104,11 @@ def ends_of(rows: Sequence[Row]) -> tuple[Row, Row]:
     return told[0], told[-1]
 
 
-def write_sentences(root: Path) -> list[str]:
-    """Write what LaTeX needs for the paper's sentences; return what is untrue of bundled sessions, with its place.
+def write_macros(root: Path) -> list[str]:
+    """Write what LaTeX needs for the paper; return what is untrue of bundled sessions, with its place.
+
+    That is every value that the paper cites, what is true of its sentences, and where tables and figures are; the cited
+    values also stand in ``values.json``.
 
     Raises:
         InputError: no such claim.
@@ -109,9 +118,9 @@ def write_sentences(root: Path) -> list[str]:
     own = {_question(key) for key, row in rows.items() if not all(map(_is_bundled, row["inputs"]))}
     bundled = {_question(key) for key, row in rows.items() if row["inputs"]} - own
     lines, problems = ["% Written by the build; changes are lost."], []
+    cited: dict[str, Any] = {}
     if own:
         lines.append(r"\expandafter\def\csname rematch@own\endcsname{1}")
-    of_rows = {_question(key) for key, entry in values.items() if "kind" in entry}
     for name, text in _sources(root):
         for match in _GUARD.finditer(text):
             patterns, claim = match.groups()
@@ -124,14 +133,17 @@ def write_sentences(root: Path) -> list[str]:
             if problem and (not own or _question(patterns) in bundled):
                 problems.append(f"{place}: {patterns} is not {claim}: {problem}")
         lines += [_end(rows, *match.groups()) for match in _END.finditer(text)]
-        for match in _CITED.finditer(text):
-            if match[1] in values or not own:
-                continue
-            if name.startswith("text/"):
-                lines.append(define("dash", match[1], "1"))
-            elif _question(match[1]) in own & of_rows:
-                lines += [define(kind, match[1], "--") for kind in ("absent", "val", "valci", "verdict", "n")]
-    (root / GENERATED / SENTENCES).write_text("\n".join(dict.fromkeys(lines)) + "\n", "utf-8")
+        for key in _CITED.findall(text):
+            if key in values:
+                cited[key] = values[key]
+                lines.append(value_macros(key, values[key]))
+            elif own:
+                lines.append(define("absent", key, "1"))
+    for part in contributions(root / GENERATED):
+        lines += [figure_macros(key, figure) for key, figure in part["figures"].items()]
+        lines += [table_macros(key) for key in part["tables"]]
+    (root / GENERATED / MACROS).write_text("\n".join(dict.fromkeys(lines)) + "\n", "utf-8")
+    write_json(root / GENERATED / VALUES, cited)
     return problems
 
 

@@ -7,9 +7,12 @@ The limits of the rule that decides what a comparison says are among them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pandas as pd
 
+from harness.analysis.stats.registration import ALTERED, changed_since
 from harness.analysis.stats.verdicts import (
     ALPHA,
     DEFAULT_MARGIN,
@@ -18,23 +21,23 @@ from harness.analysis.stats.verdicts import (
     MOST_NOISE,
     TAIL_MARGIN,
 )
+from harness.definitions import load_study
+from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
 from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import measured_experiments, sessions_read
 from harness.model.age import COMPILED_SHARE
 from harness.model.digits import fixed, whole_percent
-from harness.model.naming import UNOFFICIAL
 from harness.project import find_root
 from harness.publish.display import Published, joined_pages
-from harness.publish.flags import flag_counts, flags_table
+from harness.publish.flags import flags_table
 from harness.publish.generated import read_values
-from harness.publish.misprints import SEPARATOR, UNOFFICIAL_KEY
-from harness.publish.publisher import Publisher, slug
+from harness.publish.publisher import Publisher
 from harness.publish.results import Tree
 from harness.publish.settings import settings_tables
-from harness.publish.sources import sources_table
 from harness.publish.versions import tool_versions
+from harness.store import SessionFolder
 
 
 def rule() -> Tree:
@@ -58,54 +61,30 @@ _TOOLS = {"Go": "go", "JDK": "jdk", "JMeter": "jmeter", "Locust": "locust", "wrk
 
 
 def describe_session(settings: StageParameters, publisher: Publisher) -> pd.DataFrame:
-    """Publish machine, versions, and the counts of trials of each experiment; return them as a table.
+    """Publish machine, versions and sessions of what is analysed; return the facts as a table.
 
-    Keys: ``machine.*``, ``rule.*``, ``tool.*``, ``session.*``, ``profile``, ``status``, and
-    ``<experiment>.trials.{planned,made,kept,bottleneck}``, of the sessions that are analysed and no others;
-    and the table ``session.flags``.
+    Keys: ``machine.*``, ``rule.*``, ``tool.*``, ``session.*``, ``profile``, ``status``; the table ``session.flags``.
     """
     root = publisher.root
     opened = [
         Evidence(root=root, experiment=name, sessions=sessions_read(root, settings, name))
         for name in measured_experiments(root, settings)
     ]
-    rows = [*_machine(opened), *_session(opened[0], settings)]
+    rows = [*_machine(opened), *_session(opened, settings)]
     for key, text in rows:
         publisher.text(key, text)
-    for evidence in opened:
-        name = slug(evidence.experiment)
-        for kind, count in _counts(evidence).items():
-            publisher.value(f"{name}.trials.{kind}", count, "1", f"trials {kind} of {evidence.experiment}")
-            rows.append((f"{name}.trials.{kind}", f"{count}"))
-        blocks = evidence.header.plan.n_blocks
-        publisher.value(f"{name}.blocks", blocks, "1", f"blocks of {evidence.experiment}")
-    if unofficial := unofficial_labels(opened):
-        publisher.text(UNOFFICIAL_KEY, SEPARATOR.join(unofficial))
     flags_table(publisher, opened)
     publisher.put("rule", rule(), whole=False)
     return pd.DataFrame(rows, columns=["key", "value"])
 
 
 def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
-    """Publish how each experiment was set up: the tables ``session.sources`` and ``setup.{loads,runtimes,versions}``.
-
-    Keys: see ``sources_table``.
-    """
+    """Publish how each experiment was set up: the tables ``setup.{loads,runtimes,versions}``."""
     opened = [
         open_evidence(settings, name, root=publisher.root)
         for name in measured_experiments(publisher.root, settings)
     ]
-    return joined_pages([sources_table(publisher, opened), *settings_tables(publisher, opened)])
-
-
-def _counts(evidence: Evidence) -> dict[str, int]:
-    trials = evidence.trials
-    return {
-        "planned": sum(len(session.header.plan.trials) for session in evidence.sessions),
-        "made": len(trials),
-        "kept": int((~trials["excluded"]).sum()),
-        "bottleneck": flag_counts(evidence)["generator_bottleneck"],
-    }
+    return joined_pages(settings_tables(publisher, opened))
 
 
 def paper_values() -> pd.DataFrame:
@@ -121,12 +100,6 @@ def paper_values() -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["key", "value", "trials", "notebook"])
     return frame.sort_values("trials", ascending=False, kind="stable").reset_index(drop=True)
-
-
-def unofficial_labels(opened: Sequence[Evidence]) -> list[str]:
-    """Return the labels of variants whose builds are unofficial, without that word."""
-    labels = {label for evidence in opened for label in evidence.variants.values() if UNOFFICIAL in label}
-    return sorted(label.removesuffix(UNOFFICIAL).strip() for label in labels)
 
 
 def _machine(opened: Sequence[Evidence]) -> list[tuple[str, str]]:
@@ -150,13 +123,52 @@ def _machine(opened: Sequence[Evidence]) -> list[tuple[str, str]]:
     ]
 
 
-def _session(evidence: Evidence, settings: StageParameters) -> list[tuple[str, str]]:
+def _session(opened: Sequence[Evidence], settings: StageParameters) -> list[tuple[str, str]]:
+    first = opened[0]
+    sessions = [(evidence, session) for evidence in opened for session in evidence.sessions]
+    began = [session.header.provenance.started_epoch_s for _, session in sessions]
+    days = [f"{datetime.fromtimestamp(ends, UTC):%Y-%m-%d}" for ends in (min(began), max(began))]
+    registered = [(evidence.experiment, _changed(evidence.root, session)) for evidence, session in sessions]
     return [
-        ("profile", evidence.profile + (" (bundled)" if evidence.bundled else "")),
-        ("status", evidence.draft or "full measurement"),
-        ("session.seed", str(evidence.header.plan.seed)),
-        ("session.host", evidence.header.plan.host),
+        ("profile", first.profile + (" (bundled)" if first.bundled else "")),
+        ("status", first.draft or "full measurement"),
+        ("session.seed", str(first.header.plan.seed)),
+        ("session.host", first.header.plan.host),
+        ("session.count", str(len(sessions))),
+        ("session.days", " to ".join(dict.fromkeys(days))),
+        ("session.registered", registrations(registered)),
     ]
+
+
+def _changed(root: Path, session: SessionFolder) -> tuple[str, ...] | None:
+    """Return what is no longer as a session registered it; ``None``: it registered nothing."""
+    if session.header.registration is None:
+        return None
+    try:
+        definition = load_study(root, session.folder.parent.name).definition_sha256
+    except InputError:  # nobody can read the definition any more
+        definition = None
+    return changed_since(session.stored_header(), definition)
+
+
+def registrations(sessions: Sequence[tuple[str, tuple[str, ...] | None]]) -> str:
+    """Return how many sessions registered their plan, in how many it is still what was hashed, and what changed since.
+
+    Args:
+        sessions: the experiment of each, with what is no longer as it was registered; None: nothing was.
+    """
+    registered = [(experiment, changed) for experiment, changed in sessions if changed is not None]
+    if not registered:
+        return "No session registered its plan before its first trial"
+    n, same = len(registered), sum(ALTERED not in changed for _, changed in registered)
+    since: dict[str, None] = {}
+    for experiment, changed in registered:
+        since |= dict.fromkeys([f"{experiment} ({'; '.join(changed)})"] if changed else [])
+    return (
+        f"{n} of {len(sessions)} sessions registered plan, margins and rule of stopping before the first trial; the "
+        f"stored ones have the hash of then in {'all' if same == n else same} of them"
+        f"{'; changed since: ' if since else ''}{', '.join(since)}"
+    )
 
 
 def _each(facts: Iterable[str]) -> str:

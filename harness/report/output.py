@@ -66,6 +66,11 @@ def main(
     ):
         if given is not None and len(paths) != 1:
             raise InputError(why, place=option, found=f"{len(paths)} files", allowed="1 file")
+    read = {file.resolve() for path in paths for file in (*files_of_run(path), *gc)}
+    if html is not None and html.resolve() in read:
+        raise InputError(
+            "is one of the files that are read", file=html, place="--html", allowed="another file"
+        )
     reports = []
     for path in paths:
         opened = select(opened_together(path, latency_unit, decimal), selection)

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Thread
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.quick_scipy import load_scipy
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.formats.collect import RequestStream
 from harness.formats.error_kinds import add_kinds
 from harness.formats.gc_events import GcLog
 from harness.formats.k6_rows import WITHOUT_CONNECTING
-from harness.formats.run_parts import RunPart, RunParts
+from harness.formats.run_parts import RunPart, RunParts, clocks_apart_s
 from harness.formats.sides import SideColumns
 from harness.formats.table import RequestTable, Unreadable, repeats_left_out
 from harness.model.phrases import counted
@@ -67,8 +65,6 @@ def gather_file(
     Raises:
         InputError: the file cannot be read, or its time stamps lie beyond the year 2100.
     """
-    if isinstance(opened, RequestStream):
-        Thread(target=load_scipy).start()  # only the analysis needs it: loaded while the file is read
     sides, units = columns_beside(opened)
     return gather(stretches(opened), gc_log, sides=sides, units=units, plots=plots, quantiles=quantiles)
 
@@ -272,7 +268,9 @@ class Gathered:
         said = [one.text for one in units] + said
         runs = self._runs.found() if first.has_start_times else ()
         runs = runs if len(runs) > 1 else ()
-        of_clock = [about_runs(runs, from_zero=first.from_zero)] if runs else []
+        sides = self._sides if runs else None
+        apart_s = None if sides is None or sides.host is None else clocks_apart_s(sides.start_s, sides.host)
+        of_clock = [about_runs(runs, from_zero=first.from_zero, clocks_apart_s=apart_s)] if runs else []
         duration = None if runs else self._duration_s(of_clock)
         if self._ramp is not None and not runs:
             said.append(self._ramp)
@@ -393,14 +391,23 @@ class Gathered:
         return self._peaks.attribution(said, background)
 
 
-def about_runs(runs: Sequence[RunPart], *, from_zero: bool) -> str:
-    """Return what is said of several runs in one file, before anything that they share is believed."""
+def about_runs(runs: Sequence[RunPart], *, from_zero: bool, clocks_apart_s: float | None = None) -> str:
+    """Return what is said of several runs in one file, before anything that they share is believed.
+
+    Args:
+        clocks_apart_s: where they are the loads of several generators at once, by how much their clocks differ.
+    """
     shown = [
         f"{run.rows:,} requests in {length((run.end_s - run.start_s) * 1e3)}"
         + (f" ({rate(run.per_s)}/s)" if run.per_s is not None else "")
         for run in runs[:_RUNS_SHOWN]
     ]
     more = f", and {len(runs) - _RUNS_SHOWN} more with --json" if len(runs) > _RUNS_SHOWN else ""
+    if clocks_apart_s is not None:
+        return (
+            f"the clocks of its load generators are {length(clocks_apart_s * 1e3)} apart, for their rows stand side by "
+            f"side: {', '.join(shown)}{more}; no rate of all"
+        )
     if from_zero:
         return (
             f"the file holds {len(runs)} runs, for its times begin again: {', '.join(shown)}{more}; no rate of all, "

@@ -134,6 +134,9 @@ class Report(Frozen):
             wrong = impossible(
                 report.requests, report.errors, report.throughput_per_s, report.duration_s, rows
             )
+            per_s, span_s = report.throughput_per_s or 0.0, report.duration_s or 0.0
+            if wrong is None and per_s * span_s > report.requests * (1 + _ROUNDED) + per_s:
+                wrong = f"{per_s:g} answers/s for {span_s:g} s, and {report.requests:,} requests"
         except ValidationError as error:
             endless = [each for each in error.errors() if each["type"] == "finite_number"]
             if not endless:

@@ -99,13 +99,20 @@ def select(
     if isinstance(opened, AggregateTable):
         return _of_totals(opened, selection)
     if isinstance(opened, RequestTable):
-        return _table(opened, selection)
+        return select_rows(opened, selection)
     if selection.of_time and opened.layout.start is None:
         raise _no_times(opened, selection)
     return replace(opened, chunks=_chunks(opened, selection))
 
 
-def _table(table: RequestTable, selection: Selection) -> RequestTable:
+def select_rows(table: RequestTable, selection: Selection) -> RequestTable:
+    """Return the part of a table that is meant.
+
+    Raises:
+        InputError: as ``select``.
+    """
+    if selection.is_all:
+        return table
     keep = np.ones(table.n_requests, dtype=np.bool_)
     if selection.of_time and table.n_requests:
         if not table.has_start_times:

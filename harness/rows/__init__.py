@@ -2,34 +2,76 @@
 """Every result is a row: open a session as frames, compare, pivot, draw, publish (``docs/analyse.md``)."""
 
 from harness.figures.style import log_scale
-from harness.rows.drawing import intervals, page
+from harness.rows.break_even import even, leads, races
+from harness.rows.build_costs import builds
+from harness.rows.drawing import forest, intervals, page
+from harness.rows.effects import interactions
+from harness.rows.latency_peaks import attribute, attribution
+from harness.rows.places import between
 from harness.rows.question import Question
-from harness.rows.results import along, compare, count, counts, detectable, fact, means, of_estimate, pairs
+from harness.rows.results import (
+    along,
+    behind,
+    compare,
+    count,
+    counts,
+    detectable,
+    fact,
+    means,
+    of_estimate,
+    pairs,
+)
 from harness.rows.schema import stack, tidy
-from harness.rows.session import Session, find_session, open_session
+from harness.rows.session import Session, find_session, open_session, sessions_of
+from harness.rows.sessions import over_sessions
+from harness.rows.steady_state import warm_up, warm_up_curves, warm_up_windows
 from harness.rows.tables import notes, pivot
 from harness.rows.text import shown
+from harness.rows.then_now import answer, contrast, fate
+from harness.rows.timeline import latency_over_time, slow_requests
+from harness.rows.usl import scaling_law
 
 __all__ = [
     "Question",
     "Session",
     "along",
+    "answer",
+    "attribute",
+    "attribution",
+    "behind",
+    "between",
+    "builds",
     "compare",
+    "contrast",
     "count",
     "counts",
     "detectable",
+    "even",
     "fact",
+    "fate",
     "find_session",
+    "forest",
+    "interactions",
     "intervals",
+    "latency_over_time",
+    "leads",
     "log_scale",
     "means",
     "notes",
     "of_estimate",
     "open_session",
+    "over_sessions",
     "page",
     "pairs",
     "pivot",
+    "races",
+    "scaling_law",
+    "sessions_of",
     "shown",
+    "slow_requests",
     "stack",
     "tidy",
+    "warm_up",
+    "warm_up_curves",
+    "warm_up_windows",
 ]

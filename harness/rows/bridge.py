@@ -41,16 +41,15 @@ def entry_of(row: Row) -> dict[str, Any]:
     """Return the published value of a row; an empty one is ``None``."""
     estimate = estimate_of(row)
     number = show(estimate)
-    is_text = row["value"] is None and row["text"] is not None
     return {
         "value": row["value"],
         "low": row["low"],
         "high": row["high"],
         "level": estimate.level,
         "unit": estimate.unit,
-        "text": row["text"] if is_text else number.text,
+        "text": row["text"] or number.text,
         "interval_text": text_of(row),
-        "reason": None if is_text else number.reason,
+        "reason": None if row["text"] else number.reason,
         "words": words_of(row),
         "method": estimate.method,
         "estimand": estimate.estimand,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import matplotlib as mpl
@@ -10,10 +11,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from harness.figures.style import COLUMN_INCHES, INK, canvas, settings
+from harness.figures.comparisons import ratio_axis
+from harness.figures.marks import name_last
+from harness.figures.style import BAND, COLUMN_INCHES, FAINT, INK, canvas, settings
+from harness.figures.variant_style import VariantStyle
+from harness.model import Verdict
 from harness.model.formatting import show
 from harness.rows.schema import records
-from harness.rows.text import estimate_of
+from harness.rows.text import estimate_of, text_of
 
 
 def page(
@@ -48,3 +53,39 @@ def intervals(axes: Axes, rows: pd.DataFrame, *, factor: float = 1.0) -> None:
             fmt="|", color=INK, markersize=9, elinewidth=1.2, zorder=3,
         )  # fmt: skip
         axes.text(1.01, row["label"], show(estimate).text, transform=axes.get_yaxis_transform(), va="center")
+
+
+def forest(
+    axes: Axes, rows: pd.DataFrame, looks: Mapping[str, VariantStyle], *, factor: str = "label"
+) -> None:
+    """Draw ratios with their intervals, a line each from top to bottom, on a logarithmic axis with 1 marked.
+
+    The reference over itself is hollow, a ratio that is not about the services hollow and grey. The band holds the
+    ratios that the largest margin calls negligible; without a margin there is none.
+
+    Args:
+        looks: variant -> how it is drawn. factor: column that names the lines.
+    """
+    lines = records(rows)
+    margins = rows.loc[rows["variant"] != rows["reference"], "margin"].dropna()
+    if len(margins):
+        axes.axvspan(1 / (1 + margins.max()), 1 + margins.max(), color=BAND, linewidth=0)
+    axes.axvline(1, color=INK, linewidth=0.7)
+    for y, row in enumerate(reversed(lines)):
+        look = looks[row["variant"]]
+        refused = row["verdict"] == Verdict.NOT_ABOUT_SERVICES
+        colour = FAINT if refused else look.colour
+        if row["value"] is None:
+            axes.text(1, y, "cannot be said", color=FAINT, va="center", ha="center")
+            continue
+        if row["low"] is not None:
+            axes.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=1.6)
+        face = "white" if refused or row["variant"] == row["reference"] else look.face
+        dots = look.dots | {"markerfacecolor": face, "markeredgecolor": colour, "alpha": 1.0}
+        axes.plot([row["value"]], [y], **dots)
+        name_last(axes, str(row[factor]), [text_of(row)])
+    axes.set_yticks(range(len(lines)), [str(row[factor]) for row in reversed(lines)])
+    axes.set_ylim(-0.6, len(lines) - 0.4)
+    axes.grid(axis="y", visible=False)
+    axes.set_xscale("log")
+    ratio_axis(axes)

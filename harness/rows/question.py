@@ -111,7 +111,8 @@ class Question:
             InputError: two rows have one key, or a row contradicts itself.
         """
         rows = keyed(self.name, stack(self._answers, *frames))
-        self._publisher.rows(entries_of(rows), parquet_of(rows))
+        if len(rows):
+            self._publisher.rows(self.name, entries_of(rows), parquet_of(rows))
         return rows.groupby("kind", sort=False).agg(results=("name", "nunique"), rows=("key", "size"))
 
 

@@ -82,7 +82,7 @@ def compare(
         of_comparison(comparison, name) | {"label": labels.get(comparison.variant)}
         for comparison in comparisons
     )
-    twice = trials["duplicate"].astype(bool).any() and not by
+    twice = (trials["duplicate"].astype(bool) & (trials["variant"] == reference)).any() and not by
     return stack(empty(*by), rows, again(trials, metric, name, reference, level=level) if twice else empty())
 
 
@@ -101,6 +101,15 @@ def pairs(
             compared = compare(arms, metric, name, reference=reference, **options)
             rows.append(compared[compared["variant"] == variant])
     return stack(*rows)
+
+
+def behind(trials: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the trials that rows rest on, so that a mean is of the trials of its ratio; of variants without a row, and
+    excluded ones, all."""
+    named = {trial for inputs in rows["inputs"] for trial in inputs}
+    used = pd.Series([trial in named for trial in inputs_of(trials)], index=trials.index, dtype=bool)
+    rests = used.groupby(trials["variant"]).transform("any").astype(bool)
+    return trials[used | ~rests | trials["excluded"].astype(bool)]
 
 
 def along(

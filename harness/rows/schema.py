@@ -28,7 +28,11 @@ COLUMNS: Mapping[str, Column] = {
     "key": Column("str", "made of question, name, kind, levels and variant; unique"),
     "question": Column("str", "notebook's question, the first part of its keys"),
     "name": Column("str", "result, such as first or cpu"),
-    "kind": Column("str", "how to read it: mean, ratio, count, fit, share, detectable or fact"),
+    "kind": Column(
+        "str",
+        "how to read it: mean, ratio, between (mean ratio over sessions), predicted (in another session), count, fit, "
+        "share, detectable or fact",
+    ),
     "metric": Column("str", "column of the trials"),
     "variant": Column("str", "variant; of a ratio its numerator"),
     "label": Column("str", "variant's printed name"),
@@ -42,7 +46,7 @@ COLUMNS: Mapping[str, Column] = {
     "margin": Column("float64", "share that counts as negligible; NaN: nothing can be called equivalent"),
     "p": Column("float64", "adjusted p-value; NaN: too few blocks for one"),
     "why": Column("str", "why there is no value, or why a ratio is not about the services"),
-    "text": Column("str", "fact in words"),
+    "text": Column("str", "fact in words; beside a value what is printed in its place, such as < 1 s"),
     "age": Column(
         "str", "age of the variant's trials: warm, young, aot-compiled, unknown; empty: it has none"
     ),
@@ -56,7 +60,7 @@ COLUMNS: Mapping[str, Column] = {
     "warnings": Column("object", "list of texts"),
     "inputs": Column("object", "list of trials: bundled/experiment/session/trial"),
 }
-KINDS = ("mean", "ratio", "share", "count", "fit", "detectable", "fact")
+KINDS = ("mean", "ratio", "between", "predicted", "share", "count", "fit", "detectable", "fact")
 _KEY = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*(\.[a-z0-9]+(_[a-z0-9]+)*)+")
 #: Last digits of a computed end.
 _ROUNDING = 1e-9

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pandas as pd
 from harness.analysis.attribution.log_clock import service_log
 from harness.analysis.stats.pairing import counting
 from harness.analysis.tables.schema import as_trials, factor_column
+from harness.analysis.tables.trial_files import read_seconds
 from harness.definitions import experiment_files, load_study
 from harness.errors import InputError
 from harness.evidence import Evidence
@@ -33,6 +35,7 @@ OF_TRIAL = ("session_id", "trial_id", "variant", "label", "language", "block")
 #: Columns of these frames where no trial has any, besides ``OF_TRIAL``.
 WINDOWS = ("start_s", "duration_s", "n_requests", "n_errors", "cpu_s", "compile_s")
 SAMPLES = ("role", "since_launch_s", "rss_bytes", "cpu_s")
+SECONDS = ("since_start_s", "n_requests", "n_errors")
 REQUESTS = ("start_epoch_s", "latency_s", "ok", "request")
 PAUSES = ("start_s", "duration_s", "start_epoch_s")
 
@@ -73,6 +76,14 @@ class Session:
     def requests(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return the requests that were begun after the programs had settled. ``trials``: as of :meth:`windows`."""
         return self._frames(trials, REQUESTS, lambda e, row: e.requests(row["session_id"], row["trial_id"]))
+
+    def seconds(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
+        """Return the answers of each second of loads whose rows were counted. ``trials``: as of :meth:`windows`."""
+        return self._frames(
+            trials,
+            SECONDS,
+            lambda _e, row: read_seconds(self._folder(row["session_id"]), str(row["trial_id"])),
+        )
 
     def pauses(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return the pauses of the garbage collector by the runtime's log. ``trials``: as of :meth:`windows`."""
@@ -115,6 +126,16 @@ class Session:
             InputError: no such variant.
         """
         return replace(self, evidence=None if self.evidence is None else self.evidence.over(reference))
+
+    def everywhere(self) -> Session:
+        """Return this session with those of its profile on other hosts, by other launchers and with other seeds."""
+        if self.evidence is None:
+            return self
+        stored = Store(self.root).sessions(self.experiment, bundled=self.evidence.bundled)
+        sessions = tuple(s for s in stored if s.exists and s.header.plan.profile == self.evidence.profile)
+        evidence = Evidence(root=self.root, experiment=self.experiment, sessions=sessions)
+        make_tables(evidence)
+        return replace(self, evidence=evidence)
 
     def compare(self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95) -> pd.DataFrame:
         """Return the rows of the declared comparisons.
@@ -250,3 +271,31 @@ def find_session(experiment: str, settings: StageParameters, *, root: Path | Non
     """
     here = root or find_root()
     return Session(root=here, experiment=experiment, evidence=find_evidence(settings, experiment, root=here))
+
+
+def sessions_of(
+    experiment: str, settings: StageParameters, *, root: Path | None = None
+) -> dict[str, Session]:
+    """Return every complete session of an experiment, by its name and the day it began, oldest first.
+
+    Of the profile ``sample`` those that come with the project, of ``newest`` these and all longer than smoke that were
+    measured here, else those measured here of the profile.
+    """
+    here = root or find_root()
+    begun: dict[float, SessionFolder] = {}
+    for folder in Store(here).sessions(experiment):
+        bundled = folder.key.startswith("bundled/")
+        profile = folder.header.plan.profile
+        if settings.bundled or settings.newest:
+            wanted = bundled or (settings.newest and profile != "smoke")
+        else:
+            wanted = not bundled and profile == settings.profile
+        if wanted and folder.complete:
+            begun[folder.header.provenance.started_epoch_s] = folder
+    opened = {}
+    for epoch_s, folder in sorted(begun.items()):
+        evidence = Evidence(root=here, experiment=experiment, sessions=(folder,))
+        make_tables(evidence)
+        name = f"{experiment} {folder.folder.name}, {datetime.fromtimestamp(epoch_s, UTC):%Y-%m-%d}"
+        opened[name] = Session(root=here, experiment=experiment, evidence=evidence)
+    return opened

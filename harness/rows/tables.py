@@ -47,7 +47,7 @@ def cells_of(
         for wanted in (column, column + VERDICT):
             if wanted in columns:
                 line = lines.setdefault(place, {name: str(row[name] or DASH) for name in names})
-                line[wanted] = estimate_of(row) if wanted == column else _verdict(row)
+                line[wanted] = _verdict(row) if wanted != column else row["text"] or estimate_of(row)
     return list(lines.values())
 
 

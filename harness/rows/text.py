@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from harness.model import Estimate, Verdict
+from harness.model import Estimate, Support, Verdict
 from harness.model.age import YOUNG, ratio_with_age
 from harness.model.formatting import show, verdict_words
 from harness.publish.sentences import says
@@ -36,6 +36,7 @@ def estimate_of(row: Row) -> Estimate:
         high=row["high"],
         level=row["level"] or 0.95,
         unit=row["unit"] or "",
+        support=Support.REAL,  # what a quantity can be was checked when its row was made
         method=row["method"] or "",
         estimand=row["estimand"] or "",
         n_trials=row["n_trials"] or 0,
@@ -59,8 +60,8 @@ def words_of(row: Row) -> str:
 
 
 def text_of(row: Row) -> str:
-    """Return the value with its interval, ``12.3 ms (11.9 to 12.7)``; of a fact its words."""
-    if row["value"] is None and row["text"] is not None:
+    """Return the value with its interval, ``12.3 ms (11.9 to 12.7)``; of a row with words, such as ``< 1 s``, these."""
+    if row["text"] is not None:
         return str(row["text"])
     return ratio_with_age(show(estimate_of(row)).interval, is_young(row) and row["value"] is not None)
 

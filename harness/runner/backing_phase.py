@@ -16,7 +16,7 @@ from harness.errors import TrialFailure
 from harness.hosts.measuring import Sampling
 from harness.model import BackingSettings, InvariantReading, Outcome
 from harness.runner.context import Notes, TrialContext, TrialSpec, phase
-from harness.runner.stored_answers import compare_promises, words
+from harness.runner.request_log import compare_promises, words
 from harness.sampling import merge
 
 #: Of a machine that only backing services stand on: its sampler's files, in a folder of their own meanwhile.

@@ -26,7 +26,6 @@ from harness.model import (
     BuildRecord,
     ClockReading,
     ConformanceResult,
-    CoordinatorRecord,
     CpuSpeed,
     EarlierLoad,
     GeneratorRecord,
@@ -195,7 +194,6 @@ class Notes:
     log_reader_cpu_s: float | None = None
     generator: GeneratorRecord | None = None
     generators: tuple[GeneratorRecord, ...] = ()
-    coordinator: CoordinatorRecord | None = None
     clocks: list[HostClock] = field(default_factory=list)
     cpus_allowed: tuple[int, ...] | None = None
     service_folder: Path = field(default_factory=Path)

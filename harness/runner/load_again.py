@@ -63,10 +63,10 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
     for file in list(spec.folder.iterdir()):
         if file.name.startswith(_FILES):
             file.rename(aside / file.name)
-    notes.boundaries = [one for one in notes.boundaries if one.name not in _BOUNDARIES]
+    notes.boundaries = [boundary for boundary in notes.boundaries if boundary.name not in _BOUNDARIES]
     notes.phases = [
-        Phase(name="warm-up", start=one.start, end=one.end) if one.name == "measurement" else one
-        for one in notes.phases
+        Phase(name="warm-up", start=phase.start, end=phase.end) if phase.name == "measurement" else phase
+        for phase in notes.phases
     ]
     notes.load, notes.answers = None, {}
 

@@ -13,23 +13,25 @@ from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command
 from harness.hosts.measuring import Sampling, SpeedMeter
 from harness.launchers.base import Instance
+from harness.loadgen.row_counts import count_rows
 from harness.model import MachineWindow
 from harness.runner.backing_phase import backing_cpu_s, log_reader_cpu_s
 from harness.runner.context import Notes, TrialContext, TrialSpec, compare_clocks, phase
-from harness.runner.load_coordination import convene
-from harness.runner.load_process import OWN_SAMPLES, LoadProcess
-from harness.runner.load_reports import answered_so_far, count_again, keep_records, read_together
-from harness.runner.load_setup import make_coordinator, make_load_processes
+from harness.runner.load_process import (
+    OWN_SAMPLES,
+    LoadProcess,
+    answered_so_far,
+    keep_records,
+    make_load_processes,
+    read_together,
+)
 from harness.runner.outcome import crash, judge_load
-from harness.runner.stored_answers import note_before
+from harness.runner.request_log import note_before
 from harness.sampling import machine_window
 
 _POLL_S = 0.05
 #: Turning a tool's own form into a readable one takes seconds even for millions of requests.
 _AFTER_WITHIN_S = 120.0
-#: JMeter's controller sleeps for five seconds when all engines are done.
-_LEAVE_WITHIN_S = 60.0
-_TAIL_BYTES = 300
 #: A shell's way to tell the signal that ended a program: 128 + its number.
 _SIGNALLED = 128
 
@@ -46,70 +48,51 @@ def measure(
     if load is None or generator is None:
         raise TrialFailure("failed", "a trial of kind load was planned without a load")
     engines: list[LoadProcess] = []
-    coordinator: LoadProcess | None = None
-    meeting = convene(load, generator, [place.host for place in context.load_places])
     try:
         with contextlib.ExitStack() as cleanup:
-            for engine in make_load_processes(
-                load, generator, instance.endpoint, spec, context, notes, meeting
-            ):
+            for engine in make_load_processes(load, generator, instance.endpoint, spec, context, notes):
                 cleanup.callback(engine.close)
                 engines.append(engine)
-            if meeting is not None:
-                coordinator = make_coordinator(
-                    load, instance.endpoint, generator, spec, context, notes, meeting
-                )
-                cleanup.callback(coordinator.close)
-            keep_records(engines, coordinator, notes)
+            keep_records(engines, notes)
             note_before(notes)
-            _offer(engines, coordinator, instance, sampler, spec, context, notes)
-        if coordinator is not None and meeting is not None:
-            count_again(engines, coordinator, meeting, notes)
+            _offer(engines, instance, sampler, spec, context, notes)
         notes.load = read_together(engines, generator, notes)
+        if load.rows == "counted":
+            notes.load = count_rows(engines[0].ours, notes.load)
         notes.answers = notes.load.answers
     except TrialFailure:
-        notes.answers = answered_so_far(engines, coordinator, meeting, generator)
+        notes.answers = answered_so_far(engines, generator)
         raise
     finally:
-        keep_records(engines, coordinator, notes)
+        keep_records(engines, notes)
     notes.outcome, notes.reason = judge_load(notes.load)
 
 
 def _offer(
     engines: Sequence[LoadProcess],
-    coordinator: LoadProcess | None,
     instance: Instance,
     sampler: Sampling,
     spec: TrialSpec,
     context: TrialContext,
     notes: Notes,
 ) -> None:
-    """Run every generator in its folder on its host, and what it wants to be run afterwards.
-
-    A coordinator goes on for a while when those it commanded have ended: that is no part of the measurement.
-    """
+    """Run every generator in its folder on its host, and what it wants to be run afterwards."""
     backing_before_s, reader_before_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
     compare_clocks(context, notes)
     if context.duet is not None:
         context.duet.meet()  # both loads run over the same seconds
     notes.machine_before = context.host.machine()
-    with contextlib.ExitStack() as last:
-        with phase("measurement", notes), contextlib.ExitStack() as cleanup:
-            if coordinator is not None:
-                last.callback(coordinator.end, spec, context)
-                coordinator.begin(sampler, context, notes)
-            for engine in engines:
-                cleanup.callback(engine.end, spec, context)
-                engine.begin(sampler, context, notes)
-            if context.duet is None:  # whose arms meet the same CPUs for the same share of the time
-                meter = context.host.speed_meter(_cpus_at_work(context, notes))
-                cleanup.callback(_note_speeds, meter, notes)
-            _wait_for_load(engines, coordinator, instance, spec, context, notes)
-        notes.machine_after = context.host.machine()
-        compare_clocks(context, notes)
-        backing_after_s, reader_after_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
-        if coordinator is not None:
-            _wait_for_coordinator(coordinator)
+    with phase("measurement", notes), contextlib.ExitStack() as cleanup:
+        for engine in engines:
+            cleanup.callback(engine.end, spec, context)
+            engine.begin(sampler, context, notes)
+        if context.duet is None:  # whose arms meet the same CPUs for the same share of the time
+            meter = context.host.speed_meter(_cpus_at_work(context, notes))
+            cleanup.callback(_note_speeds, meter, notes)
+        _wait_for_load(engines, instance, spec, context, notes)
+    notes.machine_after = context.host.machine()
+    compare_clocks(context, notes)
+    backing_after_s, reader_after_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
     known = backing_before_s is not None and backing_after_s is not None
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
     if reader_before_s is not None and reader_after_s is not None:
@@ -139,9 +122,6 @@ def _refuse_ended_badly(engine: LoadProcess) -> None:
     code = engine.exit_code or 0
     if code > _SIGNALLED:
         raise TrialFailure("failed", f"{engine.name} was killed by signal {code - _SIGNALLED}")
-    if code and engine.number == 0:
-        said = _last_words(engine)
-        raise TrialFailure("failed", f"{engine.name} ended with exit code {code}; output: {said}")
     if code and engine.of > 1:
         raise TrialFailure(
             "failed", f"{engine.name} ended with exit code {code}: its share of the load is missing"
@@ -157,8 +137,8 @@ def _run_after(engine: LoadProcess) -> None:
         except HostError as problem:
             raise TrialFailure("failed", f"after the load: {problem}") from problem
         if done.exit_code:
-            said = (done.stderr or done.stdout).strip()[-300:]
-            raise TrialFailure("failed", f"after the load {argv[0]} ended with {done.exit_code}: {said}")
+            output = (done.stderr or done.stdout).strip()[-300:]
+            raise TrialFailure("failed", f"after the load {argv[0]} ended with {done.exit_code}: {output}")
 
 
 def _some_run(engines: Sequence[LoadProcess]) -> bool:
@@ -169,7 +149,6 @@ def _some_run(engines: Sequence[LoadProcess]) -> bool:
 
 def _wait_for_load(
     engines: Sequence[LoadProcess],
-    coordinator: LoadProcess | None,
     instance: Instance,
     spec: TrialSpec,
     context: TrialContext,
@@ -184,8 +163,6 @@ def _wait_for_load(
             context.duet.refuse_alone()
         if (service_exit := instance.exited()) is not None:
             raise crash(service_exit, "while under load", notes.service_folder, context.host)
-        if coordinator is not None and coordinator.ended(0.0):
-            _refuse_ended_badly(coordinator)
         for engine in engines if len(engines) > 1 else ():
             _refuse_ended_badly(engine)  # the others need not go on for nothing
         # asked anew: the last answer may be as old as a connection was lost for
@@ -196,26 +173,6 @@ def _wait_for_load(
             )
     if (service_exit := instance.exited()) is not None:
         raise crash(service_exit, "while under load", notes.service_folder, context.host)
-
-
-def _wait_for_coordinator(coordinator: LoadProcess) -> None:
-    """Wait until the coordinator has taken leave of those it commanded, and written what it knows."""
-    if not coordinator.ended(_LEAVE_WITHIN_S):
-        raise TrialFailure(
-            "timed out",
-            f"{coordinator.name} did not end within {_LEAVE_WITHIN_S:.0f} s of those it commanded",
-        )
-    _refuse_ended_badly(coordinator)
-
-
-def _last_words(engine: LoadProcess) -> str:
-    """The end of what a process said, for the reason of a failure."""
-    for name in (engine.command.stderr, engine.command.stdout):
-        with contextlib.suppress(HostError):
-            said = engine.place.host.read(engine.there / name, _TAIL_BYTES).decode("utf-8", "replace").strip()
-            if said:
-                return " | ".join(said.splitlines())
-    return "nothing"
 
 
 def used_in_load(notes: Notes, what: Literal["cpu_s", "compile_s"]) -> float | None:

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.agent.sampler import Watched
+from harness.errors import RematchError, TrialFailure
 from harness.hosts.base import Command, Process
 from harness.hosts.measuring import Sampling
-from harness.loadgen.base import LoadCommand
-from harness.model import GeneratorRecord
-from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
+from harness.loadgen.parallel import merge_summaries, seed_of, shares
+from harness.model import AnswerCount, GeneratorRecord, HostClock, Load, LoadProfile, LoadSummary
+from harness.model.endpoint import Endpoint
+from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, tidy_values, tidy_words
 
 #: What a sampler on the load's own host writes, beside the load's files.
 OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
@@ -23,8 +27,7 @@ OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
 class LoadProcess:
     """One generator: its share of the load, where it runs, and what became of it.
 
-    ``ours``: its folder here; ``there``: the same on its host. ``number`` counts from 1, ``of``: how many;
-    number 0 is the coordinator of several. ``secrets``: names of files in the folder that nobody keeps.
+    ``ours``: its folder here; ``there``: the same on its host. ``number`` counts from 1, ``of``: how many.
     """
 
     number: int
@@ -34,7 +37,6 @@ class LoadProcess:
     there: Path
     command: LoadCommand
     record: GeneratorRecord
-    secrets: tuple[str, ...] = ()
     running: Process | None = None
     own_sampler: Sampling | None = None
     exit_code: int | None = None
@@ -42,15 +44,11 @@ class LoadProcess:
     @property
     def name(self) -> str:
         """What a failure calls it."""
-        if self.number == 0:
-            return f"the coordinator of {self.of} load generators"
         return "the load generator" if self.of == 1 else f"load generator {self.number} of {self.of}"
 
     @property
     def role(self) -> str:
         """What samples call it; each begins as the first one's does."""
-        if self.number == 0:
-            return "generator-coordinator"
         return "generator" if self.number == 1 else f"generator-{self.number}"
 
     def begin(self, sampler: Sampling, context: TrialContext, notes: Notes) -> None:
@@ -98,19 +96,200 @@ class LoadProcess:
 
     def close(self) -> None:
         """Bring back what it left; what a tool made for itself goes (JMeter's JVM keeps preferences)."""
-        try:
-            self.place.host.close_folder(self.ours)
-        finally:
-            forget(self.ours, self.secrets)
+        self.place.host.close_folder(self.ours)
         for path in self.ours.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
 
 
-def forget(folder: Path, secrets: Iterable[str]) -> None:
-    """Remove what nobody keeps."""
-    for name in secrets:
-        (folder / name).unlink(missing_ok=True)
+def make_load_processes(
+    load: Load,
+    generator: LoadGenerator,
+    endpoint: Endpoint,
+    spec: TrialSpec,
+    context: TrialContext,
+    notes: Notes,
+) -> Iterator[LoadProcess]:
+    """Yield the trial's generators, none started yet, each with its files in its folder.
+
+    One has the trial's folder ``load``, several have ``load/1``, ``load/2`` and so on, and take turns in
+    going to the load hosts.
+
+    Raises:
+        UnsupportedLoad, MissingTool: the load cannot be divided, or a tool is not there.
+    """
+    places = context.load_places
+    profiles = shares(load.profile, load.processes * len(places))
+    for number, share in enumerate(profiles, start=1):
+        engine = _Making(
+            number=number,
+            of=len(profiles),
+            place=places[(number - 1) % len(places)],
+            name=str(number) if len(profiles) > 1 else "",
+        )
+        asked = engine.asked(share, endpoint, spec, notes)
+        yield engine.made(generator.command(asked), generator, spec, notes)
 
 
-__all__ = ["OWN_SAMPLES", "LoadProcess", "forget"]
+@dataclass(kw_only=True)
+class _Making:
+    """One engine on its way: first its folder, which its command needs, then its files.
+
+    ``name``: of its folder below ``load``; empty: that itself.
+    """
+
+    number: int
+    of: int
+    place: LoadSlot
+    name: str
+    ours: Path = Path()
+    there: Path = Path()
+
+    def asked(self, share: LoadProfile, endpoint: Endpoint, spec: TrialSpec, notes: Notes) -> LoadSpec:
+        """Make its folder, and say what is asked of it there."""
+        self.ours = spec.folder / "load" / self.name
+        self.ours.mkdir(exist_ok=True)
+        self.there = self.place.host.open_folder(self.ours)
+        notes.folders_there[self.there] = self.ours
+        return LoadSpec(
+            profile=share,
+            requests=spec.requests,
+            endpoint=endpoint,
+            folder=self.there,
+            seed=seed_of(spec.seed, self.number, self.of),
+        )
+
+    def made(
+        self, command: LoadCommand, generator: LoadGenerator, spec: TrialSpec, notes: Notes
+    ) -> LoadProcess:
+        """Put its files into its folder."""
+        host = self.place.host
+        command = in_words_of(self.place, command)
+        for name, content in command.files.items():
+            (self.ours / name).write_text(content, "utf-8")
+            if not host.here:
+                host.put(self.ours / name, self.there / name)
+        record = _record(generator, command, spec, notes)
+        if self.of > 1:
+            folder = self.ours.relative_to(spec.folder).as_posix()
+            record = record.model_copy(update={"host": host.name, "folder": folder})
+        return LoadProcess(
+            number=self.number,
+            of=self.of,
+            place=self.place,
+            ours=self.ours,
+            there=self.there,
+            command=command,
+            record=record,
+        )
+
+
+def in_words_of(place: LoadSlot, command: LoadCommand) -> LoadCommand:
+    """Return the command with what it names on this machine named as it is on the load's host."""
+    if not place.words:
+        return command
+    longest_first = sorted(place.words.items(), key=lambda pair: len(pair[0]), reverse=True)
+
+    def said(text: str) -> str:
+        for ours, theirs in longest_first:
+            text = text.replace(ours, theirs)
+        return text
+
+    return command.model_copy(
+        update={
+            "argv": tuple(said(word) for word in command.argv),
+            "after": tuple(tuple(said(word) for word in argv) for argv in command.after),
+            "environment": {name: said(value) for name, value in command.environment.items()},
+            "files": {name: said(content) for name, content in command.files.items()},
+        }
+    )
+
+
+def _record(generator: LoadGenerator, command: LoadCommand, spec: TrialSpec, notes: Notes) -> GeneratorRecord:
+    return GeneratorRecord(
+        name=generator.name,
+        version=spec.generator_version,
+        argv=tidy_words(command.argv, spec, notes),
+        environment=tidy_values(command.environment, spec, notes),
+        cpu_affinity=(notes.placement.generator if notes.placement else None) or (),
+        cpu_s=None,
+        exit_code=None,
+        echo_achieved_per_s=spec.echo_achieved_per_s,
+        headroom_ratio=None,
+    )
+
+
+def read_together(engines: Sequence[LoadProcess], generator: LoadGenerator, notes: Notes) -> LoadSummary:
+    """Read what every generator left; of several, keep in each record its own part and how its clock was off.
+
+    Raises:
+        TrialFailure: one left nothing to read.
+    """
+    if len(engines) == 1:
+        return generator.read(engines[0].ours)
+    for engine in engines:
+        try:
+            part = generator.read(engine.ours)
+        except TrialFailure as failure:
+            raise TrialFailure(failure.outcome, f"{engine.name}: {failure.reason}") from failure
+        shift_s = _offset_s(engines[0], notes.clocks) - _offset_s(engine, notes.clocks)
+        engine.record = engine.record.model_copy(update={"load": part, "clock_shift_s": shift_s})
+    parts = [engine.record.load for engine in engines if engine.record.load is not None]
+    return merge_summaries(parts, [engine.record.clock_shift_s for engine in engines])
+
+
+def answered_so_far(engines: Sequence[LoadProcess], generator: LoadGenerator) -> dict[str, AnswerCount]:
+    """Count what a load left that came to no end: what was answered until then was promised, too."""
+    parts: list[LoadSummary] = []
+    for engine in engines:
+        with contextlib.suppress(RematchError):
+            parts.append(generator.read(engine.ours))
+    return merge_summaries(parts, [0.0] * len(parts)).answers if parts else {}
+
+
+def keep_records(engines: Sequence[LoadProcess], notes: Notes) -> None:
+    """Write down each process, and all of them together as if they were one generator."""
+    if not engines:
+        return
+    records = tuple(engine.record for engine in engines)
+    notes.generators = records
+    notes.generator = records[0] if len(records) == 1 else _together(records)
+
+
+def _together(records: Sequence[GeneratorRecord]) -> GeneratorRecord:
+    """CPU time is the sum; the exit code is the first that is not zero."""
+    used = [record.cpu_s for record in records]
+    codes = [record.exit_code for record in records]
+    known = [seconds for seconds in used if seconds is not None]
+    return records[0].model_copy(
+        update={
+            "cpu_s": sum(known) if len(known) == len(used) else None,
+            "exit_code": None if None in codes else next((code for code in codes if code), 0),
+            "cpu_affinity": tuple(sorted({cpu for record in records for cpu in record.cpu_affinity})),
+            "host": None,
+            "folder": "load",
+            "load": None,
+            "clock_shift_s": 0.0,
+        }
+    )
+
+
+def _offset_s(engine: LoadProcess, clocks: Sequence[HostClock]) -> float:
+    """How far its host's wall clock was ahead of ours, before and after the load on average."""
+    mine = [
+        clock.wall_offset_s
+        for clock in clocks
+        if clock.host == engine.place.host.name and clock.role != "service"
+    ]
+    return sum(mine) / len(mine) if mine else 0.0
+
+
+__all__ = [
+    "OWN_SAMPLES",
+    "LoadProcess",
+    "answered_so_far",
+    "in_words_of",
+    "keep_records",
+    "make_load_processes",
+    "read_together",
+]

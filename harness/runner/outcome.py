@@ -14,7 +14,6 @@ Flags. ``generator_bottleneck``: against the echo service the generator did less
 90 % of the CPUs that were its own. ``headroom_unknown``: no echo reading.
 ``errors_seen``: any error. ``arrivals_dropped``: more than one in a thousand arrivals of an
 open loop was never sent, or answered too late to be noted; what is left speaks too well of the service.
-``counts_differ``: the coordinator of several generators counted other than their rows do.
 ``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
 of the window's CPU time, or other processes used more than 10 % of it. ``shared_cores``: service and
 generator were not pinned apart. ``killed_on_stop``: it needed SIGKILL. ``limits_not_enforced``: a memory limit was
@@ -33,7 +32,6 @@ from pathlib import Path
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Host
 from harness.model import (
-    CoordinatorRecord,
     Flag,
     GeneratorRecord,
     HostClock,
@@ -100,8 +98,8 @@ def _judge_open(load: LoadSummary, begun: int, offered_per_s: float) -> tuple[Ou
     right_per_s = load.achieved_per_s * (1 - load.n_errors / load.n_requests)
     if right_per_s < OVERLOADED_SHARE * offered_per_s:
         unit = "arrivals/s" if load.n_flows is None else "requests/s of its arrivals"
-        said = f"{right_per_s:.0f} of {offered_per_s:.0f} {unit} answered"
-        return Outcome.OVERLOADED, said + kinds_of_errors(load)
+        text = f"{right_per_s:.0f} of {offered_per_s:.0f} {unit} answered"
+        return Outcome.OVERLOADED, text + kinds_of_errors(load)
     return Outcome.OK, None
 
 
@@ -121,7 +119,6 @@ def trial_flags(
     phases: Sequence[Phase],
     placement: Placement | None,
     clocks: Sequence[HostClock] = (),
-    coordinator: CoordinatorRecord | None = None,
     shared_by_design: bool = False,
 ) -> tuple[Flag, ...]:
     """Return the reasons to look twice, in a fixed order.
@@ -140,7 +137,6 @@ def trial_flags(
             ("shared_cores", placement is None or (placement.shared and not shared_by_design)),
         ]
     flags += [
-        ("counts_differ", coordinator is not None and coordinator.disagrees),
         ("throttled", bool(machine and machine.n_throttled)),
         ("noisy_machine", machine is not None and machine.is_noisy(window_s)),
         ("killed_on_stop", instance is not None and instance.stop_signal == "SIGKILL"),
@@ -175,8 +171,8 @@ def _is_skewed(clocks: Sequence[HostClock]) -> bool:
     return any(
         abs(after.wall_offset_s - before.wall_offset_s) - before.uncertainty_s - after.uncertainty_s
         > CLOCK_SKEW_S
-        for one in by_role
-        for before, after in pairwise(one)
+        for item in by_role
+        for before, after in pairwise(item)
     )
 
 

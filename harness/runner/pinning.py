@@ -129,11 +129,11 @@ def cpus_allowed(host: Host, pid: int) -> tuple[int, ...] | None:
     """Return the CPUs on which the kernel of that host lets a process run, cpuset and affinity together;
     ``None``: it does not tell."""
     try:
-        said = host.read(Path(f"/proc/{pid}/status")).decode("ascii", "replace")
+        text = host.read(Path(f"/proc/{pid}/status")).decode("ascii", "replace")
     except HostError:
         return None
-    found = re.search(r"^Cpus_allowed_list:\s*(\S+)$", said, flags=re.MULTILINE)
-    return tuple(cpu_list(found.group(1))) if found else None
+    match = re.search(r"^Cpus_allowed_list:\s*(\S+)$", text, flags=re.MULTILINE)
+    return tuple(cpu_list(match.group(1))) if match else None
 
 
 def check_pinned(placement: Placement | None, allowed: tuple[int, ...] | None) -> None:

@@ -55,12 +55,11 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
                 "cpus_allowed": notes.cpus_allowed,
             }
         )
-    commanding = [notes.coordinator.process.folder] if notes.coordinator else []
-    for folder in [*(one.folder for one in notes.generators), *commanding] or ["load"]:
+    for folder in [item.folder for item in notes.generators] or ["load"]:
         merge(spec.folder / SAMPLES, spec.folder / folder / OWN_SAMPLES)
     lay_together(spec.folder, SAMPLES)
     if notes.earlier_loads:
-        began = [one.start.monotonic_s for one in notes.phases if one.name == "measurement"]
+        began = [phase.start.monotonic_s for phase in notes.phases if phase.name == "measurement"]
         as_earlier(spec.folder / SAMPLES, began[0] if began else math.inf)
     extra: dict[str, JsonValue] = {
         "missed_ticks": notes.missed_ticks,
@@ -95,7 +94,6 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
             phases=notes.phases,
             placement=notes.placement,
             clocks=notes.clocks,
-            coordinator=notes.coordinator,
             shared_by_design=spec.planned.shares_cpus,
         ),
         started=notes.started,
@@ -114,7 +112,6 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
         request_log=request_log,
         generator=generator,
         generators=notes.generators if len(notes.generators) > 1 else (),
-        coordinator=notes.coordinator,
         boundaries=tuple(notes.boundaries),
         invariants=notes.invariants,
         stored=notes.stored,

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from harness.agent.http_exchange import Answer, Connection, ExchangeError
 from harness.conformance import judge
 from harness.errors import TrialFailure
-from harness.launchers.training import raw_request
+from harness.launchers.aot import raw_request
 from harness.loadgen.correlation import Scalar, Values, filled
 from harness.loadgen.flow import in_order, is_flow
 from harness.model import Outcome, Request
@@ -64,8 +64,8 @@ def warm_up(
         return
     with ThreadPoolExecutor(users, thread_name_prefix="warm-up") as pool:
         asked = [pool.submit(ask, user) for user in range(min(users, n))]
-    for one in asked:
-        one.result()
+    for item in asked:
+        item.result()
 
 
 class User:

@@ -19,7 +19,7 @@ from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.model import ClosedLoad, Outcome, ResourceReading, WarmUpRecord, WarmUpSpec, WarmUpWindow
 from harness.model.warm_up import WarmClass, unsettled
 from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, watch
-from harness.runner.load_setup import in_words_of
+from harness.runner.load_process import in_words_of
 from harness.runner.outcome import crash
 from harness.runner.snapshots import save_metrics
 
@@ -155,9 +155,9 @@ class _Windows:
         if (service_exit := self.instance.exited()) is not None:
             raise crash(service_exit, "in its warm-up", self.notes.service_folder, self.context.host)
         if done.exit_code:
-            said = (done.stderr or done.stdout).strip()[-300:]
+            output = (done.stderr or done.stdout).strip()[-300:]
             raise TrialFailure(
-                Outcome.FAILED, f"{self.generator.name} ended with {done.exit_code} in the warm-up: {said}"
+                Outcome.FAILED, f"{self.generator.name} ended with {done.exit_code} in the warm-up: {output}"
             )
         for name in made if not host.here else ():
             host.get(self.there / name, self.ours / name)

@@ -2,8 +2,7 @@
 """Sessions: an experiment measured trial by trial, resumable, with progress."""
 
 from harness.session.availability import remarks
-from harness.session.blocks import within_minutes
-from harness.session.dry_run import expected_s, session_s
+from harness.session.dry_run import expected_s, session_s, within_minutes
 from harness.session.measuring import measure
 from harness.session.planning import Prepared, prepare, with_blocks, with_free_seed
 from harness.session.progress import (
@@ -14,7 +13,6 @@ from harness.session.progress import (
     suitable_progress,
 )
 from harness.session.signals import Interrupted
-from harness.session.undecided import for_the_undecided
 from harness.session.wiring import Assembly, assemble, launcher_name, usual_launcher
 
 __all__ = [
@@ -27,7 +25,6 @@ __all__ = [
     "Silent",
     "assemble",
     "expected_s",
-    "for_the_undecided",
     "launcher_name",
     "measure",
     "prepare",

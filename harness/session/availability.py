@@ -42,7 +42,7 @@ def unavailable_here(
     names = definition.variants or tuple(experiment.variants)
     if reasons is None:
         reasons = variant_reasons(assembly, study)
-    found = [Unavailable(variant=name, reason=reason) for name in names if (reason := reasons[name])]
+    results = [Unavailable(variant=name, reason=reason) for name in names if (reason := reasons[name])]
     problems = load_problems(assembly, study, definition)
     if assembly.host.here:
         problems |= too_large(experiment, study.implementations, profile, allowed())
@@ -51,7 +51,7 @@ def unavailable_here(
         without = [name for name in used if levels[name].load in problems]
         if without and len(without) == len(used):
             raise problems[levels[without[0]].load or ""]
-        found += [
+        results += [
             Unavailable(variant=f"{factor}={name}", reason=str(problems[levels[name].load or ""]))
             for name in without
         ]
@@ -62,11 +62,13 @@ def unavailable_here(
         }
         if cannot and len(cannot) == len(used):
             raise NothingRunsHere(next(iter(cannot.values())), place=f"{experiment.name}: factors.{factor}")
-        found += [Unavailable(variant=f"{factor}={name}", reason=problem) for name, problem in cannot.items()]
+        results += [
+            Unavailable(variant=f"{factor}={name}", reason=problem) for name, problem in cannot.items()
+        ]
     named = any(level.load for levels in experiment.factors.values() for level in levels.values())
     if not named and experiment.load in problems:
         raise problems[experiment.load]
-    return tuple(found)
+    return tuple(results)
 
 
 def variant_reasons(assembly: Assembly, study: Study) -> dict[str, str | None]:
@@ -110,7 +112,10 @@ def _level_problem(assembly: Assembly, study: Study, level: Level) -> str | None
     changes = level.backing
     before = (study.experiment.backing or BackingSettings()).model_dump()
     settings = BackingSettings.model_validate_json(json.dumps({**before, **changes}))
-    problems = (_backing_problem(assembly, one, settings) for one in study.implementations.values())
+    problems = (
+        _backing_problem(assembly, implementation, settings)
+        for implementation in study.implementations.values()
+    )
     return next((problem for problem in problems if problem is not None), None)
 
 

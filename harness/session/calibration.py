@@ -112,8 +112,8 @@ def calibrate(
         searches.append(offered.search(begin_per_s))
 
     record = rehearse(order, context, then=None if goals is None else search)
-    found = capacity_per_s(record.load, n_steps) if record.load is not None else 0.0
-    if record.load is None or found <= 0 or (goals is not None and not searches):
+    result = capacity_per_s(record.load, n_steps) if record.load is not None else 0.0
+    if record.load is None or result <= 0 or (goals is not None and not searches):
         raise CalibrationFailed(
             f"the calibration of {trial.configuration.key} found no capacity: {record.outcome.value}"
             f"{f': {record.reason}' if record.reason else ''}; see that this variant runs here, then start again"
@@ -124,7 +124,7 @@ def calibrate(
         configuration=trial.configuration.key,
         mix=trial.configuration.mix,
         n_steps=n_steps,
-        capacity_per_s=round(searches[0].lower_per_s if searches else found, 3),
+        capacity_per_s=round(searches[0].lower_per_s if searches else result, 3),
         n_requests=record.load.n_requests,
         n_errors=record.load.n_errors,
         duration_s=record.load.duration_s,
@@ -138,10 +138,10 @@ def least_of(found: Sequence[Calibration]) -> Calibration:
     least = min(found, key=lambda one: one.capacity_per_s)
     if len(found) == 1:
         return least
-    searches = {name: search for one in found for name, search in one.searches.items()}
+    searches = {name: search for item in found for name, search in item.searches.items()}
     return least.model_copy(
         update={
-            "capacities_per_s": {one.variant: one.capacity_per_s for one in found},
+            "capacities_per_s": {item.variant: item.capacity_per_s for item in found},
             "searches": searches,
         }
     )

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import math
+
 from harness.definitions import Study
-from harness.errors import RematchError
+from harness.errors import InputError, RematchError
 from harness.memory_sizing.spec import asked_of, fit_s, tried
 from harness.model import Configuration, Load, PlannedTrial, Variant
 from harness.provenance import without_paths
 from harness.session.headroom import echo_load, wanted_readings
 from harness.session.load_preview import load_command, load_s
-from harness.session.planning import Prepared, first_configuration, planned_variants
+from harness.session.planning import MOST_BLOCKS, Prepared, first_configuration, planned_variants, with_blocks
 from harness.session.wiring import Assembly
 
 #: Of a warm-up in windows, as a share of the longest. Seen on two cores; for planning only.
@@ -131,7 +133,7 @@ def _load_key(assembly: Assembly, load: Load, configuration: Configuration) -> s
         return key
     if n == 1:
         return key
-    return key + (f" (commanding {n})" if load.coordination == "tool" else f" (1 of {n} alike)")
+    return f"{key} (1 of {n} alike)"
 
 
 def _load_command(assembly: Assembly, study: Study, configuration: Configuration) -> tuple[str, ...]:
@@ -147,3 +149,22 @@ def _start_command(assembly: Assembly, study: Study, configuration: Configuratio
         return assembly.launch_command(implementation, configuration.variant)
     except RematchError as problem:
         return ("#", str(problem))
+
+
+def within_minutes(assembly: Assembly, prepared: Prepared, minutes: float) -> Prepared:
+    """Return the same plan with as many whole blocks as fit into ``minutes``, and one at least.
+
+    What comes once (headroom, memory) is counted; builds are not, as in every estimate.
+
+    Raises:
+        InputError: ``minutes`` is not a time.
+    """
+    if not (math.isfinite(minutes) and minutes > 0):
+        raise InputError(
+            "not a time to measure for", place="--minutes", found=minutes, allowed="more than 0 minutes"
+        )
+    one, two = with_blocks(prepared, 1), with_blocks(prepared, 2)
+    one_s = session_s(assembly, one)
+    block_s = session_s(assembly, two) - one_s
+    more = math.floor((minutes * 60.0 - one_s) / block_s)
+    return with_blocks(prepared, min(MOST_BLOCKS, 1 + max(0, more)))

@@ -30,7 +30,9 @@ def refuse_duets_here(
             allowed="--launcher process",
         )  # fmt: skip
     far = [
-        one.name for one in (assembly.load_host, assembly.database_host) if one not in (None, assembly.host)
+        item.name
+        for item in (assembly.load_host, assembly.database_host)
+        if item not in (None, assembly.host)
     ]
     if not assembly.host.here or far:
         raise InputError(

@@ -8,7 +8,6 @@ from pathlib import Path
 from harness.definitions import Study
 from harness.errors import MissingTool, RematchError, UnsupportedLoad
 from harness.loadgen.base import LoadSpec, refuse
-from harness.loadgen.distribution import planned
 from harness.model import ClosedLoad, Configuration, Load, ProfileDefinition, Request
 from harness.model.endpoint import Endpoint
 from harness.session.capacity_trials import arrivals
@@ -40,13 +39,11 @@ def load_s(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> flo
 
 def load_command(assembly: Assembly, configuration: Configuration, study: Study) -> tuple[str, ...]:
     """Return the load generator's command line, with a place holder for the trial's folder; of several the
-    first one's, or the one of who commands them."""
+    first one's."""
     if configuration.load is None:
         return ()
     generator = assembly.generator(configuration.load.generator)
     orders = load_orders(assembly, configuration.load, study.requests[configuration.mix])
-    if configuration.load.coordination == "tool":
-        return planned(generator, orders, configuration.load).argv
     return generator.command(orders[0]).argv
 
 

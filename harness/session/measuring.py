@@ -38,10 +38,8 @@ from harness.session.planning import Prepared, calibrated, fitted, refuse_other_
 from harness.session.preparing import Preparation, parts_for
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.session.signals import Interrupted, ended_by, interruptible
-from harness.session.undecided import FIRST_BLOCKS, wanted_trials
-from harness.session.undecided import STOPPING as UNDECIDED
 from harness.session.wiring import Assembly
-from harness.store import LEFT_OUT, SessionFolder, SessionWriter, Store, TrialFolder, explained
+from harness.store import SessionFolder, SessionWriter, Store, TrialFolder, explained
 from harness.workloads import Case, load_cases
 
 
@@ -136,7 +134,7 @@ class _Session:
         self.header = self._begin(calibration, memory) if fresh else self._continue()
         swept = self.writer.sweep()
         self.writer.event("started" if fresh else "resumed", interrupted_trials=list(swept))
-        finished = self.writer.session.finished() | self.writer.session.left_out()
+        finished = self.writer.session.finished()
         left = [trial for trial in self.header.plan.trials if trial.trial_id not in finished]
         self.done, self.total = len(finished), len(self.header.plan.trials)
         try:
@@ -158,9 +156,9 @@ class _Session:
 
     def _begin(self, calibration: Calibration | None, memory: MemoryFit | None) -> SessionHeader:
         prepared = self.prepared
-        found = {"calibration": calibration, "memory": memory}
+        results = {"calibration": calibration, "memory": memory}
         notes: dict[str, JsonValue] = {
-            name: one.model_dump(mode="json") for name, one in found.items() if one is not None
+            name: one.model_dump(mode="json") for name, one in results.items() if one is not None
         }
         if prepared.blocks_asked is not None:
             of_profile = prepared.experiment.profiles[prepared.plan.profile].blocks
@@ -177,11 +175,7 @@ class _Session:
                 machines=self.assembly.stations.machines if self.assembly.stations is not None else {},
             ),
             unavailable=prepared.unavailable,
-            registration=register(
-                prepared.plan,
-                prepared.study.definition_sha256,
-                **({} if prepared.budget_s is None else {"stopping": UNDECIDED}),
-            ),
+            registration=register(prepared.plan, prepared.study.definition_sha256),
             notes=notes,
         )
         self.writer.write_header(header)
@@ -199,17 +193,7 @@ class _Session:
         planned_s = [trial_s(self.assembly, study, trial) for trial in left]
         cases = load_cases(self._contract())
         spent_s, self.left_s, n_done = 0.0, sum(planned_s), 0
-        began_s, block, out = time.monotonic(), 0, frozenset[str]()
         for process in by_start(left):
-            trial = process[0]
-            budget_s, spent = self.prepared.budget_s, time.monotonic() - began_s
-            if budget_s is not None and trial.trial_id not in out and trial.block > max(block, FIRST_BLOCKS):
-                block = trial.block
-                rest = [one for one in left if one.block >= block]
-                out |= self._leave_out(rest, block, over=spent >= budget_s)
-            if trial.trial_id in out:
-                n_done += len(process)
-                continue
             self.check()
             self._show(_doing(process))
             began = time.monotonic()
@@ -218,25 +202,8 @@ class _Session:
             n_done += len(process)
             so_far_s = sum(planned_s[:n_done])
             self.left_s = sum(planned_s[n_done:]) * (spent_s / so_far_s if so_far_s else 1.0)
-            if self.prepared.budget_s is not None:
-                self.left_s = min(
-                    self.left_s, max(0.0, self.prepared.budget_s - (time.monotonic() - began_s))
-                )
             for record in records:
                 self.progress.trial_done(self._state(record.planned.trial_id), record)
-
-    def _leave_out(self, rest: Sequence[PlannedTrial], block: int, *, over: bool) -> frozenset[str]:
-        """Note which trials are not wanted any more: of this block, or all of the rest where nothing is undecided or
-        the time is over; return them."""
-        mine = [trial for trial in rest if trial.block == block]
-        wanted = () if over else wanted_trials(self.assembly.root, self.writer.session, mine)
-        kept = {trial.trial_id for trial in wanted}
-        out = frozenset(trial.trial_id for trial in (mine if kept else rest) if trial.trial_id not in kept)
-        if out:
-            why = "the time is over" if over else "decided" if kept else "nothing is undecided"
-            self.writer.event(LEFT_OUT, trials=sorted(out), block=block, why=why)
-            self.total -= len(out)
-        return out
 
     def _together(self, trials: Sequence[PlannedTrial], cases: tuple[Case, ...]) -> tuple[TrialRecord, ...]:
         """Take one fresh process through its trials, or two side by side; records are written when all has ended."""
@@ -249,7 +216,7 @@ class _Session:
         search = self._search(steps[0][0])
         if search is not None:
             made = run_trials(steps, then=search)
-            made = tuple(one.model_copy(update={"search": search.found}) for one in made)
+            made = tuple(item.model_copy(update={"search": search.found}) for item in made)
         elif trials[0].duet is None:
             made = run_trials(steps)
         elif len(steps) == 1:

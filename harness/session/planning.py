@@ -40,7 +40,6 @@ class Prepared:
 
     ``refused``: why this machine can measure nothing of it; the plan is then that of a machine that can. ``None``: it
     can.
-    ``budget_s``: after the first blocks only what is undecided is measured, until so much time is over; ``None``: all.
     """
 
     study: Study
@@ -49,7 +48,6 @@ class Prepared:
     unavailable: tuple[Unavailable, ...]
     refused: str | None = None
     blocks_asked: int | None = None
-    budget_s: float | None = None
 
     @property
     def experiment(self) -> Experiment:
@@ -280,8 +278,8 @@ def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
             allowed=f"{plan.n_blocks}, another --seed, or --new",
         )
     if header.unavailable != prepared.unavailable:
-        gone = {one.variant: one.reason for one in prepared.unavailable}
-        lost = sorted(set(gone) - {one.variant for one in header.unavailable})
+        gone = {item.variant: item.reason for item in prepared.unavailable}
+        lost = sorted(set(gone) - {item.variant for item in header.unavailable})
         if lost:
             raise InputError(
                 f"{lost[0]} could run when this session began and cannot now: {gone[lost[0]]}",

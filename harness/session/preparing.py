@@ -87,7 +87,7 @@ def parts_for(
 
     ``variant``: whose load it is; ``None``: nobody but the load's host runs its generators.
     """
-    tools = [one.generator for one in (warm_up, load) if one is not None]
+    tools = [item.generator for item in (warm_up, load) if item is not None]
     words = {ours: theirs for tool in tools for ours, theirs in assembly.load_words(tool).items()}
     return TrialContext(
         host=assembly.host,
@@ -131,17 +131,17 @@ class Preparation:
         if order.of == "reference":
             firsts = firsts[:1]
         elif order.among:
-            firsts = [one for one in firsts if one.variant_name in order.among]
+            firsts = [first for first in firsts if first.variant_name in order.among]
         with explained(self.writer.session.folder):
             try:
-                found = least_of([self._calibrated(configuration, order) for configuration in firsts])
+                result = least_of([self._calibrated(configuration, order) for configuration in firsts])
             finally:
                 self.close()
-        self.writer.write_calibration(found)
+        self.writer.write_calibration(result)
         self.writer.event(
-            "calibrated", capacity_per_s=found.capacity_per_s, configuration=found.configuration
+            "calibrated", capacity_per_s=result.capacity_per_s, configuration=result.configuration
         )
-        return found
+        return result
 
     def _calibrated(self, configuration: Configuration, order: CalibrationSpec) -> Calibration:
         prepared = self.prepared
@@ -209,15 +209,15 @@ class Preparation:
             return known
         order = fit_order(self.assembly, prepared, limits=self.limits, say=self.say)
         with explained(self.writer.session.folder):
-            found = fit_memory(order, parts_for(self.assembly, self.ledger, order.load))
-        self.writer.write_memory(found)
+            result = fit_memory(order, parts_for(self.assembly, self.ledger, order.load))
+        self.writer.write_memory(result)
         self.writer.event(
             "memory measured",
-            took_s=found.took_s,
-            resolved=found.resolved,
-            unsteady=[f"{one.implementation} {one.collector}" for one in found.least if not one.steady],
+            took_s=result.took_s,
+            resolved=result.resolved,
+            unsteady=[f"{item.implementation} {item.collector}" for item in result.least if not item.steady],
         )
-        return found
+        return result
 
     def before(self, left: list[PlannedTrial]) -> None:
         """Make everything that the trials in ``left`` need; ``builds`` and ``echo`` hold it afterwards."""

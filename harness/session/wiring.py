@@ -30,7 +30,6 @@ from harness.launchers.kubernetes import KubernetesLauncher
 from harness.launchers.process import ProcessLauncher, Training
 from harness.launchers.tools import Tools, tools_among
 from harness.loadgen.base import Installed, LoadGenerator
-from harness.loadgen.distribution import divided
 from harness.loadgen.parallel import shares
 from harness.loadgen.tools import adapter_of
 from harness.model import (
@@ -44,9 +43,8 @@ from harness.model import (
 )
 from harness.model.load_tools import run_as
 from harness.runner.context import SAMPLING_HZ, LoadSlot
-from harness.runner.load_coordination import meeting_addresses
 from harness.session.host_roles import HostRoles, this_machine
-from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_tool, require_package
+from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_runtimes, find_tool, require_package
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-image")
@@ -105,14 +103,9 @@ class Assembly:
         """Return the load of each generator: as many on each load host as the load says.
 
         Raises:
-            UnsupportedLoad: it cannot be divided so, or its generators could not reach each other.
+            UnsupportedLoad: it cannot be divided so.
         """
-        further = [place.host for place in self.further_loads(load.generator)]
-        n = load.processes * (1 + len(further))
-        if load.coordination == "independent":
-            return shares(load.profile, n)
-        meeting_addresses([self.load_host or self.host, *further])
-        return divided(load, self.generator(load.generator), n)
+        return shares(load.profile, load.processes * (1 + len(self.further_loads(load.generator))))
 
     def generator(self, name: str) -> LoadGenerator:
         """Return the adapter of a load generator.
@@ -164,7 +157,7 @@ def assemble(
     tools = _found(around) if tools is None else tools
     paths = {tool.name: tool.path for tool in tools if tool.usable}
     jdks = find_jdks(around)
-    launcher_tools = tools_among(tools, jdks)
+    launcher_tools = tools_among(tools, jdks, find_runtimes(around))
     here = LocalHost()
     places = stations(root, host, load_host, jdks, database_host)
     jmeter_jar = paths.get("jmeter")
@@ -201,7 +194,8 @@ def assemble(
         stations=places,
         load_words=lambda generator: _load_words(places.load_host, generator, paths, java),
         further_loads=lambda generator: tuple(
-            LoadSlot(host=one, words=_load_words(one, generator, paths, java)) for one in places.further_loads
+            LoadSlot(host=further_load, words=_load_words(further_load, generator, paths, java))
+            for further_load in places.further_loads
         ),
         launcher=launchers[launcher] if clustered is None else clustered,
         load_by=(lambda _variant: None) if clustered is None else clustered.load_by,

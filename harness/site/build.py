@@ -29,9 +29,8 @@ from harness.site.page import (
     render_numbers,
     render_trials,
 )
-from harness.site.published import Published, read_published
+from harness.site.published import Section, marks_of, read_published, svg_of, trial_sets
 from harness.site.trials import opened_sessions, trial_rows
-from harness.site.verdicts import verdict_rows
 
 _TEMPLATES = Path(__file__).with_name("templates")
 #: What would load something, or run; the pages' policy forbids it too.
@@ -97,26 +96,25 @@ def build_site(root: Path, folder: Path) -> Built:
     """Write ``index.html`` and the notebooks' pages into a folder, in place of what stood there before.
 
     Raises:
-        InputError: nothing was published, or it does not fit the records. UnknownKey: a number of the headline is
-            missing. TooLarge: the page has no room for what it must have.
+        InputError: nothing was published, or it does not fit the records. TooLarge: the page has no room for what it
+            must have.
     """
-    published = read_published(root)
-    content = _content(root, published)
+    sections = read_published(root)
+    content = _content(root, sections)
     trials = Trials(content)
     text, content = _fitted(content, trials)
     folder.mkdir(parents=True, exist_ok=True)
     for old in (NOTEBOOKS, FIGURES):
         shutil.rmtree(folder / old, ignore_errors=True)
-    for section in published.sections:
+    for section in sections:
         if section.executed is not None:
             _write(
                 folder / content.notebooks[section.notebook], notebook_page(section.executed, section.title)
             )
-    for section in published.sections:
-        for one in section.figures:
-            if one.key in content.beside:
+        for key, one in section.figures.items():
+            if key in content.beside:
                 (folder / FIGURES).mkdir(exist_ok=True)
-                shutil.copyfile(one.svg, folder / content.beside[one.key])
+                shutil.copyfile(svg_of(root, key, one), folder / content.beside[key])
     _write(folder / NUMBERS, render_numbers(content, trials))
     _write(folder / TRIALS, render_trials(trials))
     (folder / NAME).write_bytes(content.packed)
@@ -124,33 +122,30 @@ def build_site(root: Path, folder: Path) -> Built:
     return Built(
         page=folder / INDEX,
         n_bytes=len(text.encode("utf-8")),
-        n_numbers=sum(len(section.numbers) for section in published.sections),
-        n_figures=sum(len(section.figures) for section in published.sections),
+        n_numbers=sum(len(section.values) for section in sections),
+        n_figures=sum(len(section.figures) for section in sections),
         n_trials=len(content.trials),
         n_notebooks=len(content.notebooks),
         beside=tuple(content.beside),
     )
 
 
-def _content(root: Path, published: Published) -> Content:
-    cited = {key for trials in published.trial_sets for key in trials}
+def _content(root: Path, sections: tuple[Section, ...]) -> Content:
+    cited = {key for trials in trial_sets(sections) for key in trials}
     opened = opened_sessions(root, cited)
     bundled_only = all(evidence.bundled for evidence in opened.values())
-    judged = judged_claims(root, bundled_only=bundled_only)
-    claims = claim_rows(judged)
+    claims = claim_rows(judged_claims(root, bundled_only=bundled_only))
     cited |= {key for claim in claims for test in claim.tests for key in test.trials}
-    verdicts = verdict_rows(opened)
-    cited |= {key for one in verdicts for key in one.trials}
     trials = trial_rows(opened_sessions(root, cited), cited)
     return Content(
-        published=published,
+        root=root,
+        sections=sections,
         trials=trials,
-        verdicts=verdicts,
         claims=claims,
-        packed=archive(published, trials, verdicts, claims),
+        packed=archive(sections, trials, claims),
         notebooks={
             section.notebook: f"{NOTEBOOKS}/{section.notebook}.html"
-            for section in published.sections
+            for section in sections
             if section.executed is not None
         },
         beside={},
@@ -159,10 +154,13 @@ def _content(root: Path, published: Published) -> Content:
 
 def _fitted(content: Content, trials: Trials) -> tuple[str, Content]:
     """The page within its limit: the largest figures that answer to no pointer leave it one by one."""
-    large = sorted(
-        (one for section in content.published.sections for one in section.figures if one.marks is None),
-        key=lambda one: -one.svg.stat().st_size,
-    )
+    drawings = {
+        key: svg_of(content.root, key, one)
+        for section in content.sections
+        for key, one in section.figures.items()
+        if marks_of(content.root, one) is None
+    }
+    large = sorted(drawings, key=lambda key: -drawings[key].stat().st_size)
     beside: Mapping[str, str] = {}
     while True:
         now = replace(content, beside=beside)
@@ -174,8 +172,8 @@ def _fitted(content: Content, trials: Trials) -> tuple[str, Content]:
                 f"the page has {len(text.encode('utf-8')):,} bytes, {LIMIT_BYTES:,} are allowed, and every figure "
                 "without named series is a file beside it"
             )
-        next_one = large.pop(0)
-        beside = {**beside, next_one.key: f"{FIGURES}/{next_one.svg.name}"}
+        key = large.pop(0)
+        beside = {**beside, key: f"{FIGURES}/{drawings[key].name}"}
 
 
 def _write(path: Path, text: str) -> None:

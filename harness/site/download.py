@@ -10,47 +10,55 @@ import zipfile
 from collections.abc import Iterable, Sequence
 
 from harness.site.claims import ClaimRow
-from harness.site.published import Published
+from harness.site.published import Section, printed, trials_of
 from harness.site.trials import METRICS, TrialRow
-from harness.site.verdicts import VerdictRow
 
 NAME = "rematch-results.zip"
 _README = """Results of Rematch: the data behind the results page. UTF-8; an empty cell: nothing was measured.
 
-values.csv       every published number: key, value, interval (95 %), unit, estimand, method, its trials
-tables.json      every published table as it is printed
-trials.csv       every trial that a number rests on, in SI units: s, bytes, 1/s
-comparisons.csv  every comparison with the reference: 95 % and 90 % interval, blocks, noise, margin, verdict
-claims.csv       published claims with their verdicts: one row a number of a claim
+values.csv   every published number: key, value, interval, unit, verdict and margin of a ratio, estimand, its trials
+tables.json  every published table as it is printed
+trials.csv   every trial that a number rests on, in SI units: s, bytes, 1/s
+claims.csv   published claims with their verdicts: one row a number of a claim
 
 Raw records: data/raw in the repository. From a key to its trials: rematch trace KEY. Licence: CC-BY-4.0.
 """
 _YEAR_ONE = (1980, 1, 1, 0, 0, 0)
 
 
-def archive(
-    published: Published,
-    trials: Sequence[TrialRow],
-    verdicts: Sequence[VerdictRow],
-    claims: Sequence[ClaimRow],
-) -> bytes:
+#: Columns of values.csv that stand so in a value.
+_VALUE = (
+    "value",
+    "low",
+    "high",
+    "unit",
+    "verdict",
+    "margin",
+    "n_blocks",
+    "n_trials",
+    "estimand",
+    "method",
+    "notebook",
+)
+
+
+def archive(sections: Sequence[Section], trials: Sequence[TrialRow], claims: Sequence[ClaimRow]) -> bytes:
     """Return a ZIP with the tables that its README.txt lists."""
-    numbers = [one for section in published.sections for one in section.numbers]
     files = {
         "README.txt": _README,
         "values.csv": _csv(
-            ("key", "value", "low", "high", "unit", "text", "estimand", "method", "n_trials", "notebook", "trials"),
+            ("key", *_VALUE, "text", "trials"),
             (
-                (n.key, n.value, n.low, n.high, n.unit, n.text, n.estimand, n.method, n.n_trials, n.notebook,
-                 " ".join(n.trials))
-                for n in numbers
+                (key, *(one.get(name) for name in _VALUE), printed(one), " ".join(trials_of(one)))
+                for section in sections
+                for key, one in section.values.items()
             ),
         ),
         "tables.json": json.dumps(
             {
-                table.key: {"caption": table.caption, "header": table.header, "rows": table.rows, "notes": table.notes}
-                for section in published.sections
-                for table in section.tables
+                key: {name: table[name] for name in ("caption", "header", "rows", "notes")}
+                for section in sections
+                for key, table in section.tables.items()
             },
             ensure_ascii=False,
             indent=1,
@@ -58,13 +66,6 @@ def archive(
         "trials.csv": _csv(
             ("trial", "variant", "levels", "block", "outcome", "flags", *METRICS),
             ((t.key, t.variant, t.cell, t.block, t.outcome, t.flags, *t.values) for t in trials),
-        ),
-        "comparisons.csv": _csv(
-            ("session", "metric", "levels", "variant", "ratio", *(names := _deciding(verdicts)), "verdict"),
-            (
-                (v.session, v.metric, v.cell, v.variant, v.ratio, *(v.decides[name] for name in names), v.verdict)
-                for v in verdicts
-            ),
         ),
         "claims.csv": _csv(
             ("claim", "source", "statement", "verdict", "number", "claimed", "printed", "here", "bound_by", "session"),
@@ -80,10 +81,6 @@ def archive(
         for name, text in files.items():
             out.writestr(zipfile.ZipInfo(name, _YEAR_ONE), text.encode("utf-8"), zipfile.ZIP_DEFLATED, 9)
     return packed.getvalue()
-
-
-def _deciding(verdicts: Sequence[VerdictRow]) -> tuple[str, ...]:
-    return tuple(verdicts[0].decides) if verdicts else ()
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -16,33 +16,41 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from harness.model.formatting import NOT_MEASURED
-from harness.publish import headline_rounds, headline_warm
-from harness.publish.generated import Values, text_of
 from harness.report.html import page_style
 from harness.site.claims import ClaimRow, verdict_counts
 from harness.site.download import NAME
-from harness.site.published import Published, PublishedFigure
+from harness.site.published import (
+    Entry,
+    Section,
+    marks_of,
+    printed,
+    svg_of,
+    trial_sets,
+    trials_of,
+    trials_of_cells,
+)
 from harness.site.svg import Glyph, glyph_sheet, inline_svg
 from harness.site.trials import METRICS, TrialRow
-from harness.site.verdicts import VerdictRow, constants, decisive
 
+#: The title of the page.
 QUESTION = "Are Java microservices as fast as Go ones, and what do they cost?"
 INDEX, NUMBERS, TRIALS = "index.html", "numbers.html", "trials.html"
 _TEMPLATES = Path(__file__).with_name("templates")
-_ROUNDS = ("headline.load", "headline.generator", "headline.warm_up")
-_MACHINE = ("machine.memory", "tool.go", "tool.jdk")
-_NO_ANSWER = (
-    "The services that answer this question were not measured here; the sections below have what was."
-)
+#: Facts on the first screen, where they were published: what they are of -> keys.
+_FACTS = {
+    "measured": ("session.days",),
+    "machine": ("machine.cpu", "machine.cores", "machine.memory", "tool.go", "tool.jdk"),
+    "status": ("status",),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
     """What a page is made of. ``beside``: key of a figure -> its file, of those that are too large for the page."""
 
-    published: Published
+    root: Path
+    sections: tuple[Section, ...]
     trials: Sequence[TrialRow]
-    verdicts: Sequence[VerdictRow]
     claims: Sequence[ClaimRow]
     packed: bytes
     notebooks: Mapping[str, str]
@@ -55,8 +63,7 @@ class Trials:
     def __init__(self, content: Content) -> None:
         tests = (test for claim in content.claims for test in (claim.shown, *claim.tests))
         sets = [
-            *content.published.trial_sets,
-            *(row.trials for row in content.verdicts if row.trials),
+            *trial_sets(content.sections),
             *(test.trials for test in tests if test.trials),
         ]
         self._set = {one: f"t{place}" for place, one in enumerate(dict.fromkeys(sets))}
@@ -93,18 +100,15 @@ def render_index(content: Content, trials: Trials) -> str:
     """Return the page that a reader opens.
 
     Raises:
-        UnknownKey: a number of the headline was not published. InputError: a figure that cannot be shown.
+        InputError: a figure that cannot be shown.
     """
-    published = content.published
-    figures, glyphs = _drawn(published, content.beside)
+    sections = content.sections
+    figures, glyphs = _drawn(content)
     script = _text("site.js")
-    head = _headline(published.values)
-    top = next((one for s in published.sections for one in s.figures if one.key == head["figure"]), None)
     return _render(
         "site.html.jinja", QUESTION, script,
-        head=head, top=top, figures=figures, beside=content.beside, glyphs=glyph_sheet(glyphs),
-        sections=published.sections, notebooks=content.notebooks, link=trials.link,
-        verdicts=_by_session(content.verdicts), open_session=_session_of(head, content.verdicts),
+        head=sections[0], facts=_facts(sections), figures=figures, beside=content.beside,
+        glyphs=glyph_sheet(glyphs), sections=sections, notebooks=content.notebooks, link=trials.link,
         claims=content.claims, claim_counts=verdict_counts(content.claims),
         sources=list(dict.fromkeys(one.source for one in content.claims)),
         data_kib=-(-len(content.packed) // 1024), data=_for_script(content),
@@ -113,7 +117,7 @@ def render_index(content: Content, trials: Trials) -> str:
 
 def render_numbers(content: Content, trials: Trials) -> str:
     """Return the page of all published numbers."""
-    sections = [section for section in content.published.sections if section.numbers]
+    sections = [section for section in content.sections if section.values]
     return _render("numbers.html.jinja", "numbers", sections=sections, link=trials.link)
 
 
@@ -131,110 +135,45 @@ def _render(template: str, title: str, script: str = "", **words: Any) -> str:
     )
     return pages.get_template(template).render(
         title=title, style=page_style() + Markup(_text("site.css")), policy=_policy(script), script=Markup(script),
-        pages={"index": INDEX, "numbers": NUMBERS, "trials": TRIALS, "data": NAME}, **words,
+        pages={"index": INDEX, "numbers": NUMBERS, "trials": TRIALS, "data": NAME}, printed=printed,
+        trials_of=trials_of, trials_of_cells=trials_of_cells, **words,
     )  # fmt: skip
 
 
-def _by_session(verdicts: Sequence[VerdictRow]) -> list[tuple[str, list[tuple[int, VerdictRow]]]]:
-    return [(name, list(rows)) for name, rows in groupby(enumerate(verdicts), lambda one: one[1].session)]
-
-
-def _session_of(head: Mapping[str, Any], verdicts: Sequence[VerdictRow]) -> str:
-    """The session of the first screen, else the last one."""
-    trials: tuple[str, ...] = head["itself"][1] if head["itself"] else ()
-    return trials[0].rpartition("/")[0] if trials else verdicts[-1].session if verdicts else ""
-
-
-def _drawn(published: Published, beside: Collection[str]) -> tuple[dict[str, Markup], dict[str, Glyph]]:
+def _drawn(content: Content) -> tuple[dict[str, Markup], dict[str, Glyph]]:
     """Key of a figure -> its drawing; and the glyphs of all."""
-    figures: dict[str, Markup] = {}
+    drawn: dict[str, Markup] = {}
     glyphs: dict[str, Glyph] = {}
-    every = [one for section in published.sections for one in section.figures]
-    for place, one in enumerate(every):
-        if one.key not in beside:
-            drawing = inline_svg(one.svg, prefix=f"f{place}-", title=one.alt)
-            figures[one.key] = drawing.markup
+    for place, (key, one) in enumerate(_figures(content).items()):
+        if key not in content.beside:
+            drawing = inline_svg(svg_of(content.root, key, one), prefix=f"f{place}-", title=one["alt"])
+            drawn[key] = drawing.markup
             glyphs |= drawing.glyphs
-    return figures, glyphs
+    return drawn, glyphs
 
 
-def _headline(values: Values) -> dict[str, Any]:
-    """What stands on the first screen: of the warm services, of the published loop where those were not measured, or
-    nothing of either."""
-    if headline_warm.MEASURED in values:
-        return {
-            "figure": headline_warm.FIGURE,
-            "answer": [
-                (lead, said.text, _inputs(values, said.key)) for lead, said in headline_warm.answer(values)
-            ],
-            "table": _table(values),
-            "notes": [line.replace("**", "") for line in headline_warm.below(values) if line],
-            **_facts(values, "strings_warm.throughput", "strings_warm.day"),
-        }
-    said = [("", _said(values, key), _inputs(values, key)) for key in _ROUNDS]
-    return {
-        "figure": headline_rounds.FIGURE,
-        "answer": [one for one in said if one[1]] or [("", _NO_ANSWER, ())],
-        "table": None,
-        "notes": [],
-        **_facts(values, "strings.throughput", "strings_rounds.day"),
+def _figures(content: Content) -> dict[str, Entry]:
+    return {key: one for section in content.sections for key, one in section.figures.items()}
+
+
+def _facts(sections: Sequence[Section]) -> dict[str, str]:
+    """What the first screen says of the sessions; facts that were not published are left out."""
+    values = {key: one["text"] for section in sections for key, one in section.values.items()}
+    told = {
+        name: [values[key] for key in keys if values.get(key, NOT_MEASURED) != NOT_MEASURED]
+        for name, keys in _FACTS.items()
     }
-
-
-def _facts(values: Values, compared: str, day: str) -> dict[str, Any]:
-    itself = f"{compared}.aa"
-    cores = _said(values, "machine.cores")
-    machine = ", ".join(
-        filter(None, (f"{cores} cores" if cores else "", *(_said(values, key) for key in _MACHINE)))
-    )
-    return {
-        "margin": _said(values, f"{compared}.margin") or "not measured",
-        "itself": (_said(values, itself), _inputs(values, itself)) if _said(values, itself) else None,
-        "day": _said(values, day) or _said(values, "session.days"),
-        "days": _said(values, "session.days"),
-        "status": _said(values, "status"),
-        "machine": machine,
-    }
-
-
-def _said(values: Values, key: str) -> str:
-    """What was published under a key; empty: nothing was."""
-    text = text_of(values, key, interval=True) if key in values else ""
-    return "" if text == NOT_MEASURED else text
-
-
-def _table(values: Values) -> dict[str, Any]:
-    found = headline_warm.table(values)
-    return {
-        "before": found.before.replace("`", ""),
-        "columns": found.columns,
-        "rows": [
-            (
-                name.replace("`", ""),
-                [[(said.text, _inputs(values, said.key)) for said in cell] for cell in cells],
-            )
-            for name, cells in found.rows.items()
-        ],
-    }
-
-
-def _inputs(values: Values, key: str | None) -> tuple[str, ...]:
-    return () if key is None or key not in values else tuple(sorted(values[key]["inputs"]))
+    return {name: ", ".join(texts) for name, texts in told.items() if texts}
 
 
 def _for_script(content: Content) -> Markup:
     """What the script reads, as JSON inside a page: no sign of it can end the element around it."""
-    figures: dict[str, PublishedFigure] = {f.key: f for s in content.published.sections for f in s.figures}
-    data = {
-        "rule": constants(),
-        "comparisons": decisive(content.verdicts),
-        "marks": {
-            key: one.marks
-            for key, one in figures.items()
-            if one.marks is not None and key not in content.beside
-        },
+    found = {
+        key: marks
+        for key, one in _figures(content).items()
+        if key not in content.beside and (marks := marks_of(content.root, one)) is not None
     }
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps({"marks": found}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 

@@ -1,215 +1,137 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the notebooks have published, read for a page: sections with their numbers, tables and figures."""
+"""What the notebooks have published, read for a page: a section each with its values, tables and figures."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
 from harness.model.formatting import NOT_MEASURED
-from harness.model.phrases import capital
-from harness.publish.generated import GENERATED, Values, contributions, read_values
+from harness.publish.generated import GENERATED, contributions, in_order
+from harness.publish.supplement import heading
 
 #: Where run_all puts executed copies, a folder a profile.
 EXECUTED = Path("results")
-#: How the key of a sentence ends that answers a section's question; the second one of a question that publishes rows.
-FINDINGS = (".finding.takeaway", ".answer.fact")
+#: How the key of a sentence ends that answers a section's question; the first one of a question that publishes rows.
+ANSWERS = (".answer.fact", ".finding.takeaway")
 
-
-@dataclass(frozen=True, kw_only=True)
-class Number:
-    """One published number. ``value``: ``None`` of a fact in words. ``trials``: their keys, sorted."""
-
-    key: str
-    text: str
-    value: float | None
-    low: float | None
-    high: float | None
-    unit: str
-    estimand: str
-    method: str
-    n_trials: int
-    notebook: str
-    warnings: tuple[str, ...]
-    trials: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """One published table. ``rows``: ``None`` is a gap. ``trials``: (row, column) -> the trials of that cell."""
-
-    key: str
-    caption: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...] | None, ...]
-    notes: tuple[str, ...]
-    trials: Mapping[tuple[int, int], tuple[str, ...]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishedFigure:
-    """One published figure. ``marks``: its series as numbers, as of ``harness.figures.marks``; ``None``: none."""
-
-    key: str
-    alt: str
-    caption: str
-    svg: Path
-    marks: dict[str, Any] | None
+#: A published value, table or figure, as its notebook wrote it.
+Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What one notebook published. ``executed``: its executed copy; ``None``: there is none."""
+    """What one notebook published, by key: values sorted, tables and figures in its order.
+
+    ``executed``: its executed copy; ``None``: there is none.
+    """
 
     notebook: str
     title: str
     question: str
-    numbers: tuple[Number, ...]
-    tables: tuple[Table, ...]
-    figures: tuple[PublishedFigure, ...]
+    values: Mapping[str, Entry]
+    tables: Mapping[str, Entry]
+    figures: Mapping[str, Entry]
     executed: Path | None
 
     @property
-    def findings(self) -> tuple[Number, ...]:
-        """The sentences that answer its question."""
-        return tuple(one for one in self.numbers if one.key.endswith(FINDINGS) and one.text != NOT_MEASURED)
+    def answers(self) -> list[Entry]:
+        """The sentences that answer its question, that of its first figure before those of others."""
+        first = next(iter(self.figures), "").partition(".")[0]
+        said = {key: one for key, one in self.values.items() if key.endswith(ANSWERS)}
+        found = [key for key, one in said.items() if one["text"] != NOT_MEASURED]
+        return [self.values[key] for key in sorted(found, key=lambda key: key.partition(".")[0] != first)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Published:
-    """Everything, section by section in the order of the notebooks, those that answer a question first."""
-
-    values: Values
-    sections: tuple[Section, ...]
-
-    @property
-    def trial_sets(self) -> tuple[tuple[str, ...], ...]:
-        """Every set of trials that a number or a cell rests on, each once."""
-        found: dict[tuple[str, ...], None] = {}
-        for section in self.sections:
-            found |= {one.trials: None for one in section.numbers if one.trials}
-            for table in section.tables:
-                found |= {trials: None for trials in table.trials.values() if trials}
-        return tuple(found)
-
-
-def read_published(root: Path) -> Published:
-    """Return what the notebooks have published.
+def read_published(root: Path) -> tuple[Section, ...]:
+    """Return the sections in the order of the notebooks, those that answer a question first.
 
     Raises:
-        InputError: nothing was, or a file of it is damaged.
+        InputError: nothing was published, or a file of it is damaged.
     """
     found = contributions(root / GENERATED)
     if not found:
         raise InputError("nothing has been published", file=GENERATED, allowed="make site, or make paper")
     sections = [_section(root, one) for one in found]
-    ordered = sorted(sections, key=lambda one: (not one.findings, one.notebook))
-    return Published(values=read_values(root), sections=tuple(ordered))
+    return tuple(sorted(sections, key=lambda one: (not one.answers, one.notebook)))
 
 
-def _section(root: Path, found: Mapping[str, Any]) -> Section:
-    notebook = str(found["notebook"])
-    title, question, source = _heading(root / "notebooks" / f"{notebook}.ipynb")
-
-    def in_its_order(kind: str) -> list[tuple[str, Mapping[str, Any]]]:
-        """The entries in the order in which the notebook names them; those that it does not name last."""
-        places = {key: _place(source, key) for key in found[kind]}
-        return sorted(found[kind].items(), key=lambda one: places[one[0]])
-
+def _section(root: Path, part: dict[str, Any]) -> Section:
+    notebook = str(part["notebook"])
+    title, question = heading(root, notebook)
+    shown = in_order(part)
+    executed = (root / EXECUTED).glob(f"*/{notebook}.ipynb")
     return Section(
         notebook=notebook,
-        title=title or capital(notebook.replace("-", " ")),
+        title=title,
         question=question,
-        numbers=tuple(_number(key, entry, notebook) for key, entry in sorted(found["values"].items())),
-        tables=tuple(_table(key, entry) for key, entry in in_its_order("tables")),
-        figures=tuple(_figure(root, key, entry) for key, entry in in_its_order("figures")),
-        executed=_executed(root, notebook),
+        values=dict(sorted(part["values"].items())),
+        tables={key: entry for kind, key, entry in shown if kind == "tables"},
+        figures={key: entry for kind, key, entry in shown if kind == "figures"},
+        executed=max(executed, key=lambda path: path.stat().st_mtime_ns, default=None),
     )
 
 
-def _place(source: str, key: str) -> int:
-    """Where a notebook names a key, whole or without the name of its question; one that it does not name comes last."""
-    names = (f'"{key}"', f'"{key.partition(".")[2]}"')
-    return min((at for name in names if (at := source.find(name)) >= 0), default=len(source))
+def trials_of(entry: Entry) -> tuple[str, ...]:
+    """Return the trials of a value, sorted."""
+    return tuple(sorted(entry["inputs"]))
 
 
-def _number(key: str, entry: Mapping[str, Any], notebook: str) -> Number:
+def printed(entry: Entry) -> str:
+    """Return a value with its interval; one that there is none of with the reason."""
     text = str(entry["interval_text"])
-    if entry["value"] is None and entry.get("reason"):
-        text = f"{text} ({entry['reason']})"
-    return Number(
-        key=key,
-        text=text,
-        value=entry["value"],
-        low=entry["low"],
-        high=entry["high"],
-        unit=str(entry["unit"]),
-        estimand=str(entry["estimand"]),
-        method=str(entry["method"]),
-        n_trials=int(entry["n_trials"]),
-        notebook=notebook,
-        warnings=tuple(entry.get("warnings") or ()),
-        trials=tuple(sorted(entry["inputs"])),
-    )
+    return f"{text} ({entry['reason']})" if entry["value"] is None and entry.get("reason") else text
 
 
-def _table(key: str, entry: Mapping[str, Any]) -> Table:
-    columns: Sequence[str] = entry.get("columns") or ()
-    return Table(
-        key=key,
-        caption=str(entry["caption"]),
-        header=tuple(entry["header"]),
-        rows=tuple(None if row is None else tuple(row) for row in entry["rows"]),
-        notes=tuple(entry["notes"]),
-        trials={
-            (int(one["row"]), columns.index(one["column"])): tuple(
-                sorted(entry["inputs"][i] for i in one["inputs"])
-            )
-            for one in entry.get("estimates") or ()
-            if one["column"] in columns
-        },
-    )
+def trials_of_cells(table: Entry) -> dict[tuple[int, int], tuple[str, ...]]:
+    """Return (row, column) of a table -> the trials of that cell."""
+    columns = list(table["columns"])
+    return {
+        (int(one["row"]), columns.index(one["column"])): tuple(
+            sorted(table["inputs"][i] for i in one["inputs"])
+        )
+        for one in table["estimates"]
+        if one["column"] in columns
+    }
 
 
-def _figure(root: Path, key: str, entry: Mapping[str, Any]) -> PublishedFigure:
-    files = [root / GENERATED / str(name) for name in entry["files"]]
-    svg = next((path for path in files if path.suffix == ".svg"), None)
+def trial_sets(sections: tuple[Section, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return every set of trials that a value or a cell rests on, each once."""
+    found: dict[tuple[str, ...], None] = {}
+    for section in sections:
+        found |= {trials_of(one): None for one in section.values.values() if one["inputs"]}
+        for table in section.tables.values():
+            found |= {trials: None for trials in trials_of_cells(table).values() if trials}
+    return tuple(found)
+
+
+def svg_of(root: Path, key: str, figure: Entry) -> Path:
+    """Return the drawing of a figure.
+
+    Raises:
+        InputError: it has none.
+    """
+    svg = next((root / GENERATED / name for name in figure["files"] if name.endswith(".svg")), None)
     if svg is None:
-        raise InputError("a figure without SVG", file=GENERATED / "figures.json", place=key)
-    marks = next((path for path in files if path.suffix == ".json"), None)
-    return PublishedFigure(
-        key=key,
-        alt=str(entry["alt"]),
-        caption=str(entry["caption"]),
-        svg=svg,
-        marks=None if marks is None else _json(marks),
-    )
+        raise InputError("a figure without SVG", file=GENERATED, place=key)
+    return svg
 
 
-def _json(path: Path) -> dict[str, Any]:
+def marks_of(root: Path, figure: Entry) -> dict[str, Any] | None:
+    """Return the named series of a figure, as of ``harness.figures.marks``; ``None``: it has none.
+
+    Raises:
+        InputError: their file is damaged.
+    """
+    file = next((root / GENERATED / name for name in figure["files"] if name.endswith(".json")), None)
+    if file is None:
+        return None
     try:
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read ({error})", file=path, allowed="make site again") from None
+        raise InputError(f"cannot be read ({error})", file=file, allowed="make site again") from None
     return found
-
-
-def _heading(notebook: Path) -> tuple[str, str, str]:
-    """Title and question of a notebook's first cell, and the text of all; empty where it is gone."""
-    if not notebook.exists():
-        return "", "", ""
-    cells = ["".join(cell.get("source", "")) for cell in _json(notebook).get("cells") or [{}]]
-    lines = cells[0].splitlines()
-    title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), "")
-    question = next((line.strip("* ") for line in lines if line.startswith("**Question:")), "")
-    question = question.removeprefix("Question:").strip()
-    return title, capital(question), "\n".join(cells)
-
-
-def _executed(root: Path, notebook: str) -> Path | None:
-    there = (root / EXECUTED).glob(f"*/{notebook}.ipynb")
-    return max(there, key=lambda path: path.stat().st_mtime_ns, default=None)

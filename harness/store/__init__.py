@@ -6,13 +6,11 @@
 
 from harness.store.archive import Archive, archive_of
 from harness.store.durable import explained
-from harness.store.layout import LEFT_OUT
 from harness.store.packing import pack, pack_again
 from harness.store.reading import SessionFolder, Store
 from harness.store.writing import SessionWriter, TrialFolder
 
 __all__ = [
-    "LEFT_OUT",
     "Archive",
     "SessionFolder",
     "SessionWriter",

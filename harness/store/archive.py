@@ -80,15 +80,15 @@ class Archive:
         """
         expected = expected_sha256(self.path)
         try:
-            found = file_sha256(self.path)
+            result = file_sha256(self.path)
         except OSError as error:
             raise InputError(f"cannot be read ({error.strerror})", file=self.path) from None
-        if found != expected:
+        if result != expected:
             raise InputError(
-                "damaged: its bytes are not those of its checksum", file=self.path, found=found,
+                "damaged: its bytes are not those of its checksum", file=self.path, found=result,
                 allowed=expected,
             )  # fmt: skip
-        return found
+        return result
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
@@ -193,10 +193,10 @@ class Archive:
                 self._copy(name, copy)
                 place = self._placed.get(name)
                 if place is not None and place.file.gzip is not None:
-                    recorded, found = self.recorded_sha256(name), file_sha256(copy)
-                    if found != recorded:
+                    recorded, result = self.recorded_sha256(name), file_sha256(copy)
+                    if result != recorded:
                         other[name] = Recompressed(
-                            sha256=found, bytes=copy.stat().st_size,
+                            sha256=result, bytes=copy.stat().st_size,
                             recorded_sha256=recorded, recorded_bytes=place.file.gzip.bytes,
                         )  # fmt: skip
         if other:
@@ -295,9 +295,9 @@ class Archive:
         try:
             if blocks.CONTENTS not in packed:
                 raise Damaged("a block that no list names")
-            found = blocks.read_contents(self._opened().read(blocks.CONTENTS))
-            named = {blocks.CONTENTS, *(block.entry for block in found.blocks)}
-            if named != packed or len(named) != 1 + len(found.blocks):
+            result = blocks.read_contents(self._opened().read(blocks.CONTENTS))
+            named = {blocks.CONTENTS, *(block.entry for block in result.blocks)}
+            if named != packed or len(named) != 1 + len(result.blocks):
                 raise Damaged("the blocks are not those of the list")
         except blocks.OtherVersion as error:
             raise InputError(
@@ -306,7 +306,7 @@ class Archive:
             ) from None  # fmt: skip
         except _BROKEN as error:
             raise InputError(f"damaged: {error}", file=self.path, place=blocks.CONTENTS) from None
-        return found
+        return result
 
     @cached_property
     def _placed(self) -> Mapping[str, _Place]:

@@ -54,9 +54,9 @@ def make_folder(folder: Path) -> None:
 
     The two folders above are synced whoever made them: an earlier start may have been killed in between.
     """
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    missing = [item for item in (folder, *folder.parents) if not item.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    for above in {folder.parent, folder.parent.parent, *(one.parent for one in missing)}:
+    for above in {folder.parent, folder.parent.parent, *(item.parent for item in missing)}:
         sync_folder(above)
 
 

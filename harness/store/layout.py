@@ -16,8 +16,6 @@ EVENTS = "events.jsonl"
 RECORD = "record.json"
 #: In a session that was unpacked with another zlib: files with other bytes of gzip than their records name.
 RECOMPRESSED = "recompressed.json"
-#: The event that names trials which a registered rule left out.
-LEFT_OUT = "left out"
 LOCK = ".lock"
 PARTIAL = ".partial-"
 INTERRUPTED = ".interrupted"

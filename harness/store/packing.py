@@ -163,12 +163,12 @@ def _write(folder: Path, names: list[str], target: Path, *, together: bool) -> N
             if name not in packed:
                 method = zipfile.ZIP_STORED if name.endswith(_COMPRESSED) else zipfile.ZIP_DEFLATED
                 archive.writestr(_entry(name, method), (folder / name).read_bytes(), compresslevel=9)
-        found = [
+        results = [
             _add_block(archive, folder, number, files)
             for number, files in enumerate(blocks.grouped(list(packed.values())), 1)
         ]
-        if found:
-            contents = Contents(version=blocks.VERSION, gzip_probe=probe_sha256(), blocks=tuple(found))
+        if results:
+            contents = Contents(version=blocks.VERSION, gzip_probe=probe_sha256(), blocks=tuple(results))
             archive.writestr(_entry(blocks.CONTENTS, zipfile.ZIP_STORED), blocks.written_contents(contents))
     with target.open("rb") as stream:
         os.fsync(stream.fileno())

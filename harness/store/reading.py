@@ -57,15 +57,15 @@ class Store:
 
         ``bundled``: only (True) or not (False) those that come with the project; ``None``: all.
         """
-        found: list[SessionFolder] = []
+        results: list[SessionFolder] = []
         for base, is_bundled in ((self.raw, False), (self.bundled, True)):
             if bundled is None or bundled == is_bundled:
-                found += [
+                results += [
                     SessionFolder(folder, bundled=is_bundled)
                     for folder in _session_folders(base, experiment)
                     if is_bundled or folder.parent.name != layout.BUNDLED
                 ]
-        return tuple(found)
+        return tuple(results)
 
     def session(self, experiment: str, session_id: str) -> SessionFolder:
         """Return the folder of a session measured here; it need not exist yet."""
@@ -131,18 +131,8 @@ class SessionFolder:
 
     @property
     def complete(self) -> bool:
-        """Every planned trial has a record, or was left out because what it would tell was decided."""
-        planned = {trial.trial_id for trial in self.header.plan.trials}
-        return planned <= self.finished() or planned <= self.finished() | self.left_out()
-
-    def left_out(self) -> frozenset[str]:
-        """Return the ids of the trials that were left out by the rule that the session registered."""
-        return frozenset(
-            trial
-            for event in self.events()
-            if event.get("event") == layout.LEFT_OUT
-            for trial in event.get("trials", ())
-        )
+        """Every planned trial has a record."""
+        return {trial.trial_id for trial in self.header.plan.trials} <= self.finished()
 
     def record(self, trial_id: str) -> TrialRecord:
         """Return one trial's record.
@@ -150,13 +140,13 @@ class SessionFolder:
         Raises:
             InputError: there is none, or it is damaged: names the file and the place in it.
         """
-        found = self._json(f"{trial_id}/{layout.RECORD}", _RECORD)
-        if found.planned.trial_id != trial_id:  # its id becomes the name of derived files
+        result = self._json(f"{trial_id}/{layout.RECORD}", _RECORD)
+        if result.planned.trial_id != trial_id:  # its id becomes the name of derived files
             raise InputError(
                 "damaged: the record of another trial", file=self.where(trial_id, layout.RECORD),
-                place="planned.trial_id", found=found.planned.trial_id, allowed=trial_id,
+                place="planned.trial_id", found=result.planned.trial_id, allowed=trial_id,
             )  # fmt: skip
-        return found
+        return result
 
     def records(self) -> Iterator[TrialRecord]:
         """Yield the records of the finished trials in the order of the plan."""
@@ -167,7 +157,7 @@ class SessionFolder:
 
     def disturbed_trials(self) -> tuple[str, ...]:
         """Return the ids of the finished trials during which other work took the machine's CPUs, as flagged."""
-        return tuple(one.planned.trial_id for one in self.records() if "noisy_machine" in one.flags)
+        return tuple(record.planned.trial_id for record in self.records() if "noisy_machine" in record.flags)
 
     def builds(self) -> dict[str, BuildRecord]:
         """Return implementation (or implementation and AOT setting) -> how its artifact was made."""
@@ -230,8 +220,8 @@ class SessionFolder:
         Of a file that another zlib compressed when the session was unpacked, it is the size it was recorded with.
         """
         stored = self._stored_name(trial_id, name)
-        found, other = self._size(stored), self._recompressed.get(stored)
-        return other.recorded_bytes if other is not None and other.bytes == found else found
+        result, other = self._size(stored), self._recompressed.get(stored)
+        return other.recorded_bytes if other is not None and other.bytes == result else result
 
     def sha256(self, trial_id: str, name: str) -> str:
         """Return the SHA-256 that a trial's file has, or had before another zlib compressed it again.
@@ -247,8 +237,8 @@ class SessionFolder:
             raise InputError("the trial left no such file", file=self.where(trial_id, name))
         if self.archive is not None:
             return self.archive.recorded_sha256(stored)
-        found, other = file_sha256(self.folder / stored), self._recompressed.get(stored)
-        return other.recorded_sha256 if other is not None and other.sha256 == found else found
+        result, other = file_sha256(self.folder / stored), self._recompressed.get(stored)
+        return other.recorded_sha256 if other is not None and other.sha256 == result else result
 
     def open(self, trial_id: str, name: str) -> IO[bytes]:
         """Open a trial's file for reading, decompressed. ``name`` with or without ``.gz``.

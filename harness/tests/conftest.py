@@ -6,16 +6,18 @@ Where ``CI`` is set every test must have run whose real part can be brought.
 
 from __future__ import annotations
 
-import gc
 import os
+import shutil
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from harness.tests.support.available import CANNOT_TELL, NOT_ASKED_FOR, NOT_RUN
-from harness.tests.support.patience import VARIABLE, calibrated
+from harness.tests.support import patience, shared
+from harness.tests.support.available import CANNOT_TELL, NOT_ASKED_FOR, NOT_RUN, PROJECT
+from harness.toolchains import Surroundings, build_environment
 
 # A grammar of IRIs that jsonschema makes when it is imported, in every worker: no notebook has one.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # an import of it fails, as where it is absent
@@ -25,6 +27,7 @@ pytest.register_assert_rewrite("harness.tests.contracts")
 TESTS = Path(__file__).parent
 #: Files that take longest, begun first so that no worker is left with one at the end.
 LONGEST = (
+    "sources/test_maven_services.py",
     "whole/test_notebooks.py",
     "whole/test_four_placements.py",
     "publish/test_build.py",
@@ -44,6 +47,7 @@ LONGEST = (
     "figures/test_every_figure.py",
     "verify/test_simulated.py",
     "session/test_measuring.py",
+    "sources/test_python.py",
     "cli/test_results.py",
 )
 #: Files whose tests may build with Maven, begun after those: services' own tests use it in the meantime.
@@ -56,22 +60,25 @@ WITH_MAVEN = (
 )
 
 
-def pytest_configure() -> None:
-    """Measure how patient tests have to be, before workers and children inherit it."""
-    if VARIABLE not in os.environ:
-        os.environ[VARIABLE] = f"{calibrated():.2f}"
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure how patient tests have to be, make the folder of the run, and put the preferred tools first on PATH.
+
+    Workers and children inherit all of it.
+    """
+    if patience.VARIABLE not in os.environ:
+        os.environ[patience.VARIABLE] = f"{patience.calibrated():.2f}"
+    if shared.VARIABLE not in os.environ:
+        folder = tempfile.mkdtemp(prefix="rematch-tests-")
+        os.environ[shared.VARIABLE] = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        os.environ.update(build_environment(Surroundings(project=PROJECT)))
+        os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take longest first, then those that build with Maven, each whole."""
     places = {TESTS / name: place for place, name in enumerate((*LONGEST, *WITH_MAVEN))}
     items.sort(key=lambda item: places.get(item.path, len(places)))
-
-
-def pytest_collection_finish() -> None:
-    """Leave the modules and the tests that were found out of every later collection of garbage: they stay."""
-    gc.collect()
-    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 import ctypes
 import gc
 import inspect
@@ -13,7 +12,7 @@ import re
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,25 +29,6 @@ from harness.session import measuring
 ROOT = find_root(Path(__file__).parent)
 TRIALS = 8
 MALLOC_KEEPS = 128 << 10
-#: Packages that run once a trial, or on the machine that is measured.
-PER_TRIAL = (
-    "agent",
-    "backing",
-    "formats",
-    "hosts",
-    "launchers",
-    "loadgen",
-    "runner",
-    "sampling",
-    "session",
-    "store",
-)
-
-#: Programs of their own that a load tool runs, and three names of fields that are the same in every trial.
-ELSEWHERE = ("harness/loadgen/tools/locust/templates/locustfile.py", "harness/agent/machine_info.py")
-
-#: What looks for a session's folders, or for what an interrupted session left.
-ONCE_A_SESSION = ("harness/store/reading.py", "harness/store/writing.py")
 
 
 def libraries() -> int:
@@ -151,68 +131,3 @@ def test_no_heap_of_large_blocks_is_kept_for_each_thread_of_a_session_or_an_agen
     assert grown("returns") < 2 << 20
     for begins in (agent._become_daemon, measuring.measure):
         assert "return_large_blocks()" in inspect.getsource(begins)
-
-
-def patterns(tree: ast.AST) -> Iterator[ast.expr]:
-    """The patterns that are given to ``re`` somewhere in a source."""
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and isinstance(node.func.value, ast.Name)
-            and node.func.value.id == "re"
-            and node.func.attr != "escape"
-        ):
-            yield node.args[0]
-
-
-def globs(tree: ast.AST) -> Iterator[ast.expr]:
-    """The patterns of files somewhere in a source, of which ``pathlib`` and ``fnmatch`` keep hundreds or more."""
-    for node in ast.walk(tree):
-        called = node.func if isinstance(node, ast.Call) else None
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(called, ast.Attribute)
-            and called.attr in ("glob", "rglob")
-        ):
-            yield node.args[0]
-
-
-def is_constant(pattern: ast.expr) -> bool:
-    names = [part.id for part in ast.walk(pattern) if isinstance(part, ast.Name)]
-    calls = any(isinstance(part, ast.Call) for part in ast.walk(pattern))
-    return not calls and all(name.isupper() for name in names)
-
-
-@pytest.mark.parametrize(("found", "elsewhere"), [(patterns, ELSEWHERE), (globs, ONCE_A_SESSION)])
-def test_no_pattern_of_a_trial_is_made_of_its_text(
-    found: Callable[[ast.AST], Iterator[ast.expr]], elsewhere: tuple[str, ...]
-) -> None:
-    paths = [path for name in PER_TRIAL for path in (ROOT / "harness" / name).rglob("*.py")]
-    wrong = [
-        f"{path.relative_to(ROOT)}:{pattern.lineno}"
-        for path in (*paths, ROOT / "harness" / "provenance.py")
-        if path.relative_to(ROOT).as_posix() not in elsewhere
-        for pattern in found(ast.parse(path.read_text("utf-8")))
-        if not is_constant(pattern)
-    ]
-    assert wrong == []
-
-
-@pytest.mark.parametrize(
-    ("source", "constant"),
-    [("re.match('a', x)", True), ("re.match(rf'{_A}b', x)", True), ("re.match(name, x)", False),
-     ("re.sub(re.escape(a), b, x)", False), ("re.match(f'{A.b}', x)", True), ("re.match(PAIR[n], x)", False)],
-)  # fmt: skip
-def test_a_pattern_with_a_variable_in_it_is_found(source: str, constant: bool) -> None:
-    (pattern,) = patterns(ast.parse(source))
-    assert is_constant(pattern) is constant
-
-
-@pytest.mark.parametrize(
-    ("source", "constant"),
-    [("a.glob('*.log')", True), ("a.rglob(f'{PREFIX}*')", True), ("a.glob(f'*/{pid}')", False)],
-)
-def test_a_pattern_of_files_with_a_variable_in_it_is_found(source: str, constant: bool) -> None:
-    (pattern,) = globs(ast.parse(source))
-    assert is_constant(pattern) is constant

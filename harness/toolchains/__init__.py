@@ -26,7 +26,7 @@ from .catalogue import (
 )
 from .environment import build_environment, maven_options
 from .find import find_all, find_go, find_latex, find_maven, find_postgres, find_tool, made_program
-from .jdks import find_jdk, find_jdks, read_jdk
+from .jdks import find_jdk, find_jdks, find_runtimes, read_jdk
 from .jmeter import (
     MANIFEST,
     ListedFile,
@@ -41,7 +41,7 @@ from .native_sampler import GLANCES_FLAGS, GLANCES_SOURCE, find_tick_library, ti
 from .one_maven import one_maven
 from .packages import MEASURING, lacking_packages, require_package
 from .probe import which
-from .tool import Jdk, State, Surroundings, Tool, parse_version
+from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
 
 __all__ = [
     "GLANCES_FLAGS",
@@ -59,6 +59,7 @@ __all__ = [
     "VEGETA_VERSION",
     "WANTED",
     "WRK2_VERSION",
+    "JavaRuntime",
     "Jdk",
     "ListedFile",
     "State",
@@ -75,6 +76,7 @@ __all__ = [
     "find_latex",
     "find_maven",
     "find_postgres",
+    "find_runtimes",
     "find_tick_library",
     "find_tool",
     "how_to_get",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JDKs of this machine: where they usually stand, what each is, and which one is preferred."""
+"""The JDKs of this machine: where they usually stand, what each is, and which one is preferred; and old runtimes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .catalogue import JAVA_MINIMUM, JAVA_REFERENCE, wanted
 from .probe import as_tool, ask, which
-from .tool import Jdk, State, Surroundings, Tool, parse_version
+from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
 
 
 def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
@@ -18,14 +18,14 @@ def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
     Order: JAVA_HOME and the active conda environment (the user's word), then the
     reference release, then newer before older. JDKs below the minimum are listed last.
     """
-    found: dict[Path, Jdk] = {}
+    results: dict[Path, Jdk] = {}
     said: list[Path] = []
     for home, chosen in _java_homes(around):
         real = home.resolve()
-        jdk = found.get(real) or read_jdk(home)
+        jdk = results.get(real) or read_jdk(home)
         if jdk is None:
             continue
-        found.setdefault(real, jdk)
+        results.setdefault(real, jdk)
         if chosen:
             said.append(real)
 
@@ -35,7 +35,14 @@ def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
         rank = said.index(real) if real in said else len(said)
         return jdk.major < JAVA_MINIMUM, rank, jdk.major != JAVA_REFERENCE, newest_first, str(real)
 
-    return tuple(jdk for _, jdk in sorted(found.items(), key=preference))
+    return tuple(jdk for _, jdk in sorted(results.items(), key=preference))
+
+
+def find_runtimes(around: Surroundings) -> tuple[JavaRuntime, ...]:
+    """Every runtime without a compiler that set-up unpacked: none builds a service or is preferred to a JDK."""
+    homes = [home for home in sorted(around.tools.glob("java-*")) if (home / "bin/java").exists()]
+    read = [_release(home, (home / "release").read_text(encoding="utf-8")) for home in homes]
+    return tuple(one for one in read if one is not None)
 
 
 def read_jdk(home: Path) -> Jdk | None:
@@ -46,21 +53,26 @@ def read_jdk(home: Path) -> Jdk | None:
         text = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
         text = ""
-    found = jdk_of_release(home, text)
-    if found is None:
+    result = jdk_of_release(home, text)
+    if result is None:
         answer = ask([str(home / "bin/java"), "-version"])
         match = re.search(r'version "([^"]+)"', answer or "")
-        found = None if match is None else jdk_of_release(home, f'{text}\nJAVA_VERSION="{match[1]}"')
-    return found
+        result = None if match is None else jdk_of_release(home, f'{text}\nJAVA_VERSION="{match[1]}"')
+    return result
 
 
 def jdk_of_release(home: Path, text: str) -> Jdk | None:
     """The JDK whose `release` file has this text; None when it says no version."""
+    said = _release(home, text)
+    return None if said is None else Jdk(home=home, version=said.version, vendor=said.vendor)
+
+
+def _release(home: Path, text: str) -> JavaRuntime | None:
     said = dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, flags=re.MULTILINE))
     version = said.get("JAVA_RUNTIME_VERSION") or said.get("JAVA_VERSION")
     if version is None:
         return None
-    return Jdk(home=home, version=version.removesuffix("-LTS"), vendor=said.get("IMPLEMENTOR"))
+    return JavaRuntime(home=home, version=version.removesuffix("-LTS"), vendor=said.get("IMPLEMENTOR"))
 
 
 def _java_homes(around: Surroundings) -> Iterator[tuple[Path, bool]]:

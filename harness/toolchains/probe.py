@@ -21,8 +21,8 @@ def which(program: str, around: Surroundings) -> Path | None:
     """Where a program stands: in the active conda environment, else on PATH."""
     if around.conda is not None and (around.conda / "bin" / program).exists():
         return around.conda / "bin" / program
-    found = shutil.which(program, path=around.environ.get("PATH", ""))
-    return Path(found) if found is not None else None
+    result = shutil.which(program, path=around.environ.get("PATH", ""))
+    return Path(result) if result is not None else None
 
 
 def ask(

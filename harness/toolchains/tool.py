@@ -60,8 +60,8 @@ class Tool:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Jdk:
-    """A Java development kit: it has both `java` and `javac`."""
+class JavaRuntime:
+    """A Java that runs programs: it has `java`."""
 
     home: Path
     version: str
@@ -74,6 +74,11 @@ class Jdk:
     @property
     def java(self) -> Path:
         return self.home / "bin" / "java"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Jdk(JavaRuntime):
+    """A Java development kit: it has `javac` too."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

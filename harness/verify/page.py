@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.model.digits import plain
-from harness.verify.machine_load import judge, words
-from harness.verify.rows import ROWS, VerifiedRow
+from harness.verify.rows import ROWS, VerifiedRow, judge, words
 from harness.verify.simulated.result import Cell, VerifyResult
 
 PAGE = Path("docs") / "verify.md"
@@ -72,13 +71,13 @@ def overview(rows: Sequence[VerifiedRow]) -> str:
         "|---|---|---|--:|--:|--:|--:|",
     ]
     for row in rows:
-        found = row.result
-        n_barred = sum(c.barred for c in found.cells)
-        n_open = len(found.undecided)
-        n_held = sum(c.holds and not c.close for c in found.cells if c.barred)
+        result = row.result
+        n_barred = sum(c.barred for c in result.cells)
+        n_open = len(result.undecided)
+        n_held = sum(c.holds and not c.close for c in result.cells if c.barred)
         lines.append(
-            f"| [{found.name}](#{found.name}) | {found.bar} | {'holds' if found.holds else 'DOES NOT HOLD'} "
-            f"| {n_held} of {n_barred}{f', {n_open} undecided' if n_open else ''} | {_sims(found)} | {found.seed} "
+            f"| [{result.name}](#{result.name}) | {result.bar} | {'holds' if result.holds else 'DOES NOT HOLD'} "
+            f"| {n_held} of {n_barred}{f', {n_open} undecided' if n_open else ''} | {_sims(result)} | {result.seed} "
             f"| {row.wall_s:.1f} s |"
         )
     return "\n".join([*lines, "", total_words(rows)]) + "\n"
@@ -110,14 +109,14 @@ def total_words(rows: Sequence[VerifiedRow]) -> str:
 
 def section(row: VerifiedRow) -> str:
     """Return one row: its bar, its control and every cell."""
-    found = row.result
-    lines = [f"## {found.name}", "", f"Bar: {found.bar}.", f"Control: {found.control}.", ""]
+    result = row.result
+    lines = [f"## {result.name}", "", f"Bar: {result.bar}.", f"Control: {result.control}.", ""]
     lines += ["| cell | value | 95 % interval | limits | |", "|---|--:|---|---|---|"]
-    lines += ["| " + " | ".join(cells(cell)) + " |" for cell in found.cells]
+    lines += ["| " + " | ".join(cells(cell)) + " |" for cell in result.cells]
     others = "" if row.others_share is None else f"; {words(row.others_share)}"
-    lines += ["", *([f"- Open problem: {found.open_problem}"] if found.open_problem else [])]
+    lines += ["", *([f"- Open problem: {result.open_problem}"] if result.open_problem else [])]
     lines += [
-        f"- {_sims(found)} simulations a cell, seed {found.seed}, {row.wall_s:.1f} s{others}",
+        f"- {_sims(result)} simulations a cell, seed {result.seed}, {row.wall_s:.1f} s{others}",
         f"- {row.place}",
     ]
     return "\n".join(lines) + "\n"

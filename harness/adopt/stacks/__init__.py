@@ -30,6 +30,11 @@ def guess_of(folder: Path) -> Guess:
         raise InputError("no such folder", file=folder, allowed="the folder of a service")
     composed = compose.read(folder)
     inner = folder if composed is None or composed.build is None else composed.build
+    if composed is not None and not inner.is_dir():
+        raise InputError(
+            "is built in no folder of this machine", file=composed.file, place=f"services.{composed.service}.build",
+            found=str(inner), allowed="a folder",
+        )  # fmt: skip
     found = next((guess for stack in STACKS.values() if (guess := stack(inner)) is not None), None)
     if found is None:
         there = ", ".join(sorted(path.name for path in inner.iterdir() if not path.name.startswith("."))[:8])

@@ -18,10 +18,8 @@ from harness.errors import InputError
 FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 #: Where images of PostgreSQL look for SQL when they make a database.
 INITIAL_SQL = "/docker-entrypoint-initdb.d"
-#: Variables that are one of those that a database is told by, and the one that it is.
+#: Variables by which a database is told.
 _TOLD = {"PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"}
-
-
 #: In variables of other names: what of a database a value is, by the variable's name.
 _PARTS = (
     ("USER", "$PGUSER"),
@@ -84,10 +82,8 @@ def read(folder: Path) -> Composed | None:
 
 def completed(guess: Guess, composed: Composed) -> Guess:
     """Return the guess with what its Compose file adds: variables, a database, and a remark on all that is left out."""
-    remarks = [
-        f"{composed.file.name}: service {composed.service!r} is built in {guess.source}",
-        *composed.remarks,
-    ]
+    built = "no service" if composed.service is None else f"service {composed.service!r}"
+    remarks = [f"{composed.file.name}: {built} is built in {guess.source}", *composed.remarks]
     if composed.database is not None:
         remarks.append(
             f"service {composed.database!r} is replaced by a fresh PostgreSQL for each trial, told by "
@@ -125,9 +121,9 @@ def _told(
     own: dict[str, Any], database: str | None, of_database: dict[str, Any], others: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Variables of the service, and remarks on those that are left out."""
-    inner = {
-        str(port).split("/")[0].split(":")[-1] for port in (*own.get("ports", ()), *own.get("expose", ()))
-    }
+    ports = (*(own.get("ports") or ()), *(own.get("expose") or ()))
+    targets = (port.get("target") if isinstance(port, dict) else port for port in ports)
+    inner = {str(port).split("/")[0].split(":")[-1] for port in targets}
     values = set(_environment(of_database.get("environment")).values()) | {_USUAL_PORT}
     told: list[str] = []
     remarks = [f"its {key} is not read" for key in ("env_file", "command", "entrypoint") if key in own]
@@ -162,15 +158,20 @@ def _context(folder: Path, build: Any) -> Path:
 
 
 def _environment(given: Any) -> dict[str, str]:
-    if isinstance(given, dict):
-        return {str(name): str(value) for name, value in given.items()}
-    pairs = (str(line).partition("=") for line in given or ())
-    return {name: value for name, _, value in pairs}
+    """Variables with their values; one without a value is the shell's."""
+    if not isinstance(given, dict):
+        pairs = (str(line).partition("=") for line in given or ())
+        given = {name: value if equals else None for name, equals, value in pairs}
+    texts = {True: "true", False: "false"}
+    return {
+        str(name): f"${name}" if value is None else texts[value] if isinstance(value, bool) else str(value)
+        for name, value in given.items()
+    }
 
 
 def _initial_sql(folder: Path, service: dict[str, Any]) -> list[Path]:
     found: list[Path] = []
-    for volume in service.get("volumes", ()):
+    for volume in service.get("volumes") or ():
         source, _, target = str(volume).partition(":") if isinstance(volume, str) else ("", "", "")
         path = folder / source
         if INITIAL_SQL in target and path.is_file():

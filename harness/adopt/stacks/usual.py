@@ -221,8 +221,14 @@ def _apps(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _lines(requirements: Path) -> list[str]:
-    lines = requirements.read_text("utf-8", errors="replace").splitlines()
-    return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    """The packages of a file and of those that it names (``-r``)."""
+    files, wanted = [requirements], []
+    for file in files:  # more of them while it is gone through
+        for line in map(str.strip, file.read_text("utf-8", errors="replace").splitlines()):
+            wanted += [line] if line and not line.startswith("#") else []
+            named = file.parent / line.removeprefix("-r").strip()
+            files += [named] if line.startswith("-r") and named.is_file() and named not in files else []
+    return wanted
 
 
 def _dependencies(project: Path) -> list[str]:

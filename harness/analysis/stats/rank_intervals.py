@@ -102,7 +102,7 @@ def ranks_of(logs: Floats, *, level: float = 0.95) -> NDArray[np.int64]:
 def critical_value(n_variants: int, n_blocks: int, level: float) -> float:
     """Return the quantile of the largest paired t of all pairs where no two variants differ, by simulation.
 
-    The variants have independent normal logs with one standard deviation; ``verify ranks`` shows what other laws do.
+    The variants have independent normal logs with one standard deviation; ``test_known_truths.py`` has other truths.
     """
     if n_variants < 2:
         return 0.0

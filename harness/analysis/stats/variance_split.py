@@ -4,7 +4,7 @@
 Nested random effects by the analysis of variance: the mean squares of all levels are set equal to what the components
 make them on average (Henderson's first method, so groups may differ in size). The interval of a component is the
 modified large-sample one (Ting, Burdick, Graybill, Jeyaratnam and Lu 1990); with very few groups it is rather too wide
-(``rematch verify variances``).
+(``tests/analysis/stats/test_known_truths.py``).
 """
 
 from __future__ import annotations

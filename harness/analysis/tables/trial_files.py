@@ -24,6 +24,8 @@ from harness.store import SessionFolder
 
 SAMPLES = "samples.csv"
 HISTOGRAM = "load/wrk_latency.csv"
+#: Answers per second of a load whose rows were counted.
+SECONDS = "load/seconds.csv"
 
 
 def damage_of(session: SessionFolder, record: TrialRecord) -> str | None:
@@ -90,6 +92,14 @@ def read_restored(session: SessionFolder, record: TrialRecord) -> LatencyHistogr
     )
     corrected = read_wrk_histogram(session.path(record.planned.trial_id, HISTOGRAM))
     return undo_correction(corrected, interval_us, n_recorded=n_answers - kinds.get("timeout", 0))
+
+
+def read_seconds(session: SessionFolder, trial_id: str) -> pd.DataFrame | None:
+    """Read how many answers came in each second of a load whose rows were counted; ``None``: they were not."""
+    if not session.has(trial_id, SECONDS):
+        return None
+    with session.open(trial_id, SECONDS) as stream:
+        return pd.read_csv(stream)
 
 
 def read_samples(session: SessionFolder, record: TrialRecord) -> pd.DataFrame | None:

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent as one file: a zip that Python starts, made of the very modules this machine's host is made of.
-
-Each module is in it as byte code, too: a Python there of the same release as ours need not compile it at every start,
-and any other does not take it.
-"""
+"""The agent as one file: a zip that Python starts, made of the very modules this machine's host is made of."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import io
-import marshal
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -26,8 +20,6 @@ else:
 """
 #: The same modules give the same bytes, and so the same name, on every day.
 _DATE = (1980, 1, 1, 0, 0, 0)
-#: Flags of byte code (PEP 552), and a form of it that does not depend on what else this process has loaded.
-_UNCHECKED_HASH, _WITHOUT_REFERENCES = (1).to_bytes(4, "little"), 2
 
 
 @cache
@@ -43,17 +35,9 @@ def agent_file() -> bytes:
         texts["__main__.py"] = _MAIN
         for name, text in sorted(texts.items()):
             archive.writestr(zipfile.ZipInfo(name, _DATE), text, zipfile.ZIP_DEFLATED)
-            archive.writestr(zipfile.ZipInfo(f"{name}c", _DATE), _byte_code(name, text), zipfile.ZIP_DEFLATED)
     return held.getvalue()
 
 
 def agent_name() -> str:
     """Return the file's name over there: its content's hash is part of it."""
     return f"agent-{hashlib.sha256(agent_file()).hexdigest()[:16]}.pyz"
-
-
-def _byte_code(name: str, text: str) -> bytes:
-    """Return what Python keeps of a module beside it: here with the hash of its source, which nobody looks at again."""
-    code = compile(text, name, "exec", dont_inherit=True)
-    head = importlib.util.MAGIC_NUMBER + _UNCHECKED_HASH + importlib.util.source_hash(text.encode())
-    return head + marshal.dumps(code, _WITHOUT_REFERENCES)

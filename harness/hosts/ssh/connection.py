@@ -32,12 +32,11 @@ class _Refuse(paramiko.MissingHostKeyPolicy):
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
         target = self._target
-        over = f"ssh {shlex.quote(f'ssh://{target.via.name}')} " if target.via is not None else ""
         named = "" if target.known_as is None else f" | sed 's/^[^ ]*/{target.known_as}/'"
         raise HostError(
             f"{target.name}: its host key is unknown: {key.get_name()} {fingerprint(key)}; compare that with "
             f"`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the host itself, and only if they are the same: "
-            f"{over}ssh-keyscan -p {target.port} -t {_kind(key)} {target.address}{named} >> {target.known_hosts[0]}"
+            f"ssh-keyscan -p {target.port} -t {_kind(key)} {target.address}{named} >> {target.known_hosts[0]}"
         )
 
 
@@ -68,12 +67,11 @@ class Client(paramiko.SSHClient):
 
 
 def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
-    """Connect with a key or the SSH agent, never with a password; over other hosts where the way leads so.
+    """Connect with a key or the SSH agent, never with a password.
 
     Raises:
-        HostError: unreachable, not the host that is known, or it does not let us in; of the hosts on the way, too.
+        HostError: unreachable, not the host that is known, or it does not let us in.
     """
-    via = connect(target.via, within_s) if target.via is not None else None
     client = Client()
     _keep_quiet(client)
     for file in target.known_hosts:
@@ -81,7 +79,7 @@ def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
             client.load_host_keys(str(file))
     client.set_missing_host_key_policy(_Refuse(target))
     try:
-        client.carrier = carry(target, via, within_s)
+        client.carrier = carry(target, within_s)
         client.connect(
             target.name_of_key,
             port=SSH_PORT,  # of the name above, which has the port in it where it is another one
@@ -100,8 +98,6 @@ def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
         met = transport is not None and transport.is_active() and transport.initial_kex_done
         last_words = client.carrier.last_words() if client.carrier is not None else None
         client.close()
-        if via is not None:
-            via.close()
         said = _why(target, problem, met=met, last_words=last_words)
         if said is None:
             raise

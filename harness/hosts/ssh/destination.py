@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way to a far host: where it is, who we are there, which keys are tried, and over which hosts it leads."""
+"""The way to a far host: where it is, who we are there, which keys are tried, and the command that carries it."""
 
 from __future__ import annotations
 
 import os
-import re
+import pwd
+import shlex
 from pathlib import Path
 
 from harness.errors import InputError
@@ -12,18 +13,13 @@ from harness.hosts.ssh.settings import FILE, HostSettings
 from harness.hosts.ssh.ssh_config import KNOWN, SSH_CONFIG, SshSays, ask_ssh
 from harness.model import Frozen
 
-#: More hosts in between than anybody has: they lead in a circle.
-MOST_JUMPS = 8
 SSH_PORT = 22
-_HOP = re.compile(
-    r"(?:ssh://)?(?:(?P<user>[^@]+)@)?(?:\[(?P<six>[^]]+)\]|(?P<host>[^:@]+))(?::(?P<port>\d+))?/?"
-)
 
 
 class Connecting(Frozen):
     """What a connection needs, every question answered.
 
-    ``known_hosts``: the user's files first. ``via``: the host that the connection leads through.
+    ``known_hosts``: the user's files first. ``proxy``: a ProxyCommand, or ssh over the hosts of a ProxyJump.
     """
 
     name: str
@@ -34,7 +30,6 @@ class Connecting(Frozen):
     known_hosts: tuple[Path, ...]
     known_as: str | None = None
     proxy: str | None = None
-    via: Connecting | None = None
 
     @property
     def name_of_key(self) -> str:
@@ -44,13 +39,7 @@ class Connecting(Frozen):
 
     @property
     def where(self) -> str:
-        way = (
-            f", through {self.via.name}"
-            if self.via is not None
-            else ", by its ProxyCommand"
-            if self.proxy
-            else ""
-        )
+        way = f", by {self.proxy}" if self.proxy else ""
         return f"{self.name} ({self.address} port {self.port}{way})"
 
 
@@ -74,10 +63,6 @@ def connecting(name: str, settings: HostSettings) -> Connecting:
                 allowed="a private key file; or no key here, for the SSH agent's and ~/.ssh/id_*",
             )
         said = said.model_copy(update={"keys": (key,)})
-    return _way(name, said, said.jump, n_jumps=0)
-
-
-def _way(name: str, said: SshSays, jump: str | None, *, n_jumps: int) -> Connecting:
     # no file of one's own means that keys are not to be checked; they are, so the usual one is it
     own = [file for file in said.known_hosts if file != Path(os.devnull)] or [Path(KNOWN[0]).expanduser()]
     return Connecting(
@@ -88,26 +73,23 @@ def _way(name: str, said: SshSays, jump: str | None, *, n_jumps: int) -> Connect
         keys=tuple(str(key) for key in said.keys if key.is_file()),  # as ssh does: others are passed over
         known_hosts=(*own, *said.known_to_all),
         known_as=said.known_as,
-        proxy=said.proxy,
-        via=None if jump is None else _hop(jump, n_jumps=n_jumps + 1),
+        proxy=said.proxy or (None if said.jump is None else _over(said.jump, said)),
     )
 
 
-def _hop(jump: str, *, n_jumps: int) -> Connecting:
-    """The last host of a ``ProxyJump``; it is reached through those before it, or as it is written of it."""
+def _over(jump: str, said: SshSays) -> str:
+    """Return what OpenSSH runs for a ``ProxyJump``: ssh to its last host, over those before it."""
     before, _, last = jump.rpartition(",")
-    found = _HOP.fullmatch(last.strip())
-    if found is None or n_jumps > MOST_JUMPS:
-        problem = "not a host to jump over" if found is None else f"more than {MOST_JUMPS} hosts to jump over"
-        raise InputError(
-            problem,
-            file=SSH_CONFIG,
-            place="ProxyJump",
-            found=jump,
-            allowed="[user@]host[:port], several joined by commas, none that leads back to itself",
-        )
-    host = found["six"] or found["host"]
-    said = ask_ssh(host, port=int(found["port"]) if found["port"] else None, user=found["user"])
-    # a rule for all hosts names the host in between for itself as well; there ssh goes straight
-    further = before or (said.jump if said.jump != last else None)
-    return _way(last.strip().removeprefix("ssh://").rstrip("/"), said, further, n_jumps=n_jumps)
+    words = [
+        "ssh",
+        "-o",
+        "BatchMode=yes",
+        "-o",
+        "StrictHostKeyChecking=yes",
+        "-W",
+        f"[{said.address}]:{said.port}",
+    ]
+    if Path.home() != Path(pwd.getpwuid(os.getuid()).pw_dir):  # ssh takes the home folder from the accounts
+        words += ["-F", str(SSH_CONFIG.expanduser())]
+    words += ["-J", before] if before else []
+    return shlex.join([*words, last if last.startswith("ssh://") else f"ssh://{last.strip()}"])

@@ -24,10 +24,9 @@ from harness.hosts.measuring import Started
 from harness.hosts.ssh.agent_start import Agent, start_agent
 from harness.hosts.ssh.clock import Offset, offset_by_asking
 from harness.hosts.ssh.files import get_file, put_file
-from harness.hosts.ssh.forwarding import why_no_forwarding
 from harness.hosts.ssh.processes import SshProcess, SshSampling, SshSpeedMeter
 from harness.hosts.ssh.settings import HostSettings
-from harness.hosts.ssh.tunnel import Tunnel
+from harness.hosts.ssh.tunnel import Tunnel, why_no_forwarding
 from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
 from harness.model import ClockReading, GroupReading, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint
@@ -89,8 +88,8 @@ class SshHost:
         return Completed.model_validate(self._ask("run", order=order_of(command), timeout_s=timeout_s))
 
     def spawn(self, command: Command) -> SshProcess:
-        said = self._ask("spawn", order=order_of(command))
-        return SshProcess(self._ask, said, self._ours)
+        answer = self._ask("spawn", order=order_of(command))
+        return SshProcess(self._ask, answer, self._ours)
 
     def put(self, source: Path, target: Path) -> None:
         put_file(self.agent.channel, source, target, host=self.name)
@@ -102,22 +101,22 @@ class SshHost:
         return base64.b64decode(self._ask("read", path=str(path), last_bytes=last_bytes)["content"])
 
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
-        said = TreeResources(**self._ask("resources", watched=asdict(watched), pss=pss))
-        reading = as_reading(said)
+        answer = TreeResources(**self._ask("resources", watched=asdict(watched), pss=pss))
+        reading = as_reading(answer)
         return reading.model_copy(update={"at": self._ours(reading.at)})
 
     def machine(self) -> MachineReading:
-        said = self._ask("machine")
-        return MachineReading(**{**said, "monotonic_s": said["monotonic_s"] - self.offset.monotonic_s})
+        answer = self._ask("machine")
+        return MachineReading(**{**answer, "monotonic_s": answer["monotonic_s"] - self.offset.monotonic_s})
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> SshSampling:
-        said = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)
+        answer = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)
         self._shelf.note_samples(samples, machine)
-        return SshSampling(self._ask, said["sampler"])
+        return SshSampling(self._ask, answer["sampler"])
 
     def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SshSpeedMeter:
-        said = self._ask("speed_start", cpus=list(cpus), per_s=per_s)
-        return SshSpeedMeter(self._ask, said["meter"])
+        answer = self._ask("speed_start", cpus=list(cpus), per_s=per_s)
+        return SshSpeedMeter(self._ask, answer["meter"])
 
     def first_answer(
         self,
@@ -128,7 +127,7 @@ class SshHost:
         launched: ClockReading,
         deadline_s: float,
     ) -> Started:
-        said = self._ask(
+        answer = self._ask(
             "first_answer",
             address=endpoint.host,
             port=endpoint.port,
@@ -138,9 +137,9 @@ class SshHost:
             deadline_s=deadline_s,
         )
         first = FirstAnswer(
-            _answer(said["answer"], self.offset), said["waited_s"], said["polls"], said["gone"]
+            _answer(answer["answer"], self.offset), answer["waited_s"], answer["polls"], answer["gone"]
         )
-        return Started(first, TreeResources(**said["resources"]))
+        return Started(first, TreeResources(**answer["resources"]))
 
     def clock(self) -> HostClock:
         self.offset = offset = offset_by_asking(self._ask)
@@ -198,18 +197,18 @@ class SshHost:
     def docker(
         self, requests: Sequence[DockerRequest], *, address: str | None = None, timeout_s: float = 60.0
     ) -> tuple[DockerReply, ...]:
-        told = [{**asdict(one), "body": base64.b64encode(one.body).decode()} for one in requests]
+        told = [{**asdict(request), "body": base64.b64encode(request.body).decode()} for request in requests]
         where = address or self._docker
-        said = self._ask("docker", requests=told, address=where, timeout_s=timeout_s)
-        return tuple(_reply(one, self.offset) for one in said["replies"])
+        answer = self._ask("docker", requests=told, address=where, timeout_s=timeout_s)
+        return tuple(_reply(item, self.offset) for item in answer["replies"])
 
     def start_ticks(self, pid: int) -> int | None:
-        found: int | None = self._ask("start_ticks", pid=pid)["start_ticks"]
-        return found
+        result: int | None = self._ask("start_ticks", pid=pid)["start_ticks"]
+        return result
 
     def group(self, pid: int, start_ticks: int) -> GroupReading | None:
-        found = self._ask("group", pid=pid, start_ticks=start_ticks)["group"]
-        return None if found is None else GroupReading.model_validate(found)
+        result = self._ask("group", pid=pid, start_ticks=start_ticks)["group"]
+        return None if result is None else GroupReading.model_validate(result)
 
     def folder_bytes(self, folder: Path) -> int | None:
         return int(self._ask("folder_bytes", folder=str(folder))["bytes"])

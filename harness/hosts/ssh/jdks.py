@@ -16,17 +16,17 @@ FOLDER_OF_JDKS = "/usr/lib/jvm"
 
 def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
     """Return the host's JDKs; first that of our own version, then the reference release, then newer ones."""
-    found: dict[Path, Jdk] = {}
+    results: dict[Path, Jdk] = {}
     for home in _homes(host):
         jdk = _read(host, home)
         if jdk is not None:
-            found.setdefault(jdk.home, jdk)
+            results.setdefault(jdk.home, jdk)
 
     def rank(jdk: Jdk) -> tuple[bool, bool, tuple[int, ...]]:
         newest_first = tuple(-number for number in parse_version(jdk.version))
         return jdk.version != preferred, jdk.major != JAVA_REFERENCE, newest_first
 
-    return tuple(sorted(found.values(), key=rank))
+    return tuple(sorted(results.values(), key=rank))
 
 
 def _homes(host: SshHost) -> list[Path]:

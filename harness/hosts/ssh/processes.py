@@ -41,8 +41,8 @@ class SshProcess:
     def wait(self, timeout_s: float) -> int | None:
         left_s = timeout_s
         while self._exit_code is None:
-            said = self._ask("wait", pid=self.pid, timeout_s=min(left_s, WAIT_S))
-            self._exit_code, self._cpu_s = said["exit_code"], said["cpu_s"]
+            answer = self._ask("wait", pid=self.pid, timeout_s=min(left_s, WAIT_S))
+            self._exit_code, self._cpu_s = answer["exit_code"], answer["cpu_s"]
             left_s -= WAIT_S
             if left_s <= 0:
                 break
@@ -54,9 +54,9 @@ class SshProcess:
 
     def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
         if self._stopped is None:
-            said = self._ask("stop", pid=self.pid, grace_s=grace_s, first=first)
-            self._cpu_s = said.pop("cpu_s") or self._cpu_s
-            self._stopped = Stopped.model_validate(said)
+            answer = self._ask("stop", pid=self.pid, grace_s=grace_s, first=first)
+            self._cpu_s = answer.pop("cpu_s") or self._cpu_s
+            self._stopped = Stopped.model_validate(answer)
             self._exit_code = self._stopped.exit_code
         return self._stopped
 
@@ -89,6 +89,6 @@ class SshSpeedMeter:
 
     def stop(self) -> tuple[CpuSpeed, ...]:
         if self._read is None:
-            said = self._ask("speed_stop", meter=self._number)
-            self._read = tuple(CpuSpeed.model_validate(read) for read in said["read"])
+            answer = self._ask("speed_stop", meter=self._number)
+            self._read = tuple(CpuSpeed.model_validate(read) for read in answer["read"])
         return self._read

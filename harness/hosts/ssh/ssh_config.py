@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What OpenSSH would do for a name: its own answer (``ssh -G``), which follows Include, Match and Host.
-
-Where there is no ``ssh``, ``~/.ssh/config`` is read by paramiko, which knows no Include: that is said then.
-"""
+"""OpenSSH's own answer of how a name is reached (``ssh -G``), which follows Include, Match and Host."""
 
 from __future__ import annotations
 
@@ -15,18 +12,13 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from harness.errors import InputError
+from harness.errors import InputError, MissingTool
 from harness.model import Frozen
-
-if TYPE_CHECKING:
-    import paramiko
 
 SSH_CONFIG = Path("~/.ssh/config")
 SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")
 KNOWN = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2")
-KNOWN_TO_ALL = ("/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
 ANSWER_WITHIN_S = 20.0
 #: In what ssh says of any name, these differ though nothing was written about it.
 _ECHOES = ("host", "hostname", "controlpath")
@@ -51,11 +43,10 @@ def ask_ssh(alias: str, *, port: int | None = None, user: str | None = None) -> 
     """Return how ``ssh`` would reach a name; ``port`` and ``user`` go before what is written.
 
     Raises:
-        InputError: what is written is wrong, or cannot be followed without ssh.
+        InputError: what is written is wrong.
+        MissingTool: there is no ssh on PATH.
     """
     said = _said(alias, port, user)
-    if said is None:
-        return _read_alone(alias, port, user)
     address = said.get("hostname", [alias])[0]
     login, known_as = said.get("user", [""])[0] or None, _unless_none(said.get("hostkeyalias"))
     tokens = {
@@ -97,10 +88,9 @@ def is_written(name: str) -> bool:
 
     Raises:
         InputError: what is written is wrong.
+        MissingTool: there is no ssh on PATH.
     """
     said, of_nobody = _said(name, None, None), _said(_NOBODY, None, None)
-    if said is None or of_nobody is None:
-        return name in _config().get_hostnames() - {"*"}
     if said.get("hostname", [name]) != [name]:
         return True
     return any(said.get(key) != of_nobody.get(key) for key in {*said, *of_nobody} - set(_ECHOES))
@@ -112,11 +102,13 @@ def expand(text: str, tokens: Mapping[str, str]) -> str:
     return re.sub(r"\$\{(\w+)\}", lambda found: os.environ.get(found[1], found[0]), text)
 
 
-def _said(alias: str, port: int | None, user: str | None) -> dict[str, list[str]] | None:
-    """What ``ssh -G`` prints, by key; ``None``: there is no ssh here."""
+def _said(alias: str, port: int | None, user: str | None) -> dict[str, list[str]]:
+    """Return what ``ssh -G`` prints, by key."""
     ssh = shutil.which("ssh")
     if ssh is None:
-        return None
+        raise MissingTool(
+            "ssh", why="to read how hosts are reached", how_to_get="apt-get install -y openssh-client"
+        )
     told = [*(["-p", str(port)] if port else []), *(["-l", user] if user else [])]
     # ssh takes the home folder from the accounts; everything else here takes it from HOME, as tests do
     known = " ".join(f'"{Path(file).expanduser()}"' for file in KNOWN)
@@ -135,46 +127,11 @@ def _said(alias: str, port: int | None, user: str | None) -> dict[str, list[str]
     if done.returncode != 0:
         words = [line for line in done.stderr.splitlines() if "terminating" not in line]
         raise InputError(f"ssh -G {alias}: {(words or ['it failed'])[-1].strip()}", file=SSH_CONFIG)
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for line in done.stdout.splitlines():
         key, _, value = line.partition(" ")
-        found.setdefault(key.lower(), []).append(value)
-    return found
-
-
-def _read_alone(alias: str, port: int | None, user: str | None) -> SshSays:
-    said = _config().lookup(alias)
-    if "include" in said:
-        raise InputError(
-            "an Include is followed only where ssh is on PATH",
-            file=SSH_CONFIG,
-            place=alias,
-            found=said["include"],
-            allowed="an OpenSSH client (apt-get install -y openssh-client), or all of it in one file",
-        )
-    known = said["userknownhostsfile"].split() if "userknownhostsfile" in said else KNOWN
-    return SshSays(
-        address=said["hostname"],
-        port=port or int(said.get("port", 22)),
-        user=user or said.get("user"),
-        keys=tuple(Path(key).expanduser() for key in said.get("identityfile", [])),
-        known_hosts=tuple(Path(file).expanduser() for file in known),
-        known_to_all=tuple(Path(file) for file in KNOWN_TO_ALL),
-        known_as=said.get("hostkeyalias"),
-        proxy=said.get("proxycommand"),
-        jump=_unless_none([said["proxyjump"]] if "proxyjump" in said else None),
-    )
-
-
-def _config() -> paramiko.SSHConfig:
-    import paramiko  # slow to load, and needed where there is no ssh only
-
-    try:
-        return paramiko.SSHConfig.from_path(str(SSH_CONFIG.expanduser()))
-    except OSError:
-        return paramiko.SSHConfig()
-    except paramiko.ConfigParseError as problem:
-        raise InputError(str(problem), file=SSH_CONFIG) from problem
+        results.setdefault(key.lower(), []).append(value)
+    return results
 
 
 def _unless_none(lines: list[str] | None) -> str | None:

@@ -16,8 +16,7 @@ from harness.verify.simulated.result import Cell, VerifyResult
 
 #: Row of ``verify`` -> by which part of its full number of simulations it is drawn here.
 PARTS: Mapping[str, int] = {
-    "detectable": 4, "duet": 20, "undecided": 4, "agreement": 4, "variances": 20, "factors": 5, "ranks": 10,
-    "capacity": 20,
+    "duet": 20, "agreement": 4, "capacity": 20,
 }  # fmt: skip
 #: Signs of a line's name.
 _LONGEST = 60

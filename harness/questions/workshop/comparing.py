@@ -202,6 +202,7 @@ def comparing_unit(evidence: Evidence, *, subject: str) -> ComparingUnit:
     assert warm is not None  # the session is there
     folder = evidence.root / FOLDER
     write_comparisons(folder)
+    pd.set_option("display.max_colwidth", None)  # a plan is a sentence, and its end decides the exercise
     return ComparingUnit(folder=folder, warm=warm, subject=subject)
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from harness.analysis.attribution.spans import CauseName, joined
 from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
@@ -17,6 +18,7 @@ from harness.analysis.stats.quantiles import rank
 from harness.evidence import Evidence
 from harness.model.digits import percent, plain
 from harness.questions.workshop.checking import Checks, Truth
+from harness.rows import Session, latency_over_time, slow_requests
 from harness.verify.simulated.queueing import (
     ServiceLaw,
     arrival_times,
@@ -93,6 +95,12 @@ class PeaksUnit:
                 "unexplained": percent(parts.get("unexplained") or 0.0),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("first trial of")
+
+    def latency_over_time(self) -> Figure:
+        """Return latency over time, one panel a trial: pauses as bands, the slowest requests by their cause."""
+        evidence = self.evidence
+        session = Session(root=evidence.root, experiment=evidence.experiment, evidence=evidence)
+        return latency_over_time(*slow_requests(session, self.attributed))
 
     @cached_property
     def _begin(self) -> float:

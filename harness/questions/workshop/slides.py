@@ -50,10 +50,16 @@ def executed(root: Path, unit: Unit) -> Outputs:
     """Return what the cells of a unit show, with its exercises left open."""
     import nbformat  # with nbclient only: tests of the sources have no kernel
     from nbclient import NotebookClient
+    from traitlets.config import Config
 
     book = nbformat.reads(notebook(unit, solved=False), as_version=4)  # type: ignore[no-untyped-call]  # no types
     place = {"metadata": {"path": str(root)}}
-    NotebookClient(book, timeout=_PATIENCE_S, startup_timeout=_PATIENCE_S, resources=place).execute()
+    encrypted = Config(
+        {"KernelManager": {"transport_encryption": "auto"}}
+    )  # its connections are ports of this machine
+    NotebookClient(
+        book, config=encrypted, timeout=_PATIENCE_S, startup_timeout=_PATIENCE_S, resources=place
+    ).execute()
     return {cell.id.partition("-")[2]: cell.outputs for cell in book.cells if cell.cell_type == "code"}
 
 

@@ -1,27 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page is whole without this: it adds filters, the margin, and values under the pointer.
+// The page is whole without this: it adds filters, and values under the pointer.
 "use strict";
-
-/* Begin of the rule: harness/analysis/stats/verdicts.py decides the same; a test compares them. */
-function decide(row, margin, rule) {
-  if (!row.about) return "not_about_the_services";
-  const widened = row.noise === null ? margin : Math.max(margin, row.noise);
-  const enough = row.blocks >= rule.fewest_blocks;
-  const may = enough && widened <= Math.max(margin, rule.most_noise);
-  const different = enough && row.low !== null && row.high !== null && !(row.low <= 1 && 1 <= row.high) &&
-    (row.p === null || row.p <= rule.alpha);
-  const equivalent = may && row.low90 !== null && row.high90 !== null &&
-    row.low90 >= 1 / (1 + widened) && row.high90 <= 1 + widened;
-  if (different) return equivalent ? "different_but_negligible" : "different";
-  return equivalent ? "equivalent" : "inconclusive";
-}
-
-function marginOf(row, margin, rule) {
-  const widened = row.noise === null ? margin : Math.max(margin, row.noise);
-  if (!row.about || row.blocks < rule.fewest_blocks || widened > Math.max(margin, rule.most_noise)) return null;
-  return widened;
-}
-/* End of the rule. */
 
 (function () {
   if (typeof document === "undefined") return;
@@ -39,46 +18,6 @@ function marginOf(row, margin, rule) {
   }
   addEventListener("hashchange", unfold);
   unfold();
-
-  // the margin
-  const rows = all("tr[data-comparison]").map((line) => {
-    const cell = line.querySelector(".verdict"), word = cell.querySelector("span");
-    const row = Object.fromEntries(Object.entries(data.comparisons).map(([name, values]) => [name, values[line.dataset.comparison]]));
-    return {line, cell, word, row, before: decide(row, row.margin, data.rule), margin: line.querySelector(".margin")};
-  });
-  const sessions = all("details.session").map((details) => ({details, lines: all("tr[data-comparison]", details)}));
-  const slider = get("margin"), changed = get("changed");
-  let margin = null;
-  function judge() {
-    const counts = {};
-    let moved = 0;
-    for (const one of rows) {
-      const now = decide(one.row, margin === null ? one.row.margin : margin, data.rule);
-      const used = marginOf(one.row, margin === null ? one.row.margin : margin, data.rule);
-      one.word.textContent = data.rule.words[now] + (one.row.young ? ", " + data.rule.young : "");
-      one.margin.textContent = used === null ? "–" : (100 * used).toFixed(used < 0.1 ? 1 : 0) + "\u202f%";
-      one.cell.classList.toggle("moved", now !== one.before);
-      one.line.hidden = changed.checked && now === one.before;
-      moved += now !== one.before;
-      counts[now] = (counts[now] || 0) + 1;
-    }
-    for (const one of sessions) {
-      const left = one.lines.some((line) => !line.hidden);
-      one.details.hidden = !left;
-      if (changed.checked) one.details.open = left;
-    }
-    get("margin-now").textContent = margin === null ? "as published" : (100 * margin).toFixed(0) + "\u202f%";
-    slider.setAttribute("aria-valuetext", get("margin-now").textContent);
-    get("margin-counts").textContent = Object.entries(data.rule.words).filter(([kind]) => counts[kind])
-      .map(([kind, words]) => counts[kind] + " " + words).join(", ") + ". " + moved + " of " + rows.length + " change.";
-  }
-  if (rows.length) {
-    slider.addEventListener("input", () => { margin = Number(slider.value) / 100; judge(); });
-    get("margin-reset").addEventListener("click", () => { margin = null; slider.value = "5"; judge(); });
-    changed.addEventListener("change", judge);
-    get("margin-controls").hidden = false;
-    judge();
-  }
 
   // claims
   const claims = all("tr[data-kind]");

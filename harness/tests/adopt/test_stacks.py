@@ -202,6 +202,29 @@ def test_variables_without_a_database_need_no_shell(tmp_path: Path) -> None:
     assert found.start == (*IN, "MODE=fast", "PORT={port}", "node", "server.js")
 
 
+def test_variables_are_those_that_compose_would_set(tmp_path: Path) -> None:
+    environment = "{DEBUG: false, TOKEN: null, N: 3}, ports: [{target: 80, published: 9090}]"
+    compose = f"services: {{web: {{build: ., environment: {environment}, volumes: null, expose: null}}}}"
+    found = guess_of(written(tmp_path, {"compose.yaml": compose, "server.js": ""}))
+    assert found.start == (*IN, "DEBUG=false", "N=3", "PORT={port}", "node", "server.js")
+    assert "TOKEN=$TOKEN is not set: it is of another service, or of the shell" in found.remarks
+
+
+def test_a_compose_file_that_builds_elsewhere_is_refused(tmp_path: Path) -> None:
+    compose = "services: {web: {build: https://git.example.org/shop.git}}"
+    with pytest.raises(InputError, match=r"compose.yaml: services.web.build: is built in no folder"):
+        guess_of(written(tmp_path, {"compose.yaml": compose, "server.js": ""}))
+
+
+def test_requirements_that_other_requirements_name_are_read(tmp_path: Path) -> None:
+    files = {
+        "requirements.txt": "-r base.txt\n",
+        "base.txt": "gunicorn\n-r requirements.txt\n",
+        "app.py": "app = Flask(a)\n",
+    }
+    assert "gunicorn" in guess_of(written(tmp_path, files)).start
+
+
 def test_a_folder_that_tells_nothing_is_refused_with_what_is_looked_for(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"found 'notes\.txt'; allowed: package\.json, go\.mod.*--start"):
         guess_of(written(tmp_path, {"notes.txt": ""}))

@@ -28,7 +28,7 @@ UNUSED: dict[str, Any] = {
     "launcher": True,
     "design": True,
     "exchange_s": True,
-    "factors": {"__all__": {"__all__": {"backing", "warm_up_mix", "warm_up_connections"}}},
+    "factors": {"__all__": {"__all__": {"backing", "warm_up_mix", "warm_up_connections", "warm_up_windows"}}},
     "variants": {
         "__all__": {
             "runtime": {
@@ -64,6 +64,7 @@ UNUSED: dict[str, Any] = {
                 "__all__": {
                     "processes": True,
                     "coordination": True,
+                    "rows": True,
                     "profile": {"busy", "parts", "pause_s", "stages", "renew_s"},
                 }
             },

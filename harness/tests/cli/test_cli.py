@@ -251,10 +251,11 @@ def traced_project(root: Path) -> tuple[Path, str, list[str]]:
     folder = measure_tiny(make_session_project(root))
     key = "tiny.throughput.ratio.other"
     inputs = [f"{folder.key}/{trial.trial_id}" for trial in folder.header.plan.trials]
-    values = root / "paper" / "generated" / "values.json"
+    values = root / "paper" / "generated" / "31-tiny.json"
     values.parent.mkdir(parents=True)
     number = {"value": 1.25, "low": 1.0, "high": 1.5, "unit": "ratio", "text": "1.25", "method": "log-t"}
-    values.write_text(json.dumps({key: {**number, "estimand": "ratio", "n_trials": 3, "inputs": inputs}}))
+    entry = {**number, "estimand": "ratio", "n_trials": 3, "inputs": inputs}
+    values.write_text(json.dumps({"values": {key: entry}}))
     return root, key, inputs
 
 
@@ -272,9 +273,9 @@ def test_trace_checks_that_each_trial_of_each_number_is_stored(tmp_path: Path, c
     root, _, trials = traced_project(tmp_path)
     code, out, err = cli(root, "trace", "--check")
     assert (code, out, err) == (0, f"1 number, {len(trials)} trials: 0 missing\n", "")
-    values = root / "paper" / "generated" / "values.json"
+    values = root / "paper" / "generated" / "31-tiny.json"
     content = json.loads(values.read_text("utf-8"))
-    content["tiny.lost"] = {"inputs": [trials[0], "tiny/smoke-local-1/9999-none"]}
+    content["values"]["tiny.lost"] = {"inputs": [trials[0], "tiny/smoke-local-1/9999-none"]}
     values.write_text(json.dumps(content), "utf-8")
     code, out, err = cli(root, "trace", "--check")
     assert code == 1
@@ -287,10 +288,11 @@ def test_trace_checks_that_each_trial_of_each_number_is_stored(tmp_path: Path, c
 def test_trace_takes_a_printed_number_and_lists_its_keys_where_there_are_several(
     tmp_path: Path, cli: Cli
 ) -> None:
-    values = make_session_project(tmp_path) / "paper" / "generated" / "values.json"
+    values = make_session_project(tmp_path) / "paper" / "generated" / "31-a.json"
     values.parent.mkdir(parents=True)
     times = {"a.first": "13.4 ms", "b.again": "13.4 ms", "c.other": "3.4 ms"}
-    values.write_text(json.dumps({key: {"value": 1.0, "text": text} for key, text in times.items()}))
+    entries = {key: {"value": 1.0, "text": text} for key, text in times.items()}
+    values.write_text(json.dumps({"values": entries}))
     assert "a.first, b.again" in cli.refused(tmp_path, "trace", "13.4")
     code, out, err = cli(tmp_path, "trace", "3.4 ms")
     assert (code, err) == (0, "") and out.startswith("c.other = 3.4 ms")
@@ -301,7 +303,7 @@ def test_trace_lists_the_numbers_of_a_page_of_the_built_paper(tmp_path: Path, cl
     paper = make_session_project(tmp_path) / "paper"
     (paper / "generated").mkdir(parents=True)
     number = {"value": 13.4, "text": "13.4 ms", "interval_text": "13.4 ms (13.1 to 13.7)"}
-    (paper / "generated" / "values.json").write_text(json.dumps({"a.first": number}))
+    (paper / "generated" / "31-a.json").write_text(json.dumps({"values": {"a.first": number}}))
     assert "no paper was built here" in cli.refused(tmp_path, "trace", "--page", "2")
     (paper / "main.aux").write_text("\\rematch@cited{a.first}{2}\n\\rematch@cited{b.gone}{2}\n")
     code, out, err = cli(tmp_path, "trace", "--page", "2")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -17,14 +16,14 @@ from harness.evidence import Evidence
 from harness.evidence.results import METRICS, CellResult, MetricResult, results_of
 from harness.figures.comparisons import forest
 from harness.figures.marks import marks_of
-from harness.model import Estimate, Verdict
+from harness.model import Verdict
 from harness.publish.comparisons import comparison_notes, comparison_rows
 from harness.publish.findings import Phrase, finding
+from harness.publish.generated import read_values
 from harness.publish.publisher import Publisher, slug
 from harness.publish.range_words import in_a_range, verdicts_in_words
 from harness.publish.results import Words, leaves
-from harness.questions.strings_warm import results, warm_services
-from harness.site.verdicts import verdict_rows
+from harness.rows import Session, behind, means
 from harness.store import Store
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.sessions import REPOSITORY
@@ -94,7 +93,7 @@ def test_each_comparison_of_a_young_arm_and_no_other_has_the_word(sessions: list
                 assert bool(n_young) <= any_young
 
 
-def test_the_text_of_the_command_line_and_the_rows_of_the_page_have_it(
+def test_the_text_of_the_command_line_has_it(
     sessions: list[Evidence], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for evidence in sessions:
@@ -108,8 +107,6 @@ def test_the_text_of_the_command_line_and_the_rows_of_the_page_have_it(
         print_results(found)
         head = capsys.readouterr().out.split("\n\n")[0]
         assert len(re.findall(r"\byoung\b", head)) == n * found.conclusive
-        for row in verdict_rows({evidence.sessions[0].key: evidence}):
-            assert row.decides["young"] == ("young" in row.verdict)
 
 
 def test_what_is_published_of_it_and_its_sentences_have_it(sessions: list[Evidence], tmp_path: Path) -> None:
@@ -133,8 +130,7 @@ def test_what_is_published_of_it_and_its_sentences_have_it(sessions: list[Eviden
             with_reasons = said.get("takeaway", "")
             assert ("young" in with_reasons) == any(each.names_young for each in told), with_reasons
             assert "young" not in said.get("sure", "")
-    file = tmp_path / "paper/generated/values.json"
-    values = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    values = read_values(tmp_path)
     for (prefix, variant), each in published.items():
         assert ("young" in values[f"{prefix}.verdict.{variant}"]["text"]) == each.names_young
         ratio = values[f"{prefix}.ratio.{variant}"]
@@ -179,18 +175,21 @@ def test_jersey_that_compiled_too_long_in_3_of_14_trials_has_its_verdict_without
 
 
 @pytest.mark.parametrize("sessions", ["strings-warm"], indirect=True)
-def test_the_headline_has_the_values_of_the_command_and_neither_compares_rates_that_were_offered(
+def test_a_mean_of_rows_is_that_of_the_command_and_neither_compares_rates_that_were_offered(
     sessions: list[Evidence],
 ) -> None:
     (session,) = [one for one in sessions if one.sessions[0].folder.name == "quick-local-9"]
-    headline = dict(leaves(results(warm_services(session), session.header.experiment)))
+    rows = Session(root=session.root, experiment="strings-warm", evidence=session)
+    full, compared = rows.trials.query("load == 'saturation'"), rows.compare()
     of_command = {one.metric.name: one.cells for one in results_of(session).metrics}
-    for name in ("throughput", "cpu", "memory"):
+    metrics = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request", "memory": "rss_after_bytes"}
+    for name, metric in metrics.items():
         (cell,) = [one for one in of_command[name] if one.levels["load"] == "saturation"]
+        mean = means(behind(full, compared[compared["name"] == name]), rate=metric).set_index("variant")
         for row in cell.variants:
-            mean = headline[name, "mean", row.variant]
-            assert isinstance(mean, Estimate)
-            assert mean.value == pytest.approx(row.estimate.value) and mean.n_trials == row.estimate.n_trials
+            found = mean.loc[row.variant]
+            assert found["value"] == pytest.approx(row.estimate.value)
+            assert found["n_trials"] == row.estimate.n_trials
     assert {cell.levels["load"] for cell in of_command["throughput"]} == {"saturation"}
     assert {cell.levels["load"] for cell in of_command["cpu"]} == {"saturation", "rate"}
 

@@ -13,11 +13,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness import figures, questions
-from harness.analysis.attribution.rows import AttributionRow
 from harness.analysis.audit.speed_response import SpeedResponse, speed_response
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.detectable import power_curve
-from harness.analysis.warmup.curves import warm_up_curve
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.model import Estimate
@@ -25,26 +23,15 @@ from harness.questions import (
     bank,
     clients,
     collectors,
-    forms_load,
-    gc_peaks,
-    logging,
     pod_capacity,
     runtimes,
     strings,
-    strings_warm,
     validity,
-    warm_up,
 )
 from harness.questions.collectors.analysis import Point
-from harness.questions.forms import forms
-from harness.questions.gc_peaks.analysis import Timeline
-from harness.questions.placement import places
-from harness.questions.placement.analysis import place_rows
-from harness.questions.scaling import against_cores
-from harness.questions.scaling.analysis import scaling_rows
 from harness.store import Store
 from harness.tests.figures.test_style import curves, knee_at, under_growing_load
-from harness.tests.questions.test_scaling import place_trials, sweep_trials
+from harness.tests.rows.test_usl import sweep_trials
 from harness.tests.support.a_search import a_search
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.named_effects import named_effects
@@ -94,41 +81,6 @@ def estimate(value: float | None, unit: str = "share") -> Estimate:
     )  # fmt: skip
 
 
-def attributed(label: str, *, service: float | None, generator: float | None) -> AttributionRow:
-    unexplained = None if service is None or generator is None else 1 - service - generator
-    plain = {
-        name: estimate(0.01, "s")
-        for name in ("latency_s", "longest_pause_s", "median_pause_s", "detectability_s")
-    }
-    plain |= {name: estimate(2.0, "1/s") for name in ("pauses_per_s", "cycles_per_s")}
-    plain |= {name: estimate(0.1) for name in ("paused_share", "share_lower", "most_share", "cycle_excess")}
-    plain |= {
-        name: estimate(0.05) for name in ("connect_tail", "throttle_most", "jit_most", "run_queue_most")
-    }
-    return AttributionRow(
-        variant=label, label=label, levels={}, collector=None, quantile="p99", n_trials=5, n_refused=0, why_refused=None,
-        memory=None, collections=estimate(5, ""), rss_bytes=estimate(1e8, "B"), share=estimate(service), share_upper=estimate(0.6),
-        service_tail=estimate(service), generator_tail=estimate(generator), unexplained_tail=estimate(unexplained),
-        **plain,
-    )  # fmt: skip
-
-
-def timeline() -> Timeline:
-    """A real trial; the causes of its slowest requests are made up, one of each kind."""
-    requests = real_requests("serial-3x").sort_values("start_epoch_s")
-    start = requests["start_epoch_s"].to_numpy() - float(requests["start_epoch_s"].min())
-    latency = requests["latency_s"].to_numpy()
-    slow = np.flatnonzero(latency >= np.quantile(latency, 0.99))
-    kinds = ("gc_pause", "generator_stall", "unexplained")
-    causes: list[str | None] = [None] * len(latency)
-    for number, at in enumerate(slow):
-        causes[at] = kinds[number % len(kinds)]
-    return Timeline(
-        label="Serial, 3x", trial="t", start_s=start, latency_s=latency, causes=tuple(causes),
-        events={"gc_pause": ((1.0, 1.03), (4.0, 4.02)), "generator_stall": ((2.0, 2.05),)}, placed=True,
-    )  # fmt: skip
-
-
 def parts() -> pd.DataFrame:
     rows = [
         {
@@ -139,30 +91,6 @@ def parts() -> pd.DataFrame:
         for block in range(3)
         for variant in ("go-nethttp", "java-vertx")
         for number, part in enumerate(("1", "2", "3"))
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def warming() -> list[object]:
-    names = {"serial-3x": "Serial", "go-as-g1-3x": "Go, as G1 3x"}
-    return [
-        warm_up_curve(real_requests(trial), trial=f"e/s/{trial}", variant=trial, label=label, block=1)
-        for trial, label in names.items()
-    ]
-
-
-def warming_windows() -> pd.DataFrame:
-    """Two processes of each of three variants: two programs in one language, and one of them in another form."""
-    rows = [
-        {
-            "session_id": "s", "trial_id": f"{variant}{block}", "block": block, "variant": variant, "label": variant,
-            "implementation": variant.removesuffix("-native"), "language": variant.partition("-")[0], "window": window,
-            "at_s": 1.1 * window - 0.5 + 0.01 * block, "per_s": warm * (1 - cold / window) * (1 + 0.02 * block),
-            "cpu_s_per_request": 1 / (warm * (1 - cold / window)),
-        }
-        for variant, warm, cold in (("go-kit", 9e3, 0.0), ("java-helidon", 1e4, 0.8), ("java-helidon-native", 7e3, 0.0))
-        for block in (1, 2)
-        for window in range(1, 12 + block)
     ]  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -187,25 +115,6 @@ def collector_points() -> list[Point]:
     ]  # fmt: skip
 
 
-def form_leads() -> pd.DataFrame:
-    """Two forms of one program ahead of its whole JDK, in time and CPU time, in three blocks."""
-    rows = [
-        {
-            "variant": f"java-helidon-{form}", "plain": "java-helidon", "spent": spent, "block": block,
-            "n_requests": 10.0**place, "lead": gain * (4 - place) + 0.1 * block,
-        }
-        for form, gain in (("aot", 0.5), ("jlink", 0.1))
-        for spent in ("time", "cpu")
-        for block in range(3)
-        for place in range(1, 6)
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def forms_of(trials: pd.DataFrame) -> pd.DataFrame:
-    return trials.assign(idle_rss_bytes=trials["rss_after_bytes"], artifact_bytes=8e6, runtime_bytes=5e7)
-
-
 def loops() -> dict[str, dict[str, list[np.ndarray]]]:
     slow, quick = real_latencies()["java-helidon"], real_latencies()["go-kit"]
     return {"java-helidon": {"open": slow, "closed": quick}}
@@ -216,22 +125,11 @@ def drawn() -> dict[str, Callable[[], Figure]]:
     """Every public figure function, drawn from small data: real where the project has some."""
     trials, load = made_up_trials().query("language != 'rust'"), under_growing_load()
     ratios = compare(trials, "throughput_per_s", reference="go-nethttp", by=["logging"])
-    by_metric = {
-        name: compare(trials[trials["logging"] == "off"], metric, reference="go-nethttp")
-        for name, metric in (("throughput per core", "throughput_per_s"), ("memory", "rss_after_bytes"))
-    }
     knees = {"go-gorilla": knee_at(100, 95, 110), "java-spring": knee_at(150, 140, None)}
-    sweep, sessions = sweep_trials((1, 2, 4, 8), shared=(8,)), place_trials()
-    first = str(sessions["session_id"].iloc[0])
-    rows = [
-        attributed("Serial", service=0.4, generator=0.2),
-        attributed("Go", service=None, generator=0.3),
-        attributed("ZGC", service=None, generator=None),
-    ]
+    sweep = sweep_trials((1, 2, 4, 8), shared=(8,))
     plain = trials[trials["logging"] == "off"]
     told = {"strings-rounds": estimate(1.02, "ratio"), "aa": estimate(None, "ratio")}
     return {
-        "against_cores": lambda: against_cores(sweep, scaling_rows(sweep, by=["logging"], n_resamples=20)),
         "against_pods": lambda: pod_capacity.against_pods(
             sweep.query("logging == 'off' and cores != '8'").assign(
                 capacity_per_s=lambda frame: frame["throughput_per_s"],
@@ -243,30 +141,18 @@ def drawn() -> dict[str, Callable[[], Figure]]:
             trials, "throughput_per_s", by=["logging"], label="1/s", errors=True
         ),
         "by_part": lambda: clients.by_part(parts(), "latency_mean_s", label="mean latency / ms", factor=1e3),
-        "cost_by_logger": lambda: logging.cost_by_logger(
-            pd.concat([trials.assign(sink=sink, cpu_s_per_request=2e-5) for sink in ("null", "pipe")])
-        ),
         "capacity_trials": lambda: figures.capacity_trials({"Go": a_search(), "Java": a_search()}),
-        "cold_curves": lambda: strings_warm.cold_curves(warming_windows()),
         "cost": lambda: collectors.cost(collector_points()),
         "coverage": lambda: validity.coverage(run_verify("tost", 40)),
         "ecdf": lambda: figures.ecdf(real_latencies(), trials),
-        "explained": lambda: gc_peaks.explained(rows),
         "factor_ratios": lambda: validity.factor_ratios({"strings-rounds": named_effects()}),
         "forest": lambda: figures.forest(ratios, trials, quantity="throughput"),
-        "forests": lambda: figures.forests(by_metric, trials[trials["logging"] == "off"]),
-        "forms": lambda: forms(forms_of(trials)),
-        "leads_of_forms": lambda: forms_load.leads_of_forms(form_leads(), {"java-helidon-aot": "AOT cache"}),
         "method_cells": lambda: validity.method_cells(
-            [run_verify(name, 100) for name in ("agreement", "undecided")]
+            [run_verify(name, 100) for name in ("tost", "multiplicity")]
         ),
         "open_and_closed": lambda: figures.open_and_closed(loops(), {"java-helidon": "Helidon"}),
         "pareto": lambda: figures.pareto(trials),
-        "peaks": lambda: gc_peaks.peaks([timeline()]),
         "percentiles": lambda: figures.percentiles(real_latencies(), trials, resolution_s=0.001),
-        "places": lambda: places(
-            place_rows(sessions, "throughput_per_s", base_session=first), quantity="throughput"
-        ),
         "power": lambda: validity.power(
             {
                 metric: power_curve(plain, metric, reference="go-nethttp")
@@ -289,5 +175,4 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "throughput_by_speed": lambda: validity.throughput_by_speed(uneven_response()),
         "throughput_latency": lambda: bank.throughput_latency(load, knees),
         "under_load": lambda: bank.under_load(load, knees),
-        "warm_up": lambda: warm_up.warm_up(warming()),  # type: ignore[arg-type]  # curves, read from real files
     }

@@ -13,7 +13,6 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from harness import figures
 from harness.analysis.stats.summaries import summarise
@@ -23,8 +22,7 @@ from harness.figures.style import apart, canvas, log_scale
 from harness.figures.variant_style import ordered, variant_styles
 from harness.model import Estimate
 from harness.model.formatting import show
-from harness.questions import bank, gc_peaks, validity
-from harness.questions.gc_peaks.analysis import Timeline
+from harness.questions import bank, validity
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.verify.simulated.stall_curves import CurvePoint, PrecisionRecall
 
@@ -223,48 +221,6 @@ def test_what_was_borne_shows_every_trial_and_crosses_the_overloaded_ones(
         assert len(set(dots)) == len(table)
         assert len(crosses) == (table["outcome"] == "overloaded").sum()
         assert set(crosses) <= set(dots)
-
-
-def timeline_with(*causes: str, slowest_s: float = 0.3) -> Timeline:
-    """A request a second, and in each second a pause of another cause."""
-    return Timeline(
-        label="x", trial="t", start_s=np.arange(10.0), latency_s=np.geomspace(0.001, slowest_s, 10), causes=(None,) * 10,
-        events={cause: ((at + 0.5, at + 0.6),) for at, cause in enumerate(causes)}, placed=True,
-    )  # fmt: skip
-
-
-def test_bands_of_pauses_stay_apart_without_colour_and_the_legend_shows_them_so() -> None:
-    kinds = ("gc_pause", "allocation_stall", "other_safepoint", "generator_stall")
-    figure = gc_peaks.peaks([timeline_with(*kinds)])
-    (axes,), (legend,) = figure.axes, figure.legends
-    fillings = [band.get_hatch() for band in axes.patches]
-    edges = {
-        at: {
-            line.get_linestyle()
-            for line in axes.lines
-            if set(np.asarray(line.get_xdata()).tolist()) in ({at + 0.5}, {at + 0.6})
-        }
-        for at in range(len(kinds))
-    }
-    assert len(set(fillings)) == len(kinds)
-    assert edges[0] == set() and all(len(edges[at]) == 1 for at in (1, 2, 3))
-    assert len(set.union(*edges.values())) == 3  # what is seen of a pause that is narrower than a stripe
-    assert [sign.get_hatch() for sign in legend.findobj(Rectangle)] == fillings
-
-
-def test_the_legend_names_no_cause_that_is_not_drawn() -> None:
-    timeline = timeline_with("gc_pause")
-    timeline.events["other_safepoint"] = ()  # looked for, and there was none
-    (legend,) = gc_peaks.peaks([timeline]).legends
-    assert [text.get_text() for text in legend.get_texts()] == ["collection"]
-
-
-@pytest.mark.parametrize("slowest_s", [0.008, 0.1, 3.0])
-def test_latency_over_time_has_numbers_on_its_axis(slowest_s: float) -> None:
-    figure = gc_peaks.peaks([timeline_with("gc_pause", slowest_s=slowest_s)] * 5)
-    figure.draw_without_rendering()
-    low, high = figure.axes[0].get_ylim()
-    assert sum(low <= at <= high for at in figure.axes[0].get_yticks()) >= 2
 
 
 def test_ticks_of_a_log_scale_are_short_and_of_one_kind() -> None:

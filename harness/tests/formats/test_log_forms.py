@@ -154,6 +154,23 @@ def test_minor_collections_of_zgc_are_pauses_too(jdk: int) -> None:
     assert {cycle.gc_id for cycle in log.cycles} >= {one.gc_id for one in pauses[:-3]}
 
 
+@pytest.mark.parametrize("decorators", ["both clocks", "the wall clock alone"])
+def test_a_log_exported_with_its_newest_line_first_has_each_pause_once(decorators: str) -> None:
+    lines = text_of(jvm_lines()).splitlines()
+    if decorators != "both clocks":
+        lines = [f"{line[:30]}{line[30:].partition(']')[2]}" for line in lines]
+    log = read_log("\n".join([*reversed(lines), ""]))
+    assert sorted(round(one.duration_s, 6) for one in log.events) == sorted(
+        round(length_s + 5e-5, 6) for _, length_s in PAUSES
+    )
+
+
+def test_lines_that_the_jvm_dropped_are_said() -> None:
+    lost = "[60.000s][warning][]     12 messages dropped due to async logging\n"
+    log = read_log(text_of(jvm_lines(decorators=uptime)) + lost)
+    assert len(log.events) == len(PAUSES) and "dropped 12 lines of its log" in " ".join(log.warnings)
+
+
 def stamped(*stamps: Callable[[float], str]) -> str:
     return text_of(jvm_lines(decorators=lambda at_s: "".join(one(at_s) for one in stamps)))
 

@@ -30,8 +30,8 @@ from harness.tests.support.sessions import make_session_project
 from harness.tests.support.sshd import Sshd
 from harness.tests.support.synthetic import ROOT
 from harness.tests.support.tiny_java import make_java_project, reference_jdk
+from harness.tests.support.tools_here import QUICK_JVM
 from harness.toolchains import Jdk, Surroundings, find_tool
-from setup.run_tests import QUICK_JVM
 
 
 @pytest.fixture(scope="module")

@@ -34,8 +34,8 @@ from harness.tests.support.available import only_when_long
 from harness.tests.support.fake_backing import FakeDatabase, ask
 from harness.tests.support.patience import patient
 from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
-from harness.toolchains import Jdk, Surroundings, build_environment, one_maven
-from setup.run_tests import QUICK_JVM
+from harness.tests.support.tools_here import QUICK_JVM
+from harness.toolchains import JavaRuntime, Jdk, Surroundings, build_environment, one_maven
 
 TOY = Implementation(
     name="toy",
@@ -341,13 +341,18 @@ def test_a_variant_that_names_a_jdk_runs_on_that_one_and_is_compiled_for_the_old
     def named(java: int) -> Implementation:
         return with_toolchain(program, RuntimeSettings(java=java))
 
-    assert [tools.jdk_that_runs(named(java)) for java in (17, 21, 25, 26)] == [
+    assert [tools.java_that_runs(named(java)) for java in (17, 21, 25, 26)] == [
         jdks[2],
         jdks[1],
         jdks[0],
         None,
     ]
-    assert tools.jdk_that_runs(program) == tools.jdk_for(program.min_java) == jdks[0]
+    assert tools.java_that_runs(program) == tools.jdk_for(program.min_java) == jdks[0]
+    old = JavaRuntime(home=Path("11"), version="11.0.7", vendor=None)
+    assert Tools(jdks=jdks, runtimes=(old,)).java_that_runs(named(11)) == old
+    assert Tools(jdks=(), runtimes=(old,)).jdk_for(None) is None, (
+        "a runtime without a compiler builds nothing"
+    )
     assert (
         build_words(named(25), Path("."))
         == ("-Dmaven.compiler.release=17", "-Dmaven.test.skip=true")

@@ -169,9 +169,9 @@ def test_a_group_of_version_1_is_made_below_ours_in_every_hierarchy(tmp_path: Pa
     root = made_up(tmp_path, version="v1")
     parents = find_parents(root)
     assert isinstance(parents, Parents)
-    group = make_group(parents, cpus=1, memory_bytes=2**20)
+    group = make_group(parents, cpus=0.25, memory_bytes=2**20)
     assert {folder.parent for folder in group.folders.values()} == set(parents.folders.values())
-    assert (group.folders["cpu"] / "cpu.cfs_quota_us").read_text() == "100000"
+    assert (group.folders["cpu"] / "cpu.cfs_quota_us").read_text() == "25000"
     assert (group.folders["memory"] / "memory.limit_in_bytes").read_text() == str(2**20)
 
 

@@ -36,8 +36,8 @@ from harness.model import (
 from harness.tests.support.available import not_asked_for, not_run
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
+from harness.tests.support.tools_here import QUICK_JVM
 from harness.toolchains import Surroundings, find_jdks, find_tool
-from setup.run_tests import QUICK_JVM
 
 SAID = Path(__file__).resolve().parents[1] / "golden" / "native-image" / "build.txt"
 JAVA = Implementation(

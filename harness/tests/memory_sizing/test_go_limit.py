@@ -12,7 +12,7 @@ from harness.definitions import load_study
 from harness.memory_sizing import spec
 from harness.memory_sizing.attempts import Attempts
 from harness.memory_sizing.fit import fit_memory
-from harness.memory_sizing.go_limit import managed_bytes, over_limit
+from harness.memory_sizing.probe import managed_bytes, over_limit
 from harness.memory_sizing.spec import alike, asked_of
 from harness.model import Experiment
 from harness.runner import Limits

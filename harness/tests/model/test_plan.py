@@ -9,7 +9,17 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.model import ClosedLoad, Experiment, Level, Load, Plan, ProfileDefinition, Variant, make_plan
+from harness.model import (
+    ClosedLoad,
+    Experiment,
+    Level,
+    Load,
+    Plan,
+    ProfileDefinition,
+    Variant,
+    WarmUpSpec,
+    make_plan,
+)
 from harness.model.study import ProfileName
 
 LOAD = Load(generator="wrk", profile=ClosedLoad(users=1, duration_s=1.0))
@@ -155,3 +165,20 @@ def test_a_profile_may_have_another_design_than_its_experiment() -> None:
     plan = make_plan(alternating.model_copy(update={"profiles": {"quick": quick}}), "quick", 1)
     assert all(trial.duet is not None for trial in plan.trials)
     assert all(trial.duet is None for trial in make_plan(alternating, "quick", 1).trials)
+
+
+def test_a_level_may_leave_out_the_warm_up_in_windows_of_its_profile() -> None:
+    made = experiment(1, 1, 1)
+    asked = WarmUpSpec(generator="wrk")
+    cold = made.model_copy(
+        update={
+            "factors": {"level": {"cold": Level(warm_up_windows=False, warm_up_requests=2), "warm": Level()}},
+            "profiles": {"quick": made.profiles["quick"].model_copy(update={"warm_up": asked})},
+        }
+    )
+    found = {
+        trial.configuration.levels["level"]: trial.configuration
+        for trial in make_plan(cold, "quick", 1).trials
+    }
+    assert (found["cold"].warm_up, found["cold"].warm_up_requests) == (None, 2)
+    assert found["warm"].warm_up == asked

@@ -25,12 +25,12 @@ from harness.pipeline import (
     make_plan,
     run,
 )
-from harness.pipeline.default_profile import missing_tools
 from harness.pipeline.fingerprint import Remembered, of_files, why_stale
 from harness.pipeline.notebook_file import analysis_notebooks
 from harness.pipeline.stage import PlannedStage, StagePlan
 from harness.pipeline.staleness import depends, judge, remember
 from harness.pipeline.status import LineProgress, StageTable
+from harness.pipeline.steps import missing_tools
 from harness.tests.support.synthetic import ROOT, make_project, make_session
 
 
@@ -65,7 +65,7 @@ def test_experiments_outside_the_paper_are_measured_only_when_named(project: Pat
     usual = stages_of(make_plan(StageParameters(profile="quick"), root=project))
     assert "measure strings-warm" in usual
     assert not {"measure gc-peaks", "measure gc-loops", "measure aa", "measure headroom"} & set(usual)
-    assert usual["41-gc-peaks"].state == usual["42-gc-loops"].state == "skipped"
+    assert usual["41-gc-peaks"].state == usual["50-scaling"].state == "skipped"
     assert usual["60-validity"].state == "to do"
     named = stages_of(make_plan(StageParameters(profile="quick", experiments="gc-peaks"), root=project))
     assert named["measure gc-peaks"].state == named["41-gc-peaks"].state == "to do"
@@ -259,7 +259,7 @@ def test_the_command_that_resumes_is_the_one_that_was_given(
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...] = ()) -> None:
-    monkeypatch.setattr("harness.pipeline.default_profile.missing_tools", lambda root: missing)
+    monkeypatch.setattr("harness.pipeline.steps.missing_tools", lambda root: missing)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def parameters_of(project: Path) -> dict[str, object]:
 def test_a_machine_without_programs_lacks_them_by_name(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.pipeline.default_profile.lacking_packages", lambda: {"docker": "containers"})
+    monkeypatch.setattr("harness.pipeline.steps.lacking_packages", lambda: {"docker": "containers"})
     monkeypatch.setenv("PATH", "")
     missing = missing_tools(project)
     assert "maven" in missing and "docker" in missing and "locust" not in missing

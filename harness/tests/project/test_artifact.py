@@ -25,11 +25,11 @@ from harness.publish.artifact_page import (
     working_s,
     write_page,
 )
+from harness.tests.support.golden_values import moved_keys, read_golden
 from setup.kick_tires import NEXT, Step, run_all, steps
 
 ROOT = find_root(Path(__file__).parent)
 PAGE = (ROOT / "ARTIFACT.md").read_text("utf-8")
-PRINTED = re.compile(r"\\(?:val|valci|verdict)\{([^}]*)\}")
 
 
 def commands_in(text: str) -> set[str]:
@@ -65,10 +65,8 @@ def test_every_experiment_and_session_that_the_page_names_exists() -> None:
 
 
 @pytest.mark.parametrize("one", read_claims(ROOT), ids=lambda one: one.id)
-def test_the_numbers_of_a_claim_are_printed_by_the_paper(one: ArtifactClaim) -> None:
-    # LaTeX stops at a key that no notebook published, so what the paper prints exists
-    paper = "".join(path.read_text("utf-8") for path in (ROOT / "paper" / "sections").glob("*.tex"))
-    assert set(one.keys) <= set(PRINTED.findall(paper))
+def test_the_numbers_of_a_claim_are_published(one: ArtifactClaim) -> None:
+    assert set(one.keys) <= moved_keys(read_golden())
     assert not re.search(r"\d", f"{one.claim} {one.tolerance} {one.may_change}".replace("p99", "")), (
         "digits are readings"
     )
@@ -95,11 +93,11 @@ def test_each_step_prints_pass_or_fail_and_a_failure_does_not_stop_the_others(
 ) -> None:
     python = sys.executable
     every = (
-        Step(name="works", command=(python, "-c", "print('done')"), shows="done"),
-        Step(name="breaks", command=(python, "-c", "print('the reason'); raise SystemExit(3)")),
-        Step(name="does nothing", command=(python, "-c", ""), shows="done"),
-        Step(name="is missing", command=(str(tmp_path / "no-program"),)),
-        Step(name="leaves nothing", command=(python, "-c", ""), leaves=tmp_path / "file"),
+        Step("works", (python, "-c", "print('done')"), shows="done"),
+        Step("breaks", (python, "-c", "print('the reason'); raise SystemExit(3)")),
+        Step("does nothing", (python, "-c", ""), shows="done"),
+        Step("is missing", (str(tmp_path / "no-program"),)),
+        Step("leaves nothing", (python, "-c", ""), leaves=tmp_path / "file"),
     )
     assert run_all(every, tmp_path, {}) == 4
     said = capsys.readouterr().out
@@ -107,7 +105,7 @@ def test_each_step_prints_pass_or_fail_and_a_failure_does_not_stop_the_others(
         ("PASS", "works"), ("FAIL", "breaks"), ("FAIL", "does nothing"), ("FAIL", "is missing"), ("FAIL", "leaves nothing"),
     ]  # fmt: skip
     assert "the reason" in said and "FAIL: 1 of 5 steps passed" in said
-    assert all(command in said for _, command in NEXT)
+    assert said.rstrip().endswith(NEXT)
 
 
 def test_the_files_that_the_steps_name_exist() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.published import GENERATED
 from harness.tests.support import golden_values
 from harness.tests.support.golden_values import Golden, differences, golden_of, read_golden, write_golden
 
@@ -74,7 +75,6 @@ def test_a_build_of_own_measurements_is_not_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(golden_values, "ROOT", tmp_path)
-    monkeypatch.setattr(golden_values, "BUILT", tmp_path / "values.json")
     assert golden_values.main([]) == 2
     entry = {
         **RATIO._asdict(),
@@ -82,6 +82,7 @@ def test_a_build_of_own_measurements_is_not_compared(
         "text": "1.36",
         "inputs": ["strings-warm/quick-local-1/0-a"],
     }
-    (tmp_path / "values.json").write_text(json.dumps({"a.ratio.java": entry}))
+    (tmp_path / GENERATED).mkdir(parents=True)
+    (tmp_path / GENERATED / "31-a.json").write_text(json.dumps({"values": {"a.ratio.java": entry}}))
     assert golden_values.main(["--write"]) == 2
     assert capsys.readouterr().err.count("make paper PROFILE=sample") == 2

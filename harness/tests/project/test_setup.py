@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from harness import toolchains
 from harness.tests.support.fake_machine import fake_environment, program
-from setup import go_wheel, jdk_debian, pip_settings, python_env
+from setup import jdk_debian, pip_settings, python_env, wheels
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -88,7 +89,7 @@ def test_set_up_finds_a_python_by_its_full_path_and_skips_what_is_too_old(tmp_pa
 
 def test_set_up_itself_imports_nothing_but_the_standard_library() -> None:
     code = (
-        "import sys, setup.__main__, setup.run_tests; names = {n.partition('.')[0] for n in sys.modules};"
+        "import sys, setup.__main__, setup.kick_tires; names = {n.partition('.')[0] for n in sys.modules};"
         "print(sorted(names - set(sys.stdlib_module_names) - {'setup', 'rematch_platforms', 'rematch_toolchains', '__main__'}))"
     )
     done = subprocess.run(
@@ -120,13 +121,20 @@ def test_programs_are_told_from_scripts_by_their_first_bytes(tmp_path: Path) -> 
 
 
 def test_the_pinned_go_is_new_enough_for_the_services() -> None:
-    version = go_wheel.pinned_version(PROJECT / "setup/pins/go.txt")
+    version = wheels.pinned_version(PROJECT / "setup/pins/go.txt")
     minimum = toolchains.wanted("go").minimum
     assert minimum is not None
     assert toolchains.parse_version(version) >= toolchains.parse_version(minimum)
     for module in PROJECT.glob("services/*/*/go.mod"):
         asked = next(line.split()[1] for line in module.read_text().splitlines() if line.startswith("go "))
         assert toolchains.parse_version(version) >= toolchains.parse_version(asked), module
+
+
+def test_the_pinned_java_is_the_release_that_an_experiment_names() -> None:
+    version = wheels.pinned_version(PROJECT / "setup/pins/java.txt", wheels.JAVA)
+    named = tomllib.loads((PROJECT / "harness/experiments/strings-then-now.toml").read_text("utf-8"))
+    releases = {variant["runtime"].get("java") for variant in named["variants"].values()}
+    assert toolchains.parse_version(version)[0] in releases
 
 
 def test_every_pin_is_one_version_with_hashes() -> None:

@@ -19,6 +19,7 @@ from harness.errors import InputError
 from harness.project import find_root
 from harness.publish.dataset import write_package
 from harness.publish.dataset_check import problems_of
+from harness.publish.generated import GENERATED
 
 ROOT = find_root(Path(__file__).parent)
 EXPERIMENT = "aa"
@@ -30,6 +31,10 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("project")
     shutil.copytree(ROOT / "data/raw/bundled" / EXPERIMENT, root / "data/raw/bundled" / EXPERIMENT)
     shutil.copytree(ROOT / "data/published", root / "data/published")
+    rows = root / GENERATED / "rows"
+    rows.mkdir(parents=True)
+    for name, trial in (("31-a.a", "bundled/aa/s/0001-a"), ("32-b.b", "aa/quick-local-1/0001-a")):
+        pd.DataFrame({"key": [f"{name}.mean"], "inputs": [[trial]]}).to_parquet(rows / f"{name}.parquet")
     write_package(root, root / "package")
     return root / "package"
 
@@ -37,6 +42,10 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def copied(package: Path, tmp_path: Path) -> Path:
     return shutil.copytree(package, tmp_path / "package")
+
+
+def test_rows_of_bundled_sessions_are_in_it_and_those_of_own_ones_are_not(package: Path) -> None:
+    assert [path.name for path in (package / "rows").iterdir()] == ["31-a.a.parquet"]
 
 
 def test_every_column_has_a_meaning_and_nothing_else_has() -> None:

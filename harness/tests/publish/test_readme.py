@@ -78,12 +78,13 @@ def test_the_picture_is_that_of_its_figure(tmp_path: Path) -> None:
     (generated / "figures").mkdir(parents=True)
     (tmp_path / "docs").mkdir()
     (tmp_path / "README.md").write_text("<!-- val q.cold.mean.java_a -->?<!-- / -->")
-    (generated / "values.json").write_text(json.dumps(VALUES))
+    part = {"notebook": "31-q", "values": VALUES, "tables": {}, "figures": {}}
+    (generated / "31-q.json").write_text(json.dumps(part))
     with pytest.raises(UnknownKey, match="figure"):
         readme.write_readme(tmp_path)
     (generated / "figures" / "f.png").write_bytes(b"a picture")
     figure = {"alt": "", "caption": "", "files": ["figures/f.pdf", "figures/f.png"]}
-    (generated / "figures.json").write_text(json.dumps({readme.FIGURE: figure}))
+    (generated / "31-q.json").write_text(json.dumps(part | {"figures": {readme.FIGURE: figure}}))
     assert "2.0 s" in readme.write_readme(tmp_path).read_text("utf-8")
     assert (tmp_path / readme.PICTURE).read_bytes() == b"a picture"
 

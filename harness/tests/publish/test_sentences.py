@@ -10,8 +10,8 @@ import pytest
 
 from harness.errors import InputError
 from harness.model import Estimate
-from harness.publish.generated import GENERATED, update
-from harness.publish.sentences import SENTENCES, holds, matching, says, write_sentences
+from harness.publish.generated import GENERATED, MACROS, update
+from harness.publish.sentences import holds, matching, says, write_macros
 from harness.tests.support.golden_values import moved_keys, read_golden
 from harness.tests.support.synthetic import ROOT
 
@@ -63,17 +63,17 @@ def test_a_star_stands_for_a_part_of_a_key_and_never_for_a_dot() -> None:
 
 
 def write(root: Path, text: str, rows: dict[str, Entry]) -> tuple[list[str], str]:
-    """Publish rows, write a section, and return the problems and what LaTeX reads."""
-    (root / "paper" / "sections").mkdir(parents=True, exist_ok=True)
+    """Publish rows, write a text, and return the problems and what LaTeX reads."""
+    (root / "paper" / "text").mkdir(parents=True, exist_ok=True)
     (root / "paper" / "main.tex").write_text("")
-    (root / "paper" / "sections" / "a.tex").write_text(text, "utf-8")
+    (root / "paper" / "text" / "a.tex").write_text(text, "utf-8")
     update(
         root / GENERATED,
         "31-a",
         [("values", key, {**entry, "notebook": "31-a"}) for key, entry in rows.items()],
     )
-    problems = write_sentences(root)
-    return problems, (root / GENERATED / SENTENCES).read_text("utf-8")
+    problems = write_macros(root)
+    return problems, (root / GENERATED / MACROS).read_text("utf-8")
 
 
 def test_an_untrue_sentence_on_bundled_sessions_is_named_with_its_place_and_what_is_so(
@@ -81,7 +81,7 @@ def test_an_untrue_sentence_on_bundled_sessions_is_named_with_its_place_and_what
 ) -> None:
     rows = {"q.a.ratio.java_x": row(1.3), "q.a.ratio.java_y": row(0.9, 0.2, "inconclusive", label="Jersey")}
     problems, tex = write(tmp_path, "one\n\\holds{q.a.ratio.java_*}{higher}{Java is ahead.}", rows)
-    assert problems == ["sections/a.tex:2: q.a.ratio.java_* is not higher: Jersey 0.9 (…), open"]
+    assert problems == ["text/a.tex:2: q.a.ratio.java_* is not higher: Jersey 0.9 (…), open"]
     assert r"rematch@untrue@q.a.ratio.java_*@higher" in tex
     true, tex = write(tmp_path, r"\holds{q.a.ratio.java_x}{higher}{Helidon is ahead.}", rows)
     assert true == [] and "untrue" not in tex and "rematch@checked@q.a.ratio.java_x@higher" in tex
@@ -90,7 +90,7 @@ def test_an_untrue_sentence_on_bundled_sessions_is_named_with_its_place_and_what
 def test_a_sentence_on_no_row_of_bundled_sessions_is_an_error_and_a_comment_is_none(tmp_path: Path) -> None:
     rows = {"q.a.ratio.java_x": row(1.3)}
     problems, _ = write(tmp_path, "% \\holds{q.c}{higher}{x}\n\\holds{q.b.ratio.java_x}{higher}{x}", rows)
-    assert problems == ["sections/a.tex:2: q.b.ratio.java_x is not higher: no such row"]
+    assert problems == ["text/a.tex:2: q.b.ratio.java_x is not higher: no such row"]
 
 
 def test_own_measurements_have_no_errors_but_grey_sentences_and_dashes(tmp_path: Path) -> None:
@@ -99,9 +99,18 @@ def test_own_measurements_have_no_errors_but_grey_sentences_and_dashes(tmp_path:
     problems, tex = write(tmp_path, text, own)
     assert problems == []
     assert "rematch@untrue@q.a.ratio.java_x@higher" in tex and "rematch@nothing@q.b.ratio.*@lower" in tex
-    assert (
-        r"rematch@valci@q.c.mean.go\endcsname{--}" in tex and r"rematch@most@q.b.ratio.*\endcsname{--}" in tex
-    )
+    assert "rematch@absent@q.c.mean.go" in tex and r"rematch@most@q.b.ratio.*\endcsname{--}" in tex
+    assert "rematch@own" in tex
+
+
+def test_of_all_values_those_that_the_paper_cites_are_written_and_one_without_a_number_is_marked(
+    tmp_path: Path,
+) -> None:
+    rows = {key: row(1.3) for key in ("q.a.ratio.x", "q.a.ratio.y")}
+    rows["q.a.ratio.z"] = row(None, reason="not measured", text="–")
+    _, tex = write(tmp_path, r"\valci{q.a.ratio.x} \val{q.a.ratio.z}", rows)
+    assert r"rematch@valci@q.a.ratio.x\endcsname{1.3 (?)}" in tex and "ratio.y" not in tex
+    assert "rematch@absent@q.a.ratio.z" in tex and "rematch@own" not in tex
 
 
 def test_the_ends_of_several_rows_leave_refused_ones_out(tmp_path: Path) -> None:
@@ -125,7 +134,7 @@ def test_a_claim_that_does_not_exist_is_refused_with_its_place(tmp_path: Path) -
 
 def test_every_pattern_of_the_paper_matches_a_value_of_the_bundled_sessions() -> None:
     keys = dict.fromkeys(moved_keys(read_golden()), row(1.0))
-    text = "".join(path.read_text("utf-8") for path in sorted((ROOT / "paper" / "sections").glob("*.tex")))
+    text = "".join(path.read_text("utf-8") for path in sorted((ROOT / "paper" / "text").glob("*.tex")))
     patterns = set(re.findall(r"\\(?:holds|least|most|leastname|mostname)\{([^}]*)\}", text))
     assert patterns
     assert [pattern for pattern in sorted(patterns) if not matching(keys, pattern)] == []

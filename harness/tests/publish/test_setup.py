@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,13 +10,12 @@ import pytest
 from harness.definitions import experiment_files, load_study
 from harness.evidence import Evidence
 from harness.model import ClosedLoad, Load, OpenLoad, RuntimeSettings
-from harness.model.formatting import NOT_MEASURED
-from harness.publish import Publisher, read_values
+from harness.publish import Publisher
 from harness.publish.load_words import go_in_words, java_in_words, load_in_words
+from harness.publish.session_facts import registrations
 from harness.publish.settings import load_cells, runtime_cells, settings_tables
-from harness.publish.sources import sources_table
 from harness.publish.versions import libraries_in, tool_versions, version_cells
-from harness.store import SessionFolder, Store
+from harness.store import Store
 from harness.tests.support.synthetic import ROOT, make_project, make_session
 
 SERVICES = sorted(ROOT.glob("services/*/java-*/pom.xml")) + sorted(ROOT.glob("services/*/go-*/go.mod"))
@@ -104,47 +102,15 @@ def test_a_frameworks_version_comes_with_the_place_where_it_was_read(tmp_path: P
     assert read_from == {"go.mod, as it is now", "pom.xml, as it is now"}
 
 
-def recorded(session: SessionFolder, **provenance: object) -> None:
-    """Write into the header of a session with which source it was measured."""
-    path = session.folder / "session.json"
-    header = json.loads(path.read_text("utf-8"))
-    header["provenance"].update(provenance)
-    path.write_text(json.dumps(header), "utf-8")
-
-
-def test_a_session_with_uncommitted_changes_is_named_with_its_own_commit(tmp_path: Path) -> None:
-    root = make_project(tmp_path, profile="smoke", experiments=())
-    for experiment, commit, dirty in (("strings-rounds", "a" * 40, False), ("aa", "b" * 40, True)):
-        recorded(make_session(root, experiment, "smoke"), commit=commit, dirty=dirty)
-    opened = [
-        Evidence(root=root, experiment=name, sessions=tuple(Store(root).sessions(name)))
-        for name in ("aa", "strings-rounds")
-    ]
-    publisher = Publisher("20-tidy", root=root, publish=True)
-    rows = {line.split(" | ")[0]: line for line in repr(sources_table(publisher, opened)).splitlines()}
-    assert "b" * 12 in rows["aa"] and "| yes |" in rows["aa"]
-    assert "a" * 12 in rows["strings-rounds"] and "| none |" in rows["strings-rounds"]
-    assert read_values(root)["session.sources"]["text"] == "aa: measured with uncommitted changes"
-    assert "session.sources" not in unsaid_in(root)
-    sources_table(publisher, opened[1:])  # nothing to hold against it: the paper says nothing
-    assert "session.sources" in unsaid_in(root)
-
-
-def unsaid_in(root: Path) -> set[str]:
-    """The keys whose text is absent, so that the paper leaves out what speaks of them."""
-    return {key for key, entry in read_values(root).items() if entry["text"] == NOT_MEASURED}
-
-
-def test_the_paper_says_of_how_many_registered_sessions_the_hash_holds(tmp_path: Path) -> None:
-    publisher = Publisher("20-tidy", root=make_project(tmp_path, experiments=()), publish=True)
-    table = repr(sources_table(publisher, [bundled("collectors"), bundled("clients-hello")]))
-    rows = {line.split(" | ")[0]: line.split(" | ")[-1] for line in table.splitlines()}
-    assert (rows["collectors"], rows["clients-hello"]) == ("yes", "no")
-    said = read_values(publisher.root)["session.registered"]["text"]
+def test_it_is_said_of_how_many_registered_sessions_the_hash_holds() -> None:
+    said = registrations([("a", ()), ("b", None), ("c", ("definition",))])
     assert said.startswith(
-        "1 of 2 sessions registered plan, margins and rule of stopping before the first trial"
+        "2 of 3 sessions registered plan, margins and rule of stopping before the first trial"
     )
-    assert said.endswith("; the stored ones have the hash of then in all of them")
+    assert said.endswith(
+        "; the stored ones have the hash of then in all of them; changed since: c (definition)"
+    )
+    assert registrations([("b", None)]) == "No session registered its plan before its first trial"
 
 
 def test_the_tables_hold_every_experiment_that_was_measured(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ TEXT = (
 def small(tmp_path: Path) -> Path:
     """A project with a paper of two files that cites one entry, built as the real one is."""
     paper = tmp_path / "project" / "paper"
-    (paper / "sections").mkdir(parents=True)
+    paper.mkdir(parents=True)
     (paper / "main.tex").write_text(TEXT)
     (paper / "part.tex").write_text("A part.\n")
     (paper / "unused.tex").write_text("Nobody reads this.\n")

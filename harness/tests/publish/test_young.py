@@ -20,11 +20,9 @@ from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import finding
 from harness.publish.range_words import in_a_range, labelled, range_leaf
 from harness.publish.results import Leaf, Words
-from harness.publish.session_agreement import _verdict as of_two_sessions
 from harness.publish.warm_words import CPU, answer, where
 from harness.questions.bank.connections_results import _survivor_words as of_survivors
 from harness.questions.strings_published.answer import half_answer, lock_answer, log_answer
-from harness.questions.strings_warm.short_answer import answers
 from harness.tests.publish.test_findings import PHRASE, compared, text
 
 LABELS = {"go": "Go", "java-a": "A", "java-b": "B", "java-c": "C"}
@@ -60,21 +58,13 @@ ENGINES: Mapping[str, Callable[[list[Comparison]], str]] = {
     "takeaway of one": lambda found: text(finding(found[:1], PHRASE)["takeaway"]),
     "range": lambda found: in_a_range(labelled(found, LABELS)),
     "range leaf": lambda found: words(range_leaf("The ratio", found, LABELS)),
-    "sessions": lambda found: of_two_sessions(found[0]),
     "answer": lambda found: answer(found, LABELS, CPU, where((1.0,), found)),
     "log line": lambda found: log_answer({one.variant: one for one in found}, LABELS),
     "half": lambda found: half_answer({one.variant: one for one in found}, LABELS),
     "lock": lambda found: lock_answer(found[0], (1.0,)),
     "survivors": lambda found: words(of_survivors(found[0], pd.DataFrame({"outcome": ["ok"] * 6}))),
-    "short answer": lambda found: _short(found)["warm"],
-    "memory": lambda found: _short(found)["memory"],
     "duel": lambda found: rows_of(_results(found[0]))[0].why,
 }
-
-
-def _short(found: list[Comparison]) -> Mapping[str, str]:
-    languages = {"go": "go", "java-a": "java", "java-b": "java"}
-    return answers(found, found, {}, LABELS, languages, place=where((1.0,)))
 
 
 def _results(found: Comparison) -> Results:
@@ -113,7 +103,6 @@ def test_words_on_warm_services_take_no_ratio_of_young_processes() -> None:
     assert text(found["takeaway"]).endswith("; 1 cannot be judged, because the processes were young.")
     assert "1 of 2 comparisons is conclusive" in text(found["sure"])
     assert not isinstance(finding(two("young", "young"), warm)["title"], str)
-    assert _short(two("young", "warm"))["warm"].endswith("The other one cannot be judged: A (young).")
 
 
 def turned() -> list[Comparison]:

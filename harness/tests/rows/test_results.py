@@ -10,7 +10,8 @@ import pytest
 from harness.analysis.stats.comparisons import compare as compare_trials
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
-from harness.rows import along, compare, counts, detectable, means, pairs
+from harness.figures.variant_style import variant_styles
+from harness.rows import along, behind, compare, counts, detectable, forest, means, page, pairs, pivot
 from harness.rows.schema import keyed
 from harness.tests.support.made_up_trials import made_up_trials
 
@@ -42,6 +43,33 @@ def test_a_mean_is_geometric_over_the_trials_that_count(trials: pd.DataFrame) ->
     ]
     expected = summarise(trials, RATE).set_index("variant")
     assert rows[NUMBERS].to_numpy() == pytest.approx(expected.loc[rows.index, NUMBERS].to_numpy())
+
+
+def test_a_mean_can_be_of_the_trials_of_its_ratio(trials: pd.DataFrame) -> None:
+    """Of a warm arm young trials are left out of the ratio; a variant that was not compared keeps all of its own."""
+    ages = trials.assign(age="warm", measurement_s=5.0)
+    ages.loc[(ages["variant"] == "java-helidon") & (ages["block"] == 2), "age"] = "young"
+    rows = compare(ages.query("variant != 'go-kit'"), RATE, "rate", reference="go-nethttp")
+    n = behind(ages, rows).query("not duplicate").groupby("variant").size()
+    assert (n["java-helidon"], n["go-kit"]) == (4, 5)
+
+
+def test_words_beside_a_value_are_printed_in_its_place(trials: pd.DataFrame) -> None:
+    rows = means(trials, rate=RATE)
+    rows["text"] = rows["text"].mask(rows["variant"] == "go-kit", "< 1 s")
+    cells = pivot(rows, {"rate.mean": "rate"}).iloc[:, 0].to_dict()
+    assert cells["GO-KIT"] == "< 1 s" and "(" in str(cells["JAVA-HELIDON"])
+
+
+def test_a_forest_has_a_line_a_row_and_marks_what_is_refused_and_the_reference_again(
+    trials: pd.DataFrame,
+) -> None:
+    rows = compare(trials, RATE, "rate", reference="go-nethttp")
+    _, axes = page()
+    forest(axes, rows, variant_styles(trials))
+    assert [label.get_text() for label in axes.get_yticklabels()] == rows["label"].tolist()[::-1]
+    faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() not in ("None", "", None)]
+    assert len(faces) == len(rows) and faces[0] == "white"  # the reference again is the last row, drawn first
 
 
 def test_a_ratio_is_that_of_the_statistics_and_can_be_made_by_hand(trials: pd.DataFrame) -> None:

@@ -133,6 +133,9 @@ def test_rows_that_are_published_are_read_back_and_are_the_published_values(
     code, _, err = run_here(root, "results", "startup", "--metric", "last", columns=80)
     assert code == 2 and "no such result" in err and "allowed: answer, first" in err
 
+    other = Question("other", "31-startup", session)
+    other.publish(means(session.trials, first=FIRST))
+    assert set(read_rows(root)["question"]) == {"startup", "other"}
     clear(root, "31-startup")
     assert read_rows(root).empty and read_values(root) == {}
 

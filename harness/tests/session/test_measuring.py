@@ -104,11 +104,11 @@ def without_last_trial(root: Path) -> None:
 
 
 def test_killed_at_random_moments_it_resumes_to_a_complete_session(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path, blocks=5)
+    root = make_session_project(tmp_path, blocks=3)
     moments = random.Random(20261121)
     seen: dict[str, bytes] = {}
     kills = 0
-    for start in range(1, 6):
+    for start in range(1, 4):
         process = command_line(root, *MEASURE)
         wait_for_work(root, process, start)
         time.sleep(moments.uniform(0.0, 0.9))
@@ -120,14 +120,14 @@ def test_killed_at_random_moments_it_resumes_to_a_complete_session(tmp_path: Pat
         now = fingerprints(tiny_folder(root))
         assert {trial: now[trial] for trial in seen} == seen, "a finished trial was measured again"
         seen = now
-    assert kills >= 3, "the kills came after the end: the test tests nothing"
+    assert kills >= 2, "the kills came after the end: the test tests nothing"
     code, _, err = said(command_line(root, *MEASURE))
     assert code == 0, err
     folder = tiny_folder(root)
     assert folder.complete and folder.verify() == ()
     assert {trial: fingerprints(folder)[trial] for trial in seen} == seen
     events = Counter(event["event"] for event in folder.events())
-    assert events["started"] == 1 and events["resumed"] == 5 and events["finished"] >= 1
+    assert events["started"] == 1 and events["resumed"] == 3 and events["finished"] >= 1
     assert not list(folder.folder.glob(".partial-*"))
 
 

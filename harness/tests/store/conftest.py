@@ -3,22 +3,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.project import find_root
-from harness.store import SessionFolder, Store, archive_of, gzipping, pack
-from harness.tests.support.kept_blocks import blocks_compressed_once
+from harness.store import SessionFolder, Store, archive_of, blocks, gzipping, pack
 from harness.tests.support.packed_sessions import seal
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True, scope="session")
 def _compressed_once() -> Iterator[None]:
-    with blocks_compressed_once():
+    """The smallest xz of a block takes seconds: one with the contents of an earlier one has the same bytes."""
+    made: dict[tuple[bytes, str, int], tuple[bytes, bool]] = {}
+    compress = blocks.compressed_block
+
+    def compressed(pieces: Iterable[bytes], size_bytes: int, ending: str) -> tuple[Iterable[bytes], bool]:
+        text = b"".join(pieces)
+        key = (hashlib.sha256(text).digest(), ending, blocks.BLOCK_BYTES)
+        if key not in made:
+            data, columns = compress([text], size_bytes, ending)
+            made[key] = (b"".join(data), columns)
+        return [made[key][0]], made[key][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "compressed_block", compressed)
         yield
 
 

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
 import json
+import lzma
 import re
+import tarfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +18,7 @@ import pytest
 
 from harness.audit.auditing import audit_paths
 from harness.audit.figures import Plan
+from harness.audit.files import audit_file
 from harness.compare.comparing import compare_files
 from harness.errors import InputError
 from harness.formats.detect import open_any
@@ -75,6 +81,10 @@ def test_a_file_that_passed_through_other_hands_gives_the_same_numbers(
     changed = report_file(path)
     same = ("requests", "errors", "unreadable", "throughput_per_s", "latency_ms", "labels", "errors_by_kind")
     assert {name: getattr(changed, name) for name in same} == {name: getattr(plain, name) for name in same}
+    untouched = written(tmp_path / "plain", kind, MADE)
+    assert audit_file(path, Plan()).checks == audit_file(untouched, Plan()).checks
+    compared = compare_files([str(path)], [str(untouched)])
+    assert {row.ratio for row in compared.rows} <= {None, 1.0} and compared.row("mean") is not None
     if change == "lines of another program":
         assert any("left out: 2 lines before line 3" in said for said in changed.warnings)
 
@@ -186,6 +196,50 @@ def test_a_file_cut_anywhere_is_read_or_refused(kind: Kind, tmp_path: Path) -> N
             assert 0 <= report.errors <= report.requests <= MADE.n
 
 
+def _tar(data: bytes) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        member = tarfile.TarInfo("results.jtl")
+        member.size = len(data)
+        archive.addfile(member, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def _zip(data: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("results.jtl", data)
+    return packed.getvalue()
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "zip": _zip, "tar": _tar, "bzip2": bz2.compress, "xz": lzma.compress,
+    "gzip in gzip": lambda data: gzip.compress(gzip.compress(data)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("packed", PACKED)
+def test_what_is_packed_in_another_way_is_named_so_and_no_row_of_it_is_read(
+    packed: str, tmp_path: Path
+) -> None:
+    data = b"timeStamp,elapsed,success\n" + b"1764325800000,5,true\n" * 9
+    (tmp_path / "results.jtl").write_bytes(PACKED[packed](data))
+    for call in (
+        ("report", "results.jtl"),
+        ("audit", "results.jtl"),
+        ("report", "a.jtl", "--gc", "results.jtl"),
+    ):
+        code, out, err = run_here(tmp_path, *call)
+        assert (code, out) == (2, "") and f"results.jtl: is packed as {packed}; allowed: text" in err
+
+
+def test_a_page_is_not_written_over_what_it_is_of(tmp_path: Path) -> None:
+    path = written(tmp_path, KINDS[0], MADE)
+    code, out, err = run_here(tmp_path, "report", path.name, "--html", path.name)
+    assert (code, out) == (2, "") and "is one of the files that are read" in err
+    assert path.read_bytes() == KINDS[0].data(MADE)
+
+
 def test_files_of_several_generators_are_one_run(tmp_path: Path) -> None:
     for kind in (
         one for one in KINDS if one.name in {"results.jtl", "vegeta.csv", "simulation.log", "k6.csv"}
@@ -201,8 +255,10 @@ def test_files_of_several_generators_are_one_run(tmp_path: Path) -> None:
             assert found["loop"]["users"] in {None, 40}
     code, _, err = run_here(tmp_path, "report", f"{paths[0].name}+missing.jtl")
     assert code == 2 and "missing.jtl" in err
+    code, _, err = run_here(tmp_path, "report", f"{paths[0].name}+./{paths[0].name}")
+    assert code == 2 and "names a file twice" in err
     (tmp_path / "s.json").write_bytes(next(kind for kind in KINDS if kind.name == "summary.json").data(MADE))
-    code, _, err = run_here(tmp_path, "report", "s.json+s.json")
+    code, _, err = run_here(tmp_path, "report", f"s.json+{paths[0].name}")
     assert code == 2 and "cannot be merged" in err
 
 

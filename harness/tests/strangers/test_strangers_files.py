@@ -35,6 +35,7 @@ from harness.tests.support.result_files import (
     wrk2,
 )
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 FULL = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,grpThreads,"
     "allThreads,Latency,Hostname,Connect"
@@ -160,6 +161,17 @@ def test_threads_are_those_of_their_host(tmp_path: Path) -> None:
     assert report.units == () and report.throughput_per_s is not None
 
 
+def test_clocks_of_generators_that_differ_are_no_runs_one_after_the_other(tmp_path: Path) -> None:
+    early = closed(4, 60, host="gen-a")
+    late = [f"{int(text[:13]) + 3_600_000}{text[13:]}" for text in closed(4, 60, host="gen-b", seed=1)]
+    together = [text for pair in zip(early, late, strict=True) for text in pair]
+    report = report_file(write(tmp_path, [FULL, *together]))
+    assert report.throughput_per_s is None and len(report.runs) == 2
+    assert any("the clocks of its load generators are 3,600 s apart" in text for text in report.warnings)
+    report = report_file(write(tmp_path, [FULL, *early, *late]))
+    assert any("holds 2 runs" in text for text in report.warnings)
+
+
 @pytest.mark.parametrize("without", [("Hostname",), ("Hostname", "Latency")])
 def test_without_hosts_no_unit_and_no_number_of_users_is_made_up(
     without: tuple[str, ...], tmp_path: Path
@@ -247,6 +259,13 @@ def test_rows_that_cannot_be_read_may_have_failed(tmp_path: Path) -> None:
         ("responseCode", ["200", "503"], 1),
         ("success,responseCode", ["1,200", "0,200"], 1),
         ("success,responseCode", ["TRUE,200", ",503"], 1),
+        ("success", ["PASSED", "FAILED"], 1),
+        ("success", ["1.0", "0.0"], 1),
+        ("responseCode", ["200.0", "500.0"], 1),
+        ("responseCode", ["200 OK", "503 Service Unavailable"], 1),
+        ("responseCode", ["OK", "Non HTTP response code: java.net.ConnectException"], 1),
+        ("failureMessage", ["null", "timeout"], 1),
+        ("failureMessage", ["-", "false"], 0),
     ],
 )
 def test_failures_are_told_by_what_the_file_has(
@@ -302,6 +321,13 @@ def test_the_total_of_locust_is_the_last_row_without_a_type(tmp_path: Path) -> N
     report = report_file(write(tmp_path, [head, rows[0], middle, rows[1]], "run_stats.csv"))
     assert (report.requests, report.errors, report.latency_ms["p99"]) == (300, 5, 66)
     assert {one.label: one.requests for one in report.labels} == {"GET Total": 100, "GET Aggregated": 200}
+
+
+def test_a_distribution_of_an_old_locust_is_no_table_of_jmeter(tmp_path: Path) -> None:
+    table = ['"Name","# requests","50%","99%","100%"', '"GET /a",100,5,30,90', '"Total",100,5,30,90']
+    report = report_file(write(tmp_path, table, "run_distribution.csv"))
+    assert (report.source, report.requests, report.latency_ms["p99"]) == ("locust", 100, 30)
+    assert not report.errors_known and "no errors" not in words.summary(report)
 
 
 def test_a_history_of_locust_is_totals_since_the_start(tmp_path: Path) -> None:
@@ -394,6 +420,14 @@ def test_timeouts_of_wrk2_are_looks_at_connections_and_no_requests(tmp_path: Pat
     assert (report.requests, report.errors) == (600 + 7, 7 + 6)
     assert report.errors_by_kind == {"connect": 4, "read": 3, "status": 6}
     assert any("7,138 timeouts are no requests" in said for said in report.warnings)
+
+
+def test_answers_of_autocannon_with_another_body_failed(tmp_path: Path) -> None:
+    found = json.loads((GOLDEN / "autocannon" / "autocannon.json").read_text("utf-8")) | {"mismatches": 12}
+    plain = report_file(GOLDEN / "autocannon" / "autocannon.json")
+    report = report_file(write(tmp_path, json.dumps(found), "autocannon.json"))
+    assert (report.requests, report.errors) == (plain.requests, plain.errors + 12)
+    assert report.errors_by_kind["another body than expected"] == 12
 
 
 @pytest.mark.parametrize(("n_latencies", "mean"), [(1612, 50.25), (0, None)])
@@ -569,6 +603,14 @@ def test_a_report_whose_numbers_cannot_be_is_refused_with_the_file(change: dict[
     assert Report.model_validate(known).requests == 10
     with pytest.raises(InputError, match="some.txt: contradicts itself"):
         Report.model_validate(known | change)
+
+
+def test_a_rate_that_the_requests_do_not_allow_is_refused(tmp_path: Path) -> None:
+    text = wrk(requests=24512).replace("2448.75", "9999.75")
+    with pytest.raises(
+        InputError, match=r"contradicts itself.*9999.75 answers/s for 10.01 s, and 24,512 requests"
+    ):
+        report_file(write(tmp_path, text, "wrk.txt"))
 
 
 def test_a_board_whose_users_cannot_all_have_been_busy(tmp_path: Path) -> None:

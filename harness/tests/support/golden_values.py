@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Golden values: every published number and verdict of the bundled sessions, compared with those of a build.
 
-``python -m harness.tests.support.golden_values`` compares ``paper/generated/values.json`` of a build of the bundled
-sessions with the committed file; exit status 1: a value differs. ``--write`` replaces the committed file.
+``python -m harness.tests.support.golden_values`` compares what the notebooks published of the bundled sessions with the
+committed file; exit status 1: a value differs. ``--write`` replaces the committed file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import argparse
 import csv
 import gzip
 import io
-import json
 import math
 import re
 import sys
@@ -19,9 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.cli.published import GENERATED, published_values
+
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN = ROOT / "harness" / "tests" / "golden" / "published" / "values.csv.gz"
-BUILT = ROOT / "paper" / "generated" / "values.json"
 COMMAND = "python -m harness.tests.support.golden_values --write"
 #: Of the same estimate on another processor.
 RELATIVE = 1e-9
@@ -34,6 +34,41 @@ MOVED: tuple[tuple[str, str], ...] = (
     (r"startup\.(first|idle_memory)\.(\w+)", r"startup.\1.mean.\2"),
     (r"memory\.(?:ratio|verdict)\.(.+)", r"startup.memory_after.ratio.\1"),
     (r"memory\.after\.(.+)", r"startup.memory_after.mean.\1"),
+    (r"strings_warm\.(throughput|cpu|memory|first)\.(?:ratio|verdict)\.(.+)", r"strings_warm.\1.ratio.\2"),
+    (r"strings_warm\.throughput\.aa", r"strings_warm.throughput.ratio.go_nethttp"),
+    (r"strings_warm\.at_rate\.(\w+)\.(?:ratio|verdict)\.(.+)", r"strings_warm.rate_\1.ratio.\2"),
+    (r"strings_warm\.at_rate\.(\w+)\.mean\.(.+)", r"strings_warm.rate_\1.mean.\2"),
+    (r"strings_warm\.cold\.seconds\.(.+)", r"strings_warm.cold.mean.\1"),
+    (r"strings_warm\.cold\.requests\.(.+)", r"strings_warm.cold_requests.mean.\1"),
+    (r"strings_warm\.cold\.extra\.(.+)", r"strings_warm.cold_cpu.mean.\1"),
+    (r"strings_warm\.detectable\.(\w+)\.blocks_(\d+)\.(.+)", r"strings_warm.\1.detectable.\2.\3"),
+    (r"strings_warm\.blocks", r"strings_warm.blocks.count"),
+    (r"strings_warm\.duet\.cost\.(.+)", r"strings_warm_duet.cpu.mean.\1"),
+    (r"strings_warm\.duet\.(throughput|cpu)\.(?:ratio|verdict)\.(.+)", r"strings_warm_duet.\1.ratio.\2"),
+    (r"strings_warm\.duet\.equal\.(\w+)\.ratio", r"strings_warm_duet.\1.ratio.go_nethttp"),
+    (r"strings_warm\.duet\.equal\.(\w+)\.finds", r"strings_warm_duet.\1.detectable.10.go_nethttp"),
+    (r"strings_warm\.generator\.cost\.(.+)", r"generator_cpus.cpu.mean.\1"),
+    (r"strings_warm\.generator\.kernel\.(.+)", r"generator_cpus.kernel.mean.\1"),
+    (r"strings_warm\.generator\.ratio\.(\w+)\.(?:ratio|verdict)\.(.+)", r"generator_cpus.cpu.ratio.\1.\2"),
+    (r"strings_warm\.generator\.moved\.(\w+)\.(?:ratio|verdict)\.(.+)", r"generator_cpus.moved.ratio.\1.\2"),
+    (r"strings_warm\.settings\.kernel\.(.+)", r"strings_settings.kernel.mean.\1"),
+    (
+        r"strings_warm\.settings\.over\.(?:ratio|verdict)\.(.+)",
+        r"strings_settings.over.ratio.\1.java_helidon",
+    ),
+    (r"strings_warm\.settings\.(\w+)\.(?:ratio|verdict)\.(.+)", r"strings_settings.\1.ratio.\2"),
+    (r"strings_warm\.settings\.(\w+)\.mean\.(.+)", r"strings_settings.\1.mean.\2"),
+    (r"logging\.(cpu|throughput)\.cost\.(\w+)\.(?:ratio|verdict)\.(.+)", r"logging.\1.ratio.\2.\3"),
+    (r"gc\.equal\.(memory|p99)\.(?:ratio|verdict)\.(.+)", r"gc.equal_\1.ratio.\2"),
+    (r"gc\.(\w+)\.(\w+)", r"gc.\1.mean.\2"),
+    (r"forms\.clients\.effect\.first\.(?:ratio|verdict)\.(.+)", r"forms.first_over_jvm.ratio.clients.\1"),
+    (r"forms\.clients\.reference\.first\.(?:ratio|verdict)\.(.+)", r"forms.first.ratio.clients.\1"),
+    (r"forms\.effect\.first\.(?:ratio|verdict)\.(.+)", r"forms.first_over_jvm.ratio.strings.\1"),
+    (r"forms\.reference\.first\.(?:ratio|verdict)\.(.+)", r"forms.first.ratio.strings.\1"),
+    (
+        r"forms_load\.clients\.own\.(\w+)\.(?:ratio|verdict)\.(.+)",
+        r"forms.\1_over_jvm.ratio.clients.\2",
+    ),
 )
 
 
@@ -117,9 +152,10 @@ def differences(
 
 
 def moved_keys(golden: Iterable[str], moved: Iterable[tuple[str, str]] = MOVED) -> set[str]:
-    """Return the keys of today of golden values."""
+    """Return the keys of golden values, those of today too."""
     moves = tuple(moved)
-    return {_moved(key, moves) for key in golden}
+    keys = set(golden)
+    return keys | {_moved(key, moves) for key in keys}
 
 
 def _moved(key: str, moved: Sequence[tuple[str, str]]) -> str:
@@ -157,10 +193,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--write", action="store_true", help="replace the golden values by those of the build"
     )
     asked = parser.parse_args(arguments)
-    if not BUILT.is_file():
-        print(f"{BUILT.relative_to(ROOT)}: missing; run first: make paper PROFILE=sample", file=sys.stderr)
+    values = published_values(ROOT)
+    if not values:
+        print(f"{GENERATED}: nothing published; run first: make paper PROFILE=sample", file=sys.stderr)
         return 2
-    values: dict[str, dict[str, Any]] = json.loads(BUILT.read_text("utf-8"))
     measured = next((key for key, entry in values.items() if _measured(entry["inputs"])), None)
     if measured is not None:
         print(f"{measured}: of trials measured here; run first: make paper PROFILE=sample", file=sys.stderr)

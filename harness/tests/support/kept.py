@@ -1,36 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is the same each time is made once in a process of tests, or in small: simulations, fonts, figures."""
+"""Simulations of notebooks made once in a process of tests, and figures saved the quick way."""
 
 from __future__ import annotations
 
-import contextlib
-import shutil
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from matplotlib.backends import _backend_pdf_ps as fonts
+from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.font_manager import get_font
-from pydantic import TypeAdapter
 
-from harness.import_closure import SOURCES, closure_sha256
 from harness.questions import validity
 from harness.questions.validity.methods import PARTS
 from harness.verify.simulated import VerifyResult, run_verify
 from harness.verify.simulated.stall_curves import PrecisionRecall, precision_recall_curves
 
-#: So many glyphs of a font in a row are cut out together.
-_BLOCK = 64
 _savefig = Figure.savefig
-_subset = fonts.get_glyphs_subset
 #: Enough simulations for every number to be there; ``tests/verify`` runs as many as it takes to judge them.
 _SIMS, _FEWEST_SIMS, _FEWEST_PAUSES = 40, 10, 5
-_SIMULATED = SOURCES / ".cache" / "tests" / "simulated"
-_RESULTS = TypeAdapter(tuple[VerifyResult, ...])
 
 
 @cache
@@ -40,16 +30,7 @@ def _run_verify(name: str) -> VerifyResult:
 
 @cache
 def _methods() -> tuple[VerifyResult, ...]:
-    """Of all rows that the notebook has: their few simulations take seconds, so they are kept by the code they are of."""
-    of = closure_sha256(SOURCES, {run_verify.__module__, __name__})
-    kept = _SIMULATED / f"{of}.json"
-    with contextlib.suppress(OSError, ValueError):  # there are none, or half of them
-        return _RESULTS.validate_json(kept.read_bytes())
-    found = tuple(run_verify(name, sims=_FEWEST_SIMS) for name in PARTS)
-    shutil.rmtree(_SIMULATED, ignore_errors=True)  # those of other code
-    _SIMULATED.mkdir(parents=True, exist_ok=True)
-    kept.write_bytes(_RESULTS.dump_json(found, round_trip=True))
-    return found
+    return tuple(run_verify(name, sims=_FEWEST_SIMS) for name in PARTS)
 
 
 @cache
@@ -67,52 +48,13 @@ def simulated_once() -> Iterator[None]:
         yield
 
 
-class _Font(NamedTuple):
-    """A font that was cut down to some glyphs, as a file."""
-
-    content: bytes
-
-    def save(self, file: Any, **_: object) -> None:
-        file.write(self.content)
+def fonts_cut_once() -> AbstractContextManager[None]:
+    """Figures whose PDF has its glyphs as drawings: to cut a font down to them takes longer than the figure."""
+    return _saved_by(_savefig)
 
 
-class _Subset(NamedTuple):
-    font: _Font
-    glyph_index_map: dict[int, int]
-
-
-@cache
-def _cut_down(file: Any, face: int, glyphs: frozenset[int]) -> _Subset:
-    with _subset(file, set(glyphs)) as found:
-        content = fonts.font_as_file(found.font).getvalue()  # type: ignore[no-untyped-call]  # matplotlib has no types here
-        return _Subset(_Font(content), found.glyph_index_map)
-
-
-def _with_neighbours(file: Any, glyphs: Collection[int]) -> frozenset[int]:
-    """Every glyph of the blocks in which these are: hardly two figures have just the same glyphs."""
-    last = get_font(file).num_glyphs
-    blocks = {glyph // _BLOCK for glyph in glyphs}
-    return frozenset(
-        glyph for block in blocks for glyph in range(block * _BLOCK, min((block + 1) * _BLOCK, last))
-    )
-
-
-@contextmanager
-def _kept_subset(file: Any, glyphs: Collection[int]) -> Iterator[_Subset]:
-    yield _cut_down(file, getattr(file, "face_index", 0), _with_neighbours(file, glyphs))
-
-
-@contextmanager
-def fonts_cut_once() -> Iterator[None]:
-    """Figures with much the same glyphs share the font in their PDF, which fontTools cuts once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fonts, "get_glyphs_subset", _kept_subset)
-        yield
-
-
-@contextmanager
-def pictures_in_pdf_alone() -> Iterator[None]:
-    """A saved figure is drawn for its PDF; the SVG and PNG, of the same figure, are empty files."""
+def pictures_in_pdf_alone() -> AbstractContextManager[None]:
+    """The same, and SVG and PNG, of the same figure, are empty files."""
 
     def save(figure: Figure, path: Any, **options: Any) -> None:
         if isinstance(path, Path) and path.suffix in (".svg", ".png"):
@@ -120,6 +62,15 @@ def pictures_in_pdf_alone() -> Iterator[None]:
         else:
             _savefig(figure, path, **options)
 
+    return _saved_by(save)
+
+
+@contextmanager
+def _saved_by(save: Callable[..., None]) -> Iterator[None]:
+    def with_drawn_glyphs(figure: Figure, path: Any, **options: Any) -> None:
+        with rc_context({"pdf.fonttype": 3}):
+            save(figure, path, **options)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Figure, "savefig", save)
+        patch.setattr(Figure, "savefig", with_drawn_glyphs)
         yield

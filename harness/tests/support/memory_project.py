@@ -18,7 +18,7 @@ from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import SERVICE
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
-from setup.run_tests import QUICK_JVM
+from harness.tests.support.tools_here import QUICK_JVM
 
 HOLDER = """
 import os, re

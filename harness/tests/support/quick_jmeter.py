@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.loadgen.base import LoadCommand, LoadSpec
 from harness.loadgen.tools.jmeter.adapter import JMeter
-from setup.run_tests import QUICK_JVM
+from harness.tests.support.tools_here import QUICK_JVM
 
 
 @dataclass(frozen=True, kw_only=True)

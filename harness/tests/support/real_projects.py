@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.session import assemble, measure, prepare
 from harness.store import SessionFolder
 from harness.tests.support.sessions import LIMITS, REPOSITORY, without_duplicates
-from setup.run_tests import QUICK_JVM as QUICK_JVM_FLAG
+from harness.tests.support.tools_here import QUICK_JVM as QUICK_JVM_FLAG
 
 NAME = "real"
 EXPERIMENT = """

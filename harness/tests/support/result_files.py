@@ -371,5 +371,6 @@ TEXTS = tuple(kind for kind in KINDS if kind.name != "oha.db")
 def written(folder: Path, kind: Kind, made: Made) -> Path:
     """Write one file and return it."""
     path = folder / kind.name
+    folder.mkdir(exist_ok=True)
     path.write_bytes(kind.data(made))
     return path

@@ -35,10 +35,12 @@ from harness.tests.support import synthetic_files, synthetic_pauses
 #: implementation -> (requests per second, MiB after load, seconds to first response)
 _NATURE = {
     "go-kit": (9_000.0, 22.0, 0.02),
+    "go-kit-2020": (8_500.0, 20.0, 0.02),
     "go-nethttp": (12_000.0, 18.0, 0.012),
     "java-helidon": (11_000.0, 190.0, 0.7),
     "java-helidon2-published": (10_000.0, 170.0, 0.9),
     "java-jaxrs": (7_000.0, 260.0, 1.1),
+    "java-jaxrs-2020": (5_500.0, 230.0, 1.4),
     "java-jaxrs-published": (6_500.0, 240.0, 1.0),
     "java-jdkhttp": (11_900.0, 150.0, 0.3),
     "go-gorilla": (3_000.0, 20.0, 0.02),

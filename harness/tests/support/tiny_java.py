@@ -8,9 +8,8 @@ from pathlib import Path
 
 from harness.model import Implementation
 from harness.tests.support.instances import CONTRACT
-from harness.tests.support.tools_here import tools_here
+from harness.tests.support.tools_here import QUICK_JVM, tools_here
 from harness.toolchains import Jdk
-from setup.run_tests import QUICK_JVM
 
 SOURCE = """
 import com.sun.net.httpserver.HttpServer;

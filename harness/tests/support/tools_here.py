@@ -7,6 +7,9 @@ from harness.launchers.tools import Tools, tools_among
 from harness.tests.support.sessions import REPOSITORY
 from harness.toolchains import Surroundings, find_jdks, find_tool
 
+#: For JVMs of tests, which start much and repeat little: what C2 would compile is not used long enough.
+QUICK_JVM = "-XX:TieredStopAtLevel=1"
+
 
 def tools_here() -> Tools:
     """Return the usable tools of this machine; what is missing or too old is ``None``."""

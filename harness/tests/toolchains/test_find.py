@@ -42,6 +42,14 @@ def test_a_runtime_without_compiler_is_no_jdk(tmp_path: Path) -> None:
     assert toolchains.find_jdks(around(tmp_path)) == ()
 
 
+def test_an_old_runtime_that_set_up_unpacked_is_none_of_the_jdks(tmp_path: Path) -> None:
+    home = jdk(tmp_path / "project/.tools/java-11.0.7", "11.0.7", "Azul", compiler=False)
+    (tmp_path / "project/.tools/java-11.0.9.new").mkdir()
+    assert toolchains.find_jdks(around(tmp_path)) == ()
+    (found,) = toolchains.find_runtimes(around(tmp_path))
+    assert (found.home, found.version, found.major, found.java) == (home, "11.0.7", 11, home / "bin/java")
+
+
 def test_the_reference_jdk_is_preferred_to_a_newer_one_and_an_old_one_comes_last(tmp_path: Path) -> None:
     for version in ("17.0.15", "21.0.8", "25.0.2", "26", "1.8.0_392"):
         jdk(tmp_path / "system/usr/lib/jvm" / version, version)

@@ -122,7 +122,7 @@ def test_a_row_is_timed_and_an_unknown_one_names_those_there_are() -> None:
     found = verify_row("tost", "here", sims=20, seed=2)
     assert found.wall_s > 0 and found.result.sims == 20 and found.place == "here"
     assert all(cell.low is not None for cell in found.result.cells)
-    with pytest.raises(InputError, match="allowed: coverage, .*, sigstop, bound, recorded, all"):
+    with pytest.raises(InputError, match="allowed: coverage, .*, sigstop, bound, all"):
         verify_row("nothing", "here")
 
 

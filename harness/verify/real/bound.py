@@ -33,8 +33,7 @@ from harness.model import Bound, BoundBy
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_go, find_tool
 from harness.verify.real.bound_counters import POOL_SIZE, Behind, Counters, Kind, cpu_s
-from harness.verify.real.go_service import build_go_service, wait_until_ready
-from harness.verify.real.steady_rate import SteadyRate
+from harness.verify.real.go_service import SteadyRate, build_go_service, wait_until_ready
 from harness.verify.simulated.result import Cell, VerifyResult, result, share
 
 NAMED = 0.95
@@ -254,8 +253,8 @@ class Machinery:
         elif made.database is not None:
             from harness.verify.real.slowed_database import slowed_database  # with PostgreSQL's driver
 
-            with slowed_database(made.database, made.behind, self._host, self._around, self._folder) as found:
-                yield found
+            with slowed_database(made.database, made.behind, self._host, self._around, self._folder) as match:
+                yield match
         else:
             # over its memory limit from the start, so that it never stops collecting
             port, slowed = free_port(), {"GOMEMLIMIT": "1MiB", "GOGC": "1"}

@@ -100,15 +100,17 @@ def stop_service(sims: int, seed: int) -> Stopped:
 def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
     """Hold what stall detection finds against the stops that were made."""
     trial, queue, pid = stopped.trial, stopped.queue, stopped.pid
-    found = [(s.start_s, s.end_s) for s in detect_stalls(trial.start_s, trial.latency_s) if s.kind == "stall"]
-    right = match_events(found, trial.stops, tolerance_s=TOLERANCE_S)
+    results = [
+        (s.start_s, s.end_s) for s in detect_stalls(trial.start_s, trial.latency_s) if s.kind == "stall"
+    ]
+    right = match_events(results, trial.stops, tolerance_s=TOLERANCE_S)
     matched = {i for i, _ in right.pairs}
-    others = [span for i, span in enumerate(found) if i not in matched]
+    others = [span for i, span in enumerate(results) if i not in matched]
     machines = [span for span in others if _machine_made(queue, pid, span)]
     clients = [span for span in others if span not in machines and _client_made(queue, trial, span)]
-    n_ours = len(found) - len(clients) - len(machines)
+    n_ours = len(results) - len(clients) - len(machines)
     shifted = match_events(
-        found, [(a + EVERY_S / 2, b + EVERY_S / 2) for a, b in trial.stops], tolerance_s=TOLERANCE_S
+        results, [(a + EVERY_S / 2, b + EVERY_S / 2) for a, b in trial.stops], tolerance_s=TOLERANCE_S
     )
     precision = len(right.pairs) / n_ours if n_ours else 0.0
     cells = [

@@ -10,22 +10,16 @@ from typing import NamedTuple
 from harness.errors import InputError
 from harness.verify.simulated import (
     attribution,
-    budget,
     capacity,
     compared_runs,
     comparisons,
-    crosscheck,
-    detectable,
     duets,
-    factors,
     omission,
-    ranks,
     repeated_loads,
     sessions,
     speeds,
     stalls,
     tails,
-    variances,
 )
 from harness.verify.simulated.result import Cell, VerifyResult, together
 from harness.verify.simulated.warmup import simulate_warmup
@@ -42,28 +36,20 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
     {
         "coverage": Verification(comparisons.coverage, 2000),
         "aa": Verification(comparisons.aa, 4000),
-        "power": Verification(comparisons.power, 4000),
-        "detectable": Verification(detectable.detectable, 4000),
         "duet": Verification(duets.duet, 4000),
         "tost": Verification(comparisons.tost, 4000),
         "multiplicity": Verification(comparisons.multiplicity, 2000),
         "compare": Verification(compared_runs.compare, 2000),
-        "variances": Verification(variances.variances, 2000),
-        "undecided": Verification(budget.budget, 4000),
         "agreement": Verification(sessions.agreement, 1000),
-        "factors": Verification(factors.factors, 2000),
         "speed": Verification(speeds.speed, 2000),
         "repeats": Verification(repeated_loads.repeats, 2000),
-        "ranks": Verification(ranks.ranks, 2000),
         "capacity": Verification(capacity.capacity, 200),
         "quantile": Verification(tails.quantile, 1000),
         "pooled-quantile": Verification(tails.pooled_quantile, 1000),
-        "rare-mode": Verification(comparisons.rare_mode, 2000),
         "stalls": Verification(stalls.stalls, 60),
         "attribution": Verification(attribution.attribution, 300),
         "omission": Verification(omission.omission, 20),
         "warmup": Verification(simulate_warmup, 120),
-        "cross-check": Verification(crosscheck.cross_check, 50),
     }
 )
 
@@ -94,10 +80,10 @@ def run_verify(
     verification = VERIFICATIONS[name]
     most = (MOST_ROUNDS if sims is None else 1) if rounds is None else rounds
     n = verification.sims if sims is None else sims
-    found = [verification.run(n, seed)]
-    while len(found) < most and any(cell.tally is not None for cell in together(found).undecided):
-        found.append(verification.run(n, seed + _NEXT_ROUND * len(found)))
-    return together(found) if len(found) > 1 else found[0]
+    results = [verification.run(n, seed)]
+    while len(results) < most and any(cell.tally is not None for cell in together(results).undecided):
+        results.append(verification.run(n, seed + _NEXT_ROUND * len(results)))
+    return together(results) if len(results) > 1 else results[0]
 
 
 __all__ = ["VERIFICATIONS", "Cell", "Verification", "VerifyResult", "run_verify"]

@@ -66,22 +66,22 @@ def attribution(sims: int, seed: int) -> VerifyResult:
         errors: dict[float, list[float]] = {0.99: [], 0.999: []}
         for _ in range(runs):
             start, latency, pauses, without = _twice(load, rng)
-            for quantile, found in errors.items():
+            for quantile, match in errors.items():
                 if len(without) * (1 - quantile) < FEWEST_TAIL:
                     continue
                 share = attributable_fraction(
                     start, latency, {"gc_pause": pauses.spans}, quantile=quantile, resamples=20
                 )
                 truth = 1 - float(np.quantile(without, quantile)) / float(np.quantile(latency, quantile))
-                found.append((share.quantile_share.value or 0.0) - truth)
+                match.append((share.quantile_share.value or 0.0) - truth)
                 naive.append(abs((share.quantile_share_lower.value or 0.0) - truth))
             offset_worst = max(offset_worst, _offset_error(start + latency, pauses, latency, rng))
-        for quantile, found in errors.items():
-            if found:
+        for quantile, match in errors.items():
+            if match:
                 where = f"{load.kind} {load.rate_per_s:g}/s, {load.pause_s * 1e3:g} ms, AR {load.rho:g}"
                 name = f"mean error of the share of p{quantile * 100:g}, {where}"
-                cells.append(average(np.abs(found), name=name, at_most=SHARE_ERROR))
-                cells.append(average(found, name=f"with its sign: {name}"))
+                cells.append(average(np.abs(match), name=name, at_most=SHARE_ERROR))
+                cells.append(average(match, name=f"with its sign: {name}"))
     cells.append(
         average(
             naive,
@@ -119,10 +119,10 @@ def _offset_error(
     completion: FloatArray, pauses: Pauses, latency: FloatArray, rng: np.random.Generator
 ) -> float:
     true_offset = float(rng.uniform(-2, 2))
-    found = estimate_clock_offset(
+    match = estimate_clock_offset(
         completion + true_offset, pauses.spans, median_service_s=float(np.median(latency))
     )
-    return float("inf") if found.offset_s is None else abs(found.offset_s - true_offset)
+    return float("inf") if match.offset_s is None else abs(match.offset_s - true_offset)
 
 
 def _coincidence(sims: int, rng: np.random.Generator) -> list[Cell]:

@@ -47,14 +47,14 @@ def capacity(sims: int, seed: int) -> VerifyResult:
         searched, stepped = np.empty(sims), np.empty(sims)
         for sim in range(sims):
             rng = np.random.default_rng([seed, number, sim])
-            found = search_capacity(
+            match = search_capacity(
                 lambda rate, d, law=law, rng=rng: trial(rng, law, rate, d),  # type: ignore[misc]  # bound in this turn
                 GOALS,
                 lowest_per_s=GOALS.from_share * SATURATED_PER_S,
                 highest_per_s=GOALS.to_share * SATURATED_PER_S,
             )
-            searched[sim], stepped[sim] = found.lower_per_s, ladder(rng, law)
-            load_s.append(found.load_s)
+            searched[sim], stepped[sim] = match.lower_per_s, ladder(rng, law)
+            load_s.append(match.load_s)
             single.append(abs(binary_search(rng, law) / truth - 1) <= WITHIN)
         same = float(np.mean(np.abs(searched / stepped - 1) <= WITHIN))
         right = float(np.mean(np.abs(searched / truth - 1) <= WITHIN))

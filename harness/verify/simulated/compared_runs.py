@@ -37,9 +37,9 @@ def compare(sims: int, seed: int) -> VerifyResult:
         rng = np.random.default_rng([seed, number])
         called = raw = of_requests = 0
         for _ in range(sims):
-            found, logs = _pair(rng, k, labels=True)
-            called += any(row.verdict in _CALLED for row in found.rows)
-            raw += any(_leaves_out_one(row.low, row.high) for row in found.rows)
+            match, logs = _pair(rng, k, labels=True)
+            called += any(row.verdict in _CALLED for row in match.rows)
+            raw += any(_leaves_out_one(row.low, row.high) for row in match.rows)
             pooled = intervals.two_sample(logs[1].ravel(), logs[0].ravel(), 0.95, welch=True)
             of_requests += _leaves_out_one(float(pooled.low) + 1, float(pooled.high) + 1)
         cells += [
@@ -69,9 +69,9 @@ def _drifted(sims: int, seed: int) -> list[Cell]:
     turns = one_first = accepted = 0
     for _ in range(sims):
         turns += _called_of_all(_pair(rng, 5, drift=_DRIFT, order=rng.permutation(10))[0])
-        found, _ = _pair(rng, 5, drift=_DRIFT, order=np.arange(10))
-        one_first += _called_of_all(found)
-        accepted += _called_of_all(compare_runs(found.arms, accept=("order_confounded",)))
+        match, _ = _pair(rng, 5, drift=_DRIFT, order=np.arange(10))
+        one_first += _called_of_all(match)
+        accepted += _called_of_all(compare_runs(match.arms, accept=("order_confounded",)))
     return [
         share(sims, name="drift, arms in random order", value=turns / sims, at_most=0.06),
         share(sims, name="drift, one arm first", value=one_first / sims, at_most=0.06),
@@ -85,8 +85,8 @@ def _effect(sims: int, seed: int) -> list[Cell]:
     rng = np.random.default_rng([seed, 3])
     mean = p99 = wrong_way = 0
     for _ in range(sims):
-        found, _ = _pair(rng, 10, effect=_EFFECT)
-        row, tail = found.row("mean"), found.row("p99")
+        match, _ = _pair(rng, 10, effect=_EFFECT)
+        row, tail = match.row("mean"), match.row("p99")
         assert row is not None and tail is not None and row.ratio is not None
         mean += row.verdict is Verdict.DIFFERENT
         p99 += tail.verdict is Verdict.DIFFERENT
@@ -155,8 +155,8 @@ def _run(
     if labels:
         rows |= {"even": half, "odd": ~half}
     for label, mine in rows.items():
-        found, missing = request_values(latency[mine & ok], int((mine & ~ok).sum()), duration_s)
-        values |= {(label, metric): value for metric, value in found.items()}
+        match, missing = request_values(latency[mine & ok], int((mine & ~ok).sum()), duration_s)
+        values |= {(label, metric): value for metric, value in match.items()}
         reasons |= {(label, metric): why for metric, why in missing.items()}
     return Run(
         name=name, sources=(LOAD_TOOLS[0].name,), n_requests=len(latency), n_errors=int((~ok).sum()), resolution_s=1e-6,

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verifications of what is said about two variants: coverage, false positives, power, equivalence, families."""
+"""Verifications of what is said about two variants: coverage, false positives, equivalence, families."""
 
 from __future__ import annotations
 
-from math import log, log1p, sqrt
+from math import log
 
 import numpy as np
 from scipy import stats
 
 from harness.analysis.stats import intervals
-from harness.analysis.stats.assumptions import gap_critical, gap_statistic
 from harness.analysis.stats.equivalence import one_sided_p
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.randomization import sign_flip_exact
@@ -128,28 +127,6 @@ def paired_p(differences: Floats) -> Floats:
     return intervals.t_two_sided_p(centre / error, df)
 
 
-def power(sims: int, seed: int) -> VerifyResult:
-    """A 3 % effect at a run-to-run variation of 2 % in 20 blocks; control: the noncentral t says the same."""
-    k, sd, shift = 20, 0.02, log1p(0.03)
-    rng = np.random.default_rng(seed)
-    d = shift + rng.normal(0.0, sd, (sims, k)) - rng.normal(0.0, sd, (sims, k))
-    found = float(np.mean(paired_p(d) <= 0.05))
-    t, ncp = float(intervals.t_critical(LEVEL, k - 1)), shift / (sd * sqrt(2 / k))
-    expected = float(stats.nct.sf(t, k - 1, ncp) + stats.nct.cdf(-t, k - 1, ncp))
-    small = 0.02 + rng.normal(0.0, sd, (sims, k)) - rng.normal(0.0, sd, (sims, k))
-    small_ncp = 0.02 / (sd * sqrt(2 / k))
-    small_expected = float(stats.nct.sf(t, k - 1, small_ncp) + stats.nct.cdf(-t, k - 1, small_ncp))
-    away = abs(float(np.mean(paired_p(small) <= 0.05)) - small_expected)
-    cells = [
-        share(sims, name="power at 3 %, CV 2 %, k = 20", value=found, at_least=0.95),
-        Cell(
-            name="distance from the analytic power", value=abs(found - expected), at_most=0.02, control=True
-        ),
-        Cell(name="the same at 2 %", value=away, at_most=max(0.02, 3 * 0.4 / sqrt(sims)), control=True),
-    ]
-    return result("power", bar="power >= .95", control="analytic +- .02", cells=cells, sims=sims, seed=seed)
-
-
 def tost(sims: int, seed: int) -> VerifyResult:
     """Equivalence at 5 %, CV 3 %, ten blocks; control: "not different" would pass differences at the margin."""
     k, sd, margin = 10, 0.03, 0.05
@@ -217,50 +194,3 @@ def multiplicity(sims: int, seed: int) -> VerifyResult:
         "multiplicity", bar="Holm FWER <= .06, BH FDR <= .06 over 24 tests", control="unadjusted > .60",
         cells=cells, sims=sims, seed=seed,
     )  # fmt: skip
-
-
-def rare_mode(sims: int, seed: int) -> VerifyResult:
-    """One trial in twenty of one arm is 1.5 times slower; control: the mean-based interval misses it."""
-    sd, slow_share, factor = 0.01, 0.05, log(1.5)
-    cells: list[Cell] = []
-    truth_rng = np.random.default_rng([seed, 99])
-    pairs = [
-        _with_mode(truth_rng, (400_000,), sd, slow_share, factor) - truth_rng.normal(0, sd, 400_000)
-        for _ in range(2)
-    ]
-    paired_truth = float(np.median((pairs[0] + pairs[1]) / 2))
-    shift_truth = float(np.median(pairs[0]))
-    for k in (10, 20):
-        rng = np.random.default_rng([seed, k])
-        a, b = _with_mode(rng, (sims, k), sd, slow_share, factor), rng.normal(0.0, sd, (sims, k))
-        paired = covered(intervals.signed_rank(a - b, LEVEL), paired_truth)
-        unpaired = covered(intervals.rank_sum(a, b, LEVEL), shift_truth)
-        cells.append(
-            share(sims, name=f"Hodges-Lehmann, paired, k = {k}", value=paired, at_least=0.93, at_most=0.97)
-        )
-        cells.append(
-            share(
-                sims, name=f"Hodges-Lehmann, unpaired, k = {k}", value=unpaired, at_least=0.93, at_most=0.97
-            )
-        )
-        if k == 10:
-            mean_based = covered(intervals.two_sample(a, b, LEVEL, welch=True), slow_share * factor)
-            cells.append(share(sims, name="log-Welch, k = 10", value=mean_based, at_most=0.70, control=True))
-    rng = np.random.default_rng([seed, 7])
-    bar = gap_critical(20)
-    flagged = float(np.mean(gap_statistic(_with_mode(rng, (sims, 20), 0.03, 0.2, factor))[0] > bar))
-    plain = float(np.mean(gap_statistic(rng.normal(0.0, 0.03, (sims, 20)))[0] > bar))
-    cells.append(share(sims, name="two groups flagged, mode share .2, k = 20", value=flagged, at_least=0.90))
-    cells.append(
-        share(sims, name="two groups flagged in one normal group", value=plain, at_most=0.03, control=True)
-    )
-    return result(
-        "rare-mode", bar="Hodges-Lehmann in [.93, .97]; two groups flagged in >= 90 %",
-        control="log-Welch < .70 at k 10; one group is hardly ever called two", cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
-
-
-def _with_mode(
-    rng: np.random.Generator, shape: tuple[int, ...], sd: float, share: float, shift: float
-) -> Floats:
-    return rng.normal(0.0, sd, shape) + shift * (rng.random(shape) < share)

@@ -18,7 +18,6 @@ import numpy as np
 
 from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
-from harness.verify.simulated.budget import MOST, in_band, stopped
 from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
 
 #: As in ``harness/agent/affinity.py``, which makes calls that only Linux has.
@@ -66,12 +65,6 @@ def duet(sims: int, seed: int) -> VerifyResult:
             share(sims, name=f"a known effect is in the interval, hog of {spell_s:g} s", value=1 - _missed(d, EFFECT),
                   at_least=0.93)
         )  # fmt: skip
-    d = pairs(np.random.default_rng([seed, 6]), sims, DUET, spell_s=1.0, effect=EFFECT, n_blocks=MOST)
-    low, high, _ = stopped(d, in_band)
-    cells.append(
-        share(sims, name="the same, blocks to the undecided", value=float(np.mean((low <= EFFECT) & (high >= EFFECT))),
-              at_least=0.93, at_most=0.97)
-    )  # fmt: skip
     for number, spell_s in enumerate(SPELLS_S):
         ratio = _widths(np.random.default_rng([seed, 3, number]), sims, spell_s, OWN)
         cells.append(
@@ -99,10 +92,10 @@ def pairs(
     n_blocks: int = N_BLOCKS,
 ) -> Floats:  # fmt: skip
     """Return the log ratio of each pair, shape (n, n_blocks)."""
-    found = np.empty((n, n_blocks))
+    match = np.empty((n, n_blocks))
     for block in range(n_blocks):
-        found[:, block] = _pairs(rng, n, design, spell_s, effect, own)
-    return found
+        match[:, block] = _pairs(rng, n, design, spell_s, effect, own)
+    return match
 
 
 def _pairs(
@@ -153,11 +146,11 @@ def _drift(rng: np.random.Generator, n: int, slices: int) -> Floats:
     keep = float(np.exp(-SLICE_S / DRIFT_S))
     shocks = rng.normal(0.0, DRIFT * np.sqrt(1 - keep**2), (n, slices))
     now = rng.normal(0.0, DRIFT, n)
-    found = np.empty((n, slices))
+    match = np.empty((n, slices))
     for at in range(slices):
         now = keep * now + shocks[:, at]
-        found[:, at] = now
-    return found
+        match[:, at] = now
+    return match
 
 
 def _widths(rng: np.random.Generator, n: int, spell_s: float, own: float) -> Floats:

@@ -149,8 +149,8 @@ def simulate_sessions(
         bare += [counted(trial.bare) for trial in trials]
         if naive:
             dealt.append(_dealt([trial.seen for trial in trials], session.step_s, rng))
-    measured = _quantile([one.measured for one in true])
-    truth = {way: 1 - _quantile([getattr(one, way) for one in true]) / measured for way in ways}
+    measured = _quantile([item.measured for item in true])
+    truth = {way: 1 - _quantile([getattr(item, way) for item in true]) / measured for way in ways}
     return Simulated(
         ways={way: _covered([_share(trials, way) for trials in sessions], truth[way]) for way in ways},
         n_held_naively=sum(_holds_naively(groups, truth["clear"]) for groups in dealt),
@@ -164,10 +164,10 @@ def pooled_cells(sims: int, seed: int) -> list[Cell]:
     for number, session in enumerate(SESSIONS):
         where = f"{session.n_trials} trials of {session.clear_tail}, {session.name}"
         ways: tuple[Way, ...] = ("clear", "unpaused", "drained") if number == 0 else ("clear",)
-        found = simulate_sessions(
+        result = simulate_sessions(
             session, sims, np.random.default_rng([seed, 7, number]), ways=ways, naive=number == _NAIVE
         )
-        for way, one in found.ways.items():
+        for way, one in result.ways.items():
             cells.append(
                 share(
                     max(one.n_said, 1),
@@ -177,16 +177,16 @@ def pooled_cells(sims: int, seed: int) -> list[Cell]:
                     at_most=0.99 if session.step_s or way == "drained" else 0.97,
                 )
             )
-        clear = found.ways["clear"]
+        clear = result.ways["clear"]
         cells.append(_bias(clear.errors, f"bias of the pooled share, {where}"))
         cells.append(
             Cell(
                 name=f"pooled share less that of runs without pauses, {where}",
-                value=clear.truth - found.without,
+                value=clear.truth - result.without,
             )
         )
         if number == _NAIVE:
-            naive = found.n_held_naively / sims
+            naive = result.n_held_naively / sims
             cells.append(
                 share(
                     sims,
@@ -214,10 +214,10 @@ def _share(trials: Sequence[WithoutPauses], way: Way) -> Estimate:
 
 
 def _covered(found: Sequence[Estimate], truth: float) -> Covered:
-    values = [one.value for one in found if one.value is not None]
+    values = [item.value for item in found if item.value is not None]
     return Covered(
         n_said=len(values),
-        n_held=sum(_holds(one, truth) for one in found),
+        n_held=sum(_holds(item, truth) for item in found),
         errors=np.array(values, dtype=np.float64) - truth,
         truth=truth,
     )
@@ -233,15 +233,15 @@ def _holds(said: Estimate, truth: float) -> bool:
 
 def _holds_naively(groups: Sequence[WithoutPauses], truth: float) -> bool:
     """Whether the same jackknife over groups of requests holds the truth; groups are too small for the product."""
-    measured, measured_without = pooled_and_without([one.measured for one in groups], QUANTILE)
-    left, left_without = pooled_and_without([one.clear for one in groups], QUANTILE)
+    measured, measured_without = pooled_and_without([group.measured for group in groups], QUANTILE)
+    left, left_without = pooled_and_without([group.clear for group in groups], QUANTILE)
     low, high = jackknifed(float(np.log(left / measured)), np.log(left_without / measured_without), LEVEL)
     return bool(low <= np.log1p(-truth) <= high)
 
 
 def _together(counts: Sequence[LatencyCounts]) -> LatencyCounts:
-    used, where = np.unique(np.concatenate([one.bins for one in counts]), return_inverse=True)
-    n = np.bincount(where, weights=np.concatenate([one.counts for one in counts]))
+    used, where = np.unique(np.concatenate([count.bins for count in counts]), return_inverse=True)
+    n = np.bincount(where, weights=np.concatenate([count.counts for count in counts]))
     return LatencyCounts(used, n.astype(np.int64))
 
 

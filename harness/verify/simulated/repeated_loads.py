@@ -102,7 +102,7 @@ def _trials(rng: np.random.Generator, sims: int, k: int, often: float, faster: f
 
 def _is_repeated(compile_s: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Which loads the rule offers again: the very function that the runner asks."""
-    asked = [SPEC.compiled_too_long(float(one), LOAD_S) for one in compile_s.ravel()]
+    asked = [SPEC.compiled_too_long(float(item), LOAD_S) for item in compile_s.ravel()]
     return np.array(asked).reshape(compile_s.shape)
 
 
@@ -130,7 +130,7 @@ def _bias(made: _Trials) -> Floats:
 def _coverage(differences: Floats) -> float:
     """Share of the sessions, shape (sims, blocks), whose paired log-t interval holds the truth."""
     told = [intervals.student(session, LEVEL) for session in differences]
-    return float(np.mean([one.low <= TRUTH <= one.high for one in told]))
+    return float(np.mean([item.low <= TRUTH <= item.high for item in told]))
 
 
 __all__ = ["repeats"]

@@ -103,9 +103,9 @@ def f1(right: int, found: int, truth: int, *, name: str, **limits: Unpack[_Limit
 def pooled(rounds: Sequence[Cell]) -> Cell:
     """Return one cell of several rounds of it. One without sums, such as a largest error, stays that of the first."""
     first, tallies = rounds[0], [cell.tally for cell in rounds]
-    if first.tally is None or any(one is None or one.kind != first.tally.kind for one in tallies):
+    if first.tally is None or any(tally is None or tally.kind != first.tally.kind for tally in tallies):
         return first
-    sums = np.sum([one.sums for one in tallies if one is not None], axis=0)
+    sums = np.sum([tally.sums for tally in tallies if tally is not None], axis=0)
     return _of(
         Tally(kind=first.tally.kind, sums=tuple(sums.tolist())),
         name=first.name, at_least=first.at_least, at_most=first.at_most, control=first.control,
@@ -202,7 +202,7 @@ def result(
 def together(rounds: Sequence[VerifyResult]) -> VerifyResult:
     """Return one result of several rounds of the same row, cell by cell."""
     first = rounds[0]
-    cells = [pooled(same) for same in zip(*(one.cells for one in rounds), strict=True)]
+    cells = [pooled(same) for same in zip(*(item.cells for item in rounds), strict=True)]
     return result(
         first.name, bar=first.bar, control=first.control, cells=cells, sims=first.sims, seed=first.seed,
         rounds=len(rounds), open_problem=first.open_problem,

@@ -55,9 +55,10 @@ def scale_cells(sims: int, seed: int) -> list[Cell]:
     for number, (scale, (name, draw, truth)) in enumerate(_LAWS.items()):
         for k in _N_TRIALS:
             trials = draw(np.random.default_rng([seed, 11, number, k]), (sims, k))
-            found = [mean_ci(row, scale=scale, level=LEVEL, unit="relative") for row in trials]
+            results = [mean_ci(row, scale=scale, level=LEVEL, unit="relative") for row in trials]
             held = sum(
-                one.low is not None and one.high is not None and one.low <= truth <= one.high for one in found
+                item.low is not None and item.high is not None and item.low <= truth <= item.high
+                for item in results
             )
             cells.append(share(sims, name=f"{name}, k = {k}", value=held / sims, at_least=0.93, at_most=0.97))
     return cells

@@ -143,8 +143,8 @@ def _seen_and_expected(rng: np.random.Generator, own: float) -> tuple[float, flo
     first, second = (_sides(rng, truth + rng.normal(0.0, own, VARIANTS), sd) for _ in range(2))
     pairs = list(zip(first, second, strict=True))
     agree = sum(kind_at(a, b, a.log_ratio, b.log_ratio) == "agree" for a, b in pairs)
-    found = expected([kinds_of(*pair) for pair in pairs], ["one"] * VARIANTS, range(VARIANTS))
-    return agree / VARIANTS, float(found.low <= agree <= found.high), (found.agree - agree) / VARIANTS
+    match = expected([kinds_of(*pair) for pair in pairs], ["one"] * VARIANTS, range(VARIANTS))
+    return agree / VARIANTS, float(match.low <= agree <= match.high), (match.agree - agree) / VARIANTS
 
 
 def _sides(rng: np.random.Generator, truth: Floats, sd: Floats) -> list[Side]:

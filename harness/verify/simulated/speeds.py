@@ -69,14 +69,14 @@ def speed(sims: int, seed: int) -> VerifyResult:
 def _cells(made: _Sessions, kept: Mask, words: str) -> list[Cell]:
     # where nearly all trials were slowed, those at full speed are the ones that differ
     of = np.asarray(made.slowed & (made.slowed.mean(axis=(1, 2), keepdims=True) < MOST_SLOWED))
-    n_slowed, found = int(of.sum()), float((~kept)[of].mean())
+    n_slowed, match = int(of.sum()), float((~kept)[of].mean())
     at_most = 0.5 if made.slowed.mean() > 0.15 else None
     return [
         share(
             len(made.logs), name=f"coverage, {words}", value=_coverage(made.logs, kept, TRUTH),
             at_least=0.93, at_most=0.97,
         ),
-        share(n_slowed, name=f"slowed trials left out, {words}", value=found, at_least=0.99),
+        share(n_slowed, name=f"slowed trials left out, {words}", value=match, at_least=0.99),
         average(_width_left(made.logs, kept), name=f"width over that with all trials, {words}", at_most=at_most),
     ]  # fmt: skip
 
@@ -122,12 +122,12 @@ def _intervals(logs: Floats, kept: Mask) -> Floats:
 
     NaN where so few are left that a session has no verdict.
     """
-    found = np.full((2, len(logs)), np.nan)
+    match = np.full((2, len(logs)), np.nan)
     for number, both in enumerate(np.asarray(kept.all(axis=2))):
         if both.sum() >= FEWEST_FOR_P:
             told = intervals.student((logs[number, :, 0] - logs[number, :, 1])[both], LEVEL)
-            found[:, number] = told.low, told.high
-    return found
+            match[:, number] = told.low, told.high
+    return match
 
 
 def _coverage(logs: Floats, kept: Mask, truth: float) -> float:

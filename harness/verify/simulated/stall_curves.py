@@ -122,8 +122,8 @@ def _trial(scenario: Scenario, sims: int, rng: np.random.Generator) -> _Trial:
 
 
 def _points(sweep: Sweep, trials: Sequence[_Trial]) -> Iterator[CurvePoint]:
-    found = [sweep.find(trial.start, trial.latency, sweep.thresholds) for trial in trials]
-    for threshold, at_it in zip(sweep.thresholds, zip(*found, strict=True), strict=True):
+    results = [sweep.find(trial.start, trial.latency, sweep.thresholds) for trial in trials]
+    for threshold, at_it in zip(sweep.thresholds, zip(*results, strict=True), strict=True):
         scores = [scored(spans, trial.pauses) for spans, trial in zip(at_it, trials, strict=True)]
         right, n_found, truth = (sum(part) for part in zip(*scores, strict=True))
         yield CurvePoint(

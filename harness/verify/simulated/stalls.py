@@ -105,18 +105,18 @@ def stalls(sims: int, seed: int) -> VerifyResult:
 
 def detected(start: FloatArray, latency: FloatArray, alphas: Sequence[float]) -> list[list[Span]]:
     """Return what the detector finds at each chance of a false stall in a trial."""
-    return [[(s.start_s, s.end_s) for s in found] for found in stalls_at(start, latency, alphas)]
+    return [[(s.start_s, s.end_s) for s in stall] for stall in stalls_at(start, latency, alphas)]
 
 
 def to_find(pauses: Pauses, start: FloatArray, latency: FloatArray, shortest_s: float) -> ToFind:
     """Return the pauses that could be seen in these requests, and those that could not."""
     came, answered = np.sort(start), np.sort(start + latency)
-    found = ToFind([], [])
+    match = ToFind([], [])
     for low, high in pauses.spans:
         blocked = int(np.searchsorted(came, high) - np.searchsorted(answered, high))
         seen = high - low >= shortest_s * (1 - 1e-9) and blocked >= FEWEST_BLOCKED
-        (found.seen if seen else found.small).append((low, high))
-    return found
+        (match.seen if seen else match.small).append((low, high))
+    return match
 
 
 def scored(found: Sequence[Span], wanted: ToFind) -> Score:
@@ -131,10 +131,10 @@ def scored(found: Sequence[Span], wanted: ToFind) -> Score:
 def find_peaks(start: FloatArray, latency: FloatArray, above: Sequence[float]) -> list[list[Span]]:
     """``scipy.signal.find_peaks`` as commonly used: so many standard deviations above the mean, one prominent."""
     mean, spread = float(latency.mean()), float(latency.std())
-    peaks, found = scipy.signal.find_peaks(latency, height=mean + min(above) * spread, prominence=spread)
+    peaks, match = scipy.signal.find_peaks(latency, height=mean + min(above) * spread, prominence=spread)
     flagged = [np.zeros(len(start), dtype=bool) for _ in above]
     for mask, times in zip(flagged, above, strict=True):
-        mask[peaks[found["peak_heights"] >= mean + times * spread]] = True
+        mask[peaks[match["peak_heights"] >= mean + times * spread]] = True
     return [_joined(start, latency, mask) for mask in flagged]
 
 

@@ -95,11 +95,11 @@ def open_problem(strong: Mapping[SteadyState, Score]) -> str:
 def score_class(kind: SteadyState, rho: float, sims: int, seed: int, noise: Noise | None = None) -> Score:
     """Classify ``sims`` series whose true class is ``kind`` in noise of correlation ``rho``."""
     rng = np.random.default_rng([seed, round(100 * rho), list(SteadyState).index(kind)])
-    found = [classify_warmup(held_out_series(rng, kind, rho, noise or log_normal)) for _ in range(sims)]
+    results = [classify_warmup(held_out_series(rng, kind, rho, noise or log_normal)) for _ in range(sims)]
     return Score(
-        right=sum(one.kind is kind for one in found) / sims,
-        undecidable=sum(one.kind is SteadyState.UNDECIDABLE for one in found) / sims,
-        spurious=sum(len(one.changepoints) for one in found) / sims,
+        right=sum(item.kind is kind for item in results) / sims,
+        undecidable=sum(item.kind is SteadyState.UNDECIDABLE for item in results) / sims,
+        spurious=sum(len(item.changepoints) for item in results) / sims,
     )
 
 
@@ -107,7 +107,7 @@ def fixed_penalty_spurious(rho: float, sims: int, seed: int) -> float:
     """Return change points a flat series that PELT finds at its fixed penalty of 15 log n."""
     rng = np.random.default_rng([seed, 17])
     series = (held_out_series(rng, SteadyState.FLAT, rho, log_normal) for _ in range(sims))
-    return sum(len(detect_changepoints(one).indices) for one in series) / sims
+    return sum(len(detect_changepoints(item).indices) for item in series) / sims
 
 
 def held_out_series(rng: np.random.Generator, kind: SteadyState, rho: float, noise: Noise) -> FloatArray:

@@ -108,10 +108,15 @@ func (u *upstream) get(ctx context.Context, path string, id int, reused *bytes.B
 		return nil, noAnswer(ctx, err)
 	}
 	defer response.Body.Close()
-	body, err := readAll(io.LimitReader(response.Body, maxUpstreamBytes+1), reused)
-	if err != nil {
+	if reused == nil { // one buffer of the length that the answer declares, and not several that grow
+		length := max(0, min(response.ContentLength, maxUpstreamBytes))
+		reused = bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead))
+	}
+	reused.Reset()
+	if _, err := reused.ReadFrom(io.LimitReader(response.Body, maxUpstreamBytes+1)); err != nil {
 		return nil, noAnswer(ctx, err)
 	}
+	body := reused.Bytes()
 	switch {
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%w: %s: %s", errUpstreamBadAnswer, path, response.Status)
@@ -119,15 +124,6 @@ func (u *upstream) get(ctx context.Context, path string, id int, reused *bytes.B
 		return nil, fmt.Errorf("%w: %s: more than %d bytes", errUpstreamBadAnswer, path, maxUpstreamBytes)
 	}
 	return body, nil
-}
-
-func readAll(from io.Reader, reused *bytes.Buffer) ([]byte, error) {
-	if reused == nil {
-		return io.ReadAll(from)
-	}
-	reused.Reset()
-	_, err := reused.ReadFrom(from)
-	return reused.Bytes(), err
 }
 
 func noAnswer(ctx context.Context, cause error) error {

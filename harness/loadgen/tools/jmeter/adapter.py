@@ -14,6 +14,7 @@ arrival is one pass through the flow, and a wrong answer ends it.
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -35,7 +36,6 @@ from harness.loadgen.summary import (
     read_rows,
     summarise,
 )
-from harness.loadgen.tools.jmeter.distribution import JMeterController
 from harness.loadgen.tools.jmeter.plan import (
     GC_LOG,
     LOG,
@@ -50,8 +50,10 @@ from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Reques
 
 #: JVM start to first request, and last answer to exit.
 START_AND_STOP_S = 5.0
-#: For planning only: what one JMeter asks of a quick service on a small machine.
-ASSUMED_PER_S = 4000.0
+#: For planning only: what one JMeter asks of a quick service on a small machine, and what it does so long that both
+#: have compiled their code.
+ASSUMED_PER_S, WARM_PER_S = 4000.0, 20_000.0
+COLD_REQUESTS = 40_000
 _CSV_FIELD = re.compile(r"[\w.]+$")
 
 
@@ -68,11 +70,6 @@ class JMeter:
     heap: str = "1g"
     last_answers_s: int = 3
     name: str = "jmeter"
-
-    @property
-    def distribution(self) -> JMeterController:
-        """A controller and engines."""
-        return JMeterController(alone=self, last_answers_s=self.last_answers_s)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses parts of seconds in ramp-up and duration of a closed loop: JMeter has whole ones."""
@@ -137,7 +134,10 @@ class JMeter:
     def _offering_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         if isinstance(profile, OpenLoad):
             return SETTLE_S + profile.duration_s + self.last_answers_s
-        return closed_s(profile, requests, ASSUMED_PER_S)
+        waiting_s = closed_s(profile, requests, math.inf)
+        cold_s = closed_s(profile, requests, ASSUMED_PER_S) - waiting_s
+        warm_requests = max(0.0, cold_s * ASSUMED_PER_S - COLD_REQUESTS) if profile.loops else 0.0
+        return waiting_s + cold_s - warm_requests * (1 / ASSUMED_PER_S - 1 / WARM_PER_S)
 
     def _tools(self) -> tuple[Path, Path]:
         if self.java is None or not self.java.exists():

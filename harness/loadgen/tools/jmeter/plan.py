@@ -24,24 +24,18 @@ UNSAVED = (
 
 #: Before the first arrival: the schedule's clock starts before JMeter is ready to follow it.
 SETTLE_S = 1.0
-#: An engine that is commanded tells the controller first that it begins, and that is its first connection.
-SHARED_SETTLE_S = 3.0
 #: An answer that takes longer is an error.
 TIMEOUT_S = 60.0
-#: In a plan for several engines: what each of them finds in properties of its own.
-USERS, RATE, SEED = "rematch.users", "rematch.rate_per_s", "rematch.seed"
 
 
-def render_plan(spec: LoadSpec, last_answers_s: int = 3, *, shared: bool = False) -> str:
-    """The test plan as JMX. ``shared``: for several engines, each of which has users, rate and seed of its own."""
+def render_plan(spec: LoadSpec, last_answers_s: int = 3) -> str:
+    """Return the test plan as JMX."""
     profile = spec.profile
     return template(PACKAGE, "plan.jmx.jinja", xml=True).render(
         closed=isinstance(profile, ClosedLoad),
         profile=profile,
-        shared=shared,
-        users=(_own(USERS) if shared else profile.users) if isinstance(profile, ClosedLoad) else None,
-        schedule=_schedule(profile, last_answers_s, shared) if isinstance(profile, OpenLoad) else None,
-        seed=_own(SEED) if shared else spec.seed,
+        schedule=_schedule(profile, last_answers_s) if isinstance(profile, OpenLoad) else None,
+        seed=spec.seed,
         mix=spec.requests[0].mix,
         asked=asked(spec.requests),
         flow=is_flow(spec.requests),
@@ -50,34 +44,17 @@ def render_plan(spec: LoadSpec, last_answers_s: int = 3, *, shared: bool = False
     )
 
 
-def own_properties(spec: LoadSpec) -> dict[str, str]:
-    """What an engine's properties hold for a shared plan."""
-    if isinstance(spec.profile, ClosedLoad):
-        return {USERS: str(spec.profile.users)}
-    return {RATE: _rate(spec.profile.rate_per_s), SEED: str(spec.seed)}
-
-
 def render_properties() -> str:
     """JMeter's properties, all that matter written out."""
     return template(PACKAGE, "jmeter.properties.jinja").render(saved=SAVED, unsaved=UNSAVED)
 
 
-def _own(name: str) -> str:
-    """A value that the engine that runs the plan puts in."""
-    return f"${{__P({name})}}"
-
-
-def _schedule(profile: OpenLoad, last_answers_s: int, shared: bool) -> str:
+def _schedule(profile: OpenLoad, last_answers_s: int) -> str:
     """Arrivals, then time for the last answers: when the schedule ends JMeter interrupts what still runs."""
     arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
     duration_ms = round(profile.duration_s * 1000)
-    rate = _own(RATE) if shared else _rate(profile.rate_per_s)
-    settle_s = int(SHARED_SETTLE_S if shared else SETTLE_S)
-    return f"pause({settle_s} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
-
-
-def _rate(per_s: float) -> str:
-    return f"{per_s:.6f}".rstrip("0").rstrip(".")
+    rate = f"{profile.rate_per_s:.6f}".rstrip("0").rstrip(".")
+    return f"pause({int(SETTLE_S)} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
 
 
 __all__ = [
@@ -87,7 +64,6 @@ __all__ = [
     "PROPERTIES",
     "SAMPLES",
     "SETTLE_S",
-    "own_properties",
     "render_plan",
     "render_properties",
 ]

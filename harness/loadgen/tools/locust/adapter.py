@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locust: closed loop, latencies in float milliseconds by a request listener; one process, or its own distribution.
+"""Locust: closed loop, latencies in float milliseconds by a request listener.
 
 Its own statistics are not used: they are rounded, and the last flush is missing from its csv.
 """
@@ -29,11 +29,10 @@ from harness.loadgen.summary import (
     summarise,
 )
 from harness.loadgen.template import as_it_is
-from harness.loadgen.tools.locust.distribution import SCRIPT, TOTALS, LocustMaster
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.toolchains import require_package
 
-SAMPLES = "samples.csv"
+SAMPLES, SCRIPT, TOTALS = "samples.csv", "locustfile.py", "totals.json"
 #: What is asked in a flow; what is right in a plain mix. One of them stands in the folder.
 FLOW, ANSWERS = "flow.json", "answers.json"
 START_AND_STOP_S = 4.0
@@ -49,11 +48,6 @@ class Locust:
 
     python: Path | None = field(default_factory=lambda: Path(sys.executable))
     name: str = "locust"
-
-    @property
-    def distribution(self) -> LocustMaster:
-        """A master and workers."""
-        return LocustMaster(alone=self)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses open loops: a Locust user waits for its answer, so arrivals would follow the answers."""

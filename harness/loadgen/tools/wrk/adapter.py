@@ -162,17 +162,17 @@ class _Latencies(TypedDict):
 def _latencies(folder: Path, result: _Result) -> _Latencies:
     """Of the requests that were sent, where that can be had; else what wrk says, and why."""
     try:
-        found = _restored(folder, result)
+        match = _restored(folder, result)
     except InputError as problem:
         return _as_reported(result, f"{LEFT}: {problem.problem}")
-    if found is None:
+    if match is None:
         return _as_reported(result, None)
-    ends = {"min": found.value_us[0], "max": found.value_us[-1]} if found.n else {}
-    quantiles = {f"p{name}": found.quantile_s(float(name) / 100) for name in QUANTILES} if found.n else {}
+    ends = {"min": match.value_us[0], "max": match.value_us[-1]} if match.n else {}
+    quantiles = {f"p{name}": match.quantile_s(float(name) / 100) for name in QUANTILES} if match.n else {}
     return _Latencies(
-        latency_mean_s=found.mean_s,
+        latency_mean_s=match.mean_s,
         latency_quantiles_s={name: float(value_us) / 1e6 for name, value_us in ends.items()} | quantiles,
-        n_latencies=found.n,
+        n_latencies=match.n,
         latency_method=UNDONE,
     )
 

@@ -121,8 +121,8 @@ class Wrk2:
         try:
             table = read_wrk2(path)
         except InputError as problem:
-            said = last_words(folder, "generator.stderr.txt", RESULT)
-            reason = f"wrk2 ended before it printed its totals ({path.name}); output: {said}"
+            output = last_words(folder, "generator.stderr.txt", RESULT)
+            reason = f"wrk2 ended before it printed its totals ({path.name}); output: {output}"
             raise TrialFailure("failed", reason) from problem
         total, kinds = table.total, table.errors_by_kind
         if total is None or table.duration_s is None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from itertools import product
 
 import numpy as np
@@ -148,15 +147,3 @@ def test_three_factors_at_once_are_asked_for_by_the_order() -> None:
     (three,) = [one for one in found if one.order == 3]
     assert three.ratio.low is not None and three.ratio.high is not None
     assert three.ratio.low < 1.0 < three.ratio.high
-
-
-def test_the_control_of_the_simulation_is_the_quantile_regression_of_requests() -> None:
-    # of a saturated factorial, as the simulation computes it: the quantiles of its cells
-    rng = np.random.default_rng(1)
-    cells = rng.normal(np.array([0.0, 0.4, 0.3, 0.8])[:, None], 0.3, (4, 500))
-    java, on = np.repeat([0, 0, 1, 1], 500), np.repeat([0, 1, 0, 1], 500)
-    x = np.column_stack([np.ones(2000), java, on, java * on])
-    api = import_module("statsmodels.api")
-    fitted = api.QuantReg(cells.ravel(), x).fit(q=0.9, max_iter=5000).params
-    q = np.quantile(cells, 0.9, axis=1)
-    assert fitted[3] == pytest.approx(q[3] - q[2] - q[1] + q[0], abs=0.02)

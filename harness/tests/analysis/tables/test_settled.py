@@ -18,7 +18,7 @@ from harness.evidence.requests import attribute_peaks
 from harness.pipeline import StageParameters
 from harness.questions.validity.adequacy import how_much
 from harness.questions.validity.audit import audit_sessions
-from harness.questions.warm_up.analysis import warm_up_curves
+from harness.rows import Session, warm_up_curves
 from harness.tests.support.synthetic import make_project, make_session
 
 SETTLE_S = 0.9
@@ -130,7 +130,8 @@ def test_latencies_of_every_kind_are_settled_and_the_warm_up_curve_is_not(settle
     for worth in how_much({"gc-loops": settled}).worth["gc-loops"]:
         (row,) = trials[trials["trial_id"] == worth.trial.rpartition("/")[2]].to_dict("records")
         assert worth.n_requests == row["n_requests"]
-    assert all(curve.at_s[0] < SETTLE_S / 2 for curve in warm_up_curves(settled))
+    session = Session(root=settled.root, experiment=settled.experiment, evidence=settled)
+    assert all(curve.at_s[0] < SETTLE_S / 2 for curve in warm_up_curves(session, settled.trials))
 
 
 def test_the_audit_holds_the_row_against_the_requests_that_count(settled: Evidence) -> None:

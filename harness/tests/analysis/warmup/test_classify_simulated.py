@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
 
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.warmup.changepoints import detect_changepoints
 from harness.analysis.warmup.classify import SteadyState, classify_warmup
-from harness.verify.simulated import VERIFICATIONS
-from harness.verify.simulated.changepoints import compare_with_ruptures
 from harness.verify.simulated.warmup import (
     STRONG,
     fixed_penalty_spurious,
@@ -20,10 +24,33 @@ from harness.verify.simulated.warmup import (
 SIMS = 12
 
 
+def total_cost(unit: npt.NDArray[np.float64], indices: Sequence[int], penalty: float) -> float:
+    """Return Gaussian cost plus penalties, computed segment by segment."""
+    parts = np.split(unit, [int(at) for at in indices])
+    return sum(len(part) * float(np.log(part.var() + 1e-6)) for part in parts) + penalty * len(indices)
+
+
 def test_pelt_equals_ruptures_or_finds_a_cheaper_cut() -> None:
-    found = compare_with_ruptures(30, np.random.default_rng(5))
-    assert found.differently == 0
-    assert found.alike >= 27
+    # ruptures 1.1 discards a start as soon as it loses, before the segment that beats it may itself be followed by
+    # another, and so now and then misses the optimum by one short segment
+    ruptures = import_module("ruptures")  # not above: every worker collects this file
+    rng, n_alike = np.random.default_rng(5), 0
+    for _ in range(30):
+        lengths = rng.integers(10, 41, rng.integers(2, 4))
+        series = np.concatenate([rng.normal(rng.normal(0, 3), rng.uniform(0.5, 2), n) for n in lengths])
+        series = np.concatenate([series, rng.normal(0, 1, max(40 - len(series), 0))])
+        unit = (
+            series - series.mean()
+        ) / series.std()  # ruptures adds 1e-6 to each variance whatever the unit
+        penalty, min_size = float(rng.uniform(3.0, 25.0)), int(rng.integers(2, 8))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # it announces the 1e-6 each time
+            theirs = ruptures.Pelt(model="normal", jump=1, min_size=min_size).fit(unit).predict(penalty)[:-1]
+        ours = detect_changepoints(series, penalty=penalty, min_size=min_size).indices
+        alike = list(ours) == [int(at) for at in theirs]
+        assert alike or total_cost(unit, ours, penalty) < total_cost(unit, theirs, penalty) - 1e-9
+        n_alike += alike
+    assert n_alike >= 27
 
 
 def test_a_fixed_penalty_makes_up_changes_where_windows_follow_each_other() -> None:
@@ -63,7 +90,3 @@ def test_noise_that_the_regression_does_not_fit_is_undecidable() -> None:
         found = classify_warmup(series)
         assert found.kind is SteadyState.UNDECIDABLE
         assert "autoregressive" in found.warnings[0]
-
-
-def test_the_warmup_row_stands_in_the_table() -> None:
-    assert VERIFICATIONS["warmup"].run.__name__ == "simulate_warmup"

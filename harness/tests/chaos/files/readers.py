@@ -28,7 +28,6 @@ from harness.definitions import load_implementations, load_requests, load_study
 from harness.definitions.claims import load_claims
 from harness.errors import InputError
 from harness.formats.jfr_contention import parse_contention
-from harness.formats.krun import read_krun
 from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import parse_runtime_metrics
@@ -47,7 +46,6 @@ from harness.tests.chaos.files.recordings import (
     CGROUP,
     CONTENTION,
     CUT,
-    KRUN,
     SAMPLES,
     fewer_events,
     ledgers,
@@ -141,7 +139,6 @@ def readers(root: Path) -> tuple[Reader, ...]:
             read=_text(parse_runtime_metrics), names=None,
         ),
         Reader(name="contention", form="lines", recordings=(CONTENTION,), read=_text(parse_contention), names=None),
-        Reader(name="krun", form="json", recordings=(KRUN,), read=_krun, names="changed.json"),
         Reader(name="samples", form="csv", recordings=(SAMPLES,), read=_samples, names="changed.csv"),
         Reader(name="cgroup", form="lines", recordings=CGROUP, read=_cgroup, names=None),
         Reader(
@@ -203,10 +200,6 @@ def _text(parse: Callable[[str], object]) -> Read:
         parse(data.decode("utf-8", "replace"))
 
     return read
-
-
-def _krun(data: bytes, folder: Path, rng: random.Random) -> None:
-    read_krun(_written(data, folder, "changed.json"))
 
 
 def _samples(data: bytes, folder: Path, rng: random.Random) -> None:

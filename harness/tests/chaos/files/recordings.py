@@ -18,10 +18,6 @@ PART_BYTES, EVENTS = 4000, 4
 SAMPLES = b"monotonic_s,role,rss_bytes,cpu_s\n" + b"".join(
     b"%d.5,service,%d,%d.25\n" % (i, 10**6 + i, i) for i in range(20)
 )
-KRUN = (
-    b'{"wallclock_times": {"b:vm:java": [[0.5, 0.25, 0.25], []]}, "all_outliers": {"b:vm:java": [[0], []]}, '
-    b'"classifications": {"b:vm:java": ["warmup", "flat"]}, "classifier": {"delta": "1%", "steady": 2}}'
-)
 CONTENTION = (
     b"\n                     Contention by Lock Class\n\nLock Class          Count  Avg.    P90     Max.\n"
     b"------------------- ----- ------- ------- -------\njava.lang.Object       12 1.23 ms 4.56 ms 7.89 ms\n"

@@ -26,8 +26,8 @@ from harness.tests.contracts.load_generator import (
 )
 from harness.tests.support.accounts_server import transfer_flow
 from harness.tests.support.answering_server import answering_server, request_to
+from harness.tests.support.tools_here import QUICK_JVM
 from harness.toolchains import Surroundings, find_jdks, find_jmeter
-from setup.run_tests import QUICK_JVM
 
 AWKWARD = '{"s":"${__time()} ${x} $5 \\\\, \\$ \\" <&> é ]]>\n\t"}'
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import gevent  # type: ignore[import-untyped]  # gevent ships no types
 from locust import FastHttpUser, events, task
-from locust.runners import WorkerRunner
 
 FOLDER = Path(__file__).resolve().parent
 ORDER = json.loads((FOLDER / "order.json").read_text(encoding="utf-8"))
@@ -22,7 +21,6 @@ PROFILE = ORDER["profile"]
 BATCH = 500
 #: Longer than any load: what a user waits who is done.
 FOR_EVER_S = 1e6
-TELL_EVERY_S = 0.1
 #: Other texts of a right JSON value that are kept, so that each is parsed once.
 MOST_TEXTS = 64
 
@@ -287,21 +285,9 @@ class Asker(FastHttpUser):
 
 
 def begin(environment: Any, **_: Any) -> None:
-    """The end by duration: parts of seconds count, which --run-time does not know. A worker's is its master's."""
-    if isinstance(environment.runner, WorkerRunner):
-        gevent.spawn(tell, environment.runner)
-    elif PROFILE["duration_s"] is not None:
+    """The end by duration: parts of seconds count, which --run-time does not know."""
+    if PROFILE["duration_s"] is not None:
         gevent.spawn_later(PROFILE["duration_s"], environment.runner.quit)
-
-
-def tell(runner: Any) -> None:
-    """Tell a worker's master how many of its users are done, whenever there are more."""
-    told = 0
-    while True:
-        gevent.sleep(TELL_EVERY_S)
-        if SAMPLES.finished_users > told:
-            told = SAMPLES.finished_users
-            runner.send_message("finished", told)
 
 
 events.test_start.add_listener(begin)  # type: ignore[no-untyped-call]  # untyped in Locust

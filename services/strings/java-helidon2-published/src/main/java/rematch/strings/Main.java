@@ -26,14 +26,19 @@ public final class Main {
 
     private static final int STOP_WITHIN_S = 4; // of the contract's 5: the JVM needs some to leave
     private static final int STREAM_BUFFER_BYTES = 8_192; // that of System.out
-    private static final String LOGGING = """
-            handlers=io.helidon.common.HelidonConsoleHandler
-            java.util.logging.SimpleFormatter.format=%%1$tY.%%1$tm.%%1$td %%1$tH:%%1$tM:%%1$tS %%4$s %%3$s !thread!: %%5$s%%6$s%%n
-            .level=%s
-            """;
+    private static final String LOGGING = "handlers=io.helidon.common.HelidonConsoleHandler\n"
+            + "java.util.logging.SimpleFormatter.format="
+            + "%1$tY.%1$tm.%1$td %1$tH:%1$tM:%1$tS %4$s %3$s !thread!: %5$s%6$s%n\n"
+            + ".level=";
 
     /** A service that accepts connections, until it is closed. */
-    record Running(WebServer server) implements AutoCloseable {
+    static final class Running implements AutoCloseable {
+
+        private final WebServer server;
+
+        Running(WebServer server) {
+            this.server = server;
+        }
 
         int port() {
             return server.port();
@@ -58,11 +63,7 @@ public final class Main {
     /** Runs the service until SIGTERM. */
     public static void main(String[] args) {
         try {
-            Settings settings = Settings.parse(args);
-            if (settings.face() != Settings.Face.PUBLISHED || settings.lean()) {
-                throw new Settings.BadFlag("this program has one face; needed: --face=published, without --lean");
-            }
-            run(settings);
+            run(Settings.parse(args));
         } catch (Settings.BadFlag bad) {
             exit(2, bad.getMessage());
         }
@@ -113,7 +114,7 @@ public final class Main {
             System.setOut(new PrintStream(
                     new BufferedOutputStream(new FileOutputStream(file, true), STREAM_BUFFER_BYTES)));
         }
-        String text = LOGGING.formatted(settings.logging() ? "INFO" : "WARNING");
+        String text = LOGGING + (settings.logging() ? "INFO" : "WARNING") + "\n";
         LogManager.getLogManager()
                 .readConfiguration(new ByteArrayInputStream(text.getBytes(StandardCharsets.UTF_8)));
     }

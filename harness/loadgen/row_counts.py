@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of a load of millions of requests, counted when it is over: answers per second, and how often each latency was.
+
+A million rows are some two megabytes, packed. Throughput over the time of the load and quantiles need far less.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from harness.errors import InputError, TrialFailure
+from harness.formats.arrays import FloatArray
+from harness.formats.detect import read_any
+from harness.formats.table import RequestTable
+from harness.model import LoadSummary
+
+#: Answers in each second since the first request began, by when they came; requests by latency, right answers alone.
+SECONDS, LATENCIES = "seconds.csv", "latencies.csv"
+#: Of a tool with smaller steps.
+_LEAST_STEP_S = 1e-6
+_QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
+
+
+def count_rows(folder: Path, summary: LoadSummary) -> LoadSummary:
+    """Replace the rows in a generator's folder by their counts, and return the summary with quantiles.
+
+    Mean and quantiles are of right answers, each quantile an order statistic, as of rows that are kept.
+
+    Raises:
+        TrialFailure: the folder has no file of rows, or no row was answered rightly.
+    """
+    rows = sorted(folder.glob("samples.*"))
+    try:
+        table = read_any(rows[0]) if len(rows) == 1 else None
+    except InputError as problem:
+        raise TrialFailure("failed", f"rows that were to be counted cannot be read: {problem}") from problem
+    if not isinstance(table, RequestTable) or not table.ok.any() or not table.has_start_times:
+        raise TrialFailure("failed", f"{folder.name} has no rows to be counted")
+    _write_seconds(table, folder / SECONDS)
+    right = np.sort(table.latency_s[table.ok])
+    _write_latencies(right, max(table.resolution_s, _LEAST_STEP_S), folder / LATENCIES)
+    rows[0].unlink()
+    named = {f"p{q * 100:g}": _order_statistic(right, q) for q in _QUANTILES}
+    return summary.model_copy(
+        update={
+            "has_requests": False,
+            "latency_mean_s": float(right.mean()),
+            "latency_quantiles_s": named | {"min": float(right[0]), "max": float(right[-1])},
+            "n_latencies": int(right.size),
+        }
+    )
+
+
+def _write_seconds(table: RequestTable, file: Path) -> None:
+    answered_s = table.start_epoch_s + table.latency_s - (table.first_start_epoch_s or 0.0)
+    second = np.floor(answered_s).astype(np.int64)
+    n = int(second.max()) + 1
+    every = np.bincount(second, minlength=n)
+    wrong = np.bincount(second[~table.ok], minlength=n)
+    lines = [f"{at},{each},{bad}" for at, (each, bad) in enumerate(zip(every, wrong, strict=True))]
+    file.write_text("\n".join(("since_start_s,n_requests,n_errors", *lines, "")), "utf-8")
+
+
+def _write_latencies(right: FloatArray, step_s: float, file: Path) -> None:
+    steps, counts = np.unique(np.rint(right / step_s).astype(np.int64), return_counts=True)
+    lines = [f"{at * step_s:.9g},{n}" for at, n in zip(steps, counts, strict=True)]
+    file.write_text("\n".join(("latency_s,n_requests", *lines, "")), "utf-8")
+
+
+def _order_statistic(ordered: FloatArray, q: float) -> float:
+    """Return the ``ceil(n q)``-th of n sorted values."""
+    return float(np.quantile(ordered, q, method="inverted_cdf"))
+
+
+__all__ = ["LATENCIES", "SECONDS", "count_rows"]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The supplement: for each notebook the facts of its sessions, then its tables and figures as they were published."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.errors import InputError
+from harness.model.formatting import DASH
+from harness.model.phrases import capital
+from harness.project import commit_of, has_changes
+from harness.publish.generated import GENERATED, Contribution, contributions, in_order
+from harness.publish.latex import escape, render_table
+from harness.store import SessionFolder, Store
+
+#: Below ``paper/generated``.
+FILE = "supplement.tex"
+_HEADER = ("session", "measured", "profile", "blocks", "trials", "machine", "commit")
+_NUMERIC = tuple(head in ("blocks", "trials") for head in _HEADER)
+#: As many signs of a commit as tell it apart for a reader.
+_SHORT = 12
+
+
+def write_supplement(root: Path) -> Path:
+    """Write a section for each notebook that published a table or a figure; return the file.
+
+    Raises:
+        InputError: a notebook or the header of a session is damaged.
+    """
+    there = {session.key: session for session in Store(root).sessions()}
+    lines = [
+        "% Written by the build; changes are lost.",
+        rf"Built from {escape(_source(root))}.",
+        r"\tableofcontents",
+    ]
+    for part in contributions(root / GENERATED):
+        items = [_item(kind, key, entry) for kind, key, entry in in_order(part)]
+        if items:
+            title, _ = heading(root, part["notebook"])
+            lines += [rf"\rematchtopic{{{escape(title)}}}", _sessions(part, there), *items]
+    file = root / GENERATED / FILE
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+    return file
+
+
+def heading(root: Path, notebook: str) -> tuple[str, str]:
+    """Return title and question of a notebook by its first cell; of one that is gone its name.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    file = root / "notebooks" / f"{notebook}.ipynb"
+    lines: list[str] = []
+    if file.exists():
+        try:
+            cells = json.loads(file.read_text("utf-8")).get("cells") or [{}]
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot be read ({error})", file=file) from None
+        lines = "".join(cells[0].get("source", "")).splitlines()
+    title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), "")
+    question = next((line.strip("* ") for line in lines if line.startswith("**Question:")), "")
+    question = question.removeprefix("Question:").strip()
+    return title or capital(notebook.replace("-", " ")), capital(question)
+
+
+def trials_of(part: Contribution) -> set[str]:
+    """Return the trials behind a notebook's values and tables: ``[bundled/]experiment/session/trial``."""
+    entries = [*part["values"].values(), *part["tables"].values()]
+    return {trial for entry in entries for trial in entry["inputs"]}
+
+
+def _item(kind: str, key: str, entry: Mapping[str, Any]) -> str:
+    if kind == "tables":
+        return rf"\rematchtable{{{key}}}"
+    return rf"\rematch{'wide' if entry.get('wide') else ''}figure{{{key}}}"
+
+
+def _sessions(part: Contribution, there: Mapping[str, SessionFolder]) -> str:
+    """Return the sessions of a notebook as a table; empty: its numbers rest on no trial."""
+    trials = Counter(trial.rpartition("/")[0] for trial in trials_of(part))
+    rows = [_facts(key, n, there.get(key)) for key, n in sorted(trials.items())]
+    if not rows:
+        return ""
+    return render_table(
+        notebook=part["notebook"],
+        key=f"sessions.{part['notebook']}",
+        header=_HEADER,
+        rows=rows,
+        caption="Sessions, with the trials that the numbers of this section rest on.",
+        notes=(),
+        wide=True,
+        numeric=_NUMERIC,
+        widths=[None] * len(_HEADER),
+    )
+
+
+def _facts(key: str, n_trials: int, session: SessionFolder | None) -> list[str]:
+    if session is None:
+        return [key, DASH, DASH, DASH, f"{n_trials:,}", DASH, DASH]
+    plan, provenance = session.header.plan, session.header.provenance
+    machine = provenance.machine
+    return [
+        key,
+        datetime.fromtimestamp(provenance.started_epoch_s, UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        plan.profile,
+        str(plan.n_blocks),
+        f"{n_trials:,}",
+        f"{machine.cpu_model}, {machine.n_cpus} CPUs",
+        (provenance.commit or DASH)[:_SHORT] + (" with changes" if provenance.dirty else ""),
+    ]
+
+
+def _source(root: Path) -> str:
+    """Return which source the document is built from; sessions have sources of their own."""
+    commit = commit_of(root)
+    words = "a source without a repository" if commit is None else f"commit {commit[:_SHORT]}"
+    return words + (" with uncommitted changes" if has_changes(root) else "")

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of break-even: after how many requests a program that starts slowly has caught up with one that starts fast.
+
+The method is that of :mod:`harness.analysis.warmup.break_even`; a course is what a process had spent since its launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.stats.summaries import summarised
+from harness.analysis.warmup.break_even import Course, break_even
+from harness.rows.results import of_estimate
+from harness.rows.schema import empty, records, stack, tidy
+from harness.rows.session import Session
+
+Spent = Literal["time", "cpu"]
+SPENT: tuple[Spent, ...] = ("time", "cpu")
+#: How many numbers of requests a lead is drawn at.
+PLACES = 60
+
+
+class Race(NamedTuple):
+    """One program against another in one block, in time or in CPU time. ``trial``: of the first."""
+
+    trial: Mapping[str, Any]
+    against: str
+    spent: Spent
+    courses: tuple[Course, Course]
+
+
+def races(session: Session, trials: pd.DataFrame, over: Mapping[str, str]) -> list[Race]:
+    """Return each variant against the one that it is paired with, block by block, as far as both were measured.
+
+    Args:
+        trials: of processes that were warmed up in windows. over: variant -> the other one.
+    """
+    windows = dict(iter(session.windows(trials).groupby(["session_id", "trial_id"])))
+    runs = []
+    for spent in SPENT:
+        courses = {
+            (row["variant"], row["block"]): (row, course)
+            for row in records(trials)
+            if (course := _course(row, windows.get((row["session_id"], row["trial_id"])), spent)) is not None
+        }
+        runs += [
+            Race(row, over[name], spent, (course, courses[over[name], block][1]))
+            for (name, block), (row, course) in courses.items()
+            if name in over and (over[name], block) in courses
+        ]
+    return runs
+
+
+def even(runs: list[Race], name: str = "even") -> pd.DataFrame:
+    """Return after how many requests the other program has caught up for good, level ``spent``.
+
+    The mean is over blocks where it did in every block; else the row says in how many, and who is ahead in the rest.
+    """
+    rows = []
+    for spent in SPENT:
+        for variant in dict.fromkeys(race.trial["variant"] for race in runs if race.spent == spent):
+            own = [race for race in runs if (race.trial["variant"], race.spent) == (variant, spent)]
+            ends = [break_even(*race.courses) for race in own]
+            frame = pd.DataFrame([race.trial for race in own])
+            frame["break_even_requests"] = np.array([end.n_requests for end in ends], dtype="float64")
+            estimate = summarised(frame, "break_even_requests", unit="1")
+            row = of_estimate(estimate, name=name, kind="mean", metric="break_even_requests")
+            n, n_caught = len(ends), int(frame["break_even_requests"].notna().sum())
+            if n_caught < n:
+                ahead = sum(end.n_requests is None and end.first_ahead for end in ends)
+                never = n - n_caught - ahead
+                why = f"caught up in {n_caught} of {n} blocks, stays ahead in {ahead}, never ahead in {never}"
+                row |= dict.fromkeys(("value", "low", "high"), None) | {"why": why, "warnings": [why]}
+            elif beyond := sum(not end.within for end in ends):
+                row["warnings"] = [
+                    *row["warnings"],
+                    f"beyond the last window in {beyond} of {n} blocks, by the warm cost",
+                ]
+            about = {"variant": variant, "label": own[0].trial["label"], "reference": own[0].against}
+            rows.append(row | about | {"spent": spent})
+    return stack(empty("spent"), tidy(rows))
+
+
+def leads(runs: list[Race]) -> pd.DataFrame:
+    """Return how far each variant is ahead after so many requests: ``label block spent n_requests lead_s``."""
+    frames = [pd.DataFrame(columns=["label", "variant", "block", "spent", "n_requests", "lead_s"])]
+    for race in runs:
+        first, second = race.courses
+        places = np.geomspace(1, max(first.n_requests[-1], second.n_requests[-1], 2.0), PLACES)
+        about = {name: race.trial[name] for name in ("label", "variant", "block")} | {"spent": race.spent}
+        lead = [second.at(float(n)) - first.at(float(n)) for n in places]
+        frames.append(pd.DataFrame({**about, "n_requests": places, "lead_s": lead}))
+    filled = [frame for frame in frames if len(frame)]
+    return pd.concat(filled, ignore_index=True) if filled else frames[0]
+
+
+def _course(row: Mapping[str, Any], windows: pd.DataFrame | None, spent: Spent) -> Course | None:
+    """Return what a process had spent when it had answered so many requests; ``None``: something is not known."""
+    if windows is None:
+        return None
+    answered = 1 + (windows["n_requests"] - windows["n_errors"]).cumsum()
+    if spent == "time":
+        begin, used = row["time_to_first_response_s"], windows["start_s"] + windows["duration_s"]
+        cost = 1 / row["throughput_per_s"] if row["throughput_per_s"] else None
+    else:
+        begin, used, cost = (
+            row["cpu_s_at_first_response"],
+            windows["cpu_s"].cumsum(),
+            row["cpu_s_per_request"],
+        )
+    if begin is None or cost is None or not np.isfinite(used.to_numpy(dtype="float64")).all():
+        return None
+    points = (float(begin), *map(float, begin + used))
+    return Course(n_requests=(1.0, *map(float, answered)), spent=points, warm_cost=float(cost))
+
+
+__all__ = ["Race", "even", "leads", "races"]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that compare sessions: trials of one place against trials of another, which share no blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.stats.aa_noise import aa_noise
+from harness.analysis.stats.aa_test import noise_of
+from harness.analysis.stats.about_services import condition_of, latency_of_tool, not_about_services
+from harness.analysis.stats.ages import age_of_arm, has_age, of_one_age
+from harness.analysis.stats.effects import effect_size_ci
+from harness.analysis.stats.pairing import counting, inputs_of
+from harness.analysis.stats.verdicts import FEWEST_FOR_P, decide, default_margin
+from harness.model import Estimate
+from harness.rows.results import of_estimate
+from harness.rows.schema import empty, stack, tidy
+
+
+def between(
+    trials: pd.DataFrame,
+    metric: str,
+    name: str,
+    *,
+    factor: str,
+    base: str,
+    again: str | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Return each level of a factor over ``base`` within each variant, trial against trial: Welch's t of logarithms.
+
+    For levels of which each is a session of its own. What changed on the machine between two sessions counts as the
+    level's, so no margin is below what the level ``again`` differs from ``base``, nor below the noise within ``base``.
+
+    Args:
+        again: the level that is ``base`` measured once more; ``None``: it was not.
+    """
+    twins = aa_noise(trials[trials[factor] == base], metric)
+    known = [twins.noise] if twins.noise is not None and twins.n_blocks >= FEWEST_FOR_P else []
+    rows: list[dict[str, Any]] = []
+    for variant, cell in counting(trials).dropna(subset=[metric]).groupby("variant", sort=False):
+        arms = {str(place): arm for place, arm in cell.groupby(factor, sort=False)}
+        if base not in arms:
+            continue
+        noises = [*known]
+        if again in arms and min(len(arms[again]), len(arms[base])) >= FEWEST_FOR_P:
+            drift = noise_of(_ratio(arms[again], arms[base], metric, 0.90))
+            noises += [] if drift is None else [drift]
+        noise = max(noises, default=None)
+        about = {"variant": variant, "label": cell["label"].iloc[0], "reference": base}
+        rows += [
+            _row(arm, arms[base], metric, noise, level) | about | {"name": name, factor: place}
+            for place, arm in arms.items()
+            if place != base
+        ]
+    return stack(empty(factor), tidy(rows))
+
+
+def _row(
+    arm: pd.DataFrame, base: pd.DataFrame, metric: str, noise: float | None, level: float
+) -> dict[str, Any]:
+    """Return the record of one arm over another."""
+    if condition_of(metric) is not None:
+        arm, base = of_one_age(arm), of_one_age(base)
+    ages = [age_of_arm(each) if has_age(metric) else None for each in (arm, base)]
+    n = min(len(arm), len(base))
+    not_about = not_about_services(arm, base, metric)
+    part = latency_of_tool(arm, base, metric)
+    ratio = _ratio(arm, base, metric, level)
+    decision = decide(
+        ratio,
+        _ratio(arm, base, metric, 0.90),
+        n_blocks=n,
+        margin=default_margin(metric),
+        noise=noise,
+        not_about=not_about,
+        alike_by=None if part is None else part.why_not_equivalent,
+    )
+    row = of_estimate(ratio, kind="ratio", metric=metric)
+    return row | {
+        "verdict": str(decision.verdict),
+        "margin": decision.margin,
+        "n_blocks": n,
+        "age": None if ages[0] is None else ages[0].age,
+        "reference_age": None if ages[1] is None else ages[1].age,
+        "why": not_about or row["why"],
+    }
+
+
+def _ratio(arm: pd.DataFrame, base: pd.DataFrame, metric: str, level: float) -> Estimate:
+    values = [each[metric].to_numpy(dtype=np.float64) for each in (arm, base)]
+    inputs = inputs_of(pd.concat([arm, base]))
+    return effect_size_ci(*values, paired=False, estimator="welch_log_t", level=level, inputs=inputs)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random effects over sessions: known answers, the range they should have, and what is refused."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from harness.analysis.stats.between_sessions import FEWEST_TO_PREDICT, between_sessions
+from harness.errors import InputError
+
+RATIOS = np.array([1.364, 1.357, 1.33, 1.20, 1.28, 1.31])
+ERRORS = np.array([0.007, 0.007, 0.02, 0.006, 0.012, 0.015])
+
+
+def test_the_mean_and_its_interval_are_those_of_statsmodels() -> None:
+    combined = import_module("statsmodels.stats.meta_analysis").combine_effects(
+        np.log(RATIOS), ERRORS**2, method_re="iterated", use_t=True
+    )
+    between = between_sessions(RATIOS, ERRORS, estimand="ratio")
+    assert np.log(between.mean.value) == pytest.approx(combined.mean_effect_re, abs=1e-8)
+    assert between.tau**2 == pytest.approx(combined.tau2, rel=1e-5)
+    assert between.i2 == pytest.approx(combined.i2)
+    low, high = combined.conf_int()[3]  # random effects with the scale of Hartung and Knapp
+    assert np.log([between.mean.low, between.mean.high]) == pytest.approx([low, high], abs=1e-6)
+
+
+def test_another_session_is_less_sure_than_the_mean() -> None:
+    between = between_sessions(RATIOS, ERRORS, estimand="ratio")
+    assert between.predicted.low < between.mean.low < between.mean.high < between.predicted.high
+
+
+def test_sessions_that_agree_have_no_variance_between_them() -> None:
+    between = between_sessions([1.3] * 5, [0.01] * 5, estimand="ratio")
+    assert between.tau == 0 and between.i2 == 0
+    assert between.mean.low < 1.3 < between.mean.high, "never surer than the sessions' own errors"
+
+
+def test_the_order_of_sessions_changes_nothing() -> None:
+    forth, back = (between_sessions(RATIOS[::s], ERRORS[::s], estimand="ratio") for s in (1, -1))
+    assert forth.predicted.high == pytest.approx(back.predicted.high)
+
+
+def test_the_reciprocal_ratio_has_the_reciprocal_range() -> None:
+    between, inverse = (between_sessions(r, ERRORS, estimand="ratio") for r in (RATIOS, 1 / RATIOS))
+    assert inverse.predicted.low == pytest.approx(1 / between.predicted.high)
+
+
+def test_few_sessions_predict_nothing() -> None:
+    few = FEWEST_TO_PREDICT - 1
+    between = between_sessions(RATIOS[:few], ERRORS[:few], estimand="ratio")
+    assert between.mean.low is not None
+    assert between.predicted.value is None and str(few) in between.predicted.warnings[0]
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.02, 0.06])
+def test_the_ranges_hold_what_they_should_and_a_pooled_interval_does_not(spread: float) -> None:
+    rng, k, n = np.random.default_rng(7), 6, 400
+    mean = next_one = pooled = 0
+    for _ in range(n):
+        every = rng.uniform(0.01, 0.03, k + 1)
+        *logs, another = rng.normal(rng.normal(0.2, spread, k + 1), every)
+        errors = every[:k]
+        between = between_sessions(np.exp(logs), errors, estimand="ratio")
+        mean += np.log(between.mean.low) <= 0.2 <= np.log(between.mean.high)
+        next_one += np.log(between.predicted.low) <= another <= np.log(between.predicted.high)
+        half = 1.96 / np.sqrt((1 / errors**2).sum())
+        pooled += abs(np.average(logs, weights=1 / errors**2) - 0.2) <= half
+    assert mean / n >= 0.92
+    assert next_one / n >= 0.92
+    if spread > 0.02:
+        assert pooled / n < 0.8
+
+
+@pytest.mark.parametrize(("ratios", "errors"), [([1.2], [0.1]), ([1.2, 1.3], [0.1]), ([1.2, 0], [0.1, 0.1])])
+def test_what_is_no_set_of_sessions_is_refused(ratios: list[float], errors: list[float]) -> None:
+    with pytest.raises(InputError):
+        between_sessions(ratios, errors, estimand="ratio")

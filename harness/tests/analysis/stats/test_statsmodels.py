@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same numbers from statsmodels, to the tenth digit, on random data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.stats.effects import effect_size_ci
+from harness.analysis.stats.equivalence import equivalence_test
+from harness.analysis.stats.factor_effects import factor_effects
+from harness.analysis.stats.intervals import t_critical
+from harness.analysis.stats.sample_size import variance_components
+from harness.analysis.stats.verdicts import adjust_pvalues
+
+MOST_APART = 1e-10
+Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+@pytest.fixture(scope="module")
+def weightstats() -> ModuleType:
+    return import_module("statsmodels.stats.weightstats")  # not above: every worker collects this file
+
+
+def samples() -> Iterator[tuple[Floats, Floats, Floats]]:
+    """Yield two paired samples and a longer third one."""
+    rng = np.random.default_rng(1)
+    for k in (5, 12, 30):
+        yield (
+            np.exp(rng.normal(0.1, 0.05, k)),
+            np.exp(rng.normal(0.0, 0.03, k)),
+            np.exp(rng.normal(0.0, 0.1, k + 3)),
+        )
+
+
+def apart(a: Floats, b: Floats, paired: bool, estimator: str, theirs: tuple[float, float]) -> float:
+    ours = effect_size_ci(a, b, paired=paired, estimator=estimator)  # type: ignore[arg-type]  # one of the names
+    assert ours.low is not None and ours.high is not None
+    return float(max(abs(np.log(ours.low) - theirs[0]), abs(np.log(ours.high) - theirs[1])))
+
+
+def two(weightstats: ModuleType, x: Floats, y: Floats, variance: str) -> tuple[float, float]:
+    means = weightstats.CompareMeans(weightstats.DescrStatsW(x), weightstats.DescrStatsW(y))
+    low, high = means.tconfint_diff(alpha=0.05, usevar=variance)
+    return float(low), float(high)
+
+
+def test_intervals_of_ratios_are_those_of_the_t_tests(weightstats: ModuleType) -> None:
+    for a, b, c in samples():
+        la, lb, lc = np.log(a), np.log(b), np.log(c)
+        paired = weightstats.DescrStatsW(la - lb).tconfint_mean(0.05)
+        assert apart(a, b, True, "log_t", paired) < MOST_APART
+        assert apart(a, c, False, "welch_log_t", two(weightstats, la, lc, "unequal")) < MOST_APART
+        assert apart(a, c, False, "log_t", two(weightstats, la, lc, "pooled")) < MOST_APART
+        assert apart(a, b, True, "log_t", two(weightstats, la, lb, "pooled")) > 1e-4, (
+            "another test is told apart"
+        )
+
+
+def test_equivalence_is_that_of_two_one_sided_tests(weightstats: ModuleType) -> None:
+    bound = np.log1p(0.08)
+    for a, b, c in samples():
+        paired = weightstats.ttost_paired(np.log(a), np.log(b), -bound, bound)[0]
+        apart = weightstats.ttost_ind(np.log(a), np.log(c), -bound, bound, usevar="unequal")[0]
+        assert equivalence_test(a, b, paired=True, margin=0.08).p_value == pytest.approx(
+            paired, abs=MOST_APART
+        )
+        assert equivalence_test(a, c, paired=False, margin=0.08).p_value == pytest.approx(
+            apart, abs=MOST_APART
+        )
+
+
+def test_adjusted_p_values_are_those_of_holm_and_of_benjamini_and_hochberg() -> None:
+    multitest, p = import_module("statsmodels.stats.multitest"), np.random.default_rng(2).random(12) ** 2
+    for ours, theirs in (("holm", "holm"), ("bh", "fdr_bh")):
+        found = adjust_pvalues(p.tolist(), method=ours)  # type: ignore[arg-type]  # both are names of methods
+        assert found == pytest.approx(multitest.multipletests(p, method=theirs)[1].tolist(), abs=MOST_APART)
+
+
+def test_variance_components_are_those_of_the_analysis_of_variance() -> None:
+    api, rng = import_module("statsmodels.api"), np.random.default_rng(3)
+    k, n = 6, 8
+    values = rng.normal(0, 1, (k, 1)) + rng.normal(0, 0.5, (k, n))
+    frame = pd.DataFrame({"y": values.ravel(), "trial": np.repeat(np.arange(k), n).astype(str)})
+    between, within = api.stats.anova_lm(api.formula.ols("y ~ trial", frame).fit())["mean_sq"]
+    ours = variance_components(list(values))
+    assert ours.within == pytest.approx(float(within), abs=MOST_APART)
+    assert ours.between_unclipped == pytest.approx(float(between - within) / n, abs=MOST_APART)
+
+
+def test_effects_of_factors_are_those_of_a_regression_with_errors_clustered_by_block() -> None:
+    api, rng, k = import_module("statsmodels.api"), np.random.default_rng(4), 8
+    rows = [
+        {
+            "experiment": "e", "session_id": "s", "trial_id": f"{block}{variant}{logging}", "block": block,
+            "position": 1, "duplicate": False, "variant": variant, "configuration": variant, "excluded": False,
+            "flags": "", "logging": logging,
+        }
+        for block in range(k)
+        for variant in ("a", "b")
+        for logging in ("off", "on")
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows)
+    shared = rng.normal(0.0, 0.2, k)[frame["block"].to_numpy()]
+    frame["latency_p99_s"] = np.exp(rng.normal(0.0, 0.1, len(frame)) + shared)
+    # sum coding: the coefficient of a level against the mean of both is half of the difference of the two
+    v = frame["variant"].map({"a": 1.0, "b": -1.0}).to_numpy()
+    g = frame["logging"].map({"off": 1.0, "on": -1.0}).to_numpy()
+    x = np.column_stack([np.ones(len(frame)), v, g, v * g])
+    fit = api.OLS(np.log(frame["latency_p99_s"].to_numpy()), x).fit(
+        cov_type="cluster", cov_kwds={"groups": frame["block"].to_numpy(), "use_correction": False}
+    )
+    ours = factor_effects(frame, "latency_p99_s", ("variant", "logging"))
+    for effect, weights in zip(ours, ([0, -2, 0, 0], [0, 0, -2, 0], [0, 0, 0, 4]), strict=True):
+        test = fit.t_test(np.array(weights, dtype=np.float64))
+        half = float(t_critical(0.95, k - 1)) * float(np.sqrt(k / (k - 1))) * float(np.squeeze(test.sd))
+        theirs = float(np.squeeze(test.effect)) + np.array([-half, 0.0, half])
+        mine = np.array([effect.ratio.low, effect.ratio.value, effect.ratio.high], dtype=np.float64)
+        assert np.log(mine) == pytest.approx(theirs, abs=MOST_APART)

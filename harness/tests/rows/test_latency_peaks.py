@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pauses explain, as rows; equal memory; and latency over time with the cause of each slow request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.attribution.memory_labels import memory_fit, memory_words
+from harness.analysis.attribution.trial import TrialAttribution
+from harness.analysis.tables.tidy import tidy
+from harness.definitions import load_study
+from harness.model import SessionHeader, Verdict
+from harness.pipeline import StageParameters
+from harness.publish.memory_words import asked_words, least_words
+from harness.rows import Session, attribute, attribution, latency_over_time, open_session, slow_requests
+from harness.rows.schema import keyed
+from harness.rows.timeline import CAUSES
+from harness.store import Store
+from harness.tests.support.kept_sessions import lay_session
+from harness.tests.support.synthetic import LEAST_MIB, ROOT, make_project
+from harness.tests.support.synthetic_trial import HELD_MIB
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    root: Path = make_project(tmp_path_factory.mktemp("peaks"), experiments=())
+    lay_session(root, "gc-peaks", "quick")
+    tidy(root, experiments=("gc-peaks",))
+    return open_session("gc-peaks", StageParameters(profile="quick", experiments="gc-peaks"), root=root)
+
+
+@pytest.fixture(scope="module")
+def trials(session: Session) -> tuple[TrialAttribution, ...]:
+    return attribute(session)
+
+
+@pytest.fixture(scope="module")
+def header(session: Session) -> SessionHeader:
+    assert session.evidence is not None
+    return session.evidence.header
+
+
+def test_rows_have_what_bounded_memory_and_how_often_it_was_collected(
+    trials: tuple[TrialAttribution, ...],
+) -> None:
+    rows = keyed("gc", attribution(trials)).set_index("key")
+    assert rows.loc["gc.setting.fact.g1_6x", "text"] == f"6x: {6 * LEAST_MIB} MiB"
+    assert rows.loc["gc.setting.fact.go_as_g1_3x", "text"] == f"as G1, 3x: {HELD_MIB} MiB"
+    assert rows.loc["gc.setting.fact.go_gogc_100", "text"] == "GOGC 100"
+    assert rows.loc["gc.collections.mean.serial_3x", "value"] == 7
+    assert rows.loc["gc.median.mean.serial_3x", "value"] == pytest.approx(0.025, rel=0.01)
+
+
+def test_go_is_compared_with_the_java_variant_whose_memory_it_was_given(
+    session: Session, trials: tuple[TrialAttribution, ...]
+) -> None:
+    variants = load_study(ROOT, "gc-peaks").experiment.variants
+    given = {name: one.runtime.memory_of for name, one in variants.items() if one.runtime.memory_of}
+    assert dict(session.declared[0].pairs) == given
+    equal = session.compare()
+    memory, p99 = (equal.query("name == @name") for name in ("equal_memory", "equal_p99"))
+    assert len(memory) == len(p99) >= 2
+    assert set(memory["verdict"]) == {Verdict.EQUIVALENT} and set(memory["margin"]) == {0.10}
+    assert (p99["value"] < 0.5).all()  # the made-up Java pauses, the made-up Go does not
+    latency = attribution(trials).query("name == 'latency'").set_index("variant")["value"]
+    for row in p99.to_dict("records"):  # of settled requests, as in the table
+        assert row["value"] == pytest.approx(latency[row["variant"]] / latency[row["reference"]])
+
+
+def test_slow_requests_and_pauses_are_on_one_clock(
+    session: Session, trials: tuple[TrialAttribution, ...]
+) -> None:
+    first = next(trial for trial in trials if trial.variant == "serial-3x")
+    requests, pauses = slow_requests(session, [first])
+    assert len(requests) == first.n_requests and requests["start_s"].min() == 0
+    slow = requests[requests["cause"] != ""]
+    assert slow["latency_s"].min() >= requests["latency_s"].quantile(0.99) > requests["latency_s"].median()
+    assert (pauses["cause"] == "gc_pause").sum() == first.n_pauses and (
+        pauses["end_s"] > pauses["start_s"]
+    ).all()
+
+
+def drawn(*causes: str, slowest_s: float = 0.3, panels: int = 1) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A request a second, and in each second a pause of another cause."""
+    requests = pd.DataFrame(
+        {"start_s": np.arange(10.0), "latency_s": np.geomspace(0.001, slowest_s, 10), "cause": ""}
+    )
+    starts = [at + 0.5 for at in range(len(causes))]
+    pauses = pd.DataFrame({"cause": causes, "start_s": starts, "end_s": [at + 0.1 for at in starts]})
+    return tuple(
+        pd.concat([each.assign(label=f"x{n}") for n in range(panels)]) for each in (requests, pauses)
+    )  # type: ignore[return-value]  # two
+
+
+def test_bands_of_pauses_stay_apart_without_colour_and_the_legend_names_no_other_cause() -> None:
+    kinds = ("gc_pause", "allocation_stall", "other_safepoint", "generator_stall")
+    figure = latency_over_time(*drawn(*kinds))
+    assert len({band.get_hatch() for band in figure.axes[0].patches}) == len(kinds)
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == [CAUSES[kind][3] for kind in kinds]
+
+
+@pytest.mark.parametrize("slowest_s", [0.008, 0.1, 3.0])
+def test_latency_over_time_has_numbers_on_its_axis(slowest_s: float) -> None:
+    figure = latency_over_time(*drawn("gc_pause", slowest_s=slowest_s, panels=5))
+    figure.draw_without_rendering()
+    low, high = figure.axes[0].get_ylim()
+    assert sum(low <= at <= high for at in figure.axes[0].get_yticks()) >= 2
+
+
+def test_a_search_whose_attempts_disagreed_says_so(header: SessionHeader) -> None:
+    fit = memory_fit(header)
+    assert fit is not None
+    doubted = fit.model_copy(update={"least": (fit.least[0].model_copy(update={"steady": False}),)})
+    assert least_words(doubted) == "10 MiB with Serial (at least: repeated attempts disagreed)"
+
+
+def test_a_search_in_which_no_generator_took_part_says_so(header: SessionHeader) -> None:
+    fit = memory_fit(header)
+    assert fit is not None
+    assert asked_words(fit.model_copy(update={"tried": None})).endswith("and by no load generator")
+
+
+def test_a_session_from_before_memory_was_measured_is_read_as_it_is(header: SessionHeader) -> None:
+    before = old(header)
+    assert memory_fit(before) is None
+    assert memory_words(before, "serial-1.3x") == "64 MiB"
+    assert memory_words(before, "go-gogc-100") == "GOGC 100"
+    assert memory_words(before, "go-as-g1-3x") == "limit: 64 MiB"
+
+
+def old(header: SessionHeader) -> SessionHeader:
+    """The header as sessions had it when sizes were written by hand."""
+    sizes = {
+        name: {"heap_max": "64m"} if variant.runtime.heap_max else {"gomemlimit": "64MiB"}
+        for name, variant in header.experiment.variants.items()
+        if variant.runtime.heap_max or variant.runtime.gomemlimit
+    }
+    return header.model_copy(update={"notes": {}, "experiment": header.experiment.with_memory(sizes)})
+
+
+def test_the_session_that_comes_with_the_project_is_read() -> None:
+    for session in Store(ROOT).sessions("gc-peaks", bundled=True):
+        for name in session.header.experiment.variants:
+            assert memory_words(session.header, name)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sweep over cores: the law is fitted where it can be, and an effect that depends on cores is a ratio of ratios."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.stats.usl import usl
+from harness.model import Verdict
+from harness.rows import interactions, scaling_law
+from harness.rows.schema import keyed
+
+RATE = "throughput_per_s"
+
+
+def sweep_trials(
+    sizes: tuple[int, ...],
+    *,
+    blocks: int = 6,
+    shared: tuple[int, ...] = (),
+    noise: float = 0.02,
+    seed: int = 1,
+) -> pd.DataFrame:
+    """Made-up trials: Go's log line costs a third everywhere, Java's a half on one core and less on more."""
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, object]] = []
+    for block in range(1, blocks + 1):
+        shift = rng.normal(0, noise)
+        for variant, law in (("go-nethttp", (9000, 0.05, 0.002)), ("java-helidon", (6000, 0.02, 0.001))):
+            for size in sizes:
+                for logging in ("off", "on"):
+                    kept = 1.0 if logging == "off" else 0.66 if variant == "go-nethttp" else 1 - 0.5 / size
+                    value = float(usl([size], *law)[0]) * kept * float(np.exp(shift + rng.normal(0, noise)))
+                    rows.append(
+                        {
+                            "experiment": "scaling", "session_id": "s", "trial_id": f"{len(rows):04d}", "block": block,
+                            "position": len(rows) + 1, "duplicate": False, "variant": variant, "label": variant,
+                            "implementation": variant, "language": variant.split("-")[0], "cores": str(size),
+                            "logging": logging, "configuration": f"{variant},{size},{logging}", "excluded": False,
+                            "flags": "shared_cores" if size in shared else "", "throughput_per_s": value,
+                            "latency_p99_s": 64 / value, "latency_resolution_s": 1e-6, "measurement_s": 6.0,
+                        }
+                    )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_with_enough_sizes_each_variant_has_its_law() -> None:
+    rows = scaling_law(sweep_trials((1, 2, 4, 8)), RATE, by=["logging"], n_resamples=60)
+    assert rows.groupby(["name", "logging"]).size().eq(2).all() and len(rows) == 16
+    go = rows.query("variant == 'go-nethttp' and logging == 'off'").set_index("name")["value"]
+    assert go["per_core"] == pytest.approx(9000, rel=0.05) and go["contention"] == pytest.approx(
+        0.05, abs=0.03
+    )
+
+
+def test_two_sizes_give_no_law_and_the_rows_say_why() -> None:
+    rows = scaling_law(sweep_trials((1, 2)), RATE, by=["logging"])
+    assert rows["value"].isna().all() and set(rows["unit"]) == {"1/s", "share", "cores"}
+    assert set(rows["why"]) == {"2 numbers of cores, 0 of them shared with the generator; the law needs 3"}
+
+
+def test_sizes_that_the_generator_shares_bend_no_law() -> None:
+    trials = sweep_trials((1, 2, 4, 8), shared=(8,))
+    trials.loc[trials["cores"] == "8", RATE] *= 0.5
+    go = scaling_law(trials, RATE, by=["logging"], n_resamples=20).query("name == 'per_core'").iloc[0]
+    assert go["value"] == pytest.approx(9000, rel=0.05)
+    few = scaling_law(sweep_trials((1, 2, 4), shared=(4,)), RATE, by=["logging"])
+    assert few["why"].str.contains("1 of them shared with the generator").all()
+
+
+def test_an_effect_that_depends_on_cores_is_a_ratio_of_ratios_away_from_one() -> None:
+    rows = interactions(sweep_trials((1, 8)), RATE, "log_by_cores", ["logging", "cores"], by=["variant"])
+    assert list(keyed("q", rows)["key"]) == [
+        "q.log_by_cores.ratio.8.on.go_nethttp", "q.log_by_cores.ratio.8.on.java_helidon",
+    ]  # fmt: skip
+    go, java = rows.to_dict("records")
+    assert java["value"] == pytest.approx((1 - 0.5 / 8) / 0.5, rel=0.05)
+    assert (java["verdict"], java["n_blocks"], java["label"]) == (Verdict.DIFFERENT, 6, "java-helidon")
+    assert go["low"] < 1 < go["high"] and go["verdict"] == Verdict.INCONCLUSIVE
+    assert len(set(java["inputs"])) == 24  # all four trials of every block
+
+
+def test_without_all_four_trials_of_five_blocks_the_row_has_a_reason() -> None:
+    trials = sweep_trials((1, 2), blocks=4)
+    rows = interactions(trials, RATE, "log_by_cores", ["logging", "cores"], by=["variant"])
+    assert rows["value"].isna().all() and rows["why"].str.contains("few blocks").all()
+    assert interactions(
+        trials[trials["logging"] == "off"], RATE, "x", ["logging", "cores"], by=["variant"]
+    ).empty

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services that Maven builds pass the tests that they declare."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from harness.definitions import load_implementations
+from harness.hosts.local import LocalHost
+from harness.launchers.builds import Builder
+from harness.tests.support.own_tests import OwnTest, own_tests, run
+from harness.tests.support.sessions import REPOSITORY
+from harness.tests.support.tools_here import QUICK_JVM, tools_here
+from harness.toolchains import one_maven
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _built_for_others() -> None:
+    """The service that other tests wait for is built first: Maven's lock is held for minutes after that."""
+    builder = Builder(LocalHost(), REPOSITORY, tools_here(), os.environ)
+    builder.build(load_implementations(REPOSITORY, "strings")["java-helidon"])
+
+
+@pytest.mark.parametrize("service", own_tests(program="mvn"), ids=lambda service: service.name)
+def test_a_service_passes_its_own_tests(service: OwnTest) -> None:
+    with one_maven(REPOSITORY):
+        run(service.words, service.folder, MAVEN_OPTS=f"-DargLine={QUICK_JVM}")

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests that each service declares in its ``service.toml``, and how one is run."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.tests.support.sessions import REPOSITORY
+from harness.toolchains import Surroundings, build_environment
+
+SHOWN_LINES = 120
+
+
+class OwnTest(NamedTuple):
+    """A service's name, its folder, and the words of its test; ``{mvn}`` and the like are bare programs here."""
+
+    name: str
+    folder: Path
+    words: tuple[str, ...]
+
+
+def own_tests(*, program: str | None) -> list[OwnTest]:
+    """Return the tests that begin with a program; ``None``: those that begin with neither Go nor Maven."""
+    every = []
+    for file in sorted(REPOSITORY.glob("services/*/*/service.toml")):
+        about = tomllib.loads(file.read_text("utf-8"))
+        if "source" in about:  # the tests are where the source is
+            continue
+        words = tuple(word.strip("{}") for word in about["test"])
+        every.append(OwnTest(f"{file.parent.parent.name}/{file.parent.name}", file.parent, words))
+    rest = program is None
+    return [one for one in every if (one.words[0] not in ("go", "mvn") if rest else one.words[0] == program)]
+
+
+def run(words: Sequence[str], folder: Path = REPOSITORY, **appended: str) -> None:
+    """Run a command with the preferred tools first on PATH; fail with the end of its output.
+
+    Args:
+        appended: what is appended to variables of its environment.
+    """
+    env = build_environment(Surroundings(project=REPOSITORY))
+    env |= {name: f"{env.get(name, '')} {more}".strip() for name, more in appended.items()}
+    done = subprocess.run(
+        words, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, errors="replace", check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, "\n".join(done.stdout.splitlines()[-SHOWN_LINES:])

