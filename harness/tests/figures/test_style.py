@@ -9,8 +9,6 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from harness import figures
@@ -50,20 +48,6 @@ def test_languages_stay_apart_in_grey(trials: pd.DataFrame) -> None:
 
 def test_go_comes_first_in_every_figure(trials: pd.DataFrame) -> None:
     assert ordered(trials)[:2] == ["go-kit", "go-nethttp"]
-
-
-def dots_of(figure: Figure) -> int:
-    """Count the points that are drawn as trials."""
-    return sum(len(dots) for axes in figure.axes for dots in offsets(axes))
-
-
-def offsets(axes: Axes, *, crosses: bool = False) -> list[list[tuple[float, float]]]:
-    """Return the places of all dots by collection: filled or hollow markers, or crosses."""
-    return [
-        [(float(x), float(y)) for x, y in np.asarray(dots.get_offsets())]
-        for dots in axes.collections
-        if isinstance(dots, PathCollection) and (dots.get_alpha() is None) == crosses
-    ]
 
 
 def test_an_excluded_trial_is_counted_in_the_caption(trials: pd.DataFrame) -> None:
