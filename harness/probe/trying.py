@@ -23,6 +23,8 @@ _ENOUGH = 1.05
 SHARES = (0.2, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0)
 #: A rate is kept where this share of it is answered rightly, and p99 is at most so many times that of the lowest rate.
 _KEPT, _CALM = 0.97, 5.0
+#: Below this share of what users who wait were answered a service is far from its limit.
+_FAR = 0.75
 SECONDS, SHORTEST_S = 60, 20
 _FIT_S = 3.0
 
@@ -94,7 +96,7 @@ def try_target(
         told(f"open loop, {plain(rate)} requests/s")
         opened.append(generators.open_loop(rate, max(1, round(1.5 * each_s))))
     at, why = _knee(opened)
-    kept, kept_why = _kept(opened)
+    kept, kept_why = _kept(opened, most)
     told("asking once more")
     return Tried(
         url=target.url,
@@ -130,16 +132,23 @@ def _answers(target: Target) -> bool:
     return True
 
 
-def _kept(points: list[Point]) -> tuple[float | None, str | None]:
-    """The highest rate below the first one that was not kept, and why that one says nothing of the service."""
+def _kept(points: list[Point], most_per_s: float = 0.0) -> tuple[float | None, str | None]:
+    """The highest rate below the first one that was not kept, and why that one says nothing of the service.
+
+    Args:
+        most_per_s: answers to users who wait: a service that gave them is not at its limit far below.
+    """
     calm_s = points[0].p99_s if points else None
     kept: float | None = None
     for point in points:
         offered = point.offered_per_s or 0.0
         late = point.p99_s is None or (calm_s is not None and point.p99_s > _CALM * calm_s)
         if point.answered_per_s < _KEPT * offered or late:
-            limit = f"{point.tool} was at its own limit at {plain(offered)}/s, so that higher rates are not judged"
-            return kept, limit if point.generator_bound else None
+            is_far = point.answered_per_s < _KEPT * offered < _FAR * most_per_s
+            whose = f"{point.tool} was at its own" if point.generator_bound else None
+            whose = whose or (f"{point.tool} or this machine was at its" if is_far else None)
+            limit = f"{whose} limit at {plain(offered)}/s, so that higher rates are not judged"
+            return kept, None if whose is None else limit
         kept = offered
     return kept, None
 

@@ -114,7 +114,9 @@ def test_the_whole_minute_in_short(url: str) -> None:
     assert len(found.closed) >= 3 and len(found.open_loop) == 7
     assert found.most_per_s == max(point.answered_per_s for point in found.closed)
     assert (found.knee_per_s is None) != (found.knee_why is None)
-    assert (found.kept_up_to_per_s, found.kept_why) == _kept(list(found.open_loop)) and found.answers_after
+    assert (found.kept_up_to_per_s, found.kept_why) == _kept(
+        list(found.open_loop), found.most_per_s or 0.0
+    ) and found.answers_after
     assert any("open loop" in text for text in asked)
     assert json.loads(found.model_dump_json())["url"].endswith("/hello")
 
@@ -130,6 +132,8 @@ def test_a_rate_that_the_load_generator_could_not_offer_is_not_told_of_the_servi
     assert _kept([point(100, 100), point(200, 150)]) == (100, None)
     kept, why = _kept([point(100, 100), point(200, 150, bound=True)])
     assert kept == 100 and "k6 was at its own limit at 200/s" in (why or "")
+    kept, why = _kept([point(100, 100), point(200, 150)], most_per_s=1000)
+    assert kept == 100 and why is not None and "or this machine was at its limit at 200/s" in why
     kept, why = _kept([point(7000, 5000, bound=True)])
     assert kept is None and why is not None
 
