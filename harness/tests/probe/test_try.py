@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import harness.project
 from harness.agent.http_exchange import request_bytes
 from harness.cli import app
-from harness.errors import InputError
+from harness.errors import InputError, RematchError
 from harness.probe.fitness import ask
 from harness.probe.generators import OWN, Generators, Point
 from harness.probe.target import PERMISSION, header_named, target_of
@@ -145,6 +145,25 @@ def test_a_service_that_dies_under_load_ends_with_1_and_is_named(monkeypatch: py
         monkeypatch.setattr("harness.probe.trying.SHARES", ())
         assert try_target(target, find_root(), seconds=20, tools=()).answers_after
     assert not _answers(target)
+
+
+def test_a_service_that_died_between_two_loads_is_no_failure_of_the_tool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with _server() as address:
+        target = target_of(f"{address}/hello")
+        fitness = ask(target)
+
+    def fails(*_words: object) -> None:
+        raise RematchError("wrk ended before it wrote its totals")
+
+    monkeypatch.setattr("harness.probe.trying._load", fails)
+    monkeypatch.setattr("harness.probe.trying.ask", lambda _target: fitness)
+    with pytest.raises(RematchError, match="wrk ended"):  # the service answers: the tool failed
+        try_target(target, find_root(), seconds=20, tools=())
+    monkeypatch.setattr("harness.probe.trying._answers", lambda _target: False)
+    found = try_target(target, find_root(), seconds=20, tools=())
+    assert not found.answers_after and found.most_per_s == 0 and found.warnings == fitness.warnings
 
 
 def test_an_address_of_ipv6_keeps_its_brackets() -> None:
