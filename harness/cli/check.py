@@ -189,15 +189,15 @@ def _containers(root: Path) -> dict[str, str | None]:
     return {"engine": engine, "reason": reason}
 
 
-def busy_warning() -> str | None:
+def busy_warning(effect: str = "expect wide intervals and no verdict") -> str | None:
     """Return a warning where other programs use much of this machine now; ``None``: they do not."""
     quiet = watch(os.cpu_count() or 1)
     if not is_busy(quiet):
         return None
     share, load = min(quiet["busy_share"] or 0, 1.0), quiet["load_average_1m"] or 0.0
     return (
-        f"warning: other programs use {share:.0%} of the CPU time (load average {load:.1f}). Trials are measured "
-        "beside them: wait until they have ended, or expect wide intervals and no verdict"
+        f"warning: other programs use {share:.0%} of the CPU time (load average {load:.1f}). Loads run beside "
+        f"them: wait until they have ended, or {effect}"
     )
 
 

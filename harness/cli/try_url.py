@@ -49,6 +49,8 @@ def try_command(
 
         rematch try http://127.0.0.1:8080/hello --seconds 120 --json
     """
+    from harness.cli.check import busy_warning
+    from harness.cli.lines import wrapped
     from harness.probe.target import header_named, target_of
     from harness.probe.trying import cannot_tell, try_target
     from harness.project import find_root
@@ -58,6 +60,8 @@ def try_command(
     )
     if not as_json:
         _print_limits(cannot_tell(target), seconds)
+        if target.is_here and (warning := busy_warning("expect less than the service can")) is not None:
+            print(wrapped(warning, hang="  "), end="\n\n", flush=True)
     live = not as_json and sys.stderr.isatty()
 
     def told(text: str) -> None:

@@ -141,7 +141,10 @@ def _summary(
 ) -> AggregateTable:
     """The totals of one document. ``kinds``: how many requests failed in which way, those of none, too."""
     failed = {kind: n for kind, n in kinds.items() if n > 0}
-    usual = {"resolution_s": 1e-9, "notes": ("latencies are of all requests, failed ones too",)}
+    usual: dict[str, Any] = {
+        "resolution_s": 1e-9,
+        "notes": ("latencies are of all requests, failed ones too",),
+    }
     return AggregateTable(
         path=path, source=source, kind="summary", total=total, errors_by_kind=failed, **(usual | more)
     )

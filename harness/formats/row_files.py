@@ -86,7 +86,7 @@ class RowFormat:
         meanings = {**self.more, **self.columns}
         places: dict[str, Any] = {meanings[name]: i for i, name in enumerate(names) if meanings.get(name)}
         header = None if self.first_row is not None else names
-        usual = {"time": EPOCH_S, "whole_ms": False}
+        usual: dict[str, Any] = {"time": EPOCH_S, "whole_ms": False}
         return Layout(
             delimiter=",", n_columns=len(names), header=header, **(usual | dict(self.written) | places)
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import Field
 
 from harness.analysis.stats.knee import knee
-from harness.errors import InputError
+from harness.errors import InputError, RematchError
 from harness.model import Frozen
 from harness.model.digits import plain
 from harness.probe.fitness import Fitness, ask
@@ -23,6 +23,8 @@ _ENOUGH = 1.05
 SHARES = (0.2, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0)
 #: A rate is kept where this share of it is answered rightly, and p99 is at most so many times that of the lowest rate.
 _KEPT, _CALM = 0.97, 5.0
+#: Below this share of what users who wait were answered a service is far from its limit.
+_FAR = 0.75
 SECONDS, SHORTEST_S = 60, 20
 _FIT_S = 3.0
 
@@ -86,15 +88,16 @@ def try_target(
         return Tried(url=target.url, cannot_tell=limits, fitness=fitness, warnings=fitness.warnings)
     generators = Generators(target, root, fitness.status, tools)
     each_s = max(1, int((seconds - _FIT_S) / (len(USERS) + 1.5 * len(SHARES))))
-    closed = _closed(generators, each_s, told)
-    most = max(point.answered_per_s for point in closed)
+    closed: list[Point] = []
     opened: list[Point] = []
-    for share in SHARES if most > 0 else ():
-        rate = max(1.0, share * most)
-        told(f"open loop, {plain(rate)} requests/s")
-        opened.append(generators.open_loop(rate, max(1, round(1.5 * each_s))))
+    try:
+        _load(generators, each_s, told, closed, opened)
+    except RematchError:
+        if _answers(target):
+            raise
+    most = max((point.answered_per_s for point in closed), default=0.0)
     at, why = _knee(opened)
-    kept, kept_why = _kept(opened)
+    kept, kept_why = _kept(opened, most)
     told("asking once more")
     return Tried(
         url=target.url,
@@ -112,14 +115,20 @@ def try_target(
     )
 
 
-def _closed(generators: Generators, each_s: int, told: Callable[[str], None]) -> list[Point]:
-    points: list[Point] = []
+def _load(
+    generators: Generators, each_s: int, told: Callable[[str], None], closed: list[Point], opened: list[Point]
+) -> None:
+    """Offer the loads one after the other; what was measured is there also where a tool fails."""
     for users in USERS:
         told(f"closed loop, {users} users")
-        points.append(generators.closed(users, each_s))
-        if len(points) > 2 and points[-1].answered_per_s < _ENOUGH * points[-3].answered_per_s:
+        closed.append(generators.closed(users, each_s))
+        if len(closed) > 2 and closed[-1].answered_per_s < _ENOUGH * closed[-3].answered_per_s:
             break
-    return points
+    most = max(point.answered_per_s for point in closed)
+    for share in SHARES if most > 0 else ():
+        rate = max(1.0, share * most)
+        told(f"open loop, {plain(rate)} requests/s")
+        opened.append(generators.open_loop(rate, max(1, round(1.5 * each_s))))
 
 
 def _answers(target: Target) -> bool:
@@ -130,16 +139,23 @@ def _answers(target: Target) -> bool:
     return True
 
 
-def _kept(points: list[Point]) -> tuple[float | None, str | None]:
-    """The highest rate below the first one that was not kept, and why that one says nothing of the service."""
+def _kept(points: list[Point], most_per_s: float = 0.0) -> tuple[float | None, str | None]:
+    """The highest rate below the first one that was not kept, and why that one says nothing of the service.
+
+    Args:
+        most_per_s: answers to users who wait: a service that gave them is not at its limit far below.
+    """
     calm_s = points[0].p99_s if points else None
     kept: float | None = None
     for point in points:
         offered = point.offered_per_s or 0.0
         late = point.p99_s is None or (calm_s is not None and point.p99_s > _CALM * calm_s)
         if point.answered_per_s < _KEPT * offered or late:
-            limit = f"{point.tool} was at its own limit at {plain(offered)}/s, so that higher rates are not judged"
-            return kept, limit if point.generator_bound else None
+            is_far = point.answered_per_s < _KEPT * offered < _FAR * most_per_s
+            whose = f"{point.tool} was at its own" if point.generator_bound else None
+            whose = whose or (f"{point.tool} or this machine was at its" if is_far else None)
+            limit = f"{whose} limit at {plain(offered)}/s, so that higher rates are not judged"
+            return kept, None if whose is None else limit
         kept = offered
     return kept, None
 
@@ -159,7 +175,7 @@ def _warnings(points: list[Point]) -> list[str]:
         said.append(
             f"in {bound} of {len(points)} loads the load generator was near its own limit: the service may do more"
         )
-    failed = max(point.error_share for point in points)
+    failed = max((point.error_share for point in points), default=0.0)
     if failed > 0:
         said.append(f"up to {plain(100 * failed)} % of the requests of a load failed")
     if sum(point.answered_per_s for point in points) and len({point.tool for point in points}) > 1:

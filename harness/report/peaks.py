@@ -245,7 +245,7 @@ def _over_stretches(estimates: Sequence[Estimate]) -> dict[str, float | None]:
     elif len(values):
         value = float(values.mean())
     if len(estimates) > 1 and len(values) > 1 and value is not None:
-        half = t_critical(LEVEL, len(values) - 1) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
+        half = float(t_critical(LEVEL, len(values) - 1)) * float(values.std(ddof=1) / np.sqrt(len(values)))
         low, high = value - half, value + half
     ends = {"value": value, "low": low, "high": high}
     return {name: None if end is None else min(max(float(end), 0.0), 1.0) for name, end in ends.items()}

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import harness.project
 from harness.agent.http_exchange import request_bytes
 from harness.cli import app
-from harness.errors import InputError
+from harness.errors import InputError, RematchError
 from harness.probe.fitness import ask
 from harness.probe.generators import OWN, Generators, Point
 from harness.probe.target import PERMISSION, header_named, target_of
@@ -114,7 +114,9 @@ def test_the_whole_minute_in_short(url: str) -> None:
     assert len(found.closed) >= 3 and len(found.open_loop) == 7
     assert found.most_per_s == max(point.answered_per_s for point in found.closed)
     assert (found.knee_per_s is None) != (found.knee_why is None)
-    assert (found.kept_up_to_per_s, found.kept_why) == _kept(list(found.open_loop)) and found.answers_after
+    assert (found.kept_up_to_per_s, found.kept_why) == _kept(
+        list(found.open_loop), found.most_per_s or 0.0
+    ) and found.answers_after
     assert any("open loop" in text for text in asked)
     assert json.loads(found.model_dump_json())["url"].endswith("/hello")
 
@@ -130,6 +132,8 @@ def test_a_rate_that_the_load_generator_could_not_offer_is_not_told_of_the_servi
     assert _kept([point(100, 100), point(200, 150)]) == (100, None)
     kept, why = _kept([point(100, 100), point(200, 150, bound=True)])
     assert kept == 100 and "k6 was at its own limit at 200/s" in (why or "")
+    kept, why = _kept([point(100, 100), point(200, 150)], most_per_s=1000)
+    assert kept == 100 and why is not None and "or this machine was at its limit at 200/s" in why
     kept, why = _kept([point(7000, 5000, bound=True)])
     assert kept is None and why is not None
 
@@ -141,6 +145,25 @@ def test_a_service_that_dies_under_load_ends_with_1_and_is_named(monkeypatch: py
         monkeypatch.setattr("harness.probe.trying.SHARES", ())
         assert try_target(target, find_root(), seconds=20, tools=()).answers_after
     assert not _answers(target)
+
+
+def test_a_service_that_died_between_two_loads_is_no_failure_of_the_tool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with _server() as address:
+        target = target_of(f"{address}/hello")
+        fitness = ask(target)
+
+    def fails(*_words: object) -> None:
+        raise RematchError("wrk ended before it wrote its totals")
+
+    monkeypatch.setattr("harness.probe.trying._load", fails)
+    monkeypatch.setattr("harness.probe.trying.ask", lambda _target: fitness)
+    with pytest.raises(RematchError, match="wrk ended"):  # the service answers: the tool failed
+        try_target(target, find_root(), seconds=20, tools=())
+    monkeypatch.setattr("harness.probe.trying._answers", lambda _target: False)
+    found = try_target(target, find_root(), seconds=20, tools=())
+    assert not found.answers_after and found.most_per_s == 0 and found.warnings == fitness.warnings
 
 
 def test_an_address_of_ipv6_keeps_its_brackets() -> None:
