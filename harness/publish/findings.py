@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.stats.comparisons import Comparison
-from harness.model import Estimate, Verdict
+from harness.model import Verdict
 from harness.model.age import YOUNG, of_young
-from harness.model.digits import percent, span, whole_percent
+from harness.model.digits import span, whole_percent
 from harness.model.formatting import show, too_few
-from harness.model.phrases import capital, listed
+from harness.model.phrases import capital
 from harness.publish.range_words import TOO_FEW, times
 from harness.publish.results import NO_TEXT, Leaf, Tree, Words, leaves
 
@@ -82,47 +82,6 @@ def comparisons_in(branch: Tree | Leaf, names: Iterable[str] | None = None) -> l
         for path, leaf in leaves(branch)
         if isinstance(leaf, Comparison) and (wanted is None or path[-1] in wanted)
     ]
-
-
-def at_most(
-    bounds: Mapping[str, Estimate], shares: Mapping[str, Estimate], *, what: str, of: str, scope: str = ""
-) -> Tree:
-    """Return the finding on shares with an upper bound: ``title``, ``takeaway``, ``sure``.
-
-    The number is the largest of the bounds with its interval, and no interval of a share: whose estimate is small may
-    be large.
-
-    Args:
-        bounds: name as it is printed -> the most that its share can be; those without a number are named.
-        shares: the same names -> the share as it is estimated.
-        what: "pauses explain", of: "the ninety-ninth percentile". scope: what it is of: "JVMs that still compiled".
-    """
-    told = {name: one for name, one in bounds.items() if one.value is not None}
-    if not told:
-        return NO_FINDING
-    who, largest = max(told.items(), key=lambda item: item[1].value or 0.0)
-    known = {name: one for name, one in shares.items() if one.value is not None and one.low is not None}
-    inputs = tuple(dict.fromkeys(trial for one in (*told.values(), *known.values()) for trial in one.inputs))
-    title = f"{capital(what)} at most {show(largest, rounded=True).interval} of {of}"
-    without = [name for name in bounds if name not in told]
-    if without:  # no bound of these: the title is not about them
-        title += f" in {len(told)} of {len(bounds)} variants"
-    said = [f"{title}: the largest bound, that of {who}"]
-    said += [f"for {listed(without)} there is none"] if without else []
-    text = "; ".join(said) + "."
-    if known:
-        n_shown = sum((one.low or 0.0) > 0.0 for one in known.values())
-        values = sorted((one.value or 0.0, name) for name, one in known.items())
-        (low, least), (high, most) = values[0], values[-1]
-        text += f" What would vanish with them is from {percent(low, 1)} ({least}) to {percent(high, 1)} ({most}); "
-        text += f"the whole interval is above zero for {n_shown} of {len(known)} variants."
-    text += f" This is of {scope}." if scope else ""
-    n_trials = span_of([one.n_trials for one in told.values()])
-    return {
-        "title": Words(title, inputs),
-        "takeaway": Words(text, inputs),
-        "sure": Words(f"95 % intervals, the trial as the unit, {n_trials} trials each.", inputs),
-    }
 
 
 def span_of(numbers: Sequence[int]) -> str:
@@ -286,4 +245,4 @@ def _sure(found: Sequence[Comparison], phrase: Phrase) -> str:
     return f"{text}."
 
 
-__all__ = ["FINDING", "NO_FINDING", "Phrase", "at_most", "comparisons_in", "finding", "span_of"]
+__all__ = ["FINDING", "NO_FINDING", "Phrase", "comparisons_in", "finding", "span_of"]

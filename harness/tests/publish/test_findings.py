@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.model import Estimate, Verdict
+from harness.model import Verdict
 from harness.model.formatting import verdict_words
-from harness.publish.findings import NO_FINDING, Phrase, at_most, comparisons_in, finding
-from harness.publish.range_words import verdicts_in_words
+from harness.publish.findings import NO_FINDING, Phrase, comparisons_in, finding
 from harness.publish.results import Absent, Tree, Words
 
 PHRASE = Phrase(
@@ -111,9 +110,6 @@ def test_a_ratio_far_from_one_over_few_blocks_is_not_called_alike() -> None:
     assert "; 1 of 2 comparisons is conclusive" in text(sure)
     alone = text(finding([of_few(one)], PHRASE)["takeaway"])
     assert alone.startswith("The service's rate is by so few blocks not shown to be more or fewer than")
-    assert verdicts_in_words([("A", of_few(one)), ("B", other)]) == (
-        "1 of 2 has too few blocks for a verdict; B differs"
-    )
     few = verdict_words(of_few(one))
     assert few == "by so few blocks not shown to differ from"
     around = of_few(one)
@@ -140,7 +136,7 @@ def test_of_a_single_thing_the_words_are_those_of_one() -> None:
 
 
 def test_nothing_compared_is_no_finding() -> None:
-    assert finding([], PHRASE) == NO_FINDING == finding([None], PHRASE) == at_most({}, {}, what="x", of="y")
+    assert finding([], PHRASE) == NO_FINDING == finding([None], PHRASE)
 
 
 def test_comparisons_are_found_in_a_branch_by_name() -> None:
@@ -149,30 +145,3 @@ def test_comparisons_are_found_in_a_branch_by_name() -> None:
     assert [one.variant for one in comparisons_in(tree)] == ["java-a", "java-b"]
     assert [one.variant for one in comparisons_in(tree, ["java-b"])] == ["java-b"]
     assert comparisons_in("text") == []
-
-
-def share(value: float | None, low: float | None = None, high: float | None = None) -> Estimate:
-    return Estimate(
-        value=value, low=low, high=high, unit="share", method="jackknife", estimand="share", n_trials=5,
-        inputs=("e/s/1",), warnings=() if value is not None else ("not aligned",),
-    )  # fmt: skip
-
-
-def test_an_upper_limit_is_the_largest_bound_and_no_end_of_an_interval_of_an_estimate() -> None:
-    bounds = {"Serial": share(0.47, 0.32, 0.62), "Go": share(0.35, 0.21, 0.52), "G1": share(None)}
-    shares = {"Serial": share(0.07, 0.01, 0.15), "Go": share(0.03, 0.0, 0.13), "G1": share(0.05, 0.0, 0.14)}
-    said = at_most(bounds, shares, what="pauses explain", of="the percentile", scope="young JVMs")
-    assert (
-        text(said["title"]) == "Pauses explain at most 47 % (32 to 62) of the percentile in 2 of 3 variants"
-    )
-    assert text(said["takeaway"]) == (
-        "Pauses explain at most 47 % (32 to 62) of the percentile in 2 of 3 variants: the largest bound, that of Serial; "
-        "for G1 there is none. What would vanish with them is from 3 % (Go) to 7 % (Serial); the whole interval is above zero for 1 of "
-        "3 variants. This is of young JVMs."
-    )
-    told = at_most({"Serial": bounds["Serial"]}, shares, what="pauses explain", of="the percentile")
-    assert text(told["title"]) == "Pauses explain at most 47 % (32 to 62) of the percentile"
-
-
-def test_where_no_bound_has_a_number_nothing_is_said_to_be_at_most_anything() -> None:
-    assert at_most({"G1": share(None)}, {"G1": share(0.05, 0.0, 0.14)}, what="x", of="y") == NO_FINDING

@@ -18,7 +18,6 @@ from harness.model.age import Ages, ArmAge, TrialAge
 from harness.model.formatting import verdict_name, verdict_words
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import finding
-from harness.publish.range_words import in_a_range, labelled
 from harness.publish.results import Leaf, Words
 from harness.publish.warm_words import CPU, answer, where
 from harness.tests.publish.test_findings import PHRASE, compared, text
@@ -54,7 +53,6 @@ ENGINES: Mapping[str, Callable[[list[Comparison]], str]] = {
     "takeaway": lambda found: text(finding(found, PHRASE)["takeaway"]),
     "title of one": lambda found: text(finding(found[:1], PHRASE)["title"]),
     "takeaway of one": lambda found: text(finding(found[:1], PHRASE)["takeaway"]),
-    "range": lambda found: in_a_range(labelled(found, LABELS)),
     "answer": lambda found: answer(found, LABELS, CPU, where((1.0,), found)),
     "duel": lambda found: rows_of(_results(found[0]))[0].why,
 }
@@ -82,7 +80,7 @@ def test_a_ratio_of_young_processes_has_its_word_and_one_of_warm_ones_has_not(en
     assert "young" not in say(two("warm", "aot-compiled"))
 
 
-@pytest.mark.parametrize("engine", ["title", "takeaway", "range", "answer", "notes"])
+@pytest.mark.parametrize("engine", ["title", "takeaway", "answer", "notes"])
 def test_of_several_it_is_said_which_or_how_many_are_young(engine: str) -> None:
     said = ENGINES[engine](two("young", "warm"))
     counted = "(1 of 2 ratios of young processes)" in said or "1 of 2 ratios are of young" in said
