@@ -32,6 +32,7 @@ from harness.formats.source import TextFile, another_file, text_file
 
 METRIC = "http_req_duration"
 _FIRST_COLUMNS = "metric_name,timestamp,metric_value,"
+_FIELDS = {"expected_response": "ok", "status": "code", "name": "label", "error": "error"}
 _RESOLUTION_S = 1e-9
 WITHOUT_CONNECTING = f"latencies are k6's {METRIC}: sending, waiting and receiving, without connecting"
 WHOLE_SECONDS = (
@@ -77,15 +78,12 @@ def open_k6_csv(path: Path | TextFile) -> RequestStream:
         n_columns=len(header),
         latency=2,
         start=1,
-        ok=columns.get("expected_response"),
-        code=columns.get("status"),
-        label=columns.get("name"),
-        error=columns.get("error"),
         time=time,
         whole_ms=False,
         row_prefix=METRIC + ",",
         stamp_is_end=not is_whole,  # a whole second is rounded down by more than a latency
         header=tuple(header),
+        **{field: columns[name] for name, field in _FIELDS.items() if name in columns},
     )
     if layout.ok is None and layout.code is None:
         raise InputError(
