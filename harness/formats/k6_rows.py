@@ -68,7 +68,7 @@ def open_k6_csv(path: Path | TextFile) -> RequestStream:
     file = text_file(path)
     lines = file.head.split("\n")
     header = [name.strip() for name in split_row(lines[0], ",")]
-    columns = {name: i for i, name in enumerate(header)}
+    places: dict[str, Any] = {_FIELDS[name]: i for i, name in enumerate(header) if name in _FIELDS}
     rows = [split_row(line, ",") for line in lines[1:] if line.startswith(METRIC + ",")]
     stamps = [row[1] for row in rows if len(row) > 1]
     time = _time_of(stamps[0]) if stamps else EPOCH_S
@@ -83,7 +83,7 @@ def open_k6_csv(path: Path | TextFile) -> RequestStream:
         row_prefix=METRIC + ",",
         stamp_is_end=not is_whole,  # a whole second is rounded down by more than a latency
         header=tuple(header),
-        **{field: columns[name] for name, field in _FIELDS.items() if name in columns},
+        **places,
     )
     if layout.ok is None and layout.code is None:
         raise InputError(
