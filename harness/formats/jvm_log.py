@@ -94,8 +94,7 @@ class JvmLog(ProcessLog):
         )
 
     def _is_within(self, stop: PauseEvent, pause: PauseEvent) -> bool:
-        """Whether a pause is told behind the safepoint that contains it: lines of one stamp were sorted, or all are
-        upside down."""
+        """Whether a pause is told behind the safepoint that contains it: its lines were sorted by their stamps."""
         return (
             stop.whole_stop
             and stop.cause == "gc_pause"

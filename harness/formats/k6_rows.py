@@ -32,6 +32,7 @@ from harness.formats.source import TextFile, another_file, text_file
 
 METRIC = "http_req_duration"
 _FIRST_COLUMNS = "metric_name,timestamp,metric_value,"
+_FIELDS = {"expected_response": "ok", "status": "code", "name": "label", "error": "error"}
 _RESOLUTION_S = 1e-9
 WITHOUT_CONNECTING = f"latencies are k6's {METRIC}: sending, waiting and receiving, without connecting"
 WHOLE_SECONDS = (
@@ -67,7 +68,7 @@ def open_k6_csv(path: Path | TextFile) -> RequestStream:
     file = text_file(path)
     lines = file.head.split("\n")
     header = [name.strip() for name in split_row(lines[0], ",")]
-    columns = {name: i for i, name in enumerate(header)}
+    places: dict[str, Any] = {_FIELDS[name]: i for i, name in enumerate(header) if name in _FIELDS}
     rows = [split_row(line, ",") for line in lines[1:] if line.startswith(METRIC + ",")]
     stamps = [row[1] for row in rows if len(row) > 1]
     time = _time_of(stamps[0]) if stamps else EPOCH_S
@@ -77,15 +78,12 @@ def open_k6_csv(path: Path | TextFile) -> RequestStream:
         n_columns=len(header),
         latency=2,
         start=1,
-        ok=columns.get("expected_response"),
-        code=columns.get("status"),
-        label=columns.get("name"),
-        error=columns.get("error"),
         time=time,
         whole_ms=False,
         row_prefix=METRIC + ",",
         stamp_is_end=not is_whole,  # a whole second is rounded down by more than a latency
         header=tuple(header),
+        **places,
     )
     if layout.ok is None and layout.code is None:
         raise InputError(

@@ -23,8 +23,6 @@ BEGINS = re.compile(_BEGIN, re.ASCII)
 _ANY_LINE = re.compile(r"\S[^\n]*")
 #: Stamps in brackets before those of the line: somebody else's.
 _OTHER_STAMPS = re.compile(rf"(?:\[[^\]]*\])+\s(?={_BEGIN})", re.ASCII)
-#: How those of the line begin; nothing: another blank stands before them.
-_BEGIN_SIGNS = ("[", "g", "")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 #: Dates, times and numbers of lines in what precedes a line: what remains names who wrote it.
@@ -78,7 +76,7 @@ def read_lines(path: Path, notes: SourceNotes, others: OtherLines) -> Iterator[L
             text, complete = block[start : min(end, start + LONGEST_LINE)], end < len(block)
             # As in a file that the runtime writes alone: what follows the brackets begins no line itself.
             alone = start == at and (
-                text.partition("] ")[2][:1] not in _BEGIN_SIGNS or not _OTHER_STAMPS.match(text)
+                text.partition("] ")[2][:1] not in ("[", "g", "") or not _OTHER_STAMPS.match(text)
             )
             if alone:
                 yield LogLine("", text.rstrip("\r"), complete)

@@ -9,6 +9,7 @@ import gzip
 import sqlite3
 import zlib
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -41,22 +42,18 @@ def read_oha_db(path: Path) -> RequestTable:
     Raises:
         InputError: no SQLite file, damaged, or another program's.
     """
-    data = b"".join(_raw(path))
-    if not data.startswith(SQLITE_MAGIC):
+    if not looks_like_sqlite(path):
         raise InputError("not a SQLite file", file=path, allowed="what oha writes with --db-url")
-    connection = sqlite3.connect(":memory:")
     try:
-        connection.deserialize(data)
-        columns_of = {name for _, name, *_ in connection.execute("PRAGMA table_info(oha)")}
-        rows = connection.execute(_ROWS.format(run="run, " if "run" in columns_of else "")).fetchall()
+        with _connected(path) as connection:
+            columns_of = {name for _, name, *_ in connection.execute("PRAGMA table_info(oha)")}
+            rows = connection.execute(_ROWS.format(run="run, " if "run" in columns_of else "")).fetchall()
     except (sqlite3.Error, UnicodeDecodeError) as problem:  # words of the file stand in SQLite's own messages
         raise InputError(
             f"cannot be read as oha's ({problem})",
             file=path,
             allowed="a table oha with the columns start, start_latency_correction, duration, status",
         ) from problem
-    finally:
-        connection.close()
     try:
         columns = np.array(rows, dtype=np.float64).reshape(-1, 3)
         if not np.isfinite(columns).all() or (columns[:, 1] < 0).any():
@@ -93,12 +90,15 @@ def _kinds(status: FloatArray) -> dict[str, int]:
 
 def statuses(path: Path) -> dict[int, int]:
     """Return status -> number of answers in oha's SQLite file."""
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.deserialize(b"".join(_raw(path)))
+    with _connected(path) as connection:
         return dict(connection.execute("SELECT status, count(*) FROM oha GROUP BY status"))
-    finally:
-        connection.close()
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.deserialize(b"".join(_raw(path)))
+        yield connection
 
 
 def _raw(path: Path, piece_bytes: int = PIECE_BYTES) -> Iterator[bytes]:

@@ -130,14 +130,12 @@ def clocks_apart_s(start_s: FloatArray, host: CodeArray) -> float | None:
     for code in np.unique(host):
         places = np.flatnonzero(host == code)
         spans.append((start_s[places].min(), start_s[places].max(), places[0], places[-1]))
-    return max(
-        (
-            float(after[0] - before[0])
-            for before, after in pairwise(sorted(spans))
-            if after[0] - before[1] > GAP_S and before[2] < after[3] and after[2] < before[3]
-        ),
-        default=None,
+    beside = (
+        float(after[0] - before[0])
+        for before, after in pairwise(sorted(spans))
+        if after[0] - before[1] > GAP_S and before[2] < after[3] and after[2] < before[3]
     )
+    return max(beside, default=None)
 
 
 def clock_jump(start_s: FloatArray, latency_s: FloatArray) -> str | None:

@@ -11,7 +11,7 @@ import codecs
 import csv
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness.errors import InputError
@@ -114,7 +114,7 @@ class _Tables:
             raise InputError(f"is not csv ({problem})", file=self.path) from problem
 
     def read(self, kind: str) -> AggregateTable:
-        readers = {
+        readers: dict[str, Callable[[], AggregateTable]] = {
             "stats": self._stats,
             "history": self._history,
             "failures": lambda: self._kinds("failures", "error", "occurrences"),

@@ -76,11 +76,9 @@ def start_of(text: str) -> float | None:
     return None if epoch is None or uptime is None else epoch - uptime
 
 
-def _moment(
-    date: str | None, seconds: str | None, millis: str | None, more_millis: str | None, nanos: str | None,
-    more_nanos: str | None,
-) -> tuple[float | None, float | None, bool]:  # fmt: skip
+def _moment(*stamps: str | None) -> tuple[float | None, float | None, bool]:
     """Wall time and uptime of stamps, in seconds, and whether the uptime is in nanoseconds."""
+    date, seconds, millis, more_millis, nanos, more_nanos = stamps
     epoch = None if date is None else _epoch_s(date)
     uptime: float | None = None
     if seconds is not None and (at := _number(seconds)) <= _EPOCH_FROM_S:

@@ -329,16 +329,11 @@ class Gathered:
         Raises:
             InputError: always.
         """
-        if not self._unreadable.n:
-            raise InputError(
-                "has no request, only a header", file=self._first.path, allowed="at least one row below it"
-            )
+        bad = self._unreadable
         raise InputError(
-            "holds no request",
-            file=self._first.path,
-            found=str(self._unreadable),
-            allowed="a header and at least one row",
-        )
+            "holds no request" if bad.n else "has no request, only a header", file=self._first.path,
+            found=str(bad) if bad.n else None, allowed="a header and at least one row below it",
+        )  # fmt: skip
 
     def _duration_s(self, said: list[str]) -> float | None:
         """First start to last answer; ``None``: unknown, or a few steps of too coarse a clock."""
