@@ -15,13 +15,10 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from harness import figures
-from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError, NothingToDraw
-from harness.figures.means import rows_of_trials
 from harness.figures.style import apart, canvas, log_scale
 from harness.figures.variant_style import ordered, variant_styles
 from harness.model import Estimate
-from harness.model.formatting import show
 from harness.questions import bank, validity
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.verify.simulated.stall_curves import CurvePoint, PrecisionRecall
@@ -101,33 +98,6 @@ def test_a_caption_says_which_trials_are_the_reference_once_more(trials: pd.Data
     assert "second time" not in figures.describe(trials)
     trials.loc[1, "duplicate"] = True
     assert f"{len(trials)} trials (1 of them the reference a second time)" in figures.describe(trials)
-
-
-def test_a_row_marks_the_mean_that_tables_print_and_the_duplicate_is_hollow_and_no_part_of_it(
-    trials: pd.DataFrame,
-) -> None:
-    again = trials[(trials["variant"] == "go-kit") & (trials["logging"] == "off")].assign(
-        duplicate=True, time_to_first_response_s=10.0
-    )
-    both = pd.concat([trials, again], ignore_index=True)
-    _, ((axes,),) = canvas()
-    rows_of_trials(
-        axes, both, "time_to_first_response_s", factor=1e3, rows=ordered(both), styles=variant_styles(both)
-    )
-    rows = summarise(both, "time_to_first_response_s").set_index("variant")["estimate"]
-    texts = {text.get_text() for text in axes.texts}
-    assert texts == {show(one, like=1e-3).text.removesuffix("\N{NARROW NO-BREAK SPACE}ms") for one in rows}
-    bars = [
-        x for line in axes.lines if len(set(x := np.asarray(line.get_xdata()).tolist())) == 1 and len(x) == 2
-    ]
-    assert sorted(bar[0] for bar in bars) == pytest.approx(sorted(one.value * 1e3 for one in rows))
-    hollow = [
-        float(x)
-        for dots in axes.collections
-        if isinstance(dots, PathCollection) and not np.asarray(dots.get_facecolor())[:, 3].any()
-        for x, _ in np.asarray(dots.get_offsets())
-    ]
-    assert hollow == [10_000.0] * 5
 
 
 def test_the_stamp_is_put_once(trials: pd.DataFrame) -> None:

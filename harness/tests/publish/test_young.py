@@ -20,7 +20,6 @@ from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import finding
 from harness.publish.range_words import in_a_range, labelled, range_leaf
 from harness.publish.results import Leaf, Words
-from harness.publish.warm_words import CPU, answer, where
 from harness.questions.bank.connections_results import _survivor_words as of_survivors
 from harness.questions.strings_published.answer import half_answer, lock_answer, log_answer
 from harness.tests.publish.test_findings import PHRASE, compared, text
@@ -58,7 +57,6 @@ ENGINES: Mapping[str, Callable[[list[Comparison]], str]] = {
     "takeaway of one": lambda found: text(finding(found[:1], PHRASE)["takeaway"]),
     "range": lambda found: in_a_range(labelled(found, LABELS)),
     "range leaf": lambda found: words(range_leaf("The ratio", found, LABELS)),
-    "answer": lambda found: answer(found, LABELS, CPU, where((1.0,), found)),
     "log line": lambda found: log_answer({one.variant: one for one in found}, LABELS),
     "half": lambda found: half_answer({one.variant: one for one in found}, LABELS),
     "lock": lambda found: lock_answer(found[0], (1.0,)),
@@ -89,7 +87,7 @@ def test_a_ratio_of_young_processes_has_its_word_and_one_of_warm_ones_has_not(en
     assert "young" not in say(two("warm", "aot-compiled"))
 
 
-@pytest.mark.parametrize("engine", ["title", "takeaway", "range", "answer", "log line", "notes"])
+@pytest.mark.parametrize("engine", ["title", "takeaway", "range", "log line", "notes"])
 def test_of_several_it_is_said_which_or_how_many_are_young(engine: str) -> None:
     said = ENGINES[engine](two("young", "warm"))
     counted = "(1 of 2 ratios of young processes)" in said or "1 of 2 ratios are of young" in said
@@ -119,7 +117,7 @@ def turned() -> list[Comparison]:
 
 
 #: What gives the reason of a refusal; all other engines leave it out.
-GIVES_REASONS = {"verdict", "notes", "takeaway", "takeaway of one", "answer", "log line", "lock", "duel"}
+GIVES_REASONS = {"verdict", "notes", "takeaway", "takeaway of one", "log line", "lock", "duel"}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
