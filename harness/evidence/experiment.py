@@ -125,21 +125,6 @@ class Evidence(Once):
         builds = {name: build for session in self.sessions for name, build in session.builds().items()}
         return {name: label_of(name, variant, builds) for name, variant in experiment.variants.items()}
 
-    def require_cluster(self) -> None:
-        """Refuse trials whose services were not in pods of a cluster.
-
-        Raises:
-            InputError: some were not.
-        """
-        launchers = set(self.trials["launcher"].astype(str))
-        if launchers != {"kubernetes"}:
-            raise InputError(
-                "these trials were not made in a cluster",
-                place=self.experiment,
-                found=", ".join(sorted(launchers)),
-                allowed="--launcher kubernetes",
-            )
-
     def cell(self, **levels: str) -> pd.DataFrame:
         """Return the trials at these levels."""
         return self._at(levels)

@@ -29,6 +29,7 @@ from harness.rows.tables import notes, pivot
 from harness.rows.text import shown
 from harness.rows.then_now import answer, contrast, fate
 from harness.rows.timeline import latency_over_time, slow_requests
+from harness.rows.trials import dots, of_one_age, parts, used
 from harness.rows.usl import scaling_law
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "count",
     "counts",
     "detectable",
+    "dots",
     "even",
     "fact",
     "fate",
@@ -59,10 +61,12 @@ __all__ = [
     "means",
     "notes",
     "of_estimate",
+    "of_one_age",
     "open_session",
     "over_sessions",
     "page",
     "pairs",
+    "parts",
     "pivot",
     "races",
     "scaling_law",
@@ -71,6 +75,7 @@ __all__ = [
     "slow_requests",
     "stack",
     "tidy",
+    "used",
     "warm_up",
     "warm_up_curves",
     "warm_up_windows",

@@ -75,14 +75,6 @@ def parts_of(
     return pd.DataFrame(rows)
 
 
-def last_part(requests: pd.DataFrame, duration_s: float, begins_s: Sequence[float]) -> pd.DataFrame:
-    """Return the requests of the last part of a schedule, as ``parts_of`` tells them."""
-    since_s = (requests["start_epoch_s"] - requests["start_epoch_s"].min()).to_numpy(dtype=np.float64)
-    place = _places(since_s, np.asarray(begins_s, dtype=np.float64), duration_s, 1)
-    chosen: pd.DataFrame = requests[place == len(begins_s) - 1]
-    return chosen
-
-
 def _places(since_s: Floats, begins_s: Floats, duration_s: float, n_each: int) -> IntArray:
     """The part of each request. What began in a pause was due where it is nearer to: before it when a late
     generator sent it late, after it when the first request of all, from which is counted, was late."""

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trials of a notebook: those of one age, the parts of their loads, what else they used, and each as a dot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from harness.analysis.load.load_segments import COLUMN as PART
+from harness.analysis.stats import ages
+from harness.analysis.stats.pairing import counting
+from harness.analysis.tables.runtime_columns import gauge_growth
+from harness.errors import InputError
+from harness.evidence.load_parts import parts_table
+from harness.evidence.load_response import database_columns
+from harness.figures.style import log_scale
+from harness.model import TrialRecord
+from harness.rows.drawing import intervals
+from harness.rows.session import Session
+from harness.store import SessionFolder
+
+#: Columns of :func:`used`.
+_USED = ("most_connections", "most_active", "upstream_opened")
+#: What go-nethttp counts: every connection to the other service that it ever opened.
+_OPENED = "upstream_connections_opened_total"
+
+
+def of_one_age(trials: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
+    """Return the trials without the few young ones of a variant that is warm, as its ratios are made without them.
+
+    Args:
+        by: factor columns; each combination of levels has an age of its own.
+    """
+    counted = counting(trials)
+    other = counted.index
+    for _, arm in counted.groupby([*by, "variant"], sort=False):
+        other = other.difference(ages.of_one_age(arm).index)
+    return trials.drop(index=other)
+
+
+def parts(session: Session, *, n: int = 4) -> pd.DataFrame:
+    """Return a row for each trial that is not excluded and ``part`` of its load, with the columns of the trial and
+    ``latency_mean_s latency_p99_s latency_max_s throughput_per_s service_cores rss_max_bytes`` of the part."""
+    table = parts_table(session.evidence, n_parts=n)
+    return session.trials.iloc[:0].assign(**{PART: ""}) if table is None else table
+
+
+def used(session: Session) -> pd.DataFrame:
+    """Return the trials with the most connections to the database, ``most_connections`` open and ``most_active`` at
+    work, and ``upstream_opened``, those to the other service that were opened under load, which Go alone counts."""
+    records = () if session.evidence is None else session.evidence.with_records()
+    lines = [database_columns(folder, record) | _opened(folder, record) for _, folder, record in records]
+    frame = pd.DataFrame(lines, index=session.trials.index).reindex(columns=_USED)
+    return session.trials.join(frame.astype("float64"))
+
+
+def _opened(folder: SessionFolder, record: TrialRecord) -> dict[str, object]:
+    try:
+        return {"upstream_opened": gauge_growth(folder, record, _OPENED, at_first=0.0)}
+    except InputError:  # a damaged file says nothing
+        return {}
+
+
+def dots(
+    axes: Axes, trials: pd.DataFrame, rows: pd.DataFrame, palette: Mapping[str, str], *, factor: float = 1.0
+) -> None:
+    """Draw every counted trial as a dot on the line of its label, with value and interval of each row, on a log axis.
+
+    Args:
+        rows: means of one metric, the first drawn on top. palette: label -> colour.
+        factor: from the unit of the rows to that of the axis.
+    """
+    labels = [str(label) for label in rows["label"]]
+    axes.yaxis.update_units(labels[::-1])
+    axes.set_ylim(-0.6, max(len(labels), 1) - 0.4)
+    counted = counting(trials)
+    for label in labels:
+        values = counted.loc[counted["label"] == label, str(rows["metric"].iloc[0])] * factor
+        axes.plot(values, [label] * len(values), "o", color=palette[label], alpha=0.8)
+    intervals(axes, rows, factor=factor)
+    log_scale(axes, "x")

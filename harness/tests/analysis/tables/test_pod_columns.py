@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pods in the table of trials: made-up trials of known numbers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness.analysis.tables.load import load_trials
+from harness.analysis.tables.pod_columns import answered_by_pod, pod_columns
+from harness.cli.results_text import print_results
+from harness.evidence import Evidence
+from harness.evidence.opening import open_evidence
+from harness.evidence.results import results_of
+from harness.evidence.runtime_cpus import goes_by
+from harness.model import TrialRecord
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
+from harness.tests.support.kept_sessions import lay_session
+from harness.tests.support.synthetic import make_project
+from harness.tests.support.synthetic_pods import (
+    EVENT_LATE_S,
+    FIRST_SERVED_S,
+    LATER_S,
+    POD_GROUP_BYTES,
+    POD_IMAGE_BYTES,
+    THROTTLED_S,
+)
+
+EXPERIMENTS = ("k8s-rounds", "k8s-scale-out", "k8s-limits")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a quick session of each experiment in pods."""
+    root: Path = make_project(tmp_path_factory.mktemp("kubernetes"), profile="smoke", experiments=())
+    for name in EXPERIMENTS:
+        lay_session(root, name, "quick", launcher="kubernetes")
+    tidy_all(StageParameters(experiments=",".join(EXPERIMENTS)), root=root)
+    return root
+
+
+def opened(root: Path, name: str) -> Evidence:
+    return open_evidence(StageParameters(experiments=name), name, root=root)
+
+
+def first_record(evidence: Evidence, **levels: str) -> TrialRecord:
+    wanted = set(evidence.cell(**levels)["trial_id"])
+    return next(record for row, _, record in evidence.with_records() if row["trial_id"] in wanted)
+
+
+def test_the_last_pod_is_what_scaling_out_took_by_each_of_the_clocks(root: Path) -> None:
+    ten = load_trials(root, "k8s-scale-out").query("pods == 'ten'")
+    last_s = FIRST_SERVED_S + 9 * LATER_S
+    assert (ten["n_pods"] == 10).all()
+    assert (ten["first_pod_served_s"] == FIRST_SERVED_S).all()
+    assert (ten["last_pod_served_s"] == last_s).all()
+    assert (ten["last_pod_process_s"] == last_s / 2).all()
+    assert ten["last_pod_event_s"].to_numpy() == pytest.approx(last_s / 2 + EVENT_LATE_S, abs=1e-5)
+    assert ten["last_pod_condition_s"].between(last_s - 1, last_s).all(), "whole seconds, rounded down"
+    assert (ten["last_pod_routed_s"] == last_s + LATER_S).all()
+    assert (ten["pod_events_lost"] == 10).all()
+
+
+def test_a_pod_that_never_served_is_censored_and_no_other_stands_for_it(root: Path) -> None:
+    record = first_record(opened(root, "k8s-scale-out"), pods="ten")
+    assert record.instance is not None and record.instance.kubernetes is not None
+    around = record.instance.kubernetes
+    silent = around.pods[3].model_copy(update={"first_served_after_s": None})
+    pods = (*around.pods[:3], silent, *around.pods[4:])
+    instance = record.instance.model_copy(update={"kubernetes": around.model_copy(update={"pods": pods})})
+    columns = pod_columns(record.model_copy(update={"instance": instance}))
+    assert columns["last_pod_served_s"] is None
+    assert columns["first_pod_served_s"] == FIRST_SERVED_S
+
+
+def test_pods_that_were_added_count_from_the_request_for_them(root: Path) -> None:
+    record = first_record(opened(root, "k8s-scale-out"), pods="ten")
+    assert record.instance is not None and record.instance.kubernetes is not None
+    around = record.instance.kubernetes.model_copy(update={"scaled_after_s": FIRST_SERVED_S})
+    scaled = record.model_copy(update={"instance": record.instance.model_copy(update={"kubernetes": around})})
+    before, after = pod_columns(record), pod_columns(scaled)
+    for clock in ("process", "event", "served", "routed"):
+        whole = before[f"last_pod_{clock}_s"]
+        assert isinstance(whole, float)
+        assert after[f"last_pod_{clock}_s"] == pytest.approx(whole - FIRST_SERVED_S, abs=1e-5)
+    assert after["first_pod_served_s"] == FIRST_SERVED_S
+
+
+def test_control_groups_are_summed_over_pods(root: Path) -> None:
+    two = load_trials(root, "k8s-rounds").query("pods == 'two'")
+    assert (two["service_throttled_s"] == 2 * THROTTLED_S).all()
+    assert (two["group_memory_bytes"] == 2 * POD_GROUP_BYTES).all()
+    assert two["group_memory_max_bytes"].isna().all(), "what one group lacks the sum lacks"
+    assert (two["image_bytes"] == POD_IMAGE_BYTES).all() and (two["limits"] == "pod").all()
+
+
+def test_what_the_runtimes_go_by_is_the_fewest_cpus_of_all_pods_and_their_collector(root: Path) -> None:
+    trials = load_trials(root, "k8s-limits")
+    go, java = trials.query("variant == 'go-nethttp'"), trials.query("variant == 'java-helidon'")
+    assert (go["runtime_cpus"] == 2).all() and go["gc_found"].isna().all()
+    assert (java["runtime_cpus"] == 1).all() and (java["gc_found"] == "Serial").all()
+    assert (goes_by(go), goes_by(java)) == ("2", "1, Serial")
+
+
+def test_where_no_runtime_has_told_its_collector_the_cpus_stand_alone() -> None:
+    """A column without any text is one of numbers."""
+    told = pd.DataFrame({"runtime_cpus": [2.0, 1.0, math.nan], "gc_found": [math.nan] * 3})
+    assert goes_by(told) == "1 or 2"
+    assert goes_by(told.assign(gc_found=pd.Series([None, "Serial", None], dtype=object))) == "1, Serial or 2"
+
+
+def test_results_say_what_each_runtime_goes_by_within_a_terminals_width(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_results(results_of(opened(root, "k8s-limits")))
+    lines = capsys.readouterr().out.splitlines()
+    assert "CPUs that the runtime of go-nethttp goes by: 2." in lines
+    assert "CPUs that the runtime of java-helidon goes by: 1, Serial." in lines
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_pod_whose_runtime_does_not_say_is_not_answered_for_by_the_others(root: Path) -> None:
+    record = first_record(opened(root, "k8s-rounds"), pods="two", access="inside")
+    assert record.instance is not None and record.instance.kubernetes is not None
+    around = record.instance.kubernetes
+    silent = around.pods[0].model_copy(update={"runtime_cpus": None})
+    instance = record.instance.model_copy(
+        update={"kubernetes": around.model_copy(update={"pods": (silent, *around.pods[1:])})}
+    )
+    columns = pod_columns(record.model_copy(update={"instance": instance}))
+    assert columns["runtime_cpus"] is None
+
+
+def test_the_pods_requests_are_summed_and_the_pod_with_the_fewest_is_known(root: Path) -> None:
+    trials = load_trials(root, "k8s-rounds")
+    assert (trials["pods_answered"] == trials["n_requests"]).all()
+    two, one = trials.query("pods == 'two'"), trials.query("pods == 'one'")
+    assert two["least_pod_share"].to_numpy() == pytest.approx((2 / two["n_requests"]).to_numpy())
+    assert (one["least_pod_share"] == 1).all()
+    assert load_trials(root, "k8s-scale-out")["pods_answered"].isna().all(), "it has no load"
+
+
+def test_a_pod_that_was_started_anew_says_nothing_of_the_load(root: Path) -> None:
+    record = first_record(opened(root, "k8s-rounds"), pods="two", access="inside")
+    assert answered_by_pod(record) is not None
+    anew = [
+        one.model_copy(update={"answered_by_pod": dict.fromkeys(one.answered_by_pod or {}, 0)})
+        if one.name == "after-load"
+        else one
+        for one in record.boundaries
+    ]
+    assert answered_by_pod(record.model_copy(update={"boundaries": tuple(anew)})) is None
+    silent = [one.model_copy(update={"answered_by_pod": None}) for one in record.boundaries]
+    assert "pods_answered" not in pod_columns(record.model_copy(update={"boundaries": tuple(silent)}))

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trials of a notebook: of one age, in the parts of their loads, with what else they used, and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness.evidence.parameters import StageParameters
+from harness.pipeline.steps import tidy_all
+from harness.rows import along, dots, find_session, means, of_one_age, page, parts, used
+from harness.rows.session import Session
+from harness.tests.support.kept_sessions import lay_project
+from harness.tests.support.made_up_trials import made_up_trials
+from harness.tests.support.synthetic_files import OPENED_PUBLISHED
+
+EXPERIMENTS = ("clients-hello", "clients-faces")
+SETTINGS = StageParameters(profile="smoke", experiments=",".join(EXPERIMENTS))
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a made-up session of two experiments on the clients."""
+    root = lay_project(tmp_path_factory.mktemp("trials"), profile="smoke", experiments=EXPERIMENTS)
+    tidy_all(SETTINGS, root=root)
+    return root
+
+
+def session(root: Path, name: str) -> Session:
+    return find_session(name, SETTINGS, root=root)
+
+
+def test_the_few_young_trials_of_a_warm_variant_go_and_a_young_variant_keeps_all() -> None:
+    ages = {
+        "warm": ["warm", "warm", "young"],
+        "cold": ["young", "young", "warm"],
+        "again": ["warm", "young", "warm"],
+    }
+    trials = pd.DataFrame(
+        {"variant": name.replace("again", "warm"), "age": age, "measurement_s": 1.0, "excluded": False,
+         "duplicate": name == "again", "part": name}
+        for name, each in ages.items()
+        for age in each
+    )  # fmt: skip
+    left = of_one_age(trials)
+    assert list(left.query("part == 'warm'")["age"]) == ["warm", "warm"]
+    assert len(left.query("part == 'cold'")) == 3  # most are young: that is its age
+    assert len(left.query("part == 'again'")) == 3  # a duplicate is no part of a mean
+    assert len(of_one_age(trials.assign(excluded=True))) == len(trials)
+    assert of_one_age(trials.head(0)).empty
+    split = trials.assign(
+        level=["a", "a", "b"] * 3
+    )  # the young one is alone at its level: there it is the age
+    assert len(of_one_age(split, by=["level"]).query("part == 'warm'")) == 3
+
+
+def test_each_part_of_a_load_is_a_row_and_is_compared_within_its_variant(root: Path) -> None:
+    hello = session(root, "clients-hello")
+    segments = parts(hello)
+    assert set(segments["part"]) == {"1", "2", "3", "4"}
+    assert len(segments) == 4 * len(hello.trials.query("not excluded"))
+    assert set(parts(hello, n=8)["part"]) == set(map(str, range(1, 9)))
+    rows = along(segments, "latency_mean_s", "mean", factor="part", base="1")
+    assert set(rows["part"]) == {"2", "3", "4"} and set(rows["reference"]) == {"1"}
+    assert rows["value"].between(0.8, 1.25).all()  # the made-up load does not change
+
+
+def test_connections_are_those_that_the_database_and_go_itself_counted(root: Path) -> None:
+    assert set(used(session(root, "clients-hello"))["most_connections"]) == {8}
+    faces = used(session(root, "clients-faces"))
+    of_go = faces[faces["variant"] == "go-nethttp"]
+    assert of_go.groupby("face")["upstream_opened"].mean().to_dict() == {
+        "matched": 0,
+        "published": OPENED_PUBLISHED,
+    }
+    assert faces.loc[faces["variant"] == "java-quarkus", "upstream_opened"].isna().all()
+
+
+def test_of_what_was_not_measured_there_are_no_parts_and_nothing_was_used(root: Path) -> None:
+    nothing = session(root, "clients-db")
+    assert parts(nothing).empty and used(nothing).empty
+    assert along(parts(nothing), "latency_mean_s", "mean", factor="part", base="1").empty
+    assert means(used(nothing), most="most_connections").empty
+
+
+def test_every_counted_trial_is_a_dot_on_the_line_of_its_label_and_the_first_row_is_on_top() -> None:
+    trials = made_up_trials().query("logging == 'off'")
+    trials.loc[trials.index[0], "excluded"] = True
+    rows = means(trials, throughput="throughput_per_s")
+    _, ax = page()
+    dots(ax, trials, rows, dict.fromkeys(trials["label"], "black"), factor=1e-3)
+    markers = [line for line in ax.lines if line.get_marker() == "o"]
+    drawn = sorted(value for line in markers for value in line.get_xdata())
+    counted = trials.query("not excluded and not duplicate")["throughput_per_s"]
+    assert drawn == pytest.approx(sorted(counted * 1e-3))
+    assert [text.get_text() for text in ax.get_yticklabels()] == list(rows["label"])[::-1]
+    assert ax.get_xscale() == "log"
+    dots(page()[1], trials.head(0), rows.head(0), {})  # nothing was measured: empty axes
