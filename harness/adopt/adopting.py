@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.adopt.blame import blamed
 from harness.adopt.guess import Guess, service_name
 from harness.adopt.recording import NOT_OF_THE_LOAD, Recording, record
 from harness.adopt.requests import SERVED, Asked, Listed, read_requests, usual_file
@@ -23,8 +23,6 @@ from harness.errors import InputError
 from harness.model import LOAD_TOOLS, RuntimeSettings, Variant
 from harness.session import Assembly
 
-#: Paths by which services say that they are ready; the first that answers 200 is noted.
-HEALTH = ("/health", "/healthz", "/actuator/health", "/q/health", "/ready", "/livez")
 #: The lean ones first; of the others those that start quickest.
 QUICK_START = ("program", "python", "java")
 JVM = "java"
@@ -51,7 +49,6 @@ class Seen:
     source: str
     listed: Listed
     recording: Recording
-    readiness: str | None
     argv: tuple[str, ...]
     processes: tuple[str, ...]
     version: str | None
@@ -125,7 +122,7 @@ def adopt(order: Order, assembly: Assembly, say: Callable[[str], None]) -> Adopt
     except DoesNotStart as problem:
         raise blamed(problem, place.service_toml) from None
     if guess is not None:
-        place.write_service(guess, seen.readiness or seen.recording.repeatable[0].asked.path)
+        place.write_service(guess, seen.recording.repeatable[0].asked.path)
     place.write_contract(seen.recording)
     closed, saturating = _generators(assembly)
     place.write_experiment(_comments(guess, seen), closed, saturating if JVM in seen.processes else None)
@@ -175,7 +172,7 @@ def _look(
         asked = listed.asked
         say(f"requests: {len(asked)}, each asked twice, and once more of another process")
         first, again = running.ask(asked), running.ask(asked)
-        readiness, processes = _health(running), running.processes()
+        processes = running.processes()
         argv, version = running.instance.record.argv, running.instance.record.runtime_version
     with running_service(
         assembly, implementation, variant, ready_path=ready, ready_s=order.ready_s
@@ -183,7 +180,7 @@ def _look(
         fresh = running.ask(asked)
     recording = record(asked, first, again, fresh)
     seen = Seen(
-        source=source, listed=listed, recording=recording, readiness=readiness, argv=argv, processes=processes,
+        source=source, listed=listed, recording=recording, argv=argv, processes=processes,
         version=version,
     )  # fmt: skip
     if not recording.repeatable:
@@ -215,14 +212,6 @@ def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
             f"curl {running.endpoint.url.replace('127.0.0.1', 'localhost')}/items/1",
         )  # fmt: skip
     return Listed(asked=candidates), "the root alone (--requests FILE lists others)"
-
-
-def _health(running: Running) -> str | None:
-    asked = tuple(Asked(name=path, method="GET", path=path) for path in HEALTH)
-    answers = zip(asked, running.ask(asked), strict=True)
-    return next(
-        (one.path for one, found in answers if isinstance(found, Answer) and found.status == 200), None
-    )
 
 
 def _generators(assembly: Assembly) -> tuple[str, str | None]:
@@ -257,3 +246,13 @@ def _comments(guess: Guess | None, seen: Seen) -> list[str]:
         "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's"
     )
     return said
+
+
+def blamed(problem: DoesNotStart, file: Path) -> InputError:
+    """Return the failure as one line that names the line of ``service.toml`` to change."""
+    lines = enumerate(file.read_text("utf-8").splitlines(), start=1)
+    line = next((number for number, text in lines if re.match(rf"\s*{problem.part}\s*=", text)), None)
+    place = f"line {line}: {problem.part}" if line is not None else f"{problem.part} is to be added"
+    return InputError(
+        f"{problem.reason}; change this line and give the same command again", file=file, place=place
+    )

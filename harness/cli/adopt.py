@@ -145,7 +145,7 @@ def _lines(found: Adopted, capacity: Capacity | None, session: str | None) -> di
     return {
         "started": found.seen.started,
         "asked": found.seen.asked,
-        "bounded": why if capacity is None else capacity.bounded,
+        "bounded": why if capacity is None else capacity.bounded.removeprefix("bounded "),
         "age": why if capacity is None else capacity.how_old,
         "next": f"{results}rematch measure {experiment} --new; rematch duel V1 V2 --as {experiment}",
     }

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.adopt.blame import blamed
+from harness.adopt.adopting import blamed
 from harness.adopt.running import DoesNotStart, running_service
 from harness.conformance import check
 from harness.duel.files import Duel

@@ -195,14 +195,6 @@ def database_columns(folder: SessionFolder, record: TrialRecord) -> dict[str, ob
     return {} if used is None else used.model_dump()
 
 
-def at_most_load(table: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return the trials at the highest offered load of the table."""
-    if table is None or table["offered_per_s"].isna().all():
-        return None
-    most = float(np.nanmax(table["offered_per_s"]))
-    return table[np.isclose(table["offered_per_s"], most)]
-
-
 def every(trials: pd.DataFrame) -> pd.DataFrame:
     """Return the trials as if those that failed were not excluded: how a service fails is what is asked here."""
     return trials.assign(excluded=at_other_speed(trials))

@@ -8,23 +8,16 @@ Every trial is a dot; nothing is a bar of means, but for shares that add up to a
 
 import sys
 
-from harness.figures.capacity import capacity_trials
-from harness.figures.comparisons import forest, pareto
-from harness.figures.latency import ecdf, percentiles
+from harness.figures.comparisons import forest
+from harness.figures.latency import percentiles
 from harness.figures.loops import open_and_closed
 from harness.figures.style import describe, save, show_figures_in, stamp
-from harness.figures.trials import by_cell, run_order
 
 __all__ = [
-    "by_cell",
-    "capacity_trials",
     "describe",
-    "ecdf",
     "forest",
     "open_and_closed",
-    "pareto",
     "percentiles",
-    "run_order",
     "save",
     "stamp",
 ]

@@ -22,8 +22,6 @@ from harness.figures.style import (
     PAGE_INCHES,
     cannot_be_said,
     canvas,
-    legend,
-    log_scale,
     styled,
 )
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
@@ -192,29 +190,6 @@ def _says(row: Comparison) -> str:
 
 def _word(axes: Axes, y: int, word: str) -> None:
     axes.text(1.01, y, word, transform=axes.get_yaxis_transform(), va="center")
-
-
-@styled
-def pareto(trials: pd.DataFrame, *, latency: str = "latency_mean_s") -> Figure:
-    """Return latency against memory after the load: every trial a dot; lower left is better.
-
-    Raises:
-        NothingToDraw: no trial has both.
-    """
-    kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[latency, _MEMORY])
-    if kept.empty:
-        raise NothingToDraw("no trial has both", place=f"{latency} and {_MEMORY}")
-    styles = variant_styles(trials)
-    figure, panels = canvas(height=2.5)
-    axes = panels[0, 0]
-    for name in ordered(kept):
-        mine = kept[kept["variant"] == name]
-        axes.plot(mine[_MEMORY] / 2**20, mine[latency] * 1e3, **styles[name].dots)
-    log_scale(axes, "x", "y")
-    axes.set_xlabel("resident memory after the load / MiB (log)")
-    axes.set_ylabel(f"{latency.removeprefix('latency_').removesuffix('_s')} latency / ms (log)")
-    legend(axes, ordered(kept), styles, lines=False)
-    return figure
 
 
 def _cell(comparison: Comparison) -> str:

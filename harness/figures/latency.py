@@ -21,7 +21,6 @@ from harness.figures.style import (
     INK,
     canvas,
     label_ends,
-    legend_below,
     log_scale,
     styled,
 )
@@ -73,31 +72,6 @@ def percentiles(
     label_ends(axes, ends)
     if strip:
         _failed(panels[1, 0], trials, names, styles)
-    return figure
-
-
-@styled
-def ecdf(latencies: Mapping[str, Sequence[Floats]], trials: pd.DataFrame) -> Figure:
-    """Return the cumulative distribution of latency, one thin line a trial, one look a variant."""
-    import seaborn as sns  # loads pyplot and scipy.stats: a second for who draws nothing
-
-    _some(latencies)
-    styles = variant_styles(trials)
-    figure, panels = canvas(height=2.8)
-    axes = panels[0, 0]
-    share = np.linspace(0.001, 0.999, 400)
-    for name in (name for name in ordered(trials) if latencies.get(name)):
-        look = styles[name]
-        for one in latencies[name]:
-            sns.ecdfplot(
-                x=np.quantile(one, share) * 1e3, color=look.colour, linestyle=look.line, linewidth=0.6, alpha=0.7,
-                ax=axes,
-            )  # fmt: skip
-    log_scale(axes, "x")
-    axes.set_ylim(0, 1)
-    axes.set_xlabel("latency / ms (log)")
-    axes.set_ylabel("share of requests")
-    legend_below(figure, (name for name in ordered(trials) if latencies.get(name)), styles, lines=True)
     return figure
 
 

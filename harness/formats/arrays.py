@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of arrays, by what they hold."""
+"""Types of arrays, by what they hold, and the same rows of several."""
 
 from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,3 +14,17 @@ BoolArray = npt.NDArray[np.bool_]
 #: Places in a list of names.
 CodeArray = npt.NDArray[np.int32]
 IntArray = npt.NDArray[np.int64]
+
+Columns = TypeVar("Columns", bound=Any)
+
+
+def with_rows(columns: Columns, keep: BoolArray, *others: str) -> Columns:
+    """Return a dataclass of arrays with only some of their rows; ``others``: arrays that are no columns.
+
+    Args:
+        keep: shape (n,).
+    """
+    arrays = {one.name: getattr(columns, one.name) for one in fields(columns) if one.name not in others}
+    return replace(
+        columns, **{name: each[keep] for name, each in arrays.items() if isinstance(each, np.ndarray)}
+    )

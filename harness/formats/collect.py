@@ -171,7 +171,7 @@ class _Joiner:
             n_transactions_left_out=n_left_out,
             repeats=layout.repeats,
             has_start_times=layout.start is not None,
-            ok_known=layout.ok is not None or layout.code is not None,
+            ok_known=layout.tells_failures,
             connect_s=_join(connects, keep, np.float64) if layout.connect is not None else None,
             from_zero=stream.from_zero,
             sides=stream.sides,

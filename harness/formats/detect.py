@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
-from harness.formats.gatling_log import is_binary_gatling, looks_like_gatling, open_gatling, refuse_binary
+from harness.formats.gatling_log import looks_like_gatling, open_gatling, refuse_binary
 from harness.formats.json_summaries import looks_like_json, read_json
 from harness.formats.jtl import open_jtl
 from harness.formats.jtl_layout import header_of, looks_like_xml
@@ -38,29 +37,19 @@ _NO_TEXT, _FIRST_BYTES = re.compile("[\x01-\x08\x0e-\x1a]"), 200
 _MOST_LINES_BEFORE = 1000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Format:
-    """One format: what its first line is, and how a file of it is opened."""
-
-    begins: Callable[[str], bool]
-    open: Callable[[TextFile], Opened]
-
-
 def _open_wrk(file: TextFile) -> AggregateTable:
     return read_wrk2(file) if looks_like_wrk2(file.head) else read_wrk(file)
 
 
-#: In this order: the first line of vegeta's csv would do for JMeter.
-_FORMATS = (
-    Format(begins=looks_like_wrk, open=_open_wrk),
-    Format(begins=looks_like_gatling, open=open_gatling),
-    Format(begins=looks_like_k6_csv, open=open_k6_csv),
-    Format(begins=lambda line: lines_of(line) is not None, open=open_json_lines),
-    *(
-        Format(begins=lambda line, one=one: one.layout_of(line) is not None, open=one.open)  # type: ignore[misc]
-        for one in ROW_FORMATS
-    ),
-    Format(begins=lambda line: kind_of(line) is not None, open=read_totals),
+#: Of each format what its first line is, and how a file of it is opened; the first line of vegeta's csv would do for
+#: JMeter, which comes behind all of them.
+_FORMATS: tuple[tuple[Callable[[str], object], Callable[[TextFile], Opened]], ...] = (
+    (looks_like_wrk, _open_wrk),
+    (looks_like_gatling, open_gatling),
+    (looks_like_k6_csv, open_k6_csv),
+    (lines_of, open_json_lines),
+    *((one.layout_of, one.open) for one in ROW_FORMATS),
+    (kind_of, read_totals),
 )
 
 
@@ -110,8 +99,7 @@ def open_any(
     if not file.head.strip():
         raise InputError("is empty", file=path, allowed=f"a file of {written_by()}")
     lines = file.head.split("\n")[:_MOST_LINES_BEFORE]
-    if is_binary_gatling(file.head):
-        raise refuse_binary(path)
+    refuse_binary(file)
     head = lines[0][:_FIRST_BYTES]
     if len(_NO_TEXT.findall(head)) > len(head) / 20:
         raise InputError(
@@ -139,10 +127,10 @@ def _opened(
     file: TextFile, line: str, latency_unit: LatencyUnit | None, decimal: Decimal | None
 ) -> Opened | None:
     """The file from a line on, where that begins the results of a tool."""
-    known = next((one for one in _FORMATS if one.begins(line)), None)
+    known = next((opens for begins, opens in _FORMATS if begins(line)), None)
     if known is not None or looks_like_json(line):
         _only_for_jmeter(file.path, latency_unit, decimal)
-        return read_json(file) if known is None else known.open(file)
+        return read_json(file) if known is None else known(file)
     if looks_like_xml(line) or header_of(line) is not None:
         return open_jtl(file, latency_unit, decimal)
     return None

@@ -35,11 +35,6 @@ def looks_like_gatling(line: str) -> bool:
     return len(fields) > 3 and not {_RUN, _REQUEST.decode()}.isdisjoint(fields[0:3:2])
 
 
-def is_binary_gatling(head: str) -> bool:
-    """Tell whether this is the beginning of a log of a release from 3.12 on."""
-    return _BINARY.match(head) is not None
-
-
 def open_gatling(path: Path | TextFile) -> RequestStream:
     """Recognise the log; its rows are read when they are asked for, in bounded memory.
 
@@ -66,14 +61,18 @@ def open_gatling(path: Path | TextFile) -> RequestStream:
     )
 
 
-def refuse_binary(path: Path) -> InputError:
-    """Return what to say of a binary log."""
-    return InputError(
-        "is Gatling's binary log, which only Gatling's own reports read",
-        file=path,
-        allowed="simulation.log of a release before 3.12; for newer ones the requests as CSV, such as a converter "
-        "writes, with the columns timeStamp,elapsed,label,success",
-    )
+def refuse_binary(file: TextFile) -> None:
+    """Refuse a log of a release from 3.12 on.
+
+    Raises:
+        InputError: it is one.
+    """
+    if _BINARY.match(file.head):
+        raise InputError(
+            "is Gatling's binary log, which only Gatling's own reports read", file=file.path,
+            allowed="simulation.log of a release before 3.12; for newer ones the requests as CSV, such as a converter "
+            "writes, with the columns timeStamp,elapsed,label,success",
+        )  # fmt: skip
 
 
 def _begins_a_record(line: bytes) -> bool:

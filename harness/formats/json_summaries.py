@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +29,6 @@ _READABLE = (
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class JsonFormat:
-    """One tool's document. ``keys``: the names that are in it, as paths. ``read``: what follows the error handling."""
-
-    title: str
-    keys: tuple[tuple[str, ...], ...]
-    read: Callable[[Path, Document], AggregateTable]
-
-
 def looks_like_json(line: str) -> bool:
     """Tell whether a line begins a JSON document."""
     return line.lstrip().startswith("{")
@@ -52,19 +42,21 @@ def read_json(path: Path | TextFile) -> AggregateTable:
     """
     file = text_file(path)
     found = _document(file)
-    tool = next((one for one in _FORMATS if all(_has(found, key) for key in one.keys)), None)
-    if tool is None:
+    title, read = next(
+        ((title, read) for title, keys, read in _FORMATS if all(_has(found, key) for key in keys)), ("", None)
+    )
+    if read is None:
         names = ", ".join(map(str, found))[:80] if isinstance(found, dict) else type(found).__name__
         raise InputError("is JSON of no load tool known here", file=file.path, found=names, allowed=_READABLE)
     try:
-        table = tool.read(file.path, found)
+        table = read(file.path, found)
     except KeyError as error:
         raise InputError(
-            f"lacks the number {error.args[0]}", file=file.path, place="JSON", allowed=f"a whole {tool.title}"
+            f"lacks the number {error.args[0]}", file=file.path, place="JSON", allowed=f"a whole {title}"
         ) from error
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(
-            f"is no whole {tool.title}",
+            f"is no whole {title}",
             file=file.path,
             place="JSON",
             found=str(error)[:120],
@@ -261,20 +253,11 @@ def _vegeta(path: Path, document: Document) -> AggregateTable:
     return _summary(path, "vegeta", total, kinds, start_epoch_s=began_s, duration_s=duration_s or None)
 
 
-_FORMATS = (
-    JsonFormat(
-        title="result of autocannon",
-        keys=(("non2xx",), ("latency",), ("requests", "total")),
-        read=_autocannon,
-    ),
-    JsonFormat(
-        title="result of oha", keys=(("summary", "requestsPerSec"), ("statusCodeDistribution",)), read=_oha
-    ),
-    JsonFormat(
-        title="report of vegeta",
-        keys=(("latencies", "total"), ("status_codes",), ("requests",)),
-        read=_vegeta,
-    ),
-    JsonFormat(title="k6 summary", keys=(("results", "metrics"), ("config",)), read=_k6),
-    JsonFormat(title="k6 summary", keys=(("metrics",),), read=_k6),
+#: What a document is, the names that are in it, as paths, and how it is read.
+_FORMATS: tuple[tuple[str, tuple[tuple[str, ...], ...], Callable[[Path, Document], AggregateTable]], ...] = (
+    ("result of autocannon", (("non2xx",), ("latency",), ("requests", "total")), _autocannon),
+    ("result of oha", (("summary", "requestsPerSec"), ("statusCodeDistribution",)), _oha),
+    ("report of vegeta", (("latencies", "total"), ("status_codes",), ("requests",)), _vegeta),
+    ("k6 summary", (("results", "metrics"), ("config",)), _k6),
+    ("k6 summary", (("metrics",),), _k6),
 )

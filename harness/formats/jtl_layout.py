@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from harness.errors import InputError
 from harness.formats.jtl_units import (
@@ -35,6 +36,12 @@ JMETER_COLUMNS = (
     "success", "failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads", "URL", "Filename",
     "Latency", "Encoding", "SampleCount", "ErrorCount", "Hostname", "IdleTime", "Connect",
 )  # fmt: skip
+#: What of them is read, in the words of ``Layout``.
+_FIELDS = {
+    "timeStamp": "start", "elapsed": "latency", "label": "label", "responseCode": "code", "responseMessage": "message",
+    "threadName": "thread", "success": "ok", "failureMessage": "failure", "allThreads": "all_threads", "URL": "url",
+    "Latency": "first_byte", "ErrorCount": "error_count", "Hostname": "host", "Connect": "connect",
+}  # fmt: skip
 _BY_LOWER = {name.lower(): name for name in JMETER_COLUMNS}
 #: Columns of whole numbers, and columns in which a delimiter may stand that a careless writer did not quote.
 _NUMBERS = (
@@ -106,7 +113,7 @@ def header_of(line: str) -> Header | None:
     jmeters: Header | None = None
     others: Header | None = None
     for delimiter in dict.fromkeys((*DELIMITERS, *re.findall(r"[^\w\s\"]", line))):
-        names = tuple(name.strip() for name in split_row(line, delimiter))
+        names = tuple(name.strip(" \t\0") for name in split_row(line, delimiter))
         columns = tuple(_BY_LOWER.get(name.lower(), "") for name in names)
         known = {name for name in columns if name}
         own = "elapsed" in known or sum(name in JMETER_COLUMNS for name in names) >= 2
@@ -186,10 +193,10 @@ def _layout(
     stamps_in: LatencyUnit | None = None,
     notes: tuple[str, ...] = (),
 ) -> tuple[Layout, tuple[str, ...]]:
-    def index(name: str) -> int | None:
-        return columns.index(name) if name in columns else None
-
-    latency = index("elapsed")
+    places: dict[str, Any] = {
+        field: columns.index(name) for name, field in _FIELDS.items() if name in columns
+    }
+    latency, start = places.get("latency"), places.get("start")
     if latency is None:
         raise InputError(
             "has no response times",
@@ -200,7 +207,6 @@ def _layout(
         )
     whole_rows = [row for row in rows if len(row) == len(columns)]
     written = latency_columns([row[latency] for row in whole_rows], how, path, (names or columns)[latency])
-    start = index("timeStamp")
     time, era_s = EPOCH_MS, None
     if start is None:
         notes += ("no timeStamp column: rates and stalls cannot be told",)
@@ -215,20 +221,6 @@ def _layout(
     layout = Layout(
         delimiter=delimiter,
         n_columns=len(columns),
-        latency=latency,
-        start=start,
-        ok=index("success"),
-        code=index("responseCode"),
-        label=index("label"),
-        message=index("responseMessage"),
-        failure=index("failureMessage"),
-        error_count=index("ErrorCount"),
-        thread=index("threadName"),
-        host=index("Hostname"),
-        all_threads=index("allThreads"),
-        first_byte=index("Latency"),
-        connect=index("Connect"),
-        url=index("URL"),
         time=time,
         whole_ms=written.whole,
         latency_units_per_s=written.units_per_s,
@@ -239,6 +231,7 @@ def _layout(
         texts=tuple(columns.index(name) for name in _TEXTS if name in columns),
         thousands=written.thousands,
         era_s=era_s,
+        **places,
     )
     if layout.thousands:
         notes += (

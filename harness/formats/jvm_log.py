@@ -11,14 +11,12 @@ are the pauses, and ``Pause`` lines only say which of them were collections.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
 from harness.formats.process_log import ProcessLog
 from harness.formats.unified_log import USING, Line
-from harness.model.phrases import counted
 
 #: Names of VM operations that a collector asked for.
 _GC_OPERATION = re.compile(
@@ -34,7 +32,6 @@ class JvmLog(ProcessLog):
     first_number: ClassVar[int] = 0
 
     operation: str = "safepoint"
-    n_dropped: int = 0
 
     def take(self, line: Line, now: float) -> bool:
         """Take what a line says; whether it is of an event."""
@@ -62,7 +59,12 @@ class JvmLog(ProcessLog):
             )  # fmt: skip
             if self.pending and self._is_part(self.pending[-1], pause):
                 self.pending.pop()
-            self.pending.append(pause)
+            if self.events and self._is_within(self.events[-1], pause):
+                stop = self.events.pop()
+                self.pending.append(pause)
+                self._safepoint(stop.end_s, stop.name, stop.duration_s)
+            else:
+                self.pending.append(pause)
         elif text.endswith("s") and (found := _CYCLE.match(text)):
             length_s = _number(found[2]) * (1e-3 if found[3] == "ms" else 1.0)
             self.cycles.append(Cycle(gc_id=int(found[1]), start_s=now - length_s, end_s=now))
@@ -73,30 +75,14 @@ class JvmLog(ProcessLog):
         return True
 
     def as_log(self) -> GcLog:
-        """Return all that was gathered; where the newest line stands first, pauses stand behind their safepoints."""
-        is_upside_down = self.begun_s == self.last_s != self.first_s
-        stops = sorted((event for event in self.events if event.whole_stop), key=lambda event: event.end_s)
-        ends_s = [event.end_s for event in stops]
-
-        def is_inside(event: PauseEvent) -> bool:
-            at = bisect_left(ends_s, event.end_s - self.slack_s)
-            return at < len(stops) and stops[at].start_s - self.slack_s <= event.end_s
-
-        every = [*self.events, *self.pending]
-        if is_upside_down:
-            every = [one for one in every if one.whole_stop or one.cause != "gc_pause" or not is_inside(one)]
-        self.events, self.pending = sorted(every, key=lambda event: event.end_s), []
+        """Return all that was gathered."""
+        self.events, self.pending = sorted([*self.events, *self.pending], key=lambda event: event.end_s), []
         return ProcessLog.as_log(self)
 
     @property
     def slack_s(self) -> float:
         """How much later than the moment that it reports a stamp may have been taken."""
         return 2e-4 if self.resolution_s < 1e-3 else 2e-3
-
-    def warnings(self) -> list[str]:
-        """What there is to say of the log."""
-        lost = f"the JVM dropped {counted(self.n_dropped, 'line')} of its log: pauses may be missing"
-        return [*ProcessLog.warnings(self), *([lost] if self.n_dropped else [])]
 
     def _is_part(self, full: PauseEvent, young: PauseEvent) -> bool:
         """Whether a young collection became this full one: then its pause is told first, and is within the other."""
@@ -105,6 +91,17 @@ class JvmLog(ProcessLog):
             and young.name.startswith("Pause Young")
             and (full.gc_id or 0) > (young.gc_id or 0)
             and full.start_s >= young.start_s - self.resolution_s
+        )
+
+    def _is_within(self, stop: PauseEvent, pause: PauseEvent) -> bool:
+        """Whether a pause is told behind the safepoint that contains it: lines of one stamp were sorted, or all are
+        upside down."""
+        return (
+            stop.whole_stop
+            and stop.cause == "gc_pause"
+            and stop.gc_id is None
+            and stop.start_s - self.slack_s <= pause.start_s
+            and pause.end_s <= stop.end_s + self.slack_s
         )
 
     def _safepoint(self, end_s: float, operation: str, total_s: float) -> None:

@@ -27,9 +27,10 @@ _OTHER_STAMPS = re.compile(rf"(?:\[[^\]]*\])+\s(?={_BEGIN})", re.ASCII)
 _BEGIN_SIGNS = ("[", "g", "")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
-#: Dates and times in what precedes a line: what remains names who wrote it.
+#: Dates, times and numbers of lines in what precedes a line: what remains names who wrote it.
 _CLOCKS = re.compile(
     r"\S{0,20}\d\d:\d\d\S{0,24}|\d{4}[-/]\d\d[-/]\d\d|\b[A-Z][a-z]{2}\b(?: +\d{1,2}\b)?|\b\d{9,}(?:\.\d+)?"
+    r"|(?:^|(?<=:))\s*\d+[:\t]"
 )
 
 

@@ -52,10 +52,10 @@ class ProcessLog:
     first_id: int | None = None
     last_id: int = -1
     ids: set[int] = field(default_factory=set)
-    begun_s: float | None = None  # of the first line of the file, which may be the latest
     first_s: float | None = None
     last_s: float | None = None
     silence_s: float = 0.0
+    n_dropped: int = 0
     events: list[PauseEvent] = field(default_factory=list)
     #: Pauses of a JVM that wait for the safepoint they belong to.
     pending: list[PauseEvent] = field(default_factory=list)
@@ -104,7 +104,7 @@ class ProcessLog:
         self.has_epoch |= line.epoch_s is not None
         self.begins |= line.begins
         if self.first_s is None or self.last_s is None:
-            self.begun_s = self.first_s = self.last_s = now
+            self.first_s = self.last_s = now
         elif now > self.last_s:
             self.silence_s, self.last_s = max(self.silence_s, now - self.last_s), now
         elif now < self.first_s:
@@ -140,7 +140,7 @@ class ProcessLog:
         log = GcLog(
             runtime=self.runtime, collector=self.collector, clock=clock if self.on_uptime else "epoch",
             resolution_s=self.resolution_s, start_s=self.first_s, end_s=self.last_s, events=tuple(self.events),
-            cycles=tuple(self.cycles), n_collections=len(self.ids), n_unknown=0, warnings=tuple(self.warnings()),
+            cycles=tuple(self.cycles), n_collections=len(self.ids), n_unknown=0, warnings=tuple(self._warnings()),
         )  # fmt: skip
         if self.began_epoch_s is not None:
             log = log.placed(self.began_epoch_s)
@@ -149,8 +149,7 @@ class ProcessLog:
         name = self.source or " and ".join(path.name for path in self.places)
         return log.model_copy(update={"processes": (Life(name, log.start_s, log.end_s),)})
 
-    def warnings(self) -> list[str]:
-        """What there is to say of the log."""
+    def _warnings(self) -> list[str]:
         said: list[str] = []
         if self.before.strip():
             said.append(f"its lines begin with {self.before[:60]!r}, which was taken off")
@@ -160,6 +159,8 @@ class ProcessLog:
             )
         if self.runtime == "go" and self.ids and self.last_id - min(self.ids) >= len(self.ids):
             said.append("collection numbers have gaps: lines are missing")
+        if self.n_dropped:
+            said.append(f"the JVM dropped {self.n_dropped} lines of its log: pauses may be missing")
         wandered_s = 0.0 if self.starts_s is None else self.starts_s[2] - self.starts_s[1]
         if wandered_s > _WANDERED_S:
             said.append(f"wall and monotonic clock moved {wandered_s * 1e3:.0f} ms apart within the log")

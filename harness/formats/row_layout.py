@@ -95,6 +95,11 @@ class Layout:
         return self.n_columns - 1 in {self.latency, self.start, self.label, self.code}
 
     @property
+    def tells_failures(self) -> bool:
+        """The file says which requests failed."""
+        return {self.ok, self.error_count, self.failure, self.code} != {None}
+
+    @property
     def latency_step_s(self) -> float:
         """The smallest difference that latencies written like this can show."""
         return float(10.0**-self.latency_decimals / self.latency_units_per_s)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.formats.arrays import BoolArray, CodeArray, FloatArray
+from harness.formats.arrays import BoolArray, CodeArray, FloatArray, with_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +61,7 @@ class SideColumns:
 
     def rows(self, keep: BoolArray) -> SideColumns:
         """Return only some of the requests."""
-        columns = {one.name: getattr(self, one.name) for one in fields(self)}
-        arrays: dict[str, Any] = {
-            name: each[keep] for name, each in columns.items() if isinstance(each, np.ndarray)
-        }
-        return replace(self, **arrays)
+        return with_rows(self, keep)
 
 
 def side_columns_together(files: Sequence[SideColumns]) -> SideColumns:

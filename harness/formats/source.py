@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import InputError
+from harness.model.phrases import counted
 
 BLOCK_BYTES = 4 << 20
 PIECE_BYTES = 1 << 20
@@ -84,9 +85,9 @@ class TextFile:
     @property
     def said(self) -> tuple[str, ...]:
         """A note on the lines before it."""
-        n = self.n_before
-        lines = "line" if n == 1 else "lines"
-        return (f"left out: {n} {lines} before line {self.first_line}, where the results begin",) if n else ()
+        lines = counted(self.n_before, "line")
+        said = f"left out: {lines} before line {self.first_line}, where the results begin"
+        return (said,) if self.n_before else ()
 
     def pieces(self, notes: SourceNotes) -> Iterator[bytes]:
         """Yield the text from its first line on, as :func:`read_text_pieces`."""
@@ -140,10 +141,8 @@ def _decoded_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
         first += piece
         if len(first) >= 4:
             break
-    is_tar = first[257:262] == b"ustar"
-    packed = next(
-        (name for mark, name in _PACKED.items() if first.startswith(mark)), "tar" if is_tar else None
-    )
+    packed = next((name for mark, name in _PACKED.items() if first.startswith(mark)), None)
+    packed = "tar" if first[257:262] == b"ustar" else packed
     if packed is not None:
         raise InputError(
             f"is packed as {packed}", file=path, allowed="text, or text in gzip: unpack it first"

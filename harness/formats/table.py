@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import Field
 
-from harness.formats.arrays import BoolArray, CodeArray, FloatArray
+from harness.formats.arrays import BoolArray, CodeArray, FloatArray, with_rows
 from harness.formats.error_kinds import add_kinds
 from harness.formats.sides import SideColumns, side_columns_together
 from harness.model import Frozen
 from harness.model.load_tools import FileSource
+from harness.model.phrases import counted
 
 if TYPE_CHECKING:  # pandas takes half a second to load, and reading needs none of it
     import pandas as pd
@@ -42,8 +43,9 @@ class Unreadable:
     def __str__(self) -> str:
         if self.n == 0:
             return "no unreadable line"
-        lines = "line" if self.n == 1 else "lines"
-        return f"{self.n} unreadable {lines}, the first is line {self.first_line}: {self.first_text!r}"
+        return (
+            f"{counted(self.n, 'unreadable line')}, the first is line {self.first_line}: {self.first_text!r}"
+        )
 
 
 def repeats_left_out(n: int, names: frozenset[str] = frozenset()) -> str:
@@ -142,15 +144,7 @@ class RequestTable:
             keep: shape (n_requests,).
         """
         all_failed = bool(keep[~self.ok].all())
-        return replace(
-            self,
-            start_epoch_s=self.start_epoch_s[keep],
-            latency_s=self.latency_s[keep],
-            ok=self.ok[keep],
-            label_codes=self.label_codes[keep],
-            connect_s=None if self.connect_s is None else self.connect_s[keep],
-            errors_by_kind=self.errors_by_kind if all_failed else {},
-        )
+        return replace(with_rows(self, keep), errors_by_kind=self.errors_by_kind if all_failed else {})
 
     def placed(self, first_start_epoch_s: float | None) -> RequestTable:
         """A table ``from_zero`` with its first request at that time; unknown: without time stamps."""
@@ -244,16 +238,7 @@ class RequestChunk:
         Args:
             keep: shape (n,).
         """
-        return replace(
-            self,
-            start_epoch_s=self.start_epoch_s[keep],
-            latency_s=self.latency_s[keep],
-            ok=self.ok[keep],
-            label_codes=self.label_codes[keep],
-            transaction=self.transaction[keep],
-            connect_s=None if self.connect_s is None else self.connect_s[keep],
-            error_codes=self.error_codes[keep[~self.ok]],
-        )
+        return replace(with_rows(self, keep, "error_codes"), error_codes=self.error_codes[keep[~self.ok]])
 
 
 class AggregateRow(Frozen):

@@ -117,8 +117,8 @@ class _Tables:
         readers = {
             "stats": self._stats,
             "history": self._history,
-            "failures": self._failures,
-            "exceptions": self._exceptions,
+            "failures": lambda: self._kinds("failures", "error", "occurrences"),
+            "exceptions": lambda: self._kinds("exceptions", "message", "count"),
         }
         table = readers[kind]()
         return table.model_copy(
@@ -257,12 +257,6 @@ class _Tables:
             n_errors=_count(fields, _FAILED),
             latency_quantiles_s=_quantiles(fields),
         )
-
-    def _failures(self) -> AggregateTable:
-        return self._kinds("failures", "error", "occurrences")
-
-    def _exceptions(self) -> AggregateTable:
-        return self._kinds("exceptions", "message", "count")
 
     def _kinds(self, kind: str, what: str, how_often: str) -> AggregateTable:
         kinds: dict[str, int] = {}

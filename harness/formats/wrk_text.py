@@ -102,6 +102,7 @@ def summary_parts(text: str) -> SummaryParts | None:
         return None
     kinds = _kinds(text)
     answers = int(totals.group(1))
+    _finite(totals.group(1), "a count")
     n_unanswered = sum(kinds.get(kind, 0) for kind in _WITHOUT_ANSWER)
     # A timeout may also have another status: no more answers failed than came.
     n_failed = min(answers, kinds.get("status", 0) + kinds.get("timeout", 0))
@@ -200,7 +201,7 @@ def _bounds(parts: SummaryParts) -> LatencyBounds | None:
             most_s={},
         )
     interval_s = parts.connections * parts.duration_s / answers
-    if total.latency_max_s <= 2 * interval_s:
+    if not interval_s or total.latency_max_s <= 2 * interval_s:
         return None
     printed = {float(name[1:]): value for name, value in total.latency_quantiles_s.items()}
     printed[100.0] = total.latency_max_s

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from harness.analysis.stats.detectable import BLOCKS, POWER, PowerCurve
 from harness.model import Estimate
 from harness.model.digits import percent, whole_percent
-from harness.publish.results import NO_TEXT, Absent, Leaf, Tree, Words, for_each
+from harness.publish.results import NO_TEXT, Leaf, Words
 
 #: In the sentence, in this order.
 _WORDS = {
@@ -18,28 +18,6 @@ _WORDS = {
     "time_to_first_response_s": "time to first answer",
     "latency_p99_s": "99th percentile of latency",
 }
-
-
-def detectable_tree(found: Mapping[str, Sequence[PowerCurve]], variants: Mapping[str, str]) -> Tree:
-    """Return ``<branch>.blocks_<n>.<variant>``, the reference's own against its duplicate, and in words ``text`` of all
-    branches, and ``short``: of the first, the least and the largest in one sentence.
-
-    Args:
-        found: branch -> curves of one metric in one cell; empty: not measured.
-    """
-    return {
-        **{
-            branch: {
-                f"blocks_{n}": for_each(
-                    variants, {one.variant: one.at(n) for one in curves}, Absent(unit="ratio")
-                )
-                for n in BLOCKS
-            }
-            for branch, curves in found.items()
-        },
-        "text": detectable_sentence(found, variants),
-        "short": _short(next(iter(found.values()), ()), variants),
-    }
 
 
 def detectable_sentence(found: Mapping[str, Sequence[PowerCurve]], variants: Mapping[str, str]) -> Leaf:
@@ -55,29 +33,6 @@ def detectable_sentence(found: Mapping[str, Sequence[PowerCurve]], variants: Map
     )
     head += f"{whole_percent(POWER)} of sessions, in "
     return Words(head + ". In ".join(said) + ".", tuple(inputs))
-
-
-def _short(curves: Sequence[PowerCurve], variants: Mapping[str, str]) -> Leaf:
-    """The smallest differences from the reference that as many blocks as were measured find: of the variant that varies
-    least and of the one that varies most."""
-    pairs = [one for one in curves if not one.twice]
-    if not pairs:
-        return NO_TEXT
-    n_blocks = max((n for n in BLOCKS if n <= max(one.n_pairs for one in pairs)), default=BLOCKS[0])
-    at = [(found.value - 1, one) for one in pairs if (found := one.at(n_blocks)) and found.value is not None]
-    if not at:
-        return NO_TEXT
-    at.sort(key=lambda each: each[0])
-    (least, steady), (most, varying) = at[0], at[-1]
-    names = [variants.get(one.variant, one.variant) for one in (steady, varying)]
-    metric = _WORDS.get(steady.metric, steady.metric)
-    text = f"The smallest difference in {metric} that {n_blocks} blocks like those of this session find in "
-    text += f"{whole_percent(POWER)} of sessions is {percent(least)}"
-    if len(at) > 1:
-        text += f" for the service that varies least ({names[0]}) and {percent(most)} for the one that varies most"
-    text += f" ({names[-1]})."
-    inputs = dict.fromkeys(path for one in pairs for path in one.smallest[0].ratio.inputs)
-    return Words(text, tuple(inputs))
 
 
 def smallest_differences(curve: PowerCurve) -> list[str]:

@@ -12,7 +12,6 @@ from harness.model import Estimate, Verdict
 from harness.model.age import YOUNG
 from harness.model.formatting import show, too_few
 from harness.publish.display import Compared
-from harness.publish.results import NO_TEXT, Absent, Words
 
 #: What a comparison is of, such as a variant's label, and the comparison.
 Named = Sequence[tuple[str, Compared]]
@@ -57,20 +56,6 @@ def in_a_range(found: Named) -> str:
     return f"{ends}; {verdicts_in_words(found)}"
 
 
-def range_leaf(of: str, found: Sequence[Compared], labels: Mapping[str, str]) -> Words | Absent:
-    """Return a sentence on the range of ratios, with the trials that they are of; absent: nothing was compared.
-
-    Args:
-        of: whose ratios, as the begin of the sentence: "The ratio of CPU time per request".
-    """
-    named = labelled(found, labels)
-    if not named:
-        return NO_TEXT
-    told = in_a_range(named)
-    text = f"{of} is {told}." if told else f"{of} cannot be told: {verdicts_in_words(named)}."
-    return Words(text, tuple(dict.fromkeys(path for _, one in named for path in one.ratio.inputs)))
-
-
 def times(ratio: Estimate) -> str:
     """Return ``1.20 times, 1.10 to 1.30``, rounded for a sentence; without an interval the ratio alone."""
     shown = show(ratio, rounded=True)
@@ -107,4 +92,4 @@ def _speaks(one: Compared) -> bool:
     return one.verdict is not Verdict.NOT_ABOUT_SERVICES and one.not_about is None
 
 
-__all__ = ["Named", "in_a_range", "labelled", "range_leaf", "times", "verdicts_in_words"]
+__all__ = ["Named", "in_a_range", "labelled", "times", "verdicts_in_words"]

@@ -60,17 +60,7 @@ def main(
         from harness.formats.runtime_log import read_runtime_log  # its readers are for who has such a log
 
         log = read_runtime_log(*gc, process_start_epoch_s=process_start_epoch_s)
-    for option, given, why in (
-        ("--html", html, "a page shows one file"),
-        ("--samples", samples, "samples belong to one file"),
-    ):
-        if given is not None and len(paths) != 1:
-            raise InputError(why, place=option, found=f"{len(paths)} files", allowed="1 file")
-    read = {file.resolve() for path in paths for file in (*files_of_run(path), *gc)}
-    if html is not None and html.resolve() in read:
-        raise InputError(
-            "is one of the files that are read", file=html, place="--html", allowed="another file"
-        )
+    _check_options(paths, html=html, samples=samples, gc=gc)
     reports = []
     for path in paths:
         opened = select(opened_together(path, latency_unit, decimal), selection)
@@ -99,6 +89,27 @@ def main(
     for report, outcomes in zip(reports, checked, strict=True):
         show(report, outcomes)
     return [limit for outcomes in checked for limit in outcomes]
+
+
+def _check_options(
+    paths: Sequence[Path], *, html: Path | None, samples: Path | None, gc: Sequence[Path]
+) -> None:
+    """Refuse options of one file for several, and a page over a file that is read.
+
+    Raises:
+        InputError: always one of ours, which names the option.
+    """
+    for option, given, why in (
+        ("--html", html, "a page shows one file"),
+        ("--samples", samples, "samples belong to one file"),
+    ):
+        if given is not None and len(paths) != 1:
+            raise InputError(why, place=option, found=f"{len(paths)} files", allowed="1 file")
+    read = {file.resolve() for path in paths for file in (*files_of_run(path), *gc)}
+    if html is not None and html.resolve() in read:
+        raise InputError(
+            "is one of the files that are read", file=html, place="--html", allowed="another file"
+        )
 
 
 def opened_together(

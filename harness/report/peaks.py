@@ -237,18 +237,18 @@ def _not_looked_for(*, connect_told: bool) -> str:
 
 
 def _over_stretches(estimates: Sequence[Estimate]) -> dict[str, float | None]:
-    """The one estimate with its own interval; of several their mean with a t interval over them."""
-    if len(estimates) == 1:
-        only = estimates[0]
-        return {"value": only.value, "low": only.low, "high": only.high}
+    """The one estimate with its own interval; of several their mean with a t interval over them. All are shares."""
+    value = low = high = None
     values = np.array([estimate.value for estimate in estimates if estimate.value is not None])
-    if not len(values):
-        return {"value": None, "low": None, "high": None}
-    mean = float(values.mean())
-    if len(values) == 1:
-        return {"value": mean, "low": None, "high": None}
-    half = float(t_critical(LEVEL, len(values) - 1)) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
-    return {"value": mean, "low": mean - half, "high": mean + half}
+    if len(estimates) == 1:
+        value, low, high = estimates[0].value, estimates[0].low, estimates[0].high
+    elif len(values):
+        value = float(values.mean())
+    if len(estimates) > 1 and len(values) > 1 and value is not None:
+        half = t_critical(LEVEL, len(values) - 1) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
+        low, high = value - half, value + half
+    ends = {"value": value, "low": low, "high": high}
+    return {name: None if end is None else min(max(float(end), 0.0), 1.0) for name, end in ends.items()}
 
 
 def _coverage(gc_log: GcLog, first_s: float, last_s: float) -> list[str]:

@@ -29,15 +29,16 @@ class Question:
     """What one notebook publishes under one first part of all keys.
 
     Args:
-        name: that part. notebook: without ending. session: the main one, whose profile figures are stamped with.
+        name: that part. notebook: without ending. sessions: figures are stamped with the profile of the first that was
+            measured.
     """
 
-    def __init__(self, name: str, notebook: str, session: Session) -> None:
+    def __init__(self, name: str, notebook: str, *sessions: Session) -> None:
         self.name = name
         self._answers = tidy([])
-        draft = None if session.evidence is None else session.evidence.draft
-        self._publisher = Publisher(notebook, root=session.root, draft=draft)
-        pd.set_option("display.max_rows", MOST_ROWS, "display.min_rows", MOST_ROWS)
+        draft = next((one.evidence.draft for one in sessions if one.evidence is not None), None)
+        self._publisher = Publisher(notebook, root=sessions[0].root, draft=draft)
+        pd.set_option("display.max_rows", MOST_ROWS, "display.min_rows", MOST_ROWS, "display.precision", 3)
 
     def answer(self, rows: pd.DataFrame, claim: str, sentence: str) -> Published:
         """Return a sentence that every row must support; one that is untrue here says so, with the rows against it.
@@ -92,6 +93,20 @@ class Question:
             caption=caption,
             notes=[*below, *(notes(printed) if printed["verdict"].notna().any() else ())],
             wide=True,
+        )
+
+    def texts(
+        self, key: str, frame: pd.DataFrame, *, caption: str, widths: Mapping[str, float] | None = None
+    ) -> Published:
+        r"""Publish a frame of texts as ``\rematchtable{question.key}``, its columns as heads.
+
+        Args:
+            widths: column -> part of the page's width, of those that are set in several lines.
+        """
+        columns = {str(name): str(name) for name in frame.columns}
+        lines = frame.astype(str).to_dict("records")
+        return self._publisher.table(
+            f"{self.name}.{key}", columns, lines, caption=caption, wide=True, widths=widths or {}
         )
 
     def figure(self, key: str, figure: Figure | None, *, alt: str, caption: str) -> Published:

@@ -19,10 +19,12 @@ from harness.analysis.tables.trial_files import read_seconds
 from harness.definitions import experiment_files, load_study
 from harness.errors import InputError
 from harness.evidence import Evidence
+from harness.evidence.load_response import every, load_response
 from harness.evidence.opening import find_evidence, make_tables, open_evidence
 from harness.evidence.parameters import StageParameters
 from harness.figures.style import describe
 from harness.figures.variant_style import VariantStyle, variant_styles
+from harness.formats.jfr_contention import CONTENTION, parse_contention
 from harness.model import Experiment, TrialRecord
 from harness.model.declared import DeclaredComparison
 from harness.project import find_root
@@ -38,6 +40,12 @@ SAMPLES = ("role", "since_launch_s", "rss_bytes", "cpu_s")
 SECONDS = ("since_start_s", "n_requests", "n_errors")
 REQUESTS = ("start_epoch_s", "latency_s", "ok", "request")
 PAUSES = ("start_s", "duration_s", "start_epoch_s")
+LOCKS = ("lock", "n", "mean_s")
+#: Columns that :meth:`Session.loads` adds to the trials (:func:`harness.evidence.load_response.load_response`).
+OF_LOAD = (
+    "offered_per_s", "sustained_per_s", "serve_s", "error_share", "right_share", "drain_s", "recovery_under_load_s",
+    "most_connections",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +70,22 @@ class Session:
     def counted(self) -> pd.DataFrame:
         """The trials that enter estimates: not excluded, and no duplicate."""
         return counting(self.trials)
+
+    def loads(self, *, overloaded: bool = False) -> pd.DataFrame:
+        """Return the trials with what the load did to each: offered rate, time to serve, shares, connections.
+
+        Args:
+            overloaded: count trials that were overloaded or failed, too: where the question is how a service fails.
+        """
+        frame = self._with_loads
+        return every(frame) if overloaded else frame
+
+    @cached_property
+    def _with_loads(self) -> pd.DataFrame:
+        response = load_response(self.evidence)
+        frame = self.trials if response is None else response
+        missing = [name for name in OF_LOAD if name not in frame]
+        return frame.assign(**dict.fromkeys(missing, pd.Series(dtype="float64")))
 
     def windows(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return the windows in which each process was warmed up. ``trials``: of these; default: of ``counted``."""
@@ -88,6 +112,10 @@ class Session:
     def pauses(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return the pauses of the garbage collector by the runtime's log. ``trials``: as of :meth:`windows`."""
         return self._frames(trials, PAUSES, self._pauses_of)
+
+    def locks(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
+        """Return waits for locks by the lock's class, of JVMs that recorded them. ``trials``: as of :meth:`windows`."""
+        return self._frames(trials, LOCKS, self._locks_of)
 
     def record(self, trial: Mapping[str, Any]) -> TrialRecord:
         """Return all that was written of a trial: its phases, its process, its load.
@@ -152,15 +180,19 @@ class Session:
                 raise InputError(
                     "no such comparison", file=self.experiment, found=name, allowed=", ".join(known)
                 )
-        chosen = self.trials if trials is None else trials
         return stack(
             *(
-                self._compare(declared, chosen, name, metric, level=level)
+                self._compare(
+                    declared, self._of(metric) if trials is None else trials, name, metric, level=level
+                )
                 for declared in self.declared
                 for name, metric in declared.metrics.items()
                 if not names or name in names
             )
         )
+
+    def _of(self, metric: str) -> pd.DataFrame:
+        return self.loads() if metric in OF_LOAD else self.trials
 
     @cached_property
     def looks(self) -> dict[str, VariantStyle]:
@@ -211,6 +243,14 @@ class Session:
         launched = record.instance.launched.wall_epoch_s
         spans = service_log(self._folder(row["session_id"]), record).events.get("gc_pause", ())
         return pd.DataFrame([(low - launched, high - low, low) for low, high in spans], columns=list(PAUSES))
+
+    def _locks_of(self, evidence: Evidence, row: Mapping[str, Any]) -> pd.DataFrame | None:
+        folder, trial_id = self._folder(row["session_id"]), str(row["trial_id"])
+        if not folder.has(trial_id, CONTENTION):
+            return None
+        with folder.open(trial_id, CONTENTION) as stream:
+            waits = parse_contention(stream.read().decode())
+        return pd.DataFrame([wait.model_dump() for wait in waits], columns=list(LOCKS))
 
     def _frames(
         self,

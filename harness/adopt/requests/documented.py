@@ -13,16 +13,39 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from harness.adopt.requests.references import Unresolved, resolved
-
 #: Contradictions that are shown of one answer.
 MOST_SHOWN = 3
-#: Schemas within schemas at most; a document may refer to itself.
+#: Schemas within schemas, and references to references, at most; a document may refer to itself.
 _DEEPEST = 16
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "number": (int, float),
     "integer": (int, float), "null": (type(None),),
 }  # fmt: skip
+
+
+class Unresolved(Exception):
+    """Why a part of a document cannot be used."""
+
+
+def resolved(data: Any, value: Any) -> Any:
+    """Follow ``$ref`` within the document ``data``.
+
+    Raises:
+        Unresolved: the reference leads out of the document, to nothing, or in a circle.
+    """
+    for _ in range(_DEEPEST):
+        if not isinstance(value, Mapping) or "$ref" not in value:
+            return value
+        reference = str(value["$ref"])
+        if not reference.startswith("#/"):
+            raise Unresolved(f"{reference} is in another document")
+        value = data
+        for written in reference[2:].split("/"):
+            part = written.replace("~1", "/").replace("~0", "~")
+            if not isinstance(value, Mapping) or part not in value:
+                raise Unresolved(f"{reference} is not there")
+            value = value[part]
+    raise Unresolved("its references go in a circle")
 
 
 @dataclass(frozen=True, kw_only=True)

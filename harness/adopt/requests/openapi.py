@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from harness.adopt.requests.asked import Asked, Listed, named
-from harness.adopt.requests.documented import documented
-from harness.adopt.requests.references import Unresolved, resolved
+from harness.adopt.requests.documented import Unresolved, documented, resolved
 from harness.errors import InputError
 
 METHODS = ("get", "head", "post", "put", "patch", "delete")

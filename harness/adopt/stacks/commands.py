@@ -17,7 +17,7 @@ _DOCKER = re.compile(r"^(?:CMD|ENTRYPOINT|ENV)\s+.+$", re.MULTILINE | re.IGNOREC
 _SHELL = re.compile(r"[|&;<>`*]|\$")
 _PORT = re.compile(r"\$\{?PORT(?::-\d+)?\}?")
 #: Programs that set variables and start another program.
-_SETTERS = ("env", "cross-env")
+_SETTERS = ("env", "cross-env", "exec")
 #: Servers that are modules of Python, too: they are installed for one service, and stand on no PATH.
 PYTHON_SERVERS = ("gunicorn", "uvicorn", "hypercorn", "waitress", "flask")
 

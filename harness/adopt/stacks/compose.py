@@ -126,7 +126,9 @@ def _told(
     inner = {str(port).split("/")[0].split(":")[-1] for port in targets}
     values = set(_environment(of_database.get("environment")).values()) | {_USUAL_PORT}
     told: list[str] = []
-    remarks = [f"its {key} is not read" for key in ("env_file", "command", "entrypoint") if key in own]
+    remarks = [
+        f"its {key} is not read" for key in ("env_file", "command", "entrypoint", "extends") if key in own
+    ]
     for name, value in _environment(own.get("environment")).items():
         part = next((put for words, put in _PARTS if re.search(words, name)), None)
         host, _, port = value.rpartition(":")
@@ -162,11 +164,10 @@ def _environment(given: Any) -> dict[str, str]:
     if not isinstance(given, dict):
         pairs = (str(line).partition("=") for line in given or ())
         given = {name: value if equals else None for name, equals, value in pairs}
-    texts = {True: "true", False: "false"}
-    return {
-        str(name): f"${name}" if value is None else texts[value] if isinstance(value, bool) else str(value)
-        for name, value in given.items()
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()
     }
+    return {str(name): f"${name}" if given[name] is None else text for name, text in texts.items()}
 
 
 def _initial_sql(folder: Path, service: dict[str, Any]) -> list[Path]:

@@ -4,21 +4,20 @@
 from __future__ import annotations
 
 import json
-import re
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from harness.definitions.claims import load_claims
 from harness.evidence.opening import find_evidence
 from harness.evidence.parameters import StageParameters
-from harness.model import Estimate
 from harness.model.claim import ClaimVerdict
 from harness.project import LEDGERS
-from harness.publish.results import Absent, Words, leaves
-from harness.questions.claims import TABLES, experiments, judge_all, results, table_rows
+from harness.questions.claims import as_table, experiments, judge_all, results
 from harness.questions.claims.words import VERDICT_WORDS
+from harness.rows.schema import keyed, slug
 from harness.tests.support.claims_project import make_claims_project
 from harness.tests.support.command import run_here
 from harness.tests.support.sessions import REPOSITORY
@@ -159,41 +158,31 @@ def test_the_ledger_and_the_paper_say_the_same_of_every_claim(bundled: Path) -> 
     judged = judge_all(
         {name: find_evidence(settings, name, root=bundled) for name in experiments(bundled)}, root=bundled
     )
-    published = {".".join(path): leaf for path, leaf in leaves(results(judged))}
-    rows = {str(row["claim"]): row for name in TABLES for row in table_rows(judged, name) if row}
-    assert list(plain) == [one.name for one in judged]
+    rows = keyed("claims", results(judged)).set_index("key")
+    decided = as_table(judged).query("decides").set_index("claim")
+    assert list(plain) == list(decided.index)
     for name, one in plain.items():
         words = VERDICT_WORDS[ClaimVerdict(one["verdict"])]
-        verdict = published[f"verdict.{name}"]
-        if isinstance(verdict, Absent):  # the text prints a verdict beside its number
-            assert isinstance(published[f"here.{name}"], Absent)
-        else:
-            assert str(verdict).startswith(words)
-        if name in rows:
-            assert rows[name]["verdict"] == words
-        here = published[f"here.{name}"]
-        decided = [test["measured"] for test in one["tests"] if test["measured"] is not None]
-        if isinstance(here, Estimate):
-            assert (here.value, here.low, here.high) in [(m["value"], m["low"], m["high"]) for m in decided]
-        else:
-            assert not decided or any(m["below"] is not None or m["young"] for m in decided)
-        # a number of young processes has the word wherever it stands
-        young = [m for m in decided if m["young"]]
-        told = published[f"line.{name}"]
-        assert isinstance(told, Words)
-        assert len(re.findall(r", young \(n = ", told.text)) == len(young), told.text
-        shown = next(other for other in judged if other.name == name).shown.measured
-        is_young = shown is not None and shown.young
-        assert (isinstance(here, Words) and here.text.endswith(", young")) == is_young
-        if name in rows:
-            assert str(rows[name]["here"]).endswith(", young") == is_young
+        assert decided.loc[name, "verdict"] == words
+        numbers = [test["measured"] for test in one["tests"] if test["measured"] is not None]
+        verdict, here = (
+            f"claims.verdict.fact.{slug(name)}",
+            rows[rows["claim"].eq(name) & rows["name"].eq("here")],
+        )
+        assert (verdict in rows.index) == bool(numbers)
+        if verdict in rows.index:
+            assert rows.loc[verdict, "text"].startswith(words)
+        for row in here.itertuples():
+            ends = [(m["value"], m["low"], m["high"]) for m in numbers]
+            assert (row.value, row.low, row.high) in [
+                tuple(np.nan if e is None else e for e in one) for one in ends
+            ]
+        young = decided.loc[name, "here"].endswith(", young")
+        assert not young or any(m["young"] for m in numbers)
     counted = {verdict: sum(one["verdict"] == verdict for one in plain.values()) for verdict in ClaimVerdict}
-    for verdict, n in counted.items():
-        count = published[f"count.{verdict}"]
-        assert isinstance(count, Estimate) and count.value == n
-    n_judged = sum(n for verdict, n in counted.items() if verdict.judged)
-    assert f"Of {len(plain)} published claims {n_judged} could be judged: " in str(
-        published["finding.takeaway"]
+    assert {verdict: rows.loc[f"claims.{verdict}.count", "value"] for verdict in ClaimVerdict} == counted
+    assert rows.loc["claims.judged.count", "value"] == sum(
+        n for verdict, n in counted.items() if verdict.judged
     )
 
 

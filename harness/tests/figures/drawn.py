@@ -13,25 +13,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness import figures, questions
-from harness.analysis.audit.speed_response import SpeedResponse, speed_response
 from harness.analysis.stats.comparisons import compare
-from harness.analysis.stats.detectable import power_curve
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
-from harness.model import Estimate
-from harness.questions import (
-    bank,
-    strings,
-    validity,
-)
 from harness.store import Store
-from harness.tests.figures.test_style import curves, knee_at, under_growing_load
-from harness.tests.support.a_search import a_search
 from harness.tests.support.made_up_trials import made_up_trials
-from harness.tests.support.named_effects import named_effects
 from harness.tests.support.synthetic import ROOT
-from harness.tests.support.uneven_speeds import uneven_speeds
-from harness.verify.simulated import run_verify
 
 
 def every_figure() -> dict[str, Callable[..., Figure]]:
@@ -67,21 +54,6 @@ def real_latencies() -> dict[str, list[np.ndarray]]:
     }
 
 
-def estimate(value: float | None, unit: str = "share") -> Estimate:
-    known = value is not None
-    return Estimate(
-        value=value, low=0.9 * value if known else None, high=1.1 * value if known else None,  # type: ignore[operator]  # known
-        unit=unit, method="", estimand="", n_trials=5, warnings=() if known else ("cannot be said",),
-    )  # fmt: skip
-
-
-def uneven_response() -> SpeedResponse:
-    """A machine whose CPUs were slower in some trials."""
-    found = speed_response(uneven_speeds(), "throughput_per_s")
-    assert found is not None
-    return found
-
-
 def loops() -> dict[str, dict[str, list[np.ndarray]]]:
     slow, quick = real_latencies()["java-helidon"], real_latencies()["go-kit"]
     return {"java-helidon": {"open": slow, "closed": quick}}
@@ -90,43 +62,10 @@ def loops() -> dict[str, dict[str, list[np.ndarray]]]:
 @cache
 def drawn() -> dict[str, Callable[[], Figure]]:
     """Every public figure function, drawn from small data: real where the project has some."""
-    trials, load = made_up_trials().query("language != 'rust'"), under_growing_load()
+    trials = made_up_trials().query("language != 'rust'")
     ratios = compare(trials, "throughput_per_s", reference="go-nethttp", by=["logging"])
-    knees = {"go-gorilla": knee_at(100, 95, 110), "java-spring": knee_at(150, 140, None)}
-    plain = trials[trials["logging"] == "off"]
-    told = {"strings-rounds": estimate(1.02, "ratio"), "aa": estimate(None, "ratio")}
     return {
-        "completed_passes": lambda: bank.completed_passes(load, factor="users"),
-        "by_cell": lambda: figures.by_cell(
-            trials, "throughput_per_s", by=["logging"], label="1/s", errors=True
-        ),
-        "capacity_trials": lambda: figures.capacity_trials({"Go": a_search(), "Java": a_search()}),
-        "coverage": lambda: validity.coverage(run_verify("tost", 40)),
-        "ecdf": lambda: figures.ecdf(real_latencies(), trials),
-        "factor_ratios": lambda: validity.factor_ratios({"strings-rounds": named_effects()}),
         "forest": lambda: figures.forest(ratios, trials, quantity="throughput"),
-        "method_cells": lambda: validity.method_cells(
-            [run_verify(name, 100) for name in ("tost", "multiplicity")]
-        ),
         "open_and_closed": lambda: figures.open_and_closed(loops(), {"java-helidon": "Helidon"}),
-        "pareto": lambda: figures.pareto(trials),
         "percentiles": lambda: figures.percentiles(real_latencies(), trials, resolution_s=0.001),
-        "power": lambda: validity.power(
-            {
-                metric: power_curve(plain, metric, reference="go-nethttp")
-                for metric in validity.METRICS
-                if metric in plain
-            },
-            plain,
-            names=validity.METRICS,
-        ),
-        "precision_recall": lambda: validity.precision_recall(curves()),
-        "published_arithmetic": lambda: strings.published_arithmetic(
-            strings.published_rounds(), strings.published_round3()
-        ),
-        "ratios": lambda: validity.ratios(told, label="last trial over first (log)"),
-        "run_order": lambda: figures.run_order(trials, "throughput_per_s", label="throughput"),
-        "throughput_by_speed": lambda: validity.throughput_by_speed(uneven_response()),
-        "throughput_latency": lambda: bank.throughput_latency(load, knees),
-        "under_load": lambda: bank.under_load(load, knees),
     }

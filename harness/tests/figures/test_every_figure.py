@@ -50,33 +50,28 @@ def figure(request: pytest.FixtureRequest) -> Figure:
     return made
 
 
-def test_every_public_figure_is_drawn_here_and_shown_in_a_notebook() -> None:
+def test_every_public_figure_is_drawn_here() -> None:
     assert set(drawn()) == set(FIGURES)
-    assert {name for name, _ in shown()} == set(FIGURES)
 
 
-def shown() -> Iterator[tuple[str, ast.Call]]:
-    """Name of the figure and the call that publishes it, of every notebook."""
+def published() -> Iterator[tuple[str, ast.Call]]:
+    """The key of a figure and the call that publishes it, of every notebook."""
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
-            if cell["cell_type"] != "code":
+            if cell["cell_type"] != "code" or "".join(cell["source"]).startswith("%"):
                 continue
             for node in ast.walk(ast.parse("".join(cell["source"]))):
-                if isinstance(node, ast.Call) and getattr(node.func, "attr", None) == "figure":
-                    yield from ((name, node) for name in _drawn_in(node))
-
-
-def _drawn_in(call: ast.Call) -> Iterator[str]:
-    for node in ast.walk(call):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in FIGURES:
-            yield node.attr
+                if isinstance(node, ast.Call) and ast.unparse(node.func) == "q.figure":
+                    yield f"{path.name}: {ast.unparse(node.args[0])}", node
 
 
 def test_every_figure_of_a_notebook_is_described_for_who_cannot_see_it() -> None:
-    for name, call in shown():
-        given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
-        assert len(given.get("alt", "")) > 40, name
-        assert len(given.get("caption", "")) > 20, name
+    assert len(list(published())) > 20
+    for key, call in published():
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        assert {"alt", "caption"} <= set(given), key
+        text = given["alt"]
+        assert not isinstance(text, ast.Constant) or len(str(text.value)) > 40, key
 
 
 #: Saving takes most of the time of these tests, and what could differ lies in a module's own way to draw.

@@ -155,14 +155,27 @@ def test_minor_collections_of_zgc_are_pauses_too(jdk: int) -> None:
 
 
 @pytest.mark.parametrize("decorators", ["both clocks", "the wall clock alone"])
-def test_a_log_exported_with_its_newest_line_first_has_each_pause_once(decorators: str) -> None:
+@pytest.mark.parametrize("order", ["newest first", "lines of one stamp the other way round"])
+def test_a_log_that_was_sorted_again_has_each_pause_once(order: str, decorators: str) -> None:
     lines = text_of(jvm_lines()).splitlines()
+    if order != "newest first":
+        for at in [at for at, line in enumerate(lines) if "Safepoint" in line]:
+            lines[at - 1 : at + 1] = lines[at], lines[at - 1]
+        lines.reverse()
     if decorators != "both clocks":
         lines = [f"{line[:30]}{line[30:].partition(']')[2]}" for line in lines]
     log = read_log("\n".join([*reversed(lines), ""]))
     assert sorted(round(one.duration_s, 6) for one in log.events) == sorted(
         round(length_s + 5e-5, 6) for _, length_s in PAUSES
     )
+    assert {one.gc_id for one in log.events} == set(range(len(PAUSES)))
+
+
+@pytest.mark.parametrize("number", ["{}:", "gc.log:{}:", "{:6d}\t"], ids=["grep -n", "grep -Hn", "cat -n"])
+def test_numbers_of_lines_are_no_processes(number: str) -> None:
+    lines = text_of(jvm_lines()).splitlines()
+    log = read_log("".join(f"{number.format(at)}{line}\n" for at, line in enumerate(lines, 1)))
+    assert len(log.events) == len(PAUSES) and not any("process" in said for said in log.warnings)
 
 
 def test_lines_that_the_jvm_dropped_are_said() -> None:

@@ -100,12 +100,9 @@ _NO_MEASUREMENT = {
     "publish/display.py": {".0f"},
     "publish/load_words.py": {",.10g"},
     "figures/comparisons.py": {".3g"},
-    "questions/scaling/figures.py": {"g"},
     "figures/style.py": {"g"},
-    "questions/placement/analysis.py": {".1%"},
     "questions/claims/judging.py": {"g"},  # limits, as the ledger of claims has them
     "questions/claims/words.py": {"g"},
-    "figures/trials.py": {"g"},
     "figures/marks.py": {".g"},  # places on the paper
     "evidence/requests.py": {"g"},
     "report/text.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},

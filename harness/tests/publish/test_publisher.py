@@ -17,7 +17,6 @@ from harness.model.formatting import NOT_MEASURED
 from harness.publish import Publisher, clear, escape, read_values, show
 from harness.publish.cells import cell_texts
 from harness.publish.latex import render_table
-from harness.questions.strings.published import published_rounds
 
 
 def estimate(
@@ -237,22 +236,3 @@ def test_a_table_that_is_too_wide_can_be_set_in_lines() -> None:
     assert r"\rematchhead{throughput per core (1/s)}{throughput\\per core\\(1/s)} & a" in text
     assert r"\rematchci{1.20}{1.10 to 1.30} & \rematchlong{the service" in text
     assert r"\rematchnotes{50\,\%}" in text
-
-
-def test_the_published_rounds_obey_the_arithmetic_of_a_closed_loop() -> None:
-    rounds = published_rounds()
-    assert len(rounds) == 18
-    assert rounds["audit_ratio"].between(0.9, 1.15).all()
-    fastest = rounds.sort_values("throughput_per_s").iloc[-1]
-    assert fastest["ramp_share"] > 0.8  # 9.9 s of ramp in a run of 12.1 s
-    assert fastest["busy_users"] == pytest.approx(82426.64 * 0.25e-3)
-    slowest = rounds.sort_values("latency_mean_ms").iloc[-1]
-    assert slowest["predicted_per_s"] == pytest.approx(1e6 / (9.9 + 10 * 12.13))
-
-
-def test_published_rounds_with_a_column_missing_name_the_file(tmp_path: Path) -> None:
-    target = tmp_path / "data/published/strings-rounds.csv"
-    target.parent.mkdir(parents=True)
-    target.write_text("source,table\nx,y\n")
-    with pytest.raises(InputError, match=r"strings-rounds\.csv: wrong columns"):
-        published_rounds(root=tmp_path)

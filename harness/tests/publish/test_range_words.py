@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model import Verdict
-from harness.publish.range_words import in_a_range, labelled, range_leaf, verdicts_in_words
-from harness.publish.results import Absent, Words
+from harness.publish.range_words import in_a_range, labelled, verdicts_in_words
 from harness.tests.publish.test_findings import as_if, compared
 
 LABELS = {"java-a": "A", "java-b": "B", "java-c": "C"}
@@ -41,16 +40,6 @@ def test_a_ratio_that_does_not_speak_of_the_services_is_no_end() -> None:
     said = in_a_range(labelled(found, LABELS))
     assert " for B to " in said and said.endswith("; 2 of 3 differ; A says nothing of the services")
     assert in_a_range(labelled([as_if(one, Verdict.NOT_ABOUT_SERVICES) for one in others], LABELS)) == ""
-
-
-def test_where_no_ratio_speaks_of_the_services_the_sentence_says_so_and_is_not_absent() -> None:
-    found = compared(RATES)
-    said = range_leaf("The ratio", found, LABELS)
-    assert isinstance(said, Words) and said.inputs and said.text.startswith("The ratio is from 0.")
-    refused = range_leaf("The ratio", [as_if(one, Verdict.NOT_ABOUT_SERVICES) for one in found], LABELS)
-    assert isinstance(refused, Words)
-    assert refused.text == "The ratio cannot be told: all 3 say nothing of the services."
-    assert isinstance(range_leaf("The ratio", [], LABELS), Absent)
 
 
 def test_one_comparison_has_no_range_and_none_says_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.errors import InputError
-from harness.figures import pareto
+from harness.figures import forest
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.publish import Publisher, read_values
@@ -195,7 +195,7 @@ def test_results_that_share_a_prefix_with_others_leave_its_guard_alone(
 def test_a_figure_of_nothing_says_that_nothing_was_measured(tmp_path: Path) -> None:
     trials = pd.DataFrame({"excluded": [True], "latency_p99_s": [0.1], "rss_after_bytes": [1e6]})
     said = Publisher("50-a", root=tmp_path, publish=True).figure(
-        "q.pareto", pareto, trials, latency="latency_p99_s", alt="a", caption="c"
+        "q.forest", forest, (), trials, quantity="throughput", alt="a", caption="c"
     )
     assert said.text == NOT_MEASURED
     assert not (tmp_path / "paper" / "generated" / "figures").exists()

@@ -18,10 +18,8 @@ from harness.model.age import Ages, ArmAge, TrialAge
 from harness.model.formatting import verdict_name, verdict_words
 from harness.publish.comparisons import comparison_notes
 from harness.publish.findings import finding
-from harness.publish.range_words import in_a_range, labelled, range_leaf
+from harness.publish.range_words import in_a_range, labelled
 from harness.publish.results import Leaf, Words
-from harness.questions.bank.connections_results import _survivor_words as of_survivors
-from harness.questions.strings_published.answer import half_answer, lock_answer, log_answer
 from harness.tests.publish.test_findings import PHRASE, compared, text
 
 LABELS = {"go": "Go", "java-a": "A", "java-b": "B", "java-c": "C"}
@@ -56,11 +54,6 @@ ENGINES: Mapping[str, Callable[[list[Comparison]], str]] = {
     "title of one": lambda found: text(finding(found[:1], PHRASE)["title"]),
     "takeaway of one": lambda found: text(finding(found[:1], PHRASE)["takeaway"]),
     "range": lambda found: in_a_range(labelled(found, LABELS)),
-    "range leaf": lambda found: words(range_leaf("The ratio", found, LABELS)),
-    "log line": lambda found: log_answer({one.variant: one for one in found}, LABELS),
-    "half": lambda found: half_answer({one.variant: one for one in found}, LABELS),
-    "lock": lambda found: lock_answer(found[0], (1.0,)),
-    "survivors": lambda found: words(of_survivors(found[0], pd.DataFrame({"outcome": ["ok"] * 6}))),
     "duel": lambda found: rows_of(_results(found[0]))[0].why,
 }
 
@@ -87,7 +80,7 @@ def test_a_ratio_of_young_processes_has_its_word_and_one_of_warm_ones_has_not(en
     assert "young" not in say(two("warm", "aot-compiled"))
 
 
-@pytest.mark.parametrize("engine", ["title", "takeaway", "range", "log line", "notes"])
+@pytest.mark.parametrize("engine", ["title", "takeaway", "range", "notes"])
 def test_of_several_it_is_said_which_or_how_many_are_young(engine: str) -> None:
     said = ENGINES[engine](two("young", "warm"))
     counted = "(1 of 2 ratios of young processes)" in said or "1 of 2 ratios are of young" in said
@@ -117,7 +110,7 @@ def turned() -> list[Comparison]:
 
 
 #: What gives the reason of a refusal; all other engines leave it out.
-GIVES_REASONS = {"verdict", "notes", "takeaway", "takeaway of one", "log line", "lock", "duel"}
+GIVES_REASONS = {"verdict", "notes", "takeaway", "takeaway of one", "duel"}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

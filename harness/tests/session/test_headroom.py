@@ -4,26 +4,22 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from harness.agent.http_exchange import Answer
-from harness.analysis.stats.comparisons import Comparison
 from harness.conformance import judge
 from harness.definitions import load_study
 from harness.errors import TrialFailure
-from harness.evidence import Evidence
 from harness.formats.wrk_histogram import LEFT, UNDONE
 from harness.loadgen.correlation import Scalar
 from harness.loadgen.flow import flow_fault
 from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import ClosedLoad, OpenLoad
 from harness.project import find_root
-from harness.questions.validity.generators import compare_generators
+from harness.questions.validity import generators
 from harness.runner.short_trial import bounded
 from harness.session.headroom import echoed
 from harness.tests.support.accounts_server import step, transfer_flow
@@ -95,13 +91,12 @@ def trials_of(*loads: tuple[str, str, float], blocks: int = 6) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def compared(trials: pd.DataFrame) -> dict[str, Comparison]:
-    evidence = cast(Evidence, SimpleNamespace(trials=trials))
-    return {one.variant: one for one in compare_generators(evidence, "latency_mean_s")}
+def compared(trials: pd.DataFrame, metric: str = "latency_mean_s") -> pd.DataFrame:
+    return generators(trials, metric, "x").set_index("variant")
 
 
 def test_generators_are_held_against_the_one_that_offers_the_same_kind_of_load() -> None:
-    found = compared(
+    rows = compared(
         trials_of(
             ("wrk", "closed", 1e-3),
             ("k6", "closed", 2e-3),
@@ -109,25 +104,21 @@ def test_generators_are_held_against_the_one_that_offers_the_same_kind_of_load()
             ("jmeter-open", "open", 4e-4),
         )
     )
-    assert set(found) == {"k6", "jmeter-open"}
-    assert found["k6"].reference == "wrk" and found["jmeter-open"].reference == "k6-open"
-    assert found["k6"].ratio.value == pytest.approx(2, rel=0.05)
-    assert found["jmeter-open"].ratio.value == pytest.approx(4, rel=0.05)
+    assert rows["reference"].to_dict() == {"k6": "wrk", "jmeter-open": "k6-open"}
+    assert rows["value"].to_dict() == pytest.approx({"k6": 2, "jmeter-open": 4}, rel=0.05)
 
 
 def test_wrks_latencies_are_compared_only_where_its_correction_was_undone() -> None:
     trials = trials_of(("wrk", "closed", 1e-3), ("k6", "closed", 2e-3))
     for left in (None, LEFT):
         trials.loc[trials["generator"] == "wrk", "latency_method"] = left
-        assert compared(trials) == {}
-        evidence = cast(Evidence, SimpleNamespace(trials=trials))
-        assert [one.variant for one in compare_generators(evidence, "n_requests")] == ["k6"]
+        assert compared(trials).empty
+        assert list(compared(trials, "n_requests").index) == ["k6"]
 
 
 def test_where_the_base_of_a_kind_is_missing_its_others_are_left_out() -> None:
-    assert set(
-        compared(trials_of(("wrk", "closed", 1e-3), ("oha", "closed", 1e-3), ("oha-open", "open", 1e-4)))
-    ) == {"oha"}
+    trials = trials_of(("wrk", "closed", 1e-3), ("oha", "closed", 1e-3), ("oha-open", "open", 1e-4))
+    assert list(compared(trials).index) == ["oha"]
 
 
 def test_the_experiment_offers_every_generator_what_it_can_and_all_the_same() -> None:

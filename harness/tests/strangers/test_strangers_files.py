@@ -414,6 +414,11 @@ def test_latencies_of_wrk_are_of_the_answers_that_came_in_time(tmp_path: Path) -
     assert set(report_of(20, 1000).latency_ms.values()) == {None}
 
 
+def test_a_run_of_wrk_that_took_no_time_is_reported(tmp_path: Path) -> None:
+    report = report_file(write(tmp_path, wrk(requests=3, seconds=0.01).replace("0.01s", "0.00s"), "wrk.txt"))
+    assert (report.requests, report.latency_ms["p99"]) == (3, 11.9)
+
+
 def test_timeouts_of_wrk2_are_looks_at_connections_and_no_requests(tmp_path: Path) -> None:
     errors = ("Socket errors: connect 4, read 3, write 0, timeout 7138", "Non-2xx or 3xx responses: 6")
     report = report_file(write(tmp_path, wrk2(requests(600, failed=6), errors=errors), "wrk2.txt"))

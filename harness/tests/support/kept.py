@@ -14,13 +14,11 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from harness.questions import validity
-from harness.questions.validity.methods import PARTS
 from harness.verify.simulated import VerifyResult, run_verify
-from harness.verify.simulated.stall_curves import PrecisionRecall, precision_recall_curves
 
 _savefig = Figure.savefig
 #: Enough simulations for every number to be there; ``tests/verify`` runs as many as it takes to judge them.
-_SIMS, _FEWEST_SIMS, _FEWEST_PAUSES = 40, 10, 5
+_SIMS = 40
 
 
 @cache
@@ -28,23 +26,11 @@ def _run_verify(name: str) -> VerifyResult:
     return run_verify(name, sims=_SIMS)
 
 
-@cache
-def _methods() -> tuple[VerifyResult, ...]:
-    return tuple(run_verify(name, sims=_FEWEST_SIMS) for name in PARTS)
-
-
-@cache
-def _curves() -> tuple[PrecisionRecall, ...]:
-    return precision_recall_curves(_FEWEST_PAUSES)
-
-
 @contextmanager
 def simulated_once() -> Iterator[None]:
     """The notebook of validity runs its simulations, whose seed decides everything, once, and few of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(validity, "run_verify", lambda name, sims: _run_verify(name))
-        patch.setattr(validity, "verified_methods", _methods)
-        patch.setattr(validity, "precision_recall_curves", lambda sims: _curves())
         yield
 
 

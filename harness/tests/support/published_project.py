@@ -69,8 +69,8 @@ def make_published_project(root: Path) -> Path:
         alt=f"Ratios with intervals. {HOSTILE}", caption=f"Ratios. {HOSTILE}",
     )  # fmt: skip
     publisher.figure(
-        "startup.order", figures.run_order, trials, METRIC, label="first answer",
-        alt="Every trial in its order.", caption="In the order of the session.",
+        "startup.order", figures.forest, found, trials, quantity="first answer",
+        alt="The same ratios once more.", caption="The same ratios.",
     )  # fmt: skip
     _execute_nothing(root)
     return root

@@ -42,14 +42,15 @@ ANALYSIS = {name: ",".join((*one.experiments, *one.optional)) for name, one in A
 IN_EVERY_RUN = ("30-strings", "31-startup", "40-warm-up", "52-logging")
 EXECUTED = ANALYSIS if long_tests_are_asked_for() else IN_EVERY_RUN
 MEASURED = tuple(dict.fromkeys(",".join(ANALYSIS[name] for name in EXECUTED).split(",")))
-#: Those that say "not measured in this profile" where others cannot be opened.
-TOLERANT = [
+#: Those that are an analysis from top to bottom: a cell uses what the cells above it made.
+IN_ORDER = [name for name, one in ANALYSES.items() if any("harness.rows" in cell for cell in one.code_cells)]
+#: Those that run without any session, where others cannot be opened.
+BARE = [
     name
     for name, one in ANALYSES.items()
     if not any("open_evidence" in cell or "open_session" in cell for cell in one.code_cells)
 ]
-#: Those that are an analysis from top to bottom: a cell uses what the cells above it made.
-IN_ORDER = [name for name, one in ANALYSES.items() if any("harness.rows" in cell for cell in one.code_cells)]
+TOLERANT = [name for name in BARE if name not in IN_ORDER]
 LONGEST_FUNCTION = 5
 
 
@@ -217,9 +218,9 @@ def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
         execute_in_process(project, "30-strings")
     before = snapshot(project)
     capsys.readouterr()
-    shown = execute_in_process(project, "30-strings", publishing=False)["said"]
+    shown = execute_in_process(project, "30-strings", publishing=False)["sizes"]
     assert capsys.readouterr().out.startswith("strings-rounds: measured here, session smoke-local-1 of ")
-    assert "throughput, java-jdkhttp over go-nethttp, payload 128: " in repr(shown)
+    assert {"payload": "128", "variant": "java-jdkhttp"} in shown[["payload", "variant"]].to_dict("records")
     assert snapshot(project) == before
 
 
@@ -275,6 +276,16 @@ def test_what_was_not_measured_has_no_row_or_is_published_as_absent_under_the_sa
     assert {key for key in measured - set(values) if not key.endswith(".measured")} == set()
     assert "not measured in this profile" in json.dumps(values)
     assert not list((bare / "paper" / "generated" / "tables").glob("*"))
+
+
+@pytest.mark.parametrize("name", [name for name in BARE if name in EXECUTED and name in IN_ORDER])
+def test_of_what_was_not_measured_there_are_no_rows(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = make_project(tmp_path, experiments=())
+    monkeypatch.setenv("REMATCH_ROOT", str(bare))
+    execute_in_process(bare, name)
+    assert not any(entry["inputs"] for entry in read_values(bare).values())
 
 
 def test_a_misspelt_parameter_stops_the_notebook_at_its_set_up(project: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from harness.analysis.tables.trial_files import read_restored
 from harness.errors import InputError
 from harness.formats.wrk_histogram import UNDONE, LatencyHistogram
 from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary, OpenLoad
-from harness.questions.validity.audit import ALTERATIONS
 from harness.store import SessionFolder
 from harness.tests.support.synthetic import ROOT
 
@@ -194,6 +194,52 @@ def test_a_trials_histogram_is_restored_from_its_file_once_more(tmp_path: Path) 
     for wrong in ({"duration_s": 0.0199}, {"errors_by_kind": {"read": 2}}, {"n_requests": 67}):
         with pytest.raises(InputError):
             restored_from(tmp_path, **wrong)
+
+
+def _faster(trial: AuditedTrial) -> AuditedTrial:
+    return replace(
+        trial, row={**trial.row, "throughput_per_s": 1.2 * float(str(trial.row["throughput_per_s"]))}
+    )
+
+
+def _wrong_unit(trial: AuditedTrial) -> AuditedTrial | None:
+    histogram = trial.histogram
+    if histogram is not None:
+        return replace(trial, histogram=replace(histogram, value_us=1000 * histogram.value_us))
+    if trial.requests is None:
+        return None
+    return replace(trial, requests=trial.requests.assign(latency_s=trial.requests["latency_s"] * 1e3))
+
+
+def _lost(trial: AuditedTrial) -> AuditedTrial | None:
+    histogram = trial.histogram
+    if histogram is not None:
+        count = histogram.count.copy()
+        count[0] -= 1
+        return replace(trial, histogram=replace(histogram, count=count))
+    return None if trial.requests is None else replace(trial, requests=trial.requests.iloc[1:])
+
+
+def _untold(trial: AuditedTrial) -> AuditedTrial:
+    return replace(trial, load=trial.load.model_copy(update={"n_errors": trial.load.n_errors + 1}))
+
+
+def _other_plan(trial: AuditedTrial) -> AuditedTrial | None:
+    profile = trial.profile
+    if not isinstance(profile, ClosedLoad):
+        return replace(trial, profile=profile.model_copy(update={"rate_per_s": 1.2 * profile.rate_per_s}))
+    if profile.loops is None:
+        return None
+    return replace(trial, profile=profile.model_copy(update={"users": profile.users + 1}))
+
+
+ALTERATIONS: dict[str, Callable[[AuditedTrial], AuditedTrial | None]] = {
+    "throughput a fifth too high": _faster,
+    "single latencies in another unit": _wrong_unit,
+    "one request lost": _lost,
+    "one wrong answer not told": _untold,
+    "another plan: one user more, or a fifth more arrivals": _other_plan,
+}
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from harness.evidence import Evidence
 from harness.evidence.opening import find_evidence
 from harness.evidence.requests import attribute_peaks
 from harness.pipeline import StageParameters
-from harness.questions.validity.adequacy import how_much
-from harness.questions.validity.audit import audit_sessions
+from harness.questions.validity import audit
 from harness.rows import Session, warm_up_curves
 from harness.tests.support.synthetic import make_project, make_session
 
@@ -127,15 +126,13 @@ def test_latencies_of_every_kind_are_settled_and_the_warm_up_curve_is_not(settle
     trials = settled.trials
     counted = int(trials.loc[~trials["duplicate"], "n_requests"].sum())
     assert sum(len(one) for ones in settled.latencies(trials).values() for one in ones) == counted
-    for worth in how_much({"gc-loops": settled}).worth["gc-loops"]:
-        (row,) = trials[trials["trial_id"] == worth.trial.rpartition("/")[2]].to_dict("records")
-        assert worth.n_requests == row["n_requests"]
     session = Session(root=settled.root, experiment=settled.experiment, evidence=settled)
     assert all(curve.at_s[0] < SETTLE_S / 2 for curve in warm_up_curves(session, settled.trials))
 
 
 def test_the_audit_holds_the_row_against_the_requests_that_count(settled: Evidence) -> None:
-    checks = audit_sessions({"gc-loops": settled}).checks.set_index("check")["result"]
+    session = Session(root=settled.root, experiment="gc-loops", evidence=settled)
+    checks = audit(session).set_index("check")["result"]
     for name in ("the table counts the requests of the record", "throughput is right answers over time",
                  "mean latency is that of the rows", "p99 is that of the rows"):  # fmt: skip
         assert set(checks[name]) == {"held"}

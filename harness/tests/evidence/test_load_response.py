@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From sessions of the bank and the clients to their tables: overloaded trials stay, and nothing is made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.evidence import Evidence
+from harness.evidence.load_parts import parts_table
+from harness.evidence.load_response import (
+    calibration_of,
+    describe_calibration,
+    effect_between,
+    every,
+    load_response,
+    offered_per_s,
+)
+from harness.evidence.opening import open_evidence
+from harness.loadgen.mix import right_bodies
+from harness.model import ClosedLoad, Load, OpenLoad
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
+from harness.questions.bank import bends
+from harness.rows import Session, find_session
+from harness.rows.session import OF_LOAD
+from harness.session.planning import prepare
+from harness.tests.support.kept_sessions import lay_project
+from harness.tests.support.sessions import make_session_project, tiny_assembly
+from harness.tests.support.synthetic import CAPACITY_PER_S
+
+CHOSEN = ("bank-connections", "clients-hello")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = lay_project(tmp_path_factory.mktemp("articles"), profile="smoke", experiments=CHOSEN)
+    tidy_all(StageParameters(profile="smoke", experiments=",".join(CHOSEN)), root=root)
+    return root
+
+
+def opened(project: Path, name: str) -> Evidence:
+    return open_evidence(StageParameters(profile="smoke", experiments=name), name, root=project)
+
+
+def load(profile: ClosedLoad | OpenLoad) -> Load:
+    return Load(generator="jmeter", profile=profile)
+
+
+def test_users_who_come_once_and_arrivals_offer_a_rate_and_users_who_wait_offer_none() -> None:
+    assert offered_per_s(load(ClosedLoad(users=1000, ramp_up_s=60, loops=1)), 3) == pytest.approx(50)
+    assert offered_per_s(load(OpenLoad(rate_per_s=100, duration_s=1)), 7) == 700
+    assert offered_per_s(load(ClosedLoad(users=100, loops=10000, ramp_up_s=10)), 1) is None
+    assert offered_per_s(load(ClosedLoad(users=4, duration_s=2)), 1) is None
+
+
+def test_the_table_tells_what_the_load_did_and_what_the_database_saw(project: Path) -> None:
+    evidence = opened(project, "bank-connections")
+    table = load_response(evidence)
+    assert table is not None
+    assert len(table) == len(evidence.trials)
+    assert table["offered_per_s"].round(6).unique().tolist() == [0.5 * CAPACITY_PER_S * 7]
+    assert set(table["most_connections"]) == {8}
+    assert (table["highest_backlog"] >= 1).all()
+    assert bends(table)["value"].isna().all()  # one load has no bend
+
+
+def test_an_overloaded_trial_counts_only_where_it_is_asked_for(project: Path) -> None:
+    evidence = opened(project, "bank-connections")
+    table = load_response(evidence)
+    assert table is not None
+    wrecked = table.assign(excluded=table["connections"].str.startswith("per-statement"))
+    found = effect_between(
+        wrecked, "connections", "latency_p99_s", variant="go-gorilla", base="pool-20", other="per-statement"
+    )
+    assert found is None or found.ratio.value is None
+    assert not every(wrecked)["excluded"].any()
+
+
+def test_a_session_has_what_its_loads_did_and_the_same_columns_where_nothing_was_measured(
+    project: Path,
+) -> None:
+    settings = StageParameters(profile="smoke", experiments="bank-connections")
+    session = find_session("bank-connections", settings, root=project)
+    assert session.loads()["right_share"].notna().all()
+    rows = session.compare("serve")
+    assert set(rows["connections"]) == {"pool-20"}
+    assert rows["reference"].unique().tolist() == ["per-statement"]
+    bare = Session(root=project, experiment="bank-connections", evidence=None)
+    assert set(OF_LOAD) <= set(bare.loads().columns)
+    assert bare.compare("serve").empty and bends(bare.loads()).empty
+
+
+def test_right_answers_stop_to_follow_where_they_were_made_to() -> None:
+    rng = np.random.default_rng(3)
+    rows = [
+        {
+            "experiment": "e", "source": "measured", "session_id": "s", "trial_id": f"{users}-{block}",
+            "duplicate": False, "variant": "go", "label": "Go", "offered_per_s": float(users),
+            "sustained_per_s": min(users, 100) * float(np.exp(rng.normal(0, 0.01))), "latency_p99_s": 0.01,
+        }
+        for block in range(5)
+        for users in (20, 50, 80, 110, 140, 170, 200)
+    ]  # fmt: skip
+    fits = bends(pd.DataFrame(rows)).set_index("name")
+    assert fits.loc["follows", "low"] <= 100 <= fits.loc["follows", "high"]
+    assert pd.isna(fits.loc["knee", "value"]) and "straight line" in str(fits.loc["knee", "why"])
+
+
+def test_every_part_of_every_trial_stands_in_a_row_and_parts_can_be_compared(project: Path) -> None:
+    evidence = opened(project, "clients-hello")
+    parts = parts_table(evidence)
+    assert parts is not None
+    assert len(parts) == 4 * len(evidence.trials)
+    assert parts.groupby("trial_id")["n_requests"].sum().eq(1200).all()
+    found = effect_between(parts, "part", "latency_mean_s", variant="go-nethttp", base="1", other="4")
+    assert found is not None
+    assert found.ratio.value == pytest.approx(1.0, abs=0.2)
+
+
+def test_the_calibration_is_told_with_what_was_saturated(project: Path) -> None:
+    evidence = opened(project, "clients-hello")
+    found = calibration_of(evidence)
+    assert found is not None
+    assert found.capacity_per_s == CAPACITY_PER_S
+    assert "150 requests per second, Go net/http, 4 users" in describe_calibration([None, evidence])
+    assert describe_calibration([None]).startswith("none")
+
+
+def test_what_was_not_measured_has_no_table() -> None:
+    assert load_response(None) is None
+    assert parts_table(None) is None
+    assert effect_between(None, "part", "x", variant="a", base="1", other="2") is None
+
+
+def test_a_session_expects_the_decimals_that_the_contract_writes(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    path = root / "services/strings/contract/requests.jsonl"
+    lines = path.read_text().splitlines()
+    asked = json.loads(lines[0])
+    asked["expect"] = {"status": 200, "json": {"salary": 0}}
+    path.write_text("\n".join([json.dumps(asked).replace('"salary": 0', '"salary": 3000.00'), *lines[1:]]))
+    prepared = prepare(tiny_assembly(root), "tiny", profile="smoke", host="local", seed=1)
+    expected = prepared.study.requests[asked["mix"]][0].expect
+    assert right_bodies(expected) is not None
+    assert '{"salary":3000.00}' in (right_bodies(expected) or ())
