@@ -137,21 +137,6 @@ def searches_of(evidence: Evidence | None) -> dict[str, CapacitySearch]:
     return {evidence.variants.get(name, name): search for name, search in found.searches.items()}
 
 
-def describe_warm_up(evidence: Evidence | None) -> str:
-    """Return how every trial was warmed up before its load."""
-    if evidence is None:
-        return "not measured in this profile"
-    experiment, profile = evidence.header.experiment, evidence.header.plan.profile
-    windows = experiment.profiles[profile].warm_up
-    if windows is not None:
-        return f"full load until it had settled, for {plain(windows.at_most_s)} s at most"
-    n, users = experiment.warm_up_requests, experiment.warm_up_users
-    if n == 0:
-        return "nothing"
-    who = f"divided among {users} users at once" if users > 1 else "one after another"
-    return f"{n:,} requests of the load's own kind, {who}"
-
-
 def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
     cell, load = record.planned.configuration, record.load
     if cell.load is None or load is None:

@@ -64,12 +64,6 @@ def labels_of(evidence: Evidence | None, definition: Experiment) -> dict[str, st
     return definition.labels if evidence is None else evidence.labels_of(definition)
 
 
-def reference_of(evidence: Evidence | None, definition: Experiment) -> str:
-    """Return the variant that others are compared with: that of the evidence; of what was not measured, the
-    definition's."""
-    return definition.reference if evidence is None else evidence.reference
-
-
 def latencies_by(evidence: Evidence | None, factor: str) -> dict[str, dict[str, list[Floats]]]:
     """Return variant -> level of the factor -> one array of settled latencies in seconds per kept trial."""
     found: dict[str, dict[str, list[Floats]]] = {}
