@@ -101,7 +101,8 @@ def test_right_answers_stop_to_follow_where_they_were_made_to() -> None:
         {
             "experiment": "e", "source": "measured", "session_id": "s", "trial_id": f"{users}-{block}",
             "duplicate": False, "variant": "go", "label": "Go", "offered_per_s": float(users),
-            "sustained_per_s": min(users, 100) * float(np.exp(rng.normal(0, 0.01))), "latency_p99_s": 0.01,
+            "sustained_per_s": min(users, 100) * float(np.exp(rng.normal(0, 0.01))),
+            "latency_p99_s": 0.01 * float(np.exp(rng.normal(0, 0.01))),
         }
         for block in range(5)
         for users in (20, 50, 80, 110, 140, 170, 200)
