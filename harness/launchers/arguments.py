@@ -33,7 +33,7 @@ ONLY_JVM = (
     "java", "gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "flight_recording", "lock_recording", "jvm_flags",
 )  # fmt: skip
 
-#: What only pods of a cluster have; a plain process in a control group has ``cpu_limit`` too.
+#: What pods of a cluster have.
 ONLY_PODS = ("cpu_limit", "cpu_request", "cpu_boost", "replicas", "scale_from", "autoscale_cpu", "access")
 
 #: What the other forms of a Java program do not have.
@@ -93,10 +93,15 @@ def setting_flags(implementation: Implementation, variant: Variant, file: Path) 
     return (*flags, *((LEAN_FLAG,) if variant.lean else ()))
 
 
+def of_pods_alone(runtime: Mapping[str, object]) -> list[str]:
+    """Return the settings that a plain process cannot have; with a memory limit its control group has a CPU limit."""
+    enclosed = ("cpu_limit",) if runtime.get("memory_limit") is not None else ()
+    return [name for name in ONLY_PODS if name not in enclosed and runtime.get(name) is not None]
+
+
 def misfit(implementation: Implementation, runtime: RuntimeSettings) -> str | None:
     """Return why these runtime settings mean nothing to the implementation, or ``None``."""
-    enclosed = ("cpu_limit",) if runtime.memory_limit is not None else ()
-    pods = [name for name in ONLY_PODS if name not in enclosed and getattr(runtime, name) is not None]
+    pods = of_pods_alone(dict(runtime))
     if pods:
         return f"only pods of a cluster have {', '.join(pods)}: measure it with --launcher kubernetes"
     foreign = {"go": ONLY_JVM, "jvm": ONLY_GO}.get(implementation.runtime, ONLY_GO + ONLY_JVM)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from harness.backing import BackingNeed, source_of
 from harness.definitions import Study, contract_of
 from harness.errors import MissingTool, NothingRunsHere
-from harness.launchers.arguments import ONLY_PODS
+from harness.launchers.arguments import ONLY_PODS, of_pods_alone
 from harness.launchers.limits import remark_on_limits
 from harness.model import (
     BackingSettings,
@@ -150,7 +150,9 @@ def _pods_problem(assembly: Assembly, study: Study, changes: Mapping[str, object
         )
         changed = plain.model_copy(update={"runtime": runtime})
         return assembly.launcher.unavailable(implementation, changed)
-    return f"only pods of a cluster have {', '.join(asked)}: measure it with --launcher kubernetes"
+    asked = of_pods_alone(changes)
+    said = f"only pods of a cluster have {', '.join(asked)}: measure it with --launcher kubernetes"
+    return said if asked else None
 
 
 def remarks(assembly: Assembly, variants: Mapping[str, Variant]) -> dict[str, str]:
