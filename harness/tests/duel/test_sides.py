@@ -25,7 +25,7 @@ def test_two_releases_of_the_jdk_run_the_same_sources(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        ("java:9", "java:25", "found 'java:9'; allowed: java:17 or newer"),
+        ("java:9", "java:25", "found 'java:9'; allowed: java:11 or newer"),
         ("java:21", "java:21", "both versions are the same"),
         ("./nowhere", "java:21", "no such folder"),
         ("java:x", "java:25", "neither a folder"),

@@ -129,6 +129,26 @@ def test_generators_that_ran_at_once_are_one_run_in_whatever_order(tmp_path: Pat
     assert not report.runs and report.throughput_per_s == pytest.approx(600 / report.duration_s, rel=1e-6)  # type: ignore[operator]  # known
 
 
+def test_what_a_script_prints_around_a_summary_of_wrk_is_none_of_it(tmp_path: Path) -> None:
+    printed = " 50%    0.10us\n 99.999%  1.00us\n  7 requests in 1.00s, 1.00B read\nRequests/sec: 7.00\n"
+    plain = report_file(write(tmp_path, wrk(requests=24512), "wrk.txt"))
+    report = report_file(write(tmp_path, wrk(requests=24512) + printed, "wrk.txt"))
+    assert (report.requests, report.throughput_per_s) == (24512, plain.throughput_per_s)
+    assert (report.latency_ms, report.bounds_ms) == (plain.latency_ms, plain.bounds_ms)
+
+
+def test_requests_of_gatling_may_be_called_as_a_verdict(tmp_path: Path) -> None:
+    at = int(START_S * 1e3)
+    rows = [
+        f"REQUEST\t\t{('OK', 'KO', 'RUN', 'buy')[i % 4]}\t{at + 20 * i}\t{at + 20 * i + 40}\t{'KO' if i < 3 else 'OK'}\t "
+        for i in range(60)
+    ]
+    log = write(tmp_path, [f"RUN\tshop.Order\torder\t{at}\t \t3.9.5", *rows], "simulation.log")
+    report = report_file(log)
+    assert (report.requests, report.errors, report.unreadable) == (60, 3, 0)
+    assert {one.label: one.requests for one in report.labels} == dict.fromkeys(("OK", "KO", "RUN", "buy"), 15)
+
+
 def test_two_summaries_of_wrk_are_no_one(tmp_path: Path) -> None:
     one, other = wrk(requests=24512), wrk(requests=48000, shares=("3.01ms", "3.60ms", "3.90ms", "5.90ms"))
     with pytest.raises(InputError, match="holds 2 runs: one begins at line 1 and line 15"):
