@@ -127,6 +127,7 @@ MOVED: tuple[tuple[str, str], ...] = (
     (r"strings_warm\.settings\.(\w+)\.(?:ratio|verdict)\.(.+)", r"strings_settings.\1.ratio.\2"),
     (r"strings_warm\.settings\.(\w+)\.mean\.(.+)", r"strings_settings.\1.mean.\2"),
     (r"logging\.(cpu|throughput)\.cost\.(\w+)\.(?:ratio|verdict)\.(.+)", r"logging.\1.ratio.\2.\3"),
+    (r"loops\.(p99|mean)\.(?:ratio|verdict)\.(.+)", r"gc.loop_\1.ratio.open.\2"),
     (r"gc\.equal\.(memory|p99)\.(?:ratio|verdict)\.(.+)", r"gc.equal_\1.ratio.\2"),
     (r"gc\.(\w+)\.(\w+)", r"gc.\1.mean.\2"),
     (r"forms\.clients\.effect\.first\.(?:ratio|verdict)\.(.+)", r"forms.first_over_jvm.ratio.clients.\1"),
