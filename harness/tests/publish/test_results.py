@@ -15,7 +15,6 @@ from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.publish import Publisher, read_values
 from harness.publish.comparisons import noise_results
-from harness.publish.leaves import ratios
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, Words, for_each, leaves, rows_of
 
 
@@ -165,21 +164,6 @@ def test_a_noise_above_a_hundred_percent_is_published_as_what_it_is(
     publisher = Publisher("30-a", root=tmp_path, publish=True)
     publisher.put("strings.throughput", noise_results((found,), {}))
     assert read_values(tmp_path)["strings.throughput.noise"]["value"] == 3.7
-
-
-def test_comparisons_in_other_cells_have_their_levels_behind_the_variant(
-    tmp_path: Path, comparison: Comparison
-) -> None:
-    main = {"users": "1000"}
-    found = tuple(comparison.model_copy(update={"levels": levels}) for levels in (main, {"users": "4000"}))
-    Publisher("50-a", root=tmp_path, publish=True).put("tree", {"p99": ratios(found, ["java", "rust"], main)})
-    Publisher("50-b", root=tmp_path, publish=True).comparisons(
-        "each.p99", found, variants=["java", "rust"], main=main
-    )
-    values = read_values(tmp_path)
-    of_tree = {key.removeprefix("tree.") for key in values if key.startswith("tree.p99.")}
-    assert of_tree == {key.removeprefix("each.") for key in values if key.startswith("each.p99.")}
-    assert "p99.ratio.java.users_4000" in of_tree and "p99.verdict.rust" in of_tree
 
 
 def test_results_that_share_a_prefix_with_others_leave_its_guard_alone(

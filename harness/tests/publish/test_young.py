@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 import pytest
 
-from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.comparisons import Comparison, compare
 from harness.duel.rows import rows_of
 from harness.evidence.results import METRICS, CellResult, MetricResult, Results, VariantResult
 from harness.figures.style import describe
@@ -17,12 +16,26 @@ from harness.model import Verdict
 from harness.model.age import Ages, ArmAge, TrialAge
 from harness.model.formatting import verdict_name, verdict_words
 from harness.publish.comparisons import comparison_notes
-from harness.publish.findings import finding
-from harness.publish.results import Leaf, Words
-from harness.publish.warm_words import CPU, answer, where
-from harness.tests.publish.test_findings import PHRASE, compared, text
 
 LABELS = {"go": "Go", "java-a": "A", "java-b": "B", "java-c": "C"}
+
+
+def compared(rates: dict[str, float]) -> list[Comparison]:
+    """Comparisons with a reference of 100/s, over six blocks with a scatter of a percent."""
+    trials = pd.DataFrame(
+        [
+            {
+                "experiment": "e", "session_id": "s", "trial_id": f"{block}-{variant}-{again}", "source": "measured",
+                "variant": variant, "configuration": variant, "block": block, "duplicate": again, "excluded": False,
+                "outcome": "ok", "flags": "", "position": block,
+                "throughput_per_s": rate * (1 + 0.01 * ((block * 7 + len(variant) + 3 * again) % 5)), "n_requests": 1000,
+            }
+            for block in range(6)
+            for variant, rate in {"go": 100.0, **rates}.items()
+            for again in ((False, True) if variant == "go" else (False,))
+        ]
+    )  # fmt: skip
+    return list(compare(trials, "throughput_per_s", reference="go"))
 
 
 def of_age(found: Sequence[Comparison], *ages: TrialAge) -> list[Comparison]:
@@ -40,20 +53,10 @@ def two(*ages: TrialAge) -> list[Comparison]:
     return of_age(compared({"java-a": 50.0, "java-b": 60.0}), *ages)
 
 
-def words(leaf: Leaf) -> str:
-    assert isinstance(leaf, Words)
-    return leaf.text
-
-
 ENGINES: Mapping[str, Callable[[list[Comparison]], str]] = {
     "verdict": lambda found: verdict_words(found[0]),
     "cell": lambda found: verdict_name(found[0]),
     "notes": lambda found: " ".join(comparison_notes(found, LABELS)),
-    "title": lambda found: text(finding(found, PHRASE)["title"]),
-    "takeaway": lambda found: text(finding(found, PHRASE)["takeaway"]),
-    "title of one": lambda found: text(finding(found[:1], PHRASE)["title"]),
-    "takeaway of one": lambda found: text(finding(found[:1], PHRASE)["takeaway"]),
-    "answer": lambda found: answer(found, LABELS, CPU, where((1.0,), found)),
     "duel": lambda found: rows_of(_results(found[0]))[0].why,
 }
 
@@ -80,20 +83,10 @@ def test_a_ratio_of_young_processes_has_its_word_and_one_of_warm_ones_has_not(en
     assert "young" not in say(two("warm", "aot-compiled"))
 
 
-@pytest.mark.parametrize("engine", ["title", "takeaway", "answer", "notes"])
-def test_of_several_it_is_said_which_or_how_many_are_young(engine: str) -> None:
-    said = ENGINES[engine](two("young", "warm"))
+def test_of_several_it_is_said_which_or_how_many_are_young() -> None:
+    said = ENGINES["notes"](two("young", "warm"))
     counted = "(1 of 2 ratios of young processes)" in said or "1 of 2 ratios are of young" in said
     assert counted or "1 are of young processes" in said or ", young" in said
-
-
-def test_words_on_warm_services_take_no_ratio_of_young_processes() -> None:
-    warm = dataclasses.replace(PHRASE, warm=True)
-    found = finding(two("young", "warm"), warm)
-    assert text(found["title"]) == "1 of 2 services answers fewer than the reference"
-    assert text(found["takeaway"]).endswith("; 1 cannot be judged, because the processes were young.")
-    assert "1 of 2 comparisons is conclusive" in text(found["sure"])
-    assert not isinstance(finding(two("young", "young"), warm)["title"], str)
 
 
 def turned() -> list[Comparison]:
@@ -110,7 +103,7 @@ def turned() -> list[Comparison]:
 
 
 #: What gives the reason of a refusal; all other engines leave it out.
-GIVES_REASONS = {"verdict", "notes", "takeaway", "takeaway of one", "answer", "duel"}
+GIVES_REASONS = {"verdict", "notes", "duel"}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -126,11 +119,6 @@ def test_a_refusal_for_another_reason_never_names_young_trials(engine: str) -> N
     found = [one.model_copy(update=update) for one in two("warm", "warm")]
     assert not any(one.names_young for one in found)
     assert "young" not in ENGINES[engine](found)
-
-
-def test_a_ratio_that_a_few_young_trials_turn_is_refused_for_that() -> None:
-    said = text(finding(turned(), PHRASE)["takeaway"])
-    assert said == "None of the 2 services can be judged, because a few young trials decide the ratio."
 
 
 def test_a_caption_names_the_services_that_were_young_and_in_how_many_cells() -> None:

@@ -15,7 +15,6 @@ from harness.analysis.tables.tidy import tidy
 from harness.definitions import load_study
 from harness.model import SessionHeader, Verdict
 from harness.pipeline import StageParameters
-from harness.publish.memory_words import asked_words, least_words
 from harness.rows import Session, attribute, attribution, latency_over_time, open_session, slow_requests
 from harness.rows.schema import keyed
 from harness.rows.timeline import CAUSES
@@ -110,19 +109,6 @@ def test_latency_over_time_has_numbers_on_its_axis(slowest_s: float) -> None:
     figure.draw_without_rendering()
     low, high = figure.axes[0].get_ylim()
     assert sum(low <= at <= high for at in figure.axes[0].get_yticks()) >= 2
-
-
-def test_a_search_whose_attempts_disagreed_says_so(header: SessionHeader) -> None:
-    fit = memory_fit(header)
-    assert fit is not None
-    doubted = fit.model_copy(update={"least": (fit.least[0].model_copy(update={"steady": False}),)})
-    assert least_words(doubted) == "10 MiB with Serial (at least: repeated attempts disagreed)"
-
-
-def test_a_search_in_which_no_generator_took_part_says_so(header: SessionHeader) -> None:
-    fit = memory_fit(header)
-    assert fit is not None
-    assert asked_words(fit.model_copy(update={"tried": None})).endswith("and by no load generator")
 
 
 def test_a_session_from_before_memory_was_measured_is_read_as_it_is(header: SessionHeader) -> None:
