@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 from harness.questions.claims import as_table, experiments, results
 from harness.rows.schema import keyed, slug
@@ -42,7 +43,7 @@ def test_a_claim_that_was_judged_has_its_verdict_and_the_number_that_decided_it(
     row = as_table([holds]).iloc[0]
     assert (row["bound by"], row["outcome"]) == ("service 16 of 16", "holds")
     undecided = judged_claim(one_claim(), made_evidence(made_trials(RATIO, 1.5, bound_by="machine")))
-    counted = keyed("claims", results([holds, undecided])).set_index("key")["value"]
+    counted = keyed("claims", results([holds, replace(undecided, name="A2")])).set_index("key")["value"]
     assert counted["claims.judged.count"] == counted["claims.inconclusive.count"] == 1
 
 
