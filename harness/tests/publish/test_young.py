@@ -20,24 +20,6 @@ from harness.publish.comparisons import comparison_notes
 LABELS = {"go": "Go", "java-a": "A", "java-b": "B", "java-c": "C"}
 
 
-def compared(rates: dict[str, float]) -> list[Comparison]:
-    """Comparisons with a reference of 100/s, over six blocks with a scatter of a percent."""
-    trials = pd.DataFrame(
-        [
-            {
-                "experiment": "e", "session_id": "s", "trial_id": f"{block}-{variant}-{again}", "source": "measured",
-                "variant": variant, "configuration": variant, "block": block, "duplicate": again, "excluded": False,
-                "outcome": "ok", "flags": "", "position": block,
-                "throughput_per_s": rate * (1 + 0.01 * ((block * 7 + len(variant) + 3 * again) % 5)), "n_requests": 1000,
-            }
-            for block in range(6)
-            for variant, rate in {"go": 100.0, **rates}.items()
-            for again in ((False, True) if variant == "go" else (False,))
-        ]
-    )  # fmt: skip
-    return list(compare(trials, "throughput_per_s", reference="go"))
-
-
 def of_age(found: Sequence[Comparison], *ages: TrialAge) -> list[Comparison]:
     """The comparisons with variants of these ages, against an AOT-compiled reference."""
     go = ArmAge(age="aot-compiled", n=6, n_young=0)
