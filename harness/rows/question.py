@@ -104,7 +104,7 @@ class Question:
             widths: column -> part of the page's width, of those that are set in several lines.
         """
         columns = {str(name): str(name) for name in frame.columns}
-        lines = frame.astype(str).to_dict("records")
+        lines = [{str(name): str(text) for name, text in line.items()} for line in frame.to_dict("records")]
         return self._publisher.table(
             f"{self.name}.{key}", columns, lines, caption=caption, wide=True, widths=widths or {}
         )

@@ -73,7 +73,7 @@ def dots(
         factor: from the unit of the rows to that of the axis.
     """
     labels = [str(label) for label in rows["label"]]
-    axes.yaxis.update_units(labels[::-1])
+    axes.yaxis.update_units(labels[::-1])  # type: ignore[no-untyped-call]  # matplotlib gives it no types
     axes.set_ylim(-0.6, max(len(labels), 1) - 0.4)
     counted = counting(trials)
     for label in labels:

@@ -115,7 +115,8 @@ def svg_of(root: Path, key: str, figure: Entry) -> Path:
     Raises:
         InputError: it has none.
     """
-    svg = next((root / GENERATED / name for name in figure["files"] if name.endswith(".svg")), None)
+    names = (str(name) for name in figure["files"])
+    svg = next((root / GENERATED / name for name in names if name.endswith(".svg")), None)
     if svg is None:
         raise InputError("a figure without SVG", file=GENERATED, place=key)
     return svg

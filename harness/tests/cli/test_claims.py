@@ -171,7 +171,7 @@ def test_the_ledger_and_the_paper_say_the_same_of_every_claim(bundled: Path) -> 
         )
         assert (verdict in rows.index) == bool(numbers)
         if verdict in rows.index:
-            assert rows.loc[verdict, "text"].startswith(words)
+            assert str(rows.loc[verdict, "text"]).startswith(words)
         for row in here.itertuples():
             ends = [(m["value"], m["low"], m["high"]) for m in numbers]
             assert (row.value, row.low, row.high) in [

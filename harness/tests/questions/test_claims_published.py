@@ -7,6 +7,8 @@ import json
 import re
 from dataclasses import replace
 
+import pytest
+
 from harness.questions.claims import as_table, experiments, results
 from harness.rows.schema import keyed, slug
 from harness.tests.questions.test_claims import (
@@ -37,9 +39,9 @@ def test_a_claim_that_was_judged_has_its_verdict_and_the_number_that_decided_it(
     holds = judged_claim(one_claim(), made_evidence(made_trials(RATIO, 1.5)))
     rows = keyed("claims", results([holds])).set_index("key")
     assert rows.loc["claims.verdict.fact.a1", "text"] == "holds"
-    assert round(rows.loc["claims.here.ratio.a1", "value"], 4) == 1.4985
-    assert len(rows.loc["claims.here.ratio.a1", "inputs"]) == 16
-    assert rows.loc["claims.judged.count", "value"] == rows.loc["claims.holds.count", "value"] == 1
+    assert rows["value"].loc["claims.here.ratio.a1"] == pytest.approx(1.4985, abs=5e-5)
+    assert len(rows["inputs"].loc["claims.here.ratio.a1"]) == 16
+    assert list(rows["value"].loc[["claims.judged.count", "claims.holds.count"]]) == [1, 1]
     row = as_table([holds]).iloc[0]
     assert (row["bound by"], row["outcome"]) == ("service 16 of 16", "holds")
     undecided = judged_claim(one_claim(), made_evidence(made_trials(RATIO, 1.5, bound_by="machine")))

@@ -218,7 +218,7 @@ def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
         execute_in_process(project, "30-strings")
     before = snapshot(project)
     capsys.readouterr()
-    shown = execute_in_process(project, "30-strings", publishing=False)["sizes"]
+    shown: Any = execute_in_process(project, "30-strings", publishing=False)["sizes"]
     assert capsys.readouterr().out.startswith("strings-rounds: measured here, session smoke-local-1 of ")
     assert {"payload": "128", "variant": "java-jdkhttp"} in shown[["payload", "variant"]].to_dict("records")
     assert snapshot(project) == before
