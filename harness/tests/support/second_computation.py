@@ -98,7 +98,7 @@ def differences() -> Iterator[tuple[str, float, float, float]]:
                 continue
             arms = {t.rsplit("/", 1)[1].split("-", 1)[1] for t in entry["inputs"]}
             variant = next((arm for arm in arms if arm.replace("-", "_") == key.rsplit(".", 1)[1]), None)
-            if variant is None or len(arms) != 2:
+            if variant is None or len(arms) != 2 or any(arm.endswith("-aa") for arm in arms):
                 continue
             if metric == "cpu" and not all(map(counts_cpu, entry["inputs"])):
                 continue  # a native image publishes no such counter
