@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One folder a question of the paper: its analysis, its results, its figures."""
+"""The ledger of claims, the workshop, and methods that one question alone needs."""
