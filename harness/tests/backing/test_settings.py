@@ -60,6 +60,7 @@ UNUSED: dict[str, Any] = {
             "warm_up": True,
             "search": True,
             "design": True,
+            "system_calls": True,
             "loads": {
                 "__all__": {
                     "processes": True,

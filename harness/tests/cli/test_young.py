@@ -37,6 +37,7 @@ def sessions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     (root / "harness").mkdir()
     (root / "harness/experiments").symlink_to(BUNDLED.parents[2] / "harness/experiments")
     (root / "data/raw/bundled" / request.param).symlink_to(BUNDLED / request.param)
+    (root / "services").symlink_to(REPOSITORY / "services")
     lay_tables(root, request.param)
     found = Store(root).sessions(request.param, bundled=True)
     return [Evidence(root=root, experiment=request.param, sessions=(one,)) for one in found]

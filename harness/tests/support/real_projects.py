@@ -78,7 +78,7 @@ def project_of(
         shutil.copytree(
             REPOSITORY / "services" / folder,
             root / "services" / folder,
-            ignore=shutil.ignore_patterns("target", "node_modules"),
+            ignore=shutil.ignore_patterns("target", "node_modules", *(() if echo else ("go-raw",))),
         )
     (root / "harness" / "model").mkdir(parents=True)
     for name in ("pyproject.toml", "requirements.lock"):

@@ -51,7 +51,9 @@ BARE = [
     if not any("open_evidence" in cell or "open_session" in cell for cell in one.code_cells)
 ]
 TOLERANT = [name for name in BARE if name not in IN_ORDER]
-LONGEST_FUNCTION = 5
+#: A cell is an analysis, and fits a screen; so does what it defines.
+LONGEST_FUNCTION = 15
+LONGEST_CELL = 24
 
 
 def cells_of(path: Path, kind: str = "code") -> list[dict[str, Any]]:
@@ -100,7 +102,7 @@ def test_parameters_come_first_and_are_checked_in_the_next_cell(path: Path) -> N
 def test_a_notebook_asks_one_question_and_is_mostly_prose_and_short_cells(path: Path) -> None:
     prose = "\n".join("".join(cell["source"]) for cell in cells_of(path, "markdown"))
     assert prose.count("**Question:") == 1
-    assert max(len("".join(cell["source"]).splitlines()) for cell in cells_of(path)) <= 15
+    assert max(len("".join(cell["source"]).splitlines()) for cell in cells_of(path)) <= LONGEST_CELL
 
 
 @pytest.mark.parametrize("name", ANALYSES)
