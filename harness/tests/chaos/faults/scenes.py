@@ -200,9 +200,11 @@ def lay_out(root: Path, clone: Path, told: _Told) -> None:
     services = clone / "services" / told.workload
     if not services.is_dir():
         raise InputError("has no services to measure", file=services, allowed="a clone of the project")
-    shutil.copytree(
-        services, root / "services" / told.workload, ignore=shutil.ignore_patterns("target", "node_modules")
+    # go-raw of strings has its source in the folder of another workload, which is not laid out here
+    without = shutil.ignore_patterns(
+        "target", "node_modules", *(("go-raw",) if told.workload == "strings" else ())
     )
+    shutil.copytree(services, root / "services" / told.workload, ignore=without)
     for name in ("harness/model", "harness/experiments", "data/raw", ".cache/running", "tmp"):
         (root / name).mkdir(parents=True)
     (root / "tmp").chmod(0o1777)
