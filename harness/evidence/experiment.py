@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.pairing import counting, with_plain_texts
 from harness.analysis.stats.summaries import summarise
-from harness.analysis.tables.layout import Source
-from harness.analysis.tables.load import load_requests, load_samples, load_trials, load_windows
+from harness.analysis.tables.layout import Source, TrialTable, load_table, load_trials
+from harness.analysis.tables.resource_columns import with_every_speed
 from harness.analysis.tables.schema import factor_column
-from harness.analysis.tables.settled import settled_requests
-from harness.analysis.tables.speed_columns import with_every_speed
+from harness.analysis.tables.trial_row import settled_requests
 from harness.errors import InputError
 from harness.evidence.once import Once
 from harness.model import Experiment, Machine, SessionHeader, TrialRecord
@@ -53,7 +52,7 @@ class Evidence(Once):
     @cached_property
     def trials(self) -> pd.DataFrame:
         """One row per trial of these sessions, excluded ones too; by cell and variant in the definition's order."""
-        frame = load_trials(self.root, self.experiment, "sample" if self.bundled else None)
+        frame = load_trials(self.root, self.experiment, "bundled" if self.bundled else None)
         ours = frame["session_id"].isin([session.folder.name for session in self.sessions])
         mine = frame[ours & (frame["source"] == self._source)]
         if mine.empty:
@@ -241,7 +240,7 @@ class Evidence(Once):
 
         No metric is taken from them; ``None``: the tool wrote no single ones.
         """
-        return self._table(load_requests, session_id, trial_id)
+        return self._table("requests", session_id, trial_id)
 
     def with_records(self) -> Iterator[tuple[pd.Series, SessionFolder, TrialRecord]]:
         """Yield each row of ``trials`` with its session and its record."""
@@ -252,22 +251,20 @@ class Evidence(Once):
 
     def trial_samples(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return one trial's samples as ``docs/data.md`` has them; ``None``: it left none."""
-        return self._table(load_samples, session_id, trial_id)
+        return self._table("samples", session_id, trial_id)
 
     def windows(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return the windows in which a trial's process was warmed up, as ``docs/data.md`` has them; ``None``: it has
         none, or an earlier trial of the process has them."""
-        return self._table(load_windows, session_id, trial_id)
+        return self._table("windows", session_id, trial_id)
 
     @property
     def _source(self) -> Source:
         return "bundled" if self.bundled else "measured"
 
-    def _table(
-        self, load: Callable[..., pd.DataFrame], session_id: str, trial_id: str
-    ) -> pd.DataFrame | None:
+    def _table(self, kind: TrialTable, session_id: str, trial_id: str) -> pd.DataFrame | None:
         try:
-            return load(self.root, self.experiment, session_id, trial_id, source=self._source)
+            return load_table(self.root, self.experiment, kind, session_id, trial_id, source=self._source)
         except InputError:
             return (
                 None  # a tool without single requests, or a trial without samples: there is nothing to show

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from harness.analysis.stats.expected_agreement import ExpectedAgreement, expected_agreement
-from harness.analysis.stats.session_agreement import SessionAgreement
+from harness.analysis.stats.session_agreement import ExpectedAgreement, SessionAgreement, expected_agreement
 from harness.model.digits import plain
 
 

@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.analysis.stats.registration import ALTERED, changed_since
 from harness.analysis.stats.verdicts import (
     ALPHA,
+    ALTERED,
     DEFAULT_MARGIN,
     FEWEST_FOR_P,
     MEMORY_MARGIN,
     MOST_NOISE,
     TAIL_MARGIN,
+    changed_since,
 )
 from harness.definitions import load_study
 from harness.errors import InputError

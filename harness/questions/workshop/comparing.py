@@ -137,7 +137,7 @@ class ComparingUnit:
 
     def blocks_for(self, half_width: float) -> int:
         """Return how many blocks make the interval of the ratio so narrow, planned from the pilot."""
-        return plan_repetitions(*self.pilot(), half_width=half_width).n_blocks
+        return plan_repetitions(*self.pilot(), half_width=half_width)
 
     @cached_property
     def checks(self) -> Checks:

@@ -82,9 +82,7 @@ class PeaksUnit:
         """Return, for each trial, what the time beyond the median of its requests beyond p99 consists of."""
         rows = {}
         for one in self.attributed:
-            parts: dict[str, float | None] = {
-                part.cause: part.share_of_tail.value for part in one.whole["p99"].causes
-            }
+            parts: dict[str, float | None] = {**one.tail["p99"]}
             rows[one.label] = {
                 "collector": one.collector or "",
                 "pauses": str(one.n_pauses),

@@ -13,9 +13,9 @@ import pandas as pd
 
 from harness.analysis.stats.aa_noise import AANoise, aa_noise
 from harness.analysis.stats.comparisons import compare
-from harness.analysis.stats.effective_sample import Worth, worth_of
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.intervals import student
+from harness.analysis.stats.quantiles import Worth, worth_of
 from harness.evidence import Evidence
 from harness.model.digits import percent, plain, spoken
 from harness.questions.workshop.checking import Checks, Truth
