@@ -82,7 +82,7 @@ class PeaksUnit:
         """Return, for each trial, what the time beyond the median of its requests beyond p99 consists of."""
         rows = {}
         for one in self.attributed:
-            parts: dict[str, float | None] = {**one.tail["p99"]}
+            parts = {str(cause): share for cause, share in one.tail["p99"].items()}
             rows[one.label] = {
                 "collector": one.collector or "",
                 "pauses": str(one.n_pauses),

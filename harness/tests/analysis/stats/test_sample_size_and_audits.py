@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -100,7 +102,7 @@ def test_resolution_warns_below_twenty_steps_and_refuses_below_two() -> None:
 
 def test_the_rate_of_a_closed_loop_follows_from_its_plan() -> None:
     # 100 users, 100 loops of 20 ms, started over 10 s: 9.9 + 2 s
-    plan = {"users": 100, "loops": 100, "mean_response_s": 0.02, "ramp_up_s": 10.0}
+    plan: dict[str, Any] = {"users": 100, "loops": 100, "mean_response_s": 0.02, "ramp_up_s": 10.0}
     assert closed_loop_per_s(**plan) == pytest.approx(10_000 / 11.9)
     assert closed_loop_per_s(**plan, think_time_s=0.01, between_s=0.03) == pytest.approx(10_000 / 15.9)
     for wrong in (
