@@ -12,8 +12,7 @@ import pandas as pd
 from harness.analysis.load.coordinated_omission import OmissionCheck, coordinated_omission_check
 from harness.analysis.stats.comparisons import Comparison
 from harness.evidence import Evidence
-from harness.evidence.requests import latencies_by
-from harness.figures.loops import open_and_closed
+from harness.figures.curves import open_and_closed
 from harness.publish.display import Published
 from harness.questions.workshop.checking import Checks, Truth
 from harness.questions.workshop.showing import around_pause, show_figure
@@ -78,7 +77,7 @@ class LoopsUnit:
     def measured_figure(self) -> Published:
         """Return latency by percentile of the measured services in both loops."""
         return show_figure(
-            open_and_closed(latencies_by(self.evidence, "loop"), self.evidence.variants),
+            open_and_closed(self.evidence.latencies_by("loop"), self.evidence.variants),
             alt="Latency against percentile on an axis of nines, one panel a variant, an open and a closed loop in "
             "each, with bands over trials.",
         )

@@ -13,8 +13,8 @@ import pandas as pd
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.evidence import Evidence
 from harness.evidence.warm import Warm, cold_windows, warm_services
-from harness.figures.cold import cold_curves
 from harness.figures.comparisons import forests
+from harness.figures.curves import cold_curves
 from harness.model.formatting import ratio_words
 from harness.publish.display import Published, plain_table, table_page
 from harness.questions.workshop.checking import Checks, Truth
