@@ -70,8 +70,8 @@ def measure_command(
         float,
         typer.Option(
             min=0.0,
-            help="seconds that each load waits at most while another guest slows the CPUs; a warm load that was slowed "
-            "is offered again",
+            help="seconds that each trial waits at most while another guest slows the CPUs; a warm load that was "
+            "slowed is offered again",
         ),
     ] = 0.0,
     new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,

@@ -35,7 +35,8 @@ def to_be_repeated(spec: TrialSpec, context: TrialContext, notes: Notes) -> bool
     n_loads, gate = len(notes.earlier_loads), context.speed_gate
     if context.duet is not None:
         return False
-    if n_loads < SPEED_REPEATS and gate is not None and gate.slowed(notes.cpu_speeds):
+    may_wait = gate is not None and n_loads < SPEED_REPEATS and not gate.is_over(notes.speed_wait_s or 0.0)
+    if gate is not None and may_wait and gate.slowed(notes.cpu_speeds):
         return True
     compiled_s = used_in_load(notes, "compile_s")
     return (

@@ -2,9 +2,9 @@
 """Wait until the CPUs have their usual speed before a load, and tell a load during which they lost it.
 
 Another guest of the hypervisor slows a CPU for seconds or minutes (:mod:`harness.agent.cpu_speed`), and a trial that
-ran beside it is left out of every estimate. Waiting for a moment in which it rests, and offering a load once more that it
-disturbed, saves the process that took half a minute to become warm. Both go by the time of a fixed calculation alone,
-never by anything of the service, so they favour no service.
+ran beside it is left out of every estimate. Waiting for a moment in which it rests, and offering a load once more that
+it disturbed, saves the process that took half a minute to become warm. Both go by the time of a fixed calculation
+alone, never by anything of the service, so they favour no service.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REPEATS = 3
 class SpeedGate:
     """The fastest that each CPU was in a session, and how long a load may wait for that speed.
 
-    ``wait_s``: before each load at most, in seconds.
+    ``wait_s``: of each trial at most, in seconds, over all of its loads.
     ``fastest_ns``: CPU -> the least mean CPU time of a step of the calculation, of all looks and loads so far.
     """
 
@@ -53,13 +53,15 @@ class SpeedGate:
             for one in read
         )
 
-    def wait(self, host: MeasuringHost, cpus: Sequence[int]) -> float:
-        """Look at the CPUs until none is slowed, for ``wait_s`` at most, and return for how long, in seconds.
+    def wait(self, host: MeasuringHost, cpus: Sequence[int], waited_s: float = 0.0) -> float:
+        """Look at the CPUs until none is slowed, and return for how long the trial has waited in all, in seconds.
+
+        ``waited_s``: before its earlier loads. When all has come to ``wait_s``, a last look is taken.
 
         Raises:
             HostError: the host does not answer.
         """
-        began_s = time.monotonic()
+        began_s = time.monotonic() - waited_s
         while True:
             meter = host.speed_meter(cpus, per_s=LOOK_PER_S)
             time.sleep(LOOK_S)
@@ -67,9 +69,13 @@ class SpeedGate:
             slowed = self.slowed(read)
             self.note(read)
             waited_s = time.monotonic() - began_s
-            if not slowed or waited_s + PAUSE_S > self.wait_s:
+            if not slowed or self.is_over(waited_s):
                 return waited_s
             time.sleep(PAUSE_S)
+
+    def is_over(self, waited_s: float) -> bool:
+        """Return whether a trial has waited for as long as it may."""
+        return waited_s + PAUSE_S > self.wait_s
 
 
 __all__ = ["REPEATS", "SpeedGate"]

@@ -243,8 +243,9 @@ def _wait_for_speed(context: TrialContext, notes: Notes) -> None:
     """Hold the trial back while another guest slows the CPUs. Arms of a duet meet the same speed without it."""
     if context.speed_gate is None or context.duet is not None:
         return
-    waited_s = context.speed_gate.wait(context.host, cpus_at_work(context, notes))
-    notes.speed_wait_s = (notes.speed_wait_s or 0.0) + waited_s
+    notes.speed_wait_s = context.speed_gate.wait(
+        context.host, cpus_at_work(context, notes), notes.speed_wait_s or 0.0
+    )
 
 
 def placement_of(runtime: RuntimeSettings, context: TrialContext) -> Placement:

@@ -66,8 +66,11 @@ def test_a_load_goes_on_when_the_time_is_over() -> None:
     host = SlowedHost(chain([USUAL_NS], repeat(SLOWED_NS)), iter([]))
     gate = SpeedGate(wait_s=0.05)
     gate.wait(host, (0,))
-    gate.wait(host, (0,))  # returns, though the CPUs stay slow
-    assert host.n_looks > 2
+    waited_s = gate.wait(host, (0,))  # returns, though the CPUs stay slow
+    assert host.n_looks > 2 and gate.is_over(waited_s)
+    host.n_looks = 0
+    gate.wait(host, (0,), waited_s)  # before the next load of the same trial
+    assert host.n_looks == 1
 
 
 def test_a_tenth_slower_is_slowed_and_few_readings_say_nothing() -> None:
