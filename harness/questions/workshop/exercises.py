@@ -100,7 +100,8 @@ def _wins(trials: pd.DataFrame, metric: str) -> npt.NDArray[np.bool_]:
     sign = 1 if metric == "throughput_per_s" else -1
     counted = trials.query("not excluded and not duplicate")
     arms = [sign * values.dropna().to_numpy() for _, values in counted.groupby("variant")[metric]]
-    confused = [a[:, None] < b for a in arms for b in arms if a.mean() > b.mean()]
+    pairs = ((a, b) for a in arms for b in arms if a is not b and a.mean() >= b.mean())
+    confused = [a[:, None] < b for a, b in pairs]
     return np.asarray(max(confused, key=np.mean))
 
 

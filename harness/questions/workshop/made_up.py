@@ -23,7 +23,7 @@ from harness.verify.simulated.queueing import (
 
 #: Files of unit 1 -> what was done to them.
 FILES = {"A": "resolution", "B": "failures", "C": "units", "D": "nothing"}
-#: Courses of unit 3, logs of unit 4, comparisons of unit 6.
+#: Courses of unit 3, logs of unit 4, and comparisons of unit 6, as well.
 COURSES = {"A": "flat", "B": "warms up", "C": "no steady state", "D": "slows down"}
 LOOPS = {"A": "closed", "B": "open", "C": "closed"}
 COMPARISONS = {"A": "order", "B": "fair", "C": "errors", "D": "mix", "E": "replication"}

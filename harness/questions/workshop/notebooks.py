@@ -18,8 +18,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from harness.errors import InputError
 from harness.evidence.opening import open_evidence
 from harness.evidence.parameters import StageParameters
@@ -85,9 +83,8 @@ def files_of(root: Path) -> dict[Path, str]:
         InputError: as of :func:`read_books`.
     """
     books = read_books(root)
-    files = {TEACHER / name: book for name, book in books.items()}
-    files |= {STUDENTS / name: for_students(book) for name, book in books.items()}
-    return {path: file_text(book) for path, book in files.items()}
+    files = {TEACHER / name: file_text(book) for name, book in books.items()}
+    return files | {STUDENTS / name: file_text(for_students(book)) for name, book in books.items()}
 
 
 def outdated(root: Path) -> list[Path]:
@@ -126,30 +123,22 @@ def workshop_code(root: Path) -> str:
         raise InputError(
             "is not installed", place="JupyterLab", found=sys.executable, allowed="make workshop-check"
         )
-    if changed := [path for path in outdated(root) if path.parent == STUDENTS]:
-        raise InputError(
-            "not what the teacher's say: run make workshop-notebooks, or fetch them again",
-            place=str(STUDENTS),
-            found=", ".join(map(str, changed)),
-        )
+    if changed := [path.name for path in outdated(root) if path.parent == STUDENTS]:
+        problem = "not what the teacher's say: run make workshop-notebooks, or fetch them again"
+        raise InputError(problem, place=str(STUDENTS), found=", ".join(changed))
     code = hashlib.sha256("".join(f"{part}\n" for part in _parts(root)).encode()).hexdigest()[:6].upper()
     return f"{code[:3]}-{code[3:]}"
 
 
 def _parts(root: Path) -> Iterator[str]:
     books = {name: for_students(book) for name, book in read_books(root).items()}
-    yield from (
-        f"{name} {hashlib.sha256(file_text(book).encode()).hexdigest()}" for name, book in books.items()
-    )
+    yield from map(file_text, books.values())
     for name in sorted({name for book in books.values() for name in experiments_of(book)}):
         with redirect_stdout(io.StringIO()):
             evidence = open_evidence(StageParameters(profile="sample", experiments=name), name, root=root)
-        yield from (
-            f"{session.key} {Archive(archive_of(session.folder)).sha256}" for session in evidence.sessions
-        )
-        for column in _NUMBERS:
-            total = np.format_float_scientific(float(evidence.trials[column].sum()), precision=5)
-            yield f"{name} {column} {total}"
+        yield from (Archive(archive_of(session.folder)).sha256 for session in evidence.sessions)
+        totals = evidence.trials[list(_NUMBERS)].sum()
+        yield f"{name} {totals.map('{:.5e}'.format).to_dict()}"
 
 
 def experiments_of(book: Book) -> list[str]:

@@ -87,17 +87,19 @@ def slides(book: Book, outputs: Outputs) -> list[Slide]:
             first = text.partition("\n")[0]
             heading = first if first.startswith("## ") and "slide" not in tags else heading
             if text != heading:
-                deck.append(Slide(_html(text if first.startswith("#") else f"{heading}\n\n{text}")))
+                deck.append(
+                    Slide(markdown2html_mistune(text if first.startswith("#") else f"{heading}\n\n{text}"))
+                )
         elif "exercise" in tags:
             name = _CHECK.findall(text)[-1]
             asked = " ".join(line[2:] for line in text.splitlines() if line.startswith("# "))
-            about[name] = Slide(_html(f"## Exercise {name}\n\n{asked}"))
+            about[name] = Slide(markdown2html_mistune(f"## Exercise {name}\n\n{asked}"))
             deck.append(about[name])
         elif not tags & {"parameters", "setup"}:
             code = f"<pre>{escape(text)}</pre>" if "code" in tags else ""
             shown = "".join(_shown(outputs.get(cell["id"], ())))
             if code or shown:
-                deck.append(Slide(f'{_html(heading)}<div class="shown">{code}{shown}</div>'))
+                deck.append(Slide(f'{markdown2html_mistune(heading)}<div class="shown">{code}{shown}</div>'))
     return deck
 
 
@@ -107,7 +109,7 @@ def _note(text: str, about: Mapping[str, Slide], last: Slide) -> None:
     for paragraph in re.sub("^> ?", "", text, flags=re.MULTILINE).split("\n\n"):
         named = _ABOUT.match(paragraph)
         to = about.get(named[1], last) if named else to
-        to.notes.append(_html(paragraph))
+        to.notes.append(markdown2html_mistune(paragraph))
 
 
 def _shown(outputs: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -117,7 +119,3 @@ def _shown(outputs: Iterable[dict[str, Any]]) -> Iterator[str]:
             yield str(data["text/html"])
         else:
             yield f"<pre>{escape(output.get('text') or data.get('text/plain', ''))}</pre>"
-
-
-def _html(text: str) -> str:
-    return str(markdown2html_mistune(text))
