@@ -64,8 +64,8 @@ def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
         {"experiment": "experiment", "cpus": "CPUs", "java": "Java", "go": "Go", "coding": "coding"},
         [runtime_line(evidence) for evidence in opened],
         caption="Processors and settings of the runtimes in each experiment, as far as they are not the default. CPUs "
-        "is the limit that the Go and the Java runtime are both given. Coding: how the programs are written, idiomatic as "
-        "their community does, tuned by hand, or as published; empty: the workload has one way.",
+        "is the limit that the Go and the Java runtime are both given. Coding: how the programs are written, idiomatic "
+        "as their community does, tuned by hand, or as published; empty: the workload has one way.",
         right=("cpus",),
         widths={"java": 0.36, "go": 0.2, "coding": 0.12},
     )  # fmt: skip
