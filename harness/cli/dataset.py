@@ -50,7 +50,7 @@ def dataset_command(
     if dictionary:
         if check or folder is not None:
             raise InputError("takes no folder", place="--dictionary", allowed="--dictionary alone")
-        from harness.analysis.tables.dictionary import page
+        from harness.analysis.tables.schema import page
 
         path = root / "docs" / "data-dictionary.md"
         path.write_text(page(), "utf-8")

@@ -177,7 +177,7 @@ def _compared(evidence: Evidence, other: SessionFolder) -> SessionAgreement:
 
 def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:
     """Return the agreement of two sessions as plain values for JSON."""
-    from harness.analysis.stats.expected_agreement import expected_agreement
+    from harness.analysis.stats.session_agreement import expected_agreement
 
     same, other = (expected_agreement(found, changed=changed) for changed in (False, True))
     return {

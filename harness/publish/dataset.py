@@ -22,8 +22,8 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no
 
 from harness.agent.hashing import file_sha256
 from harness.analysis.tables import schema
-from harness.analysis.tables.dictionary import Column, columns, page, unit_of
 from harness.analysis.tables.layout import Processed
+from harness.analysis.tables.schema import Column, columns, page, unit_of
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, StoreError
 from harness.publish.generated import GENERATED

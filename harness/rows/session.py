@@ -15,7 +15,7 @@ import pandas as pd
 from harness.analysis.attribution.log_clock import service_log
 from harness.analysis.stats.pairing import counting
 from harness.analysis.tables.schema import as_trials, factor_column
-from harness.analysis.tables.trial_files import read_seconds
+from harness.analysis.tables.tidy import read_seconds
 from harness.definitions import experiment_files, load_study
 from harness.errors import InputError
 from harness.evidence import Evidence

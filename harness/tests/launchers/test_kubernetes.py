@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.tables.pod_columns import answered_by_pod
+from harness.analysis.tables.resource_columns import answered_by_pod
 from harness.errors import TrialFailure
 from harness.launchers.kubernetes_autoscaler import NO_METRICS
 from harness.launchers.kubernetes_cluster import kubeconfig
