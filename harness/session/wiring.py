@@ -44,6 +44,7 @@ from harness.model import (
 )
 from harness.model.load_tools import run_as
 from harness.runner.context import SAMPLING_HZ, LoadSlot
+from harness.runner.speed_gate import SpeedGate
 from harness.session.host_roles import HostRoles, this_machine
 from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_runtimes, find_tool, require_package
 
@@ -85,6 +86,8 @@ class Assembly:
     #: Who runs a variant's load generators in the place of the load's host; ``None``: nobody else.
     load_by: Callable[[Variant], MeasuringHost | None] = lambda _variant: None
     closing: Callable[[], None] = lambda: None
+    #: Holds loads back until the CPUs have their usual speed; ``None``: nobody asked.
+    speed_gate: SpeedGate | None = None
 
     @cached_property
     def cpus(self) -> tuple[int, ...]:
