@@ -64,8 +64,7 @@ def _look(name: str) -> dict[str, Any]:
 
 
 def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
-    from harness.hosts.ssh.host import LOOPBACK
-    from harness.hosts.ssh.jdks import find_remote_jdks
+    from harness.hosts.ssh.host import LOOPBACK, find_remote_jdks
     from harness.launchers.docker_engine import engine_on
 
     machine, clock = host.machine_facts, host.clock()

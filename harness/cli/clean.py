@@ -9,6 +9,7 @@ import typer
 
 from harness.errors import InputError
 from harness.project import find_root
+from harness.toolchains import require_package
 
 
 def clean_command(
@@ -27,15 +28,15 @@ def clean_command(
     """
     if not kubernetes:
         raise InputError("nothing to remove was named", allowed="--kubernetes")
+    require_package("lightkube")
     from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
-    from harness.launchers.kubernetes_namespaces import sweep
 
     file = kubeconfig()
     if file is None:
         raise InputError("no kubeconfig", place="KUBECONFIG", allowed="the path of a cluster's kubeconfig")
     cluster = Cluster(file)
     try:
-        gone = sweep(cluster, find_root(), living=True)
+        gone = cluster.sweep(find_root(), living=True)
     finally:
         cluster.close()
     print(f"removed from {cluster.address}: {', '.join(gone) or 'nothing'}")

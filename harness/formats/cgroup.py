@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from harness.agent.cgroup_files import CpuStat, parse_cpu_stat
+from harness.agent.cgroup import CpuStat, parse_cpu_stat
 from harness.errors import InputError
 
 __all__ = ["CpuStat", "parse_cpu_stat", "throttle_spans"]
