@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
-from harness.formats.runtime_cpus import go_cpus, jvm_cpus
+from harness.formats.counters import go_cpus, jvm_cpus
 from harness.launchers.arguments import GC_LOG, ONLY_PODS
 from harness.launchers.chosen import with_toolchain
 from harness.launchers.kubernetes_access import no_ingress

@@ -11,12 +11,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from harness.agent.cgroup_files import CpuStat
 from harness.analysis.attribution.bounded_causes import Beside
 from harness.analysis.attribution.log_clock import clock_shift
 from harness.analysis.attribution.spans import Span, covered_s, inside, joined
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
-from harness.formats.cgroup import CpuStat, throttle_spans
+from harness.formats.counters import throttle_spans
 from harness.formats.jfr_json import read_jfr_json
 from harness.model import TrialRecord
 from harness.store import SessionFolder
