@@ -24,7 +24,7 @@ from harness.evidence.opening import find_evidence, make_tables, open_evidence
 from harness.evidence.parameters import StageParameters
 from harness.figures.style import describe
 from harness.figures.variant_style import VariantStyle, variant_styles
-from harness.formats.jfr_contention import CONTENTION, parse_contention
+from harness.formats.jfr_json import CONTENTION, parse_contention
 from harness.model import Experiment, TrialRecord
 from harness.model.declared import DeclaredComparison
 from harness.project import find_root

@@ -26,7 +26,7 @@ from harness.compare.reading import read_run
 from harness.definitions import load_implementations, load_requests, load_study
 from harness.definitions.claims import load_claims
 from harness.errors import InputError
-from harness.formats.jfr_contention import parse_contention
+from harness.formats.jfr_json import parse_contention
 from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import parse_runtime_metrics
