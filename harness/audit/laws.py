@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.analysis.audit.closed_loop import closed_loop_per_s
-from harness.audit.figures import Figures, Plan, Printed
-from harness.audit.result import Check, Outcome
+from harness.audit.figures import Check, Figures, Outcome, Plan, Printed
 from harness.model.digits import plain
 
 #: Of laws that take users for alike, as a share.

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from harness.agent.cgroup import CpuStat
 from harness.analysis.attribution.event_matching import Beside
 from harness.analysis.attribution.log_clock import AlignedLog, clock_shift
 from harness.analysis.attribution.spans import CauseName, Span, covered_s, inside, joined
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
-from harness.formats.cgroup import CpuStat, throttle_spans
+from harness.formats.counters import throttle_spans
 from harness.formats.jfr_json import read_jfr_json
 from harness.model import Frozen, TrialRecord
 from harness.store import SessionFolder
