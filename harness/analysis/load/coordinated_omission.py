@@ -299,9 +299,8 @@ def with_missing_of_counts(values_s: FloatArray, counts: IntArray, interval_s: f
         InputError: the interval is not positive.
     """
     n_each = n_missing(values_s, interval_s)
-    if float(n_each.astype(np.float64) @ counts) > MOST_ADDED * int(
-        counts.sum()
-    ):  # whole numbers may overflow
+    n_added = float(n_each.astype(np.float64) @ counts)  # whole numbers may overflow
+    if n_added > MOST_ADDED * int(counts.sum()):
         return None
     return WithMissing(values_s, counts, n_each, interval_s)
 
