@@ -80,6 +80,7 @@ def test_a_connection_that_breaks_while_the_agent_is_sent_is_said_to_have_broken
         server.end_connections()
         return b"x" * 1_000_000
 
+    monkeypatch.setattr("harness.hosts.ssh.agent_start.agent_name", lambda: "agent-new.pyz")
     monkeypatch.setattr("harness.hosts.ssh.agent_start.agent_file", broken)
     try:
         with pytest.raises(HostError, match=r"^bighost: cannot send the agent to .*: \S"):
