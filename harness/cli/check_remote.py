@@ -22,7 +22,7 @@ from harness.cli.machine_fitness import (
     shares,
 )
 from harness.model.load_tools import run_as
-from harness.model.readings import slowed_share
+from harness.model.started import slowed_share
 from harness.project import find_root
 
 if TYPE_CHECKING:

@@ -78,7 +78,7 @@ def keys(incomplete: str) -> list[str]:
 
 def verifications(incomplete: str) -> list[str]:
     """Names of the simulations behind ``verify``."""
-    from harness.verify.rows import ROWS
+    from harness.verify.page import ROWS
 
     return [name for name in (*ROWS, "all") if name.startswith(incomplete)]
 

@@ -69,10 +69,10 @@ def forwarding(host: SshHost) -> Ability:
 
 def database(host: SshHost) -> Ability:
     """Whether there is a PostgreSQL, and a user that it may run as."""
-    from harness.backing.postgres_remote_server import RemoteServer
+    from harness.backing.postgres_install import find_remote_home
 
     try:
-        return Ability(found=RemoteServer(host).home.version)
+        return Ability(found=find_remote_home(host).version)
     except (MissingTool, InputError, HostError) as problem:
         return Ability(reason=f"no database there: {problem}")
 

@@ -24,7 +24,7 @@ from harness.analysis.tables.speed_columns import with_every_speed
 from harness.errors import InputError
 from harness.evidence.once import Once
 from harness.model import Experiment, Machine, SessionHeader, TrialRecord
-from harness.model.naming import label_of
+from harness.model.session import label_of
 from harness.store import SessionFolder, Store
 
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from harness.evidence.experiment import Evidence
-from harness.model.digits import plain
-from harness.model.level_words import cell_words
+from harness.model.digits import cell_words, plain
 
 
 def goes_by(trials: pd.DataFrame) -> str:

@@ -27,9 +27,8 @@ from harness.figures.style import (
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Estimate, Verdict
 from harness.model.age import ratio_with_age, with_age
-from harness.model.digits import percent, plain
+from harness.model.digits import cell_words, percent, plain
 from harness.model.formatting import show
-from harness.model.level_words import cell_words
 
 _MEMORY = "rss_after_bytes"
 _SIGNS = {

@@ -129,7 +129,7 @@ class MeasuredNumber(Frozen):
 
     @model_validator(mode="after")
     def _one_comparison(self) -> Self:
-        given = [one is not None for one in (self.factor, self.level, self.base)]
+        given = [item is not None for item in (self.factor, self.level, self.base)]
         if any(given) != all(given) or (any(given) and self.over is not None):
             raise ValueError("must have over, or factor with level and base, or none of them")
         if self.factor is not None and self.factor in self.levels:
@@ -161,13 +161,13 @@ class ClaimTest(Frozen):
     @property
     def is_ratio(self) -> bool:
         """Whether its number is a ratio; else it has the unit of its metric."""
-        return any(one.is_ratio for one in (self.published, *self.measured) if one is not None)
+        return any(item.is_ratio for item in (self.published, *self.measured) if item is not None)
 
     @model_validator(mode="after")
     def _measured_or_missing(self) -> Self:
         if bool(self.measured) == (self.missing is not None):
             raise ValueError("must have either measured or missing")
-        sides = {one.is_ratio for one in (self.published, *self.measured) if one is not None}
+        sides = {item.is_ratio for item in (self.published, *self.measured) if item is not None}
         if len(sides) > 1:
             raise ValueError("published and measured must be both ratios, or both values")
         return self

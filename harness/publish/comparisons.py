@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, smallest_p
 from harness.model.age import YOUNG_MEANS
-from harness.model.digits import plain, whole_percent
+from harness.model.digits import cell_words, plain, whole_percent
 from harness.model.formatting import show, verdict_name
-from harness.model.level_words import cell_words
 from harness.publish.cells import Cell
 from harness.publish.metric_words import metric_name
 from harness.publish.results import NO_TEXT, Absent, Leaf, as_is

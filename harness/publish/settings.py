@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from harness.evidence import Evidence
 from harness.model import Configuration, PlannedTrial
-from harness.model.naming import coding_of
+from harness.model.session import coding_of
 from harness.publish.cells import Cell
 from harness.publish.display import Published
 from harness.publish.load_words import (

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from harness.analysis.tables import schema
 from harness.model import Outcome
 from harness.model.age import TrialAge
-from harness.model.bound import BoundBy
+from harness.model.trial import BoundBy
 
 ColumnType = Literal["string", "integer", "boolean", "number"]
 #: Ends of names, the longest first, and the unit that they stand for.

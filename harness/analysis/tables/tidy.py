@@ -35,7 +35,7 @@ from harness.errors import InputError
 from harness.import_closure import SOURCES, closure_sha256
 from harness.model import BuildRecord, EchoReading, TrialRecord
 from harness.model.base import Frozen
-from harness.model.naming import label_of
+from harness.model.session import label_of
 from harness.store import SessionFolder, Store
 
 

@@ -33,7 +33,7 @@ from harness.model import (
     SessionHeader,
     TrialRecord,
 )
-from harness.model.naming import coding_of
+from harness.model.session import coding_of
 
 
 def trial_row(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backing import BackingSource
-from harness.backing.postgres_remote import RemotePostgres
+from harness.backing.postgres import RemotePostgres
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
@@ -22,7 +22,7 @@ from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
 from harness.model import BackingName, TrialRecord
 from harness.session import Assembly, measure, prepare
-from harness.session.host_roles import HostRoles
+from harness.session.wiring import HostRoles
 from harness.store import SessionFolder
 from harness.tests.support.instances import OBEYS_WITHIN_S, Started, make_project
 from harness.tests.support.sessions import LIMITS, tiny_assembly, without_duplicates

@@ -22,19 +22,119 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from harness.agent.machine_counters import MachineReading, read_machine
 from harness.agent.platforms import usable_cpus
 from harness.agent.ports import free_port
-from harness.analysis.tables.bound import HEADROOM_ENOUGH, Asked, Connections, PartName, what_bounds
+from harness.agent.process_tree import read_tree
+from harness.analysis.tables.bound import (
+    HEADROOM_ENOUGH,
+    AroundIt,
+    Asked,
+    Connections,
+    Part,
+    PartName,
+    Seen,
+    what_bounds,
+)
 from harness.errors import RematchError
 from harness.hosts.base import Command, Process
 from harness.hosts.local import LocalHost
 from harness.model import Bound, BoundBy
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_go, find_tool
-from harness.verify.real.bound_counters import POOL_SIZE, Behind, Counters, Kind, cpu_s
 from harness.verify.real.go_service import SteadyRate, build_go_service, wait_until_ready
-from harness.verify.simulated.result import Cell, VerifyResult, result, share
+from harness.verify.simulated.result import Cell, Cells, VerifyResult, share
+
+USERS_PER_CPU = 8
+#: Of a service that waits for a database: more than there are users, so that no request waits for a connection.
+POOL_SIZE = 40
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What runs where, and what is asked of it."""
+
+    service: tuple[int, ...]
+    generator: tuple[int, ...]
+    slowed_wrk: bool = False
+    behind: tuple[int, ...] = ()  # CPUs of what the service waits for; empty: for nothing
+    database: Literal["grown", "locked"] | None = None  # None: an upstream
+    path: str = "/"
+    rate_per_s: float | None = None
+
+    @property
+    def users(self) -> int:
+        """Of a closed loop."""
+        return USERS_PER_CPU * len(self.generator)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Behind:
+    """What the service waits for. ``wait`` takes so many seconds and returns what was seen of its connections."""
+
+    environment: Mapping[str, str]
+    cpu_s: Callable[[], float]
+    wait: Callable[[float], Connections | None]
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What everybody had used at one moment."""
+
+    machine: MachineReading
+    used_s: Mapping[PartName, float]
+
+    @classmethod
+    def read(cls, parts: Mapping[PartName, Callable[[], float]]) -> Counters:
+        """Read all of them now."""
+        return cls(machine=read_machine(), used_s={name: used_s() for name, used_s in parts.items()})
+
+    def since(self, before: Counters, made: Kind, asked: Asked, connections: Connections | None) -> Seen:
+        """Return what was seen between two moments."""
+        span = self.machine.monotonic_s - before.machine.monotonic_s
+        where: dict[PartName, tuple[int, ...]] = {
+            "service": made.service,
+            "generator": made.generator,
+            "backing": made.behind,
+        }
+        parts = tuple(
+            Part(
+                name=name,
+                cores=(used_s - before.used_s[name]) / span,
+                cpus=frozenset(("here", cpu) for cpu in where[name]),
+                most=1.0 if made.rate_per_s and name == "generator" else None,
+            )
+            for name, used_s in self.used_s.items()
+        )
+
+        def rate(name: str) -> float | None:
+            now, then = getattr(self.machine, name), getattr(before.machine, name)
+            return None if now is None or then is None else max(0.0, now - then) / span
+
+        busy = rate("total_cpu_s")
+        own = sum(part.cores or 0.0 for part in parts)
+        around = AroundIt(
+            n_cpus=len(usable_cpus()),
+            stolen_cores=rate("steal_s"),
+            other_cores=None if busy is None else max(0.0, busy - own),
+            idle_cores=rate("idle_s"),
+        )
+        return Seen(parts=parts, asked=asked, around=around, connections=connections)
+
+
+def cpu_s(process: Process) -> float:
+    """Return the CPU time that a process and its children used so far.
+
+    Raises:
+        RematchError: it ended.
+    """
+    read = read_tree(process.pid, process.start_ticks, cpu_at_launch_s=process.cpu_at_launch_s, pss=False)
+    if read.cpu_s is None:
+        raise RematchError(f"process {process.pid} ended while its CPU time was read")
+    return read.cpu_s
+
 
 NAMED = 0.95
 #: Tries for each trial that is wanted; what others disturb is made again.
@@ -90,27 +190,24 @@ def bound(sims: int, seed: int) -> VerifyResult:
         "a rate below capacity": "offered",
         "a saturated service": "service",
     }
-    cells: list[Cell] = []
+    cells = Cells(
+        "bound", sims, seed,
+        bar="each named in >= .95",
+        control="the headroom flag misses the slowed generator",
+    )  # fmt: skip
     with Machinery() as machinery:
         for kind, truth in kinds.items():
             kept, aside = _undisturbed(machinery.trials(kind), sims)
             named = sum(trial.bound.by == truth for trial in kept)
             name = f"{kind}, named; {len(kept)} trials, {aside} more set aside"
-            cells.append(_share(len(kept), name=name, value=named, at_least=NAMED))
+            cells.extend([_share(len(kept), name=name, value=named, at_least=NAMED)])
             if truth == "generator":
                 flagged = sum(trial.flagged for trial in kept)
                 control = _share(
                     len(kept), name=f"{kind}, flagged by headroom", value=flagged, at_most=0.05, control=True
                 )
-                cells.append(control)
-    return result(
-        "bound",
-        bar="each named in >= .95",
-        control="the headroom flag misses the slowed generator",
-        cells=cells,
-        sims=sims,
-        seed=seed,
-    )
+                cells.extend([control])
+    return cells.result()
 
 
 def _share(
@@ -259,8 +356,8 @@ class Machinery:
             # over its memory limit from the start, so that it never stops collecting
             port, slowed = free_port(), {"GOMEMLIMIT": "1MiB", "GOGC": "1"}
             with self._running("clients/upstream-api", port, made.behind, "/health", **slowed) as process:
-                told = _NO_DATABASE | {"UPSTREAM_URL": f"http://127.0.0.1:{port}"}
-                yield Behind(environment=told, cpu_s=lambda: cpu_s(process), wait=_wait)
+                values = _NO_DATABASE | {"UPSTREAM_URL": f"http://127.0.0.1:{port}"}
+                yield Behind(environment=values, cpu_s=lambda: cpu_s(process), wait=_wait)
 
     @contextmanager
     def _service(self, made: Kind, port: int, behind: Behind | None) -> Iterator[Process]:
@@ -280,8 +377,8 @@ class Machinery:
         self, port: int, made: Kind, *, slowed: bool
     ) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
         """Start wrk; yield what tells its CPU seconds so far, and, once it is stopped, what tells its rate."""
-        said = self._folder / "wrk.txt"
-        said.unlink(missing_ok=True)
+        text = self._folder / "wrk.txt"
+        text.unlink(missing_ok=True)
         script = ("-s", str(self._folder / "slow.lua")) if slowed else ()
         threads = str(len(made.generator))
         argv = (str(self._wrk.require()), "-t", threads, "-c", str(made.users), "-d", "10s", *script)
@@ -289,11 +386,11 @@ class Machinery:
             argv=(*argv, f"http://127.0.0.1:{port}{made.path}"),
             folder=self._folder,
             cpus=made.generator,
-            stdout=said,
+            stdout=text,
         )
         process = self._host.spawn(command)
         try:
-            yield (lambda: cpu_s(process)), (lambda: _wrk_rate(said))
+            yield (lambda: cpu_s(process)), (lambda: _wrk_rate(text))
         finally:
             process.stop(grace_s=5.0, first="SIGINT")  # it prints what it has done so far
 

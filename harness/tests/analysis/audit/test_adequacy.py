@@ -10,7 +10,7 @@ import pytest
 from harness.analysis.audit.adequacy import blocks_needed, equal_cells, leading_metric
 from harness.analysis.stats.effective_sample import pooled_percentile, worth_of
 from harness.analysis.stats.sample_size import plan_repetitions
-from harness.verify.simulated.distributions import ar_series
+from harness.verify.simulated.comparisons import ar_series
 
 
 def session(

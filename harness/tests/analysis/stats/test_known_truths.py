@@ -19,8 +19,7 @@ from harness.analysis.stats.factor_effects import contrast
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.rank_intervals import critical_value, ranks_of
 from harness.analysis.stats.variance_split import WITHIN, variance_split
-from harness.verify.simulated.comparisons import covered, paired_p
-from harness.verify.simulated.distributions import LAWS, Law, trial_effects
+from harness.verify.simulated.comparisons import LAWS, Law, covered, paired_p, trial_effects
 from harness.verify.simulated.result import share
 
 SIMS = 400

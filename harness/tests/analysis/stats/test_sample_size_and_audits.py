@@ -18,7 +18,7 @@ from harness.analysis import (
     variance_components,
 )
 from harness.errors import InputError
-from harness.verify.simulated.distributions import ar_series
+from harness.verify.simulated.comparisons import ar_series
 
 
 def test_batch_means_know_of_autocorrelation_where_the_plain_interval_does_not() -> None:
