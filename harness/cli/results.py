@@ -165,7 +165,7 @@ def _require_a_trial(folder: SessionFolder) -> None:
 
 def _compared(evidence: Evidence, other: SessionFolder) -> SessionAgreement:
     """Return the verdicts of one session beside those of another one of the same experiment."""
-    from harness.evidence.other_sessions import session_agreement
+    from harness.evidence.results import session_agreement
 
     if other.key == evidence.sessions[0].key:
         raise InputError(

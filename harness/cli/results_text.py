@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.cli.lines import table, tally, wrapped
 from harness.evidence.results import (
+    FLAG_WORDS,
     METRICS,
     PROPORTIONAL,
     CellResult,
@@ -16,14 +17,13 @@ from harness.evidence.results import (
     MetricResult,
     Results,
     VariantResult,
+    counts_in_words,
 )
 from harness.model import Outcome, Verdict
 from harness.model.age import with_age
 from harness.model.digits import whole_percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.phrases import capital, counted
-from harness.publish.flags import FLAG_WORDS
-from harness.publish.session_agreement import counts_in_words
 
 #: Exclusion reasons that are printed; all of them stand in the JSON.
 REASONS_SHOWN = 3

@@ -11,7 +11,8 @@ from harness.pipeline.execute import StageFailed, run
 from harness.pipeline.plan import make_plan
 from harness.pipeline.stage import NotebookFile, PlannedStage, StagePlan, analysis_notebooks
 from harness.pipeline.steps import check_machine, chosen_profile, measure_all, tidy_all
-from harness.publish.session_facts import describe_session, paper_values, setup_tables
+from harness.publish.session_facts import describe_session, paper_values
+from harness.publish.setup_tables import setup_tables
 
 __all__ = [
     "NotebookFile",

@@ -14,7 +14,7 @@ from harness.analysis.audit.drift_and_order import equal_arms
 from harness.analysis.audit.trial_checks import audit_trial
 from harness.analysis.stats.pairing import counting, in_duet, with_own_reference
 from harness.analysis.tables.trial_files import read_restored
-from harness.evidence.other_sessions import session_agreement
+from harness.evidence.results import session_agreement
 from harness.formats.wrk_histogram import UNDONE
 from harness.rows import Session, compare, count, of_estimate, stack, tidy
 from harness.rows.schema import empty, records
@@ -68,8 +68,8 @@ def equal_trials(session: Session, metrics: Sequence[str]) -> pd.DataFrame:
         return empty("of")
     arms = [equal_arms(session.trials, metric) for metric in metrics]
     return tidy(
-        of_estimate(getattr(one, name), name=name, kind="share", metric=one.metric) | {"of": one.metric}
-        for one in arms
+        of_estimate(getattr(arm, name), name=name, kind="share", metric=arm.metric) | {"of": arm.metric}
+        for arm in arms
         for name in ("spread", "blocked", "ordered")
     )
 
@@ -100,12 +100,12 @@ def _truth(trials: pd.DataFrame, row: Mapping[str, Any], handicap: float) -> flo
     used = (
         arms[in_duet(arms)].reindex(columns=["variant", metric, "service_cores", "generator_cores"]).dropna()
     )
-    ours, theirs = used[used["variant"] == reference], used[used["variant"] != reference]
-    if ours.empty or theirs.empty:
+    baseline, slowed = used[used["variant"] == reference], used[used["variant"] != reference]
+    if baseline.empty or slowed.empty:
         return 1 - handicap
     service, generator, slower = (
-        float((arm[column] / arm[metric]).mean())
-        for arm, column in ((ours, "service_cores"), (ours, "generator_cores"), (theirs, "generator_cores"))
+        float((arm[f"{side}_cores"] / arm[metric]).mean())
+        for arm, side in ((baseline, "service"), (baseline, "generator"), (slowed, "generator"))
     )
     return (service + generator) / (service / (1 - handicap) + slower)
 

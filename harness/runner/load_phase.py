@@ -3,7 +3,7 @@
 
 Some services are compiled once more long after their warm-up has settled, at a moment that cannot be foreseen, and for
 longer than a warm load allows (``docs/warm-and-cold.md``). Which load counts is decided by the time of the compilers
-alone, and never by throughput, CPU time of requests or latency (``rematch verify repeats``).
+and by the speed of the CPUs, and never by throughput, CPU time of requests or latency (``rematch verify repeats``).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from harness.runner.load_process import (
 )
 from harness.runner.outcome import crash, judge_load
 from harness.runner.request_log import note_before
+from harness.runner.speed_gate import REPEATS as SPEED_REPEATS
 from harness.sampling import machine_window
 
 _POLL_S = 0.05
@@ -91,7 +92,7 @@ def _offer(
             cleanup.callback(engine.end, spec, context)
             engine.begin(sampler, context, notes)
         if context.duet is None:  # whose arms meet the same CPUs for the same share of the time
-            meter = context.host.speed_meter(_cpus_at_work(context, notes))
+            meter = context.host.speed_meter(cpus_at_work(context, notes))
             cleanup.callback(_note_speeds, meter, notes)
         _wait_for_load(engines, instance, spec, context, notes)
     notes.machine_after = context.host.machine()
@@ -108,8 +109,8 @@ def _offer(
         _run_after(engine)
 
 
-def _cpus_at_work(context: TrialContext, notes: Notes) -> tuple[int, ...]:
-    """CPUs of the service's machine that service and generator may use."""
+def cpus_at_work(context: TrialContext, notes: Notes) -> tuple[int, ...]:
+    """Return the CPUs of the service's machine that service and generator may use."""
     placement = notes.placement
     service, generator = (placement.service, placement.generator) if placement else (None, None)
     if generator is None and not (placement and placement.generator_apart):
@@ -229,16 +230,25 @@ _FILES = tuple(f"boundary-{name}." for name in _BOUNDARIES)
 def to_be_repeated(spec: TrialSpec, context: TrialContext, notes: Notes) -> bool:
     """Whether a load that is over shall be offered again.
 
-    It shall where the JVM's compilers worked for more of it than the warm-up allows a settled service, and it was not
-    yet repeated as often as it may be. Arms of a duet go on together, so theirs is not.
+    It shall where the JVM's compilers worked for more of it than the warm-up allows a settled service, or another guest
+    slowed the CPUs of a session that waits for their speed, and it was not yet repeated as often as it may be. Arms of
+    a duet go on together, so theirs is not.
     """
     asked, load = spec.planned.configuration.warm_up, notes.load
     if asked is None or load is None or notes.outcome != Outcome.OK:  # a load that failed is not made good
         return False
-    if context.duet is not None or len(notes.earlier_loads) >= asked.repeats:
+    n_loads, gate = len(notes.earlier_loads), context.speed_gate
+    if context.duet is not None:
         return False
+    may_wait = gate is not None and n_loads < SPEED_REPEATS and not gate.is_over(notes.speed_wait_s or 0.0)
+    if gate is not None and may_wait and gate.slowed(notes.cpu_speeds):
+        return True
     compiled_s = used_in_load(notes, "compile_s")
-    return compiled_s is not None and asked.compiled_too_long(compiled_s, load.duration_s)
+    return (
+        n_loads < asked.repeats
+        and compiled_s is not None
+        and asked.compiled_too_long(compiled_s, load.duration_s)
+    )
 
 
 def set_aside(spec: TrialSpec, notes: Notes) -> None:
@@ -261,6 +271,7 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
             n_errors=load.n_errors,
             cpu_s=used_in_load(notes, "cpu_s"),
             compile_s=used_in_load(notes, "compile_s"),
+            cpu_speeds=notes.cpu_speeds,
         )
     )
     (spec.folder / _LOAD).rename(aside)

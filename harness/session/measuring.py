@@ -190,8 +190,11 @@ class _Session:
     def _continue(self) -> SessionHeader:
         header = self.writer.session.header
         refuse_other_plan(header, self.prepared)
-        for _ in self.writer.session.records():
-            pass  # a damaged record is said before anything is measured beside it
+        for (
+            record
+        ) in self.writer.session.records():  # a damaged one is said before anything is measured beside it
+            if self.assembly.speed_gate is not None:
+                self.assembly.speed_gate.note(record.cpu_speeds)
         return header
 
     def _measure(self, left: list[PlannedTrial]) -> None:

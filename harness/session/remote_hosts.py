@@ -22,7 +22,7 @@ from harness.launchers.process import ProcessLauncher
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
 from harness.model.load_tools import BY_NAME
-from harness.session.wiring import HostRoles
+from harness.session.host_roles import HostRoles
 from harness.toolchains import Jdk
 
 

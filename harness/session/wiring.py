@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
@@ -29,7 +29,6 @@ from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.kubernetes import KubernetesLauncher
 from harness.launchers.process import ProcessLauncher, Training
-from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools, tools_among
 from harness.loadgen.base import Installed, LoadGenerator
 from harness.loadgen.parallel import shares
@@ -41,61 +40,16 @@ from harness.model import (
     Implementation,
     Load,
     LoadProfile,
-    Machine,
     Variant,
 )
 from harness.model.load_tools import run_as
 from harness.runner.context import SAMPLING_HZ, LoadSlot
+from harness.runner.speed_gate import SpeedGate
+from harness.session.host_roles import HostRoles, this_machine
 from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_runtimes, find_tool, require_package
 
 if TYPE_CHECKING:
-    from harness.hosts.ssh.host import SshHost
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostRoles:
-    """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own;
-    ``further_loads``: where more of the load comes from, when it comes from several others."""
-
-    service: MeasuringHost
-    load: MeasuringHost | None = None
-    further_loads: tuple[MeasuringHost, ...] = ()
-    database: SshHost | None = None
-    elsewhere: Elsewhere | None = None
-    cpus: tuple[int, ...]
-    cores: tuple[tuple[int, ...], ...] = ()
-    machines: Mapping[str, Machine] = field(default_factory=dict)
-
-    @property
-    def load_host(self) -> MeasuringHost:
-        return self.load or self.service
-
-    @property
-    def named(self) -> dict[str, Path]:
-        """Places of far machines, by the names that stand for them in the data."""
-        further = [(f"far_load_{n}", item) for n, item in enumerate(self.further_loads, start=2)]
-        roles = [("far", self.service), ("far_load", self.load), *further, ("far_database", self.database)]
-        names = {
-            role: Path(cast("SshHost", station).agent.base)
-            for role, station in roles
-            if station is not None and not station.here
-        }
-        if self.elsewhere is not None and self.elsewhere.jdks:
-            names["far_java_home"] = self.elsewhere.jdks[0].home
-        return names
-
-    def close(self) -> None:
-        """End what runs on far machines, and the connections."""
-        for station in (self.service, self.load, *self.further_loads, self.database):
-            if station is not None and not station.here:
-                cast("SshHost", station).close()
-
-
-def this_machine() -> HostRoles:
-    """Return this machine in every role."""
-    cpus = usable_cpus()
-    cores = tuple(tuple(core) for core in physical_cores(cpus))
-    return HostRoles(service=LocalHost(listen_address="127.0.0.1"), cpus=cpus, cores=cores)
+    pass
 
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
@@ -133,6 +87,8 @@ class Assembly:
     #: Who runs a variant's load generators in the place of the load's host; ``None``: nobody else.
     load_by: Callable[[Variant], MeasuringHost | None] = lambda _variant: None
     closing: Callable[[], None] = lambda: None
+    #: Holds loads back until the CPUs have their usual speed; ``None``: nobody asked.
+    speed_gate: SpeedGate | None = None
 
     @cached_property
     def cpus(self) -> tuple[int, ...]:

@@ -33,7 +33,8 @@ from harness.runner import Limits
 from harness.runner.context import LoadSlot
 from harness.session import Assembly, measure, prepare
 from harness.session.dry_run import commands_of
-from harness.session.wiring import HostRoles, stations
+from harness.session.host_roles import HostRoles
+from harness.session.wiring import stations
 from harness.store import SessionFolder
 from harness.tests.support.fakes import CLIENT, FakeLoadGenerator
 from harness.tests.support.instances import eventually

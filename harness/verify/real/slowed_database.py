@@ -28,7 +28,7 @@ from harness.hosts.measuring import MeasuringHost
 from harness.model import BackingSettings
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_tool
-from harness.verify.real.bound import POOL_SIZE, Behind
+from harness.verify.real.go_service import POOL_SIZE, Behind
 
 #: Of each tenth of a second the lock is held for so long.
 HELD_S, FREE_S = 0.095, 0.005

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machines of a session, by role. ``remote_hosts`` connects to those over SSH."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from harness.agent.machine_info import physical_cores
+from harness.agent.platforms import usable_cpus
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import MeasuringHost
+from harness.launchers.runtimes import Elsewhere
+from harness.model import Machine
+
+if TYPE_CHECKING:
+    from harness.hosts.ssh.host import SshHost
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostRoles:
+    """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own;
+    ``further_loads``: where more of the load comes from, when it comes from several others."""
+
+    service: MeasuringHost
+    load: MeasuringHost | None = None
+    further_loads: tuple[MeasuringHost, ...] = ()
+    database: SshHost | None = None
+    elsewhere: Elsewhere | None = None
+    cpus: tuple[int, ...]
+    cores: tuple[tuple[int, ...], ...] = ()
+    machines: Mapping[str, Machine] = field(default_factory=dict)
+
+    @property
+    def load_host(self) -> MeasuringHost:
+        return self.load or self.service
+
+    @property
+    def named(self) -> dict[str, Path]:
+        """Places of far machines, by the names that stand for them in the data."""
+        further = [(f"far_load_{n}", one) for n, one in enumerate(self.further_loads, start=2)]
+        roles = [("far", self.service), ("far_load", self.load), *further, ("far_database", self.database)]
+        names = {
+            role: Path(cast("SshHost", station).agent.base)
+            for role, station in roles
+            if station is not None and not station.here
+        }
+        if self.elsewhere is not None and self.elsewhere.jdks:
+            names["far_java_home"] = self.elsewhere.jdks[0].home
+        return names
+
+    def close(self) -> None:
+        """End what runs on far machines, and the connections."""
+        for station in (self.service, self.load, *self.further_loads, self.database):
+            if station is not None and not station.here:
+                cast("SshHost", station).close()
+
+
+def this_machine() -> HostRoles:
+    """Return this machine in every role."""
+    cpus = usable_cpus()
+    cores = tuple(tuple(core) for core in physical_cores(cpus))
+    return HostRoles(service=LocalHost(listen_address="127.0.0.1"), cpus=cpus, cores=cores)
