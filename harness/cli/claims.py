@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import completion
+from harness.cli.options import fields_of
 from harness.errors import InputError
 from harness.project import find_root
 
@@ -140,46 +141,35 @@ def as_plain(one: JudgedClaim) -> dict[str, Any]:
 def _plain_test(one: JudgedTest) -> dict[str, Any]:
     from harness.questions.claims.words import unit
 
-    found, said = one.measured, one.judgement
+    measured = None
+    if one.measured is not None:
+        measured = _plain_number(one.measured) | fields_of(one.judgement, "margin", "p_adjusted", "n_family")
     return {
         "what": one.test.what,
         "predicate": one.test.predicate.model_dump(mode="json"),
         "unit": unit(one.test),
-        "published": one.published,
-        "published_holds": one.published_holds,
-        "outcome": one.outcome,
-        "size": one.size,
-        "why": said.why,
-        "measured": None
-        if found is None
-        else _plain_number(found)
-        | {"margin": said.margin, "p_adjusted": said.p_adjusted, "n_family": said.n_family},
+        **fields_of(one, "published", "published_holds", "outcome", "size"),
+        "why": one.judgement.why,
+        "measured": measured,
         "passed_over": [
             {
-                "number": other.number.model_dump(mode="json"),
-                "session": other.session,
-                "why": other.why,
-                "measured": None if other.measured is None else _plain_number(other.measured),
+                "number": passed.number.model_dump(mode="json"),
+                **fields_of(passed, "session", "why"),
+                "measured": None if passed.measured is None else _plain_number(passed.measured),
             }
-            for other in one.passed_over
+            for passed in one.passed_over
         ],
     }
 
 
-def _plain_number(found: Measured) -> dict[str, Any]:
-    estimate = found.estimate
+def _plain_number(measured: Measured) -> dict[str, Any]:
+    estimate = measured.estimate
     return {
-        "number": found.number.model_dump(mode="json"),
-        "session": found.session,
-        "machine": found.machine,
-        "value": estimate.value if found.below is None else None,
-        "low": estimate.low,
-        "high": estimate.high,
-        "below": found.below,
+        "number": measured.number.model_dump(mode="json"),
+        **fields_of(measured, "session", "machine"),
+        "value": estimate.value if measured.below is None else None,
+        **fields_of(estimate, "low", "high"),
+        "below": measured.below,
         "level": estimate.level,
-        "n": found.n,
-        "young": found.young,
-        "warm": found.warm,
-        "bound_by": found.bound_by,
-        "not_about": found.not_about,
+        **fields_of(measured, "n", "young", "warm", "bound_by", "not_about"),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.cli.lines import table, wrapped
+from harness.cli.lines import say, table
 from harness.model.age import with_age
 from harness.model.claim import ClaimVerdict
 from harness.model.formatting import show
@@ -46,14 +46,14 @@ def print_list(judged: Sequence[JudgedClaim]) -> None:
     """Print the counts by verdict, and one line a claim."""
     words = {verdict: text.replace(" its ", " their ") for verdict, text in VERDICT_WORDS.items()}
     said = ", ".join(f"{n} {words[verdict]}" for verdict, n in counts(judged).items() if n)
-    print(wrapped(f"{counted(len(judged), 'claim')}" + (f": {said}." if said else ".")))
+    say(f"{counted(len(judged), 'claim')}" + (f": {said}." if said else "."))
     if not judged:
         return
     sessions = sorted({session for one in judged for session in one.sessions})
-    print(wrapped(f"Judged from {', '.join(sessions) or 'published numbers alone'}.", hang="  "))
+    say(f"Judged from {', '.join(sessions) or 'published numbers alone'}.", hang="  ")
     machines = sorted({t.measured.machine for one in judged for t in one.tests if t.measured is not None})
     if machines:
-        print(wrapped(f"Measured on {'; '.join(machines)}.", hang="  "))
+        say(f"Measured on {'; '.join(machines)}.", hang="  ")
     print()
     rows = [
         (one.name, _SHORT[one.verdict], f"{one.claim.statement} [claimed {needed}{here}]")
@@ -62,11 +62,9 @@ def print_list(judged: Sequence[JudgedClaim]) -> None:
     ]
     print(table(("claim", "verdict", "statement"), rows))
     print()
-    print(
-        wrapped(
-            "claimed: the number, or ratio, that the claim needs; here: what was measured, or was printed where the "
-            "claim's own numbers (verdict: own numbers) contradict it. All of one claim: rematch claims NAME."
-        )
+    say(
+        "claimed: the number, or ratio, that the claim needs; here: what was measured, or was printed where the "
+        "claim's own numbers (verdict: own numbers) contradict it. All of one claim: rematch claims NAME."
     )
 
 
@@ -95,7 +93,7 @@ def _needed(one: JudgedTest) -> str:
 def print_claim(one: JudgedClaim) -> None:
     """Print one claim whole."""
     claim = one.claim
-    print(wrapped(f"{one.name}: {verdict_words(one)}"))
+    say(f"{one.name}: {verdict_words(one)}")
     print()
     for head, text in (
         ("statement", claim.statement),
@@ -119,11 +117,11 @@ def print_claim(one: JudgedClaim) -> None:
         print("Also printed there:")
         for fact, value in one.facts:
             ratio = "ratio" if fact.published.is_ratio else "1"
-            print(wrapped(f"- {fact.what}: {number(value, ratio)}", indent="  ", hang="    "))
+            say(f"- {fact.what}: {number(value, ratio)}", indent="  ", hang="    ")
 
 
 def _print_test(one: JudgedTest, place: str) -> None:
-    print(wrapped(f"Number {place}: {one.test.what}", hang="  "))
+    say(f"Number {place}: {one.test.what}", hang="  ")
     _line("claimed", predicate_words(one.test))
     published = one.test.published
     if published is not None:
@@ -148,4 +146,4 @@ def _print_test(one: JudgedTest, place: str) -> None:
 
 def _line(head: str, text: str | None) -> None:
     if text is not None:
-        print(wrapped(text, indent=f"  {head:<10} ", hang=_HANG))
+        say(text, indent=f"  {head:<10} ", hang=_HANG)

@@ -20,10 +20,10 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.analysis.tables import schema
-from harness.analysis.tables.dictionary import Column, columns, page, unit_of
 from harness.analysis.tables.layout import Processed
+from harness.analysis.tables.schema import Column, columns, page, unit_of
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, StoreError
 from harness.publish.generated import GENERATED

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.errors import InputError
 from harness.publish.build import PAPER, PaperFailed, build_paper, explain, tex_environment
 from harness.publish.generated import paper_sources

@@ -24,9 +24,9 @@ _ELEMENTS = frozenset({
 })  # fmt: skip
 _ABOUT = frozenset(("metadata", "style", "title", "desc"))
 _ATTRIBUTES = frozenset({
-    "d", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "width", "height", "viewBox", "transform", "style",
-    "points", "clip-path", "fill", "stroke", "opacity", "fill-opacity", "stroke-opacity", "stroke-width", "clip-rule",
-    "fill-rule", "patternUnits", "patternTransform", "preserveAspectRatio",
+    "d", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "width", "height", "viewBox", "transform",
+    "style", "points", "clip-path", "fill", "stroke", "opacity", "fill-opacity", "stroke-opacity", "stroke-width",
+    "clip-rule", "fill-rule", "patternUnits", "patternTransform", "preserveAspectRatio",
 })  # fmt: skip
 #: Elements that others refer to.
 _NAMED = frozenset(("path", "clipPath", "pattern", "image"))

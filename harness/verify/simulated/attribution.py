@@ -19,20 +19,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.attribution.attribute import attributable_fraction
+from harness.analysis.attribution.attribute import attributable_fractions
 from harness.analysis.attribution.clock_offset import estimate_clock_offset
 from harness.analysis.attribution.event_matching import coincidence_test
-from harness.analysis.attribution.latency_bins import LatencyCounts, counted, pooled_and_without
-from harness.analysis.attribution.request_overlap import RequestOverlap, lived
 from harness.analysis.attribution.share_of_quantile import (
     FEWEST_IN_A_TRIAL,
+    LatencyCounts,
     Way,
     WithoutPauses,
+    counted,
     jackknifed,
+    pooled_and_without,
     pooled_share,
     without_pauses,
 )
-from harness.analysis.attribution.spans import CauseName, Span
+from harness.analysis.attribution.spans import CauseName, RequestOverlap, Span, lived
 from harness.formats.arrays import FloatArray
 from harness.model import Estimate
 from harness.verify.simulated.queueing import (
@@ -318,8 +319,8 @@ def attribution(sims: int, seed: int) -> VerifyResult:
             for quantile, match in errors.items():
                 if len(without) * (1 - quantile) < FEWEST_TAIL:
                     continue
-                share = attributable_fraction(
-                    start, latency, {"gc_pause": pauses.spans}, quantile=quantile, resamples=20
+                (share,) = attributable_fractions(
+                    start, latency, {"gc_pause": pauses.spans}, quantiles=(quantile,), resamples=20
                 )
                 truth = 1 - float(np.quantile(without, quantile)) / float(np.quantile(latency, quantile))
                 match.append((share.quantile_share.value or 0.0) - truth)

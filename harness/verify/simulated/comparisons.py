@@ -17,11 +17,10 @@ import scipy  # loads its slow submodules when they are first used
 from scipy import special, stats
 
 from harness.analysis.stats import intervals
-from harness.analysis.stats.equivalence import one_sided_p
+from harness.analysis.stats.effects import one_sided_p
 from harness.analysis.stats.inputs import Floats
-from harness.analysis.stats.means import Scale, mean_ci
-from harness.analysis.stats.randomization import sign_flip_exact
-from harness.analysis.stats.verdicts import adjust_pvalues
+from harness.analysis.stats.summaries import Scale, mean_ci
+from harness.analysis.stats.verdicts import adjust_pvalues, sign_flip_exact
 from harness.verify.simulated.result import Cell, Cells, VerifyResult, share
 
 _N_TRIALS = (5, 10)
