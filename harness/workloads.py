@@ -18,7 +18,7 @@ from harness.loadgen.correlation import expects, names_in
 from harness.loadgen.flow import FlowFault, flow_fault, in_order, name_fault
 from harness.loadgen.renderings import Written
 from harness.model import Captures, Expectation, Frozen, Request
-from harness.model.backing import SettingValue
+from harness.model.started import SettingValue
 
 CASES, REQUESTS = "cases.jsonl", "requests.jsonl"
 T = TypeVar("T", bound=Frozen)

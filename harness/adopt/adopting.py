@@ -16,7 +16,6 @@ from harness.adopt.requests import of_text as requests_of
 from harness.adopt.requests.asked import named
 from harness.adopt.running import DoesNotStart, Running, running_service
 from harness.adopt.stacks import guess_of
-from harness.adopt.stacks.commands import own_start
 from harness.adopt.workspace import Workspace
 from harness.agent.http_exchange import Answer
 from harness.errors import InputError
@@ -63,18 +62,18 @@ class Seen:
     def left_out(self) -> tuple[str, ...]:
         """Requests that are no part of the load, each with its reason."""
         noted = (
-            f"{one.asked.method} {one.asked.path}: {(one.note or '').replace(NOT_OF_THE_LOAD, '')}"
-            for one in self.recording.recorded
-            if not one.repeatable
+            f"{item.asked.method} {item.asked.path}: {(item.note or '').replace(NOT_OF_THE_LOAD, '')}"
+            for item in self.recording.recorded
+            if not item.repeatable
         )
-        return (*self.listed.left_out, *self.recording.left_out, *(str(one) for one in noted))
+        return (*self.listed.left_out, *self.recording.left_out, *(str(item) for item in noted))
 
     @property
     def asked(self) -> str:
         """How many of the requests are the load, and why others are not, in words."""
         n = len(self.recording.repeatable)
-        said = f"{n} of {n + len(self.left_out)} requests of {self.source}"
-        return f"{said}; {NOT_OF_THE_LOAD}{'; '.join(self.left_out)}" if self.left_out else said
+        text = f"{n} of {n + len(self.left_out)} requests of {self.source}"
+        return f"{text}; {NOT_OF_THE_LOAD}{'; '.join(self.left_out)}" if self.left_out else text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,27 +129,18 @@ def adopt(order: Order, assembly: Assembly, say: Callable[[str], None]) -> Adopt
 
 
 def _guess(order: Order) -> Guess:
-    try:
-        found: Guess | None = guess_of(order.folder)
-    except InputError:
-        if order.start is None or not order.folder.is_dir():
-            raise
-        found = None
-    if order.start is not None:
-        found = own_start(found, order.folder, order.start)
-    assert found is not None
+    guess = guess_of(order.folder, order.start)
     if order.build is not None:
-        found = replace(found, build=("sh", "-c", order.build) if order.build else ()).because(
-            build="--build"
-        )
-    if not any("{port}" in word for word in found.start):
+        build = ("sh", "-c", order.build) if order.build else ()
+        guess = replace(guess, build=build).because(build="--build")
+    if not any("{port}" in word for word in guess.start):
         raise InputError(
             "does not say where the port goes",
             place="--start",
-            found=" ".join(found.start),
+            found=" ".join(guess.start),
             allowed="{port} in it",
         )
-    return found
+    return guess
 
 
 def _look(
@@ -163,7 +153,7 @@ def _look(
     usual = usual_file(order.folder) if listed is None else None
     if usual is not None:
         listed, source = read_requests(usual), str(usual)
-    ready = next((one.path for one in listed.asked if one.method == "GET"), "/") if listed else "/"
+    ready = next((item.path for item in listed.asked if item.method == "GET"), "/") if listed else "/"
     with running_service(
         assembly, implementation, variant, ready_path=ready, ready_s=order.ready_s, say=say
     ) as running:
@@ -194,14 +184,14 @@ def _look(
 def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
     """Return what the service's own document says that it answers, else its root."""
     documents = tuple(Asked(name=path, method="GET", path=path) for path in SERVED)
-    for one, answer in zip(documents, running.ask(documents), strict=True):
+    for item, answer in zip(documents, running.ask(documents), strict=True):
         if isinstance(answer, Answer) and answer.status == 200:
             try:
-                listed = requests_of(answer.content.decode("utf-8", "replace"), Path(one.path))
+                listed = requests_of(answer.content.decode("utf-8", "replace"), Path(item.path))
             except InputError:
                 continue
             if listed.asked:
-                return listed, f"the service's own {one.path}"
+                return listed, f"the service's own {item.path}"
     candidates = named((Asked(name="", method="GET", path="/"),))
     (answer,) = running.ask(candidates)
     if not isinstance(answer, Answer) or not 200 <= answer.status < 400:
@@ -229,23 +219,24 @@ def _generators(assembly: Assembly) -> tuple[str, str | None]:
 
 
 def _comments(guess: Guess | None, seen: Seen) -> list[str]:
-    said = ["Written by `rematch adopt`: what was guessed, and from what. Change what is wrong."]
+    text = ["Written by `rematch adopt`: what was guessed, and from what. Change what is wrong."]
     if guess is not None:
-        said += [f"{part}: {why}" for part, why in guess.why.items()]
-        said += list(guess.remarks)
-    said.append(f"started: {seen.started}")
-    said.append(f"requests: {seen.asked}")
-    for one in seen.recording.recorded:
-        if one.volatile:
-            said.append(f"masked in {one.asked.method} {one.asked.path}: {', '.join(one.volatile)} change")
-        said += [
-            f"{one.asked.method} {one.asked.path} contradicts its document: {why}" for why in one.contradicts
+        text += [f"{part}: {why}" for part, why in guess.why.items()]
+        text += list(guess.remarks)
+    text.append(f"started: {seen.started}")
+    text.append(f"requests: {seen.asked}")
+    for item in seen.recording.recorded:
+        if item.volatile:
+            text.append(f"masked in {item.asked.method} {item.asked.path}: {', '.join(item.volatile)} change")
+        text += [
+            f"{item.asked.method} {item.asked.path} contradicts its document: {why}"
+            for why in item.contradicts
         ]
-    said += [f"not sent: {one}" for one in seen.listed.remarks]
-    said.append(
+    text += [f"not sent: {item}" for item in seen.listed.remarks]
+    text.append(
         "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's"
     )
-    return said
+    return text
 
 
 def blamed(problem: DoesNotStart, file: Path) -> InputError:

@@ -13,9 +13,9 @@ from harness.analysis.stats.summaries import summarise
 from harness.evidence import Evidence
 from harness.model import BOUND_WORDS, Estimate, TrialRecord
 from harness.model.age import YOUNG, ArmAge
-from harness.model.bound import BoundBy
 from harness.model.digits import percent, plain
 from harness.model.formatting import show
+from harness.model.trial import BoundBy
 
 RATE = "throughput_per_s"
 
@@ -40,8 +40,8 @@ class Capacity:
     def bounded(self) -> str:
         """What bounded it, in words."""
         n = sum(self.bound_by.values())
-        said = ", ".join(f"{BOUND_WORDS[by]} in {n_by} of {n} trials" for by, n_by in self.bound_by.items())
-        return f"bounded by {said} ({self.why})"
+        text = ", ".join(f"{BOUND_WORDS[by]} in {n_by} of {n} trials" for by, n_by in self.bound_by.items())
+        return f"bounded by {text} ({self.why})"
 
     @property
     def headline(self) -> str:
@@ -49,19 +49,19 @@ class Capacity:
         rate = show(self.rate).interval.replace("\N{NARROW NO-BREAK SPACE}", " ")
         is_service = next(iter(self.bound_by)) == "service"
         if not self.measures:
-            said = f"{rate} in a test of whether everything works; its capacity was not measured"
+            text = f"{rate} in a test of whether everything works; its capacity was not measured"
         elif self.age is not None and self.age.age == YOUNG:
-            said = f"{rate} while it is young; its capacity when warm was not measured"
+            text = f"{rate} while it is young; its capacity when warm was not measured"
         elif is_service:
-            said = f"capacity {rate}, users without a pause"
+            text = f"capacity {rate}, users without a pause"
         else:
-            said = f"at least {rate}; its capacity was not reached"
+            text = f"at least {rate}; its capacity was not reached"
         noise = "" if self.noise is None else f"; against itself it differs by up to {percent(self.noise)}"
         share = self.n_errors / self.n_requests if self.n_requests else 0.0
         wrong = (
             f"{percent(share)} of {self.n_requests:,}" if self.n_errors else f"none of {self.n_requests:,}"
         )
-        return f"{self.name}: {said}; {self.bounded}{noise}; wrong or no answer: {wrong} requests"
+        return f"{self.name}: {text}; {self.bounded}{noise}; wrong or no answer: {wrong} requests"
 
     @property
     def how_old(self) -> str:
@@ -69,38 +69,38 @@ class Capacity:
         began = f"{plain(self.age_s)} s after its start the load began"
         if self.age is None or self.age.age == "unknown":
             return f"unknown, as its runtime does not tell whether it still compiles; {began}"
-        said = (
+        text = (
             "compiled before its start, so that it need not warm up"
             if self.age.age == "aot-compiled"
             else self.age.in_words
         )
-        return f"{said}; {began}"
+        return f"{text}; {began}"
 
 
 def capacity_of(evidence: Evidence) -> Capacity | None:
     """Return what the trials of the reference say; ``None``: none was kept."""
     trials = evidence.trials
-    mine = trials[(trials["variant"] == evidence.reference) & ~trials["excluded"].astype(bool)]
-    age = age_of_arm(mine)
+    own = trials[(trials["variant"] == evidence.reference) & ~trials["excluded"].astype(bool)]
+    age = age_of_arm(own)
     if age is not None and age.warm:
-        mine = mine[mine[AGE] == age.age]
-    if mine.empty or mine[RATE].isna().all():
+        own = own[own[AGE] == age.age]
+    if own.empty or own[RATE].isna().all():
         return None
     records = {record.planned.trial_id: record for record in evidence.sessions[0].records()}
-    bound_by: Counter[BoundBy] = Counter(mine["bound_by"].fillna("unknown"))
-    most = mine[mine["bound_by"].fillna("unknown") == bound_by.most_common(1)[0][0]]
-    noises = list(noise_by_configuration(mine, RATE).values())
+    bound_by: Counter[BoundBy] = Counter(own["bound_by"].fillna("unknown"))
+    most = own[own["bound_by"].fillna("unknown") == bound_by.most_common(1)[0][0]]
+    noises = list(noise_by_configuration(own, RATE).values())
     return Capacity(
         name=evidence.reference,
         measures=evidence.profile != "smoke",
-        rate=summarise(mine, RATE)["estimate"].iloc[0],
+        rate=summarise(own, RATE)["estimate"].iloc[0],
         noise=noises[0].found.noise if noises else None,
         bound_by=dict(bound_by.most_common()),
         why=str(most["bound_why"].fillna("nothing was recorded").iloc[0]),
-        n_requests=int(mine["n_requests"].sum()),
-        n_errors=int(mine["n_errors"].sum()),
+        n_requests=int(own["n_requests"].sum()),
+        n_errors=int(own["n_errors"].sum()),
         age=age,
-        age_s=median(_age_s(records[str(trial)]) for trial in mine["trial_id"]),
+        age_s=median(_age_s(records[str(trial)]) for trial in own["trial_id"]),
     )
 
 

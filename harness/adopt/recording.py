@@ -88,7 +88,7 @@ class Recording:
     @property
     def repeatable(self) -> tuple[Recorded, ...]:
         """Those that a load may consist of."""
-        return tuple(one for one in self.recorded if one.repeatable)
+        return tuple(item for item in self.recorded if item.repeatable)
 
 
 def record(
@@ -106,12 +106,12 @@ def record(
     """
     recorded: list[Recorded] = []
     left: list[str] = []
-    for one, *answers in zip(asked, first, again, fresh, strict=True):
-        found = _recorded(one, *answers)
-        if isinstance(found, str):
-            left.append(f"{one.method} {one.path}: {found}")
+    for item, *answers in zip(asked, first, again, fresh, strict=True):
+        result = _recorded(item, *answers)
+        if isinstance(result, str):
+            left.append(f"{item.method} {item.path}: {result}")
         else:
-            recorded.append(found)
+            recorded.append(result)
     return Recording(recorded=tuple(recorded), left_out=tuple(left))
 
 
@@ -141,7 +141,7 @@ def _recorded(asked: Asked, first: Answer | str, again: Answer | str, fresh: Ans
         compared=compared,
         volatile=volatile,
         repeatable=note is None,
-        note="; ".join(said for said in (why, note) if said) or None,
+        note="; ".join(words for words in (why, note) if words) or None,
         contradicts=_contradicts(asked, first.status, text),
     )
 

@@ -22,7 +22,7 @@ from harness.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
 from harness.model import BackingSettings, Implementation, Variant
 from harness.model.endpoint import Endpoint
 from harness.session import Assembly
-from harness.session.orphans import RunningProcesses
+from harness.session.signals import RunningProcesses
 
 Part = Literal["source", "build", "artifact", "start", "needs", "address"]
 #: By then one is looked at that has not answered.
@@ -56,11 +56,11 @@ class Running:
         """Return the answer to each, asked in order over one connection; text: why there is none."""
         answers: list[Answer | str] = []
         with Connection(self.endpoint) as connection:
-            for one in requests:
-                body = None if one.body is None else one.body.encode()
-                raw = request_bytes(one.method, one.path, one.headers, body, self.endpoint)
+            for item in requests:
+                body = None if item.body is None else item.body.encode()
+                raw = request_bytes(item.method, item.path, item.headers, body, self.endpoint)
                 try:
-                    answers.append(connection.exchange(raw, head_only=one.method == "HEAD"))
+                    answers.append(connection.exchange(raw, head_only=item.method == "HEAD"))
                 except (ExchangeError, OSError) as problem:
                     answers.append(f"no answer: {problem}")
         return tuple(answers)
@@ -155,10 +155,10 @@ def _answers(
     ).first
     if first.ready:
         return True
-    said = _complaint(folder)
+    text = _complaint(folder)
     if first.gone:
-        raise DoesNotStart("start", f"it exited with {instance.exited()} before its first answer: {said}")
-    others = {at for _, found in _processes(record.pid) for at in found}
+        raise DoesNotStart("start", f"it exited with {instance.exited()} before its first answer: {text}")
+    others = {at for _, result in _processes(record.pid) for at in result}
     wanted = endpoint.url.removeprefix("http://")
     if (
         f"[::1]:{endpoint.port}" in others
@@ -177,12 +177,12 @@ def _answers(
         raise DoesNotStart(
             "start",
             f"it answers GET {path} with {first.answer.status}, which means that it is not ready, for {within_s:g} s: "
-            f"--ready-within waits longer; it printed: {said}",
+            f"--ready-within waits longer; it printed: {text}",
         )
     listens = f"it listens on {wanted}" if others else "it listens on no port yet"
     raise DoesNotStart(
         "start",
-        f"no answer to GET {path} within {within_s:g} s (--ready-within), and {listens}; it printed: {said}",
+        f"no answer to GET {path} within {within_s:g} s (--ready-within), and {listens}; it printed: {text}",
     )
 
 
@@ -198,15 +198,15 @@ def _complaint(folder: Path) -> str:
 
 def _processes(pid: int) -> list[tuple[str, set[str]]]:
     """Return name and listening addresses of a process and of its children."""
-    found: list[tuple[str, set[str]]] = []
+    result: list[tuple[str, set[str]]] = []
     with contextlib.suppress(psutil.Error):
         first = psutil.Process(pid)
         for process in (first, *first.children(recursive=True)):
             with contextlib.suppress(psutil.Error):
                 listening = {
-                    Endpoint(host=one.laddr.ip, port=one.laddr.port).url.removeprefix("http://")
-                    for one in process.net_connections(kind="inet")
-                    if one.status == psutil.CONN_LISTEN and one.laddr
+                    Endpoint(host=item.laddr.ip, port=item.laddr.port).url.removeprefix("http://")
+                    for item in process.net_connections(kind="inet")
+                    if item.status == psutil.CONN_LISTEN and item.laddr
                 }
-                found.append((process.name(), listening))
-    return found
+                result.append((process.name(), listening))
+    return result

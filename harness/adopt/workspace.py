@@ -51,10 +51,10 @@ class Workspace:
         Raises:
             InputError: the file is wrong.
         """
-        found = load_implementations(root, self.name, self.folder.resolve())
-        if self.service not in found:
+        result = load_implementations(root, self.name, self.folder.resolve())
+        if self.service not in result:
             raise InputError("no such file", file=self.service_toml)
-        return found[self.service]
+        return result[self.service]
 
     def write_service(self, guess: Guess, readiness: str) -> None:
         """Write ``service.toml``."""
@@ -77,8 +77,8 @@ class Workspace:
 
     def write_contract(self, recording: Recording) -> None:
         """Write cases and requests."""
-        _write(self.contract / "cases.jsonl", "".join(f"{one.case_line()}\n" for one in recording.recorded))
-        lines = (f"{one.request_line(self.name)}\n" for one in recording.repeatable)
+        _write(self.contract / "cases.jsonl", "".join(f"{item.case_line()}\n" for item in recording.recorded))
+        lines = (f"{item.request_line(self.name)}\n" for item in recording.repeatable)
         _write(self.contract / "requests.jsonl", "".join(lines))
 
     def write_schema(self, schema: Sequence[Path]) -> None:

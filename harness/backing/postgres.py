@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PostgreSQL as a backing service of this machine; its driver is loaded when a database is made."""
+"""PostgreSQL as a backing service of this machine, or of a host over SSH; its driver is loaded when a database is made.
+
+On another machine nothing is installed: the server of that machine is started there and asked through the connection.
+"""
 
 from __future__ import annotations
 
@@ -8,39 +11,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.backing.base import BackingNeed
-from harness.backing.postgres_install import find_account, memory_unavailable
+from harness.backing.postgres_install import (
+    ADDRESS,
+    MEMORY,
+    DatabaseMachine,
+    base_folder,
+    find_account,
+    find_home,
+    find_remote_home,
+    memory_unavailable,
+)
 from harness.errors import InputError, MissingTool
-from harness.hosts.base import Host
+from harness.hosts.measuring import MeasuringHost
 from harness.model import BackingName
 from harness.toolchains import Tool, require_package
 
 if TYPE_CHECKING:
-    from harness.backing.postgres_database import Lent
-    from harness.backing.postgres_databases import Databases
+    from harness.backing.postgres_database import Databases, Lent
+    from harness.hosts.ssh.host import SshHost
 
 
-class Postgres:
-    """See ``BackingSource``. ``tool`` is the server's program as the finders found it, below ``root`` its data."""
+class _Source:
+    """See ``BackingSource``; a subclass says which machine it is."""
 
     name: BackingName = "postgresql"
 
-    def __init__(self, host: Host, root: Path, tool: Tool) -> None:
-        self._host, self._root, self._tool = host, root, tool
+    def _machine(self) -> DatabaseMachine:
+        raise NotImplementedError
 
     @cached_property
     def _databases(self) -> Databases:
-        from harness.backing.postgres_databases import Databases
+        from harness.backing.postgres_database import Databases
 
-        return Databases(self._host, self._root, self._tool)
-
-    def unavailable(self, need: BackingNeed) -> str | None:
-        try:
-            self._tool.require()
-            require_package("psycopg")
-            find_account()
-        except (MissingTool, InputError) as problem:
-            return str(problem)
-        return memory_unavailable() if need.settings.storage == "memory" else None
+        return Databases(self._machine())
 
     def prepare(self, need: BackingNeed) -> None:
         self._databases.prepare(need)
@@ -53,4 +56,55 @@ class Postgres:
         return self._databases.close() if "_databases" in vars(self) else ()
 
 
-__all__ = ["Postgres"]
+class Postgres(_Source):
+    """Databases of this machine. ``tool`` is the server's program as the finders found it, below ``root`` its data."""
+
+    def __init__(self, host: MeasuringHost, root: Path, tool: Tool) -> None:
+        self._host, self._root, self._tool = host, root, tool
+
+    def _machine(self) -> DatabaseMachine:
+        base = base_folder(self._root, find_account())
+        return DatabaseMachine(self._host, find_home(self._tool, base), base)
+
+    def unavailable(self, need: BackingNeed) -> str | None:
+        try:
+            self._tool.require()
+            require_package("psycopg")
+            find_account()
+        except (MissingTool, InputError) as problem:
+            return str(problem)
+        return memory_unavailable() if need.settings.storage == "memory" else None
+
+
+class RemotePostgres(_Source):
+    """Databases of ``host``, which make their templates anew in each session.
+
+    ``open_to_others``: its service runs on another machine, so they listen where that can reach them, and let in
+    whoever has the password, from anywhere.
+    """
+
+    def __init__(self, host: SshHost, *, open_to_others: bool = False) -> None:
+        self._host, self._open_to_others = host, open_to_others
+
+    @cached_property
+    def _there(self) -> DatabaseMachine:
+        home = find_remote_home(self._host)
+        if self._open_to_others:
+            return DatabaseMachine(self._host, home, address=self._host.listen_address, admits="all")
+        return DatabaseMachine(self._host, home, address=ADDRESS)
+
+    def _machine(self) -> DatabaseMachine:
+        return self._there
+
+    def unavailable(self, need: BackingNeed) -> str | None:
+        try:
+            machine = self._there
+        except (MissingTool, InputError) as problem:
+            return str(problem)
+        kind = machine.filesystem_of(MEMORY) if need.settings.storage == "memory" else "tmpfs"
+        if kind not in ("tmpfs", "ramfs"):
+            return f"storage = 'memory' needs a file system in memory at {MEMORY} on {self._host.name}"
+        return None
+
+
+__all__ = ["Postgres", "RemotePostgres"]

@@ -14,10 +14,10 @@ from typing import Any
 
 import psycopg
 
+from harness.backing.postgres_install import ADDRESS
 from harness.errors import InputError, TrialFailure
 from harness.model import InvariantReading, Outcome
 
-ADDRESS = "127.0.0.1"
 SUPERUSER, OWNER, DATABASE = "postgres", "rematch", "rematch"
 #: Where we are connected when it is not the service's database that is asked.
 MAINTENANCE = "template1"
@@ -158,8 +158,8 @@ def _ask(connection: Connection, file: Path, what: str) -> list[tuple[Any, ...]]
 
 def words_of(problem: Exception) -> str:
     """Return what the server said, in one line."""
-    said = getattr(getattr(problem, "diag", None), "message_primary", None) or str(problem)
-    return " ".join(str(said).split())
+    text = getattr(getattr(problem, "diag", None), "message_primary", None) or str(problem)
+    return " ".join(str(text).split())
 
 
 def read_sql(file: Path) -> bytes:

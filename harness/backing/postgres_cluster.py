@@ -17,7 +17,7 @@ import contextlib
 import os
 import secrets
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.agent.processes import alive, this_process
@@ -31,7 +31,7 @@ from harness.backing.postgres_client import (
     new_password,
     set_password,
 )
-from harness.backing.postgres_install import PostgresHome, memory_folder, refuse_full
+from harness.backing.postgres_install import DatabaseMachine, refuse_full
 from harness.backing.postgres_server import (
     Server,
     end_leftovers,
@@ -39,9 +39,8 @@ from harness.backing.postgres_server import (
     server_settings,
     start_server,
 )
-from harness.backing.postgres_template import ADMISSION, LETS_IN, NEAR, Templates
-from harness.errors import InputError
-from harness.hosts.base import Command, Host
+from harness.backing.postgres_template import Templates
+from harness.errors import HostError, InputError
 from harness.model import BackingSettings
 
 
@@ -112,16 +111,13 @@ class Cluster:
     def log(self) -> Path:
         return self.folder / "server.log"
 
-    def remove(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
 
 class Clusters:
-    """Clusters on disk or in memory, made of the templates on disk."""
+    """Clusters on disk or in memory, made of the machine's templates."""
 
-    def __init__(self, host: Host, home: PostgresHome, base: Path) -> None:
-        self._host, self._home, self._base = host, home, base
-        self.templates = Templates(host, home, base)
+    def __init__(self, machine: DatabaseMachine) -> None:
+        self._machine = machine
+        self.templates = Templates(machine)
         self._swept: set[Path] = set()
         self._spare: dict[tuple[Path, Path], Cluster] = {}
 
@@ -137,9 +133,8 @@ class Clusters:
         authentication = need.settings.authentication
         try:
             if authentication != "scram-sha-256":
-                (cluster.data / LETS_IN).write_text(ADMISSION.format(NEAR, authentication))
-            old = Login(port=0, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
-            server, login = self.serve(cluster, old)
+                self._machine.let_in(cluster.data, authentication)
+            server, login = self.serve(cluster)
             try:
                 with connect(login, "passwords") as connection:
                     cluster.superuser = new_password()
@@ -149,10 +144,9 @@ class Clusters:
                 server.stop("SIGQUIT")
                 raise
         except BaseException:
-            cluster.remove()
+            self._machine.remove(cluster.folder)
             raise
-        fresh = Login(port=server.port, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
-        return cluster, server, fresh
+        return cluster, server, replace(login, password=cluster.superuser)
 
     def serve(self, cluster: Cluster, login: Login | None = None) -> tuple[Server, Login]:
         """Start a server over a cluster.
@@ -161,23 +155,23 @@ class Clusters:
             TrialFailure: it did not come up.
         """
         login = login or Login(port=0, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
-        told = server_settings(cluster.settings)
-        return start_server(self._host, self._home, cluster.data, told, login, cluster.log, cpus=cluster.cpus)
+        values = server_settings(cluster.settings)
+        return start_server(self._machine, cluster.data, values, login, cluster.log, cpus=cluster.cpus)
 
     def give_back(self, cluster: Cluster) -> None:
         """Take a cluster that nobody serves any more: it is used again, or removed."""
         key = (cluster.template, cluster.folder.parent)
-        if key in self._spare:
-            cluster.remove()
+        if key in self._spare or not self._machine.here:
+            self._machine.remove(cluster.folder)
         else:
             self._spare[key] = cluster
 
     def close(self) -> None:
         """Remove what was kept to be used again."""
         for cluster in self._spare.values():
-            cluster.remove()
+            self._machine.remove(cluster.folder)
         self._spare.clear()
-        for place in self._swept - {self._base / "clusters"}:
+        for place in self._swept - {self._place(BackingSettings())}:
             with contextlib.suppress(OSError):  # another session's clusters lie in memory too
                 place.rmdir()
                 place.parent.rmdir()
@@ -192,47 +186,39 @@ class Clusters:
             used.log.unlink(missing_ok=True)
             restore(template / "data", used.data)
         except OSError:
-            used.remove()
+            self._machine.remove(used.folder)
             return None  # whatever it was, a new copy meets it again, and says it
-        superuser = (template / "superuser").read_text()
-        return Cluster(
-            folder=used.folder,
-            template=template,
-            settings=settings,
-            superuser=superuser,
-            owner=new_password(),
-        )
+        return self._cluster(used.folder, template, settings)
 
-    def _place(self, settings: BackingSettings) -> Path:
-        base = memory_folder() if settings.storage == "memory" else self._base
-        return base / "clusters"
-
-    def _copy(self, template: Path, settings: BackingSettings) -> Cluster:
-        place = self._place(settings)
-        place.mkdir(parents=True, exist_ok=True)
-        self._sweep(place)
-        refuse_full(place)
-        pid, ticks = this_process()
-        folder = place / f"{pid}-{ticks}-{secrets.token_hex(4)}"
-        self._home.make_folder(folder)
-        copying = Command(
-            argv=("cp", "-a", str(template / "data"), str(folder / "data")),
-            folder=folder,
-            run_as=self._home.run_as,
-        )
-        try:
-            done = self._host.run(copying, COPY_WITHIN_S)
-            if done.exit_code != 0:
-                raise InputError(
-                    f"a fresh database cannot be copied: {done.stderr.strip()[:300]}", file=folder
-                )
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        superuser = (template / "superuser").read_text()
+    def _cluster(self, folder: Path, template: Path, settings: BackingSettings) -> Cluster:
+        superuser = self._machine.read(template / "superuser").decode()
         return Cluster(
             folder=folder, template=template, settings=settings, superuser=superuser, owner=new_password()
         )
+
+    def _place(self, settings: BackingSettings) -> Path:
+        base = self._machine.folder_for(settings)
+        return base / "clusters" if self._machine.here else base
+
+    def _copy(self, template: Path, settings: BackingSettings) -> Cluster:
+        place = self._place(settings)
+        if self._machine.here:
+            place.mkdir(parents=True, exist_ok=True)
+            self._sweep(place)
+            refuse_full(place)
+        pid, ticks = this_process()
+        folder = place / f"{pid}-{ticks}-{secrets.token_hex(4)}"
+        self._machine.make_folder(folder)
+        try:
+            self._machine.run(
+                "cp", "-a", str(template / "data"), str(folder / "data"), within_s=COPY_WITHIN_S
+            )
+        except BaseException as problem:
+            self._machine.remove(folder)
+            if isinstance(problem, HostError):
+                raise InputError(f"a fresh database cannot be copied: {problem}", file=folder) from problem
+            raise
+        return self._cluster(folder, template, settings)
 
     def _sweep(self, place: Path) -> None:
         """Remove the clusters of owners that are gone; once is enough."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which PostgreSQL serves, as which user, and where its data may lie.
+"""Which PostgreSQL serves, as which user, and where its data may lie, on this machine and on others.
 
 The server refuses to run as root, so root starts it as an unprivileged user, who must be able to
 reach both the programs and the data. Where the project's folder cannot be reached by that user
@@ -11,20 +11,38 @@ from __future__ import annotations
 import hashlib
 import os
 import pwd
+import re
+import shlex
 import shutil
 import stat
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from harness.errors import InputError
+from harness.errors import HostError, InputError, MissingTool
+from harness.hosts.base import Command
+from harness.hosts.measuring import MeasuringHost
+from harness.model import BackingSettings
 from harness.toolchains import Tool
 
+if TYPE_CHECKING:
+    from harness.hosts.ssh.host import SshHost
+
+#: Where servers listen, and whom they let in, unless others have to reach them.
+ADDRESS, NEAR = "127.0.0.1", "127.0.0.1/32"
 #: Tried in this order when we are root.
 ACCOUNTS = ("postgres", "nobody")
 MEMORY = Path("/dev/shm")
 ELSEWHERE = Path("/var/tmp")
 #: A database of its own, the log it writes ahead, and the rows of a long load.
 MIN_FREE_BYTES = 512 * 1024 * 1024
+#: Where distributions put the programs, the newest first; then whatever is on PATH.
+_USUAL = (
+    "$(ls -d /usr/lib/postgresql/*/bin /usr/pgsql-*/bin 2>/dev/null | sort -rV) "
+    '$(dirname "$(readlink -f "$(command -v postgres || echo /nowhere/postgres)")")'
+)
+_FIND = 'for f in {places}; do if [ -x "$f/postgres" ] && [ -x "$f/initdb" ]; then echo "$f"; exit 0; fi; done; exit 1'
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,25 +56,11 @@ class Account:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PostgresHome:
-    """The programs, and the user they run as; ``None``: as we are."""
+    """The programs, and the user and group that they run as; ``None``: as we are."""
 
     programs: Path
     version: str
-    account: Account | None
-
-    @property
-    def run_as(self) -> tuple[int, int] | None:
-        return None if self.account is None else (self.account.uid, self.account.gid)
-
-    def make_folder(self, folder: Path) -> None:
-        """Make a folder that only the server's user (and root) can look into."""
-        folder.mkdir(mode=0o700)
-        self.give(folder)
-
-    def give(self, path: Path) -> None:
-        """Make it the server's user's own."""
-        if self.run_as is not None:
-            os.chown(path, *self.run_as)
+    run_as: tuple[int, int] | None
 
 
 def find_account() -> Account | None:
@@ -93,7 +97,139 @@ def find_home(tool: Tool, base: Path) -> PostgresHome:
     account = find_account()
     if not reachable(programs, account):
         programs = _copied(programs.parent, base) / "bin"
-    return PostgresHome(programs=programs, version=tool.version or "unknown", account=account)
+    run_as = None if account is None else (account.uid, account.gid)
+    return PostgresHome(programs=programs, version=tool.version or "unknown", run_as=run_as)
+
+
+def find_remote_home(host: SshHost) -> PostgresHome:
+    """Return the server of another machine.
+
+    Raises:
+        MissingTool: there is none.
+        InputError: we are root there, and there is nobody it could run as.
+    """
+
+    def output_of(*words: str) -> str:
+        return host.run(Command(argv=words, folder=Path("/")), 60.0).stdout.strip()
+
+    places = shlex.quote(host.postgres) if host.postgres is not None else _USUAL
+    programs = output_of("sh", "-c", _FIND.format(places=places))
+    if not programs:
+        raise MissingTool(
+            f"PostgreSQL on {host.name}",
+            why="as the database beside the service there",
+            how_to_get=f"apt-get install -y postgresql (on {host.name}; or set postgres in hosts.toml)",
+        )
+    shown = output_of(f"{programs}/postgres", "--version")
+    version = re.search(r"\d+(\.\d+)*", shown)
+    run_as = None
+    if host.user.partition(":")[0] == "0":
+        ids = [(output_of("id", "-u", name), output_of("id", "-g", name)) for name in ACCOUNTS]
+        run_as = next(((int(uid), int(gid)) for uid, gid in ids if uid.isdigit() and gid.isdigit()), None)
+        if run_as is None:
+            raise InputError(
+                f"PostgreSQL refuses to run as root, and {host.name} has no unprivileged user it could run as",
+                allowed=f"one of the users {', '.join(ACCOUNTS)}, or not being root there",
+            )
+    return PostgresHome(programs=Path(programs), version=version.group() if version else shown, run_as=run_as)
+
+
+class DatabaseMachine:
+    """A machine on which databases run: its programs, their user, and where data folders stand.
+
+    ``base``: the folder of databases of this machine; ``None``: it is another one. ``address``: where servers listen;
+    ``admits``: whom they let in.
+    """
+
+    def __init__(
+        self,
+        host: MeasuringHost,
+        home: PostgresHome,
+        base: Path | None = None,
+        *,
+        address: str = ADDRESS,
+        admits: str = NEAR,
+    ) -> None:
+        self.host, self.home, self.address = host, home, address
+        self._base, self._admits = base, admits
+        self._scratch: dict[Path, Path] = {}
+
+    @property
+    def here(self) -> bool:
+        """Whether it is this machine."""
+        return self._base is not None
+
+    def folder_for(self, settings: BackingSettings) -> Path:
+        """Return where data folders with these settings stand; on another machine they go with the host's agent."""
+        in_memory = settings.storage == "memory"
+        if self._base is not None:
+            return memory_folder() if in_memory else self._base
+        parent = MEMORY if in_memory else ELSEWHERE
+        if parent not in self._scratch:
+            self._scratch[parent] = cast("SshHost", self.host).scratch(parent, self.home.run_as)
+        return self._scratch[parent]
+
+    def run(self, *words: str, within_s: float = 30.0) -> None:
+        """Run a program as the server's user.
+
+        Raises:
+            HostError: it did not end well; with the last line of its output.
+        """
+        command = Command(argv=words, folder=Path("/"), environment={"LC_ALL": "C"}, run_as=self.home.run_as)
+        done = self.host.run(command, within_s)
+        if done.exit_code != 0:
+            output = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
+            raise HostError(
+                f"{self.host.name}: {words[0]} ended with {done.exit_code}; output: {output[-1][:300]}"
+            )
+
+    def read(self, file: Path, last_bytes: int | None = None) -> bytes:
+        """Return the content of a file, or its end; nothing of one that is not there."""
+        try:
+            return self.host.read(file, last_bytes)
+        except HostError:
+            return b""
+
+    def make_folder(self, folder: Path) -> None:
+        """Make a folder that only the server's user (and root) can look into."""
+        if not self.here:
+            self.run("mkdir", "-m", "700", str(folder))
+            return
+        folder.mkdir(mode=0o700)
+        if self.home.run_as is not None:
+            os.chown(folder, *self.home.run_as)
+
+    def put(self, text: str, target: Path) -> None:
+        """Write a small file that only the server's user may read."""
+        with tempfile.TemporaryDirectory(prefix="rematch-database-") as name:
+            ours = Path(name) / "file"
+            ours.touch(mode=0o600)
+            ours.write_text(text)
+            self.host.put(ours, target)
+        if self.home.run_as is not None:
+            owner = ":".join(map(str, self.home.run_as))
+            self.host.run(Command(argv=("chown", owner, str(target)), folder=Path("/")), 30.0)
+
+    def let_in(self, data: Path, authentication: str) -> None:
+        """Say who may come in from where, and how passwords are checked.
+
+        Under ``md5`` a user of whose password a SCRAM verifier is stored is asked for that.
+        """
+        self.put(f"host all all {self._admits} {authentication}\n", data / "pg_hba.conf")
+
+    def filesystem_of(self, folder: Path) -> str | None:
+        """Return the type of the file system that holds a folder, or ``None`` when it cannot be told."""
+        if self.here:
+            return filesystem_of(folder)
+        command = Command(argv=("stat", "-f", "-c", "%T", str(folder)), folder=Path("/"))
+        return self.host.run(command, 60.0).stdout.strip() or None
+
+    def remove(self, folder: Path) -> None:
+        """Remove a data folder; nobody serves it any more."""
+        if self.here:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            self.host.run(Command(argv=("rm", "-rf", str(folder)), folder=Path("/")), 60.0)
 
 
 def base_folder(root: Path, account: Account | None, elsewhere: Path = ELSEWHERE) -> Path:

@@ -15,18 +15,18 @@ import re
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
 
-from harness.agent.ports import free_port
 from harness.agent.processes import GONE_WITHIN_S, PROC
-from harness.backing.postgres_client import ADDRESS, Login, connect
-from harness.backing.postgres_install import PostgresHome
+from harness.backing.postgres_client import Login, connect, words_of
+from harness.backing.postgres_install import DatabaseMachine
 from harness.errors import HostError, TrialFailure
-from harness.hosts.base import Command, Host, Process, Stopped, StopSignal
+from harness.hosts.base import Command, Process, Stopped, StopSignal
 from harness.model import BackingSettings, Outcome
+from harness.model.endpoint import Endpoint
 
 READY_WITHIN_S = 60.0
 #: A fast stop writes what is in memory to disk first.
@@ -38,12 +38,13 @@ RESERVED = 3
 #: Our own connection, which watches: the server has one more than it is said to have.
 WATCHING = 1
 IPC_RMID = 0
+LOG_TAIL_BYTES = 8192
+READY = b"database system is ready to accept connections"
 
 
 def server_settings(settings: BackingSettings) -> dict[str, str]:
     """Return what the server is told on its command line; everything else is as PostgreSQL comes."""
-    told = {
-        "listen_addresses": ADDRESS,
+    values = {
         "unix_socket_directories": "",
         "max_connections": str(settings.max_connections + WATCHING),
         "superuser_reserved_connections": str(RESERVED),
@@ -56,13 +57,14 @@ def server_settings(settings: BackingSettings) -> dict[str, str]:
         "log_timezone": "UTC",
         "timezone": "UTC",
     }
-    return told if settings.fsync else {**told, "fsync": "off"}
+    return values if settings.fsync else {**values, "fsync": "off"}
 
 
 @dataclass(kw_only=True)
 class Server:
     """A running server. ``log`` is what it writes to stderr, appended."""
 
+    machine: DatabaseMachine
     process: Process
     data: Path
     log: Path
@@ -74,20 +76,26 @@ class Server:
         code = self.process.exited()
         if code is None:
             return None
-        return f"the database ended by itself ({in_words(code)}; output: {last_words(self.log)})"
+        return f"the database ended by itself ({in_words(code)}; output: {self.last_words()})"
+
+    def last_words(self) -> str:
+        """Return the last line of its log that complains, else its last line; without time and process."""
+        lines = self.machine.read(self.log, LOG_TAIL_BYTES).decode(errors="replace").splitlines()
+        bad = [line for line in lines if re.search(r"\b(PANIC|FATAL|ERROR):", line)]
+        return re.sub(r"^\S+ \S+ \S+ \[\d+\] ", "", (bad or lines or ["nothing"])[-1])[:300]
 
     def stop(self, first: StopSignal) -> Stopped:
         """End it: SIGINT is a fast stop that keeps the data in order, SIGQUIT one that does not care."""
         try:
             return self.process.stop(GRACE_S, first)
         finally:
-            end_leftovers(self.data)
-            free_shared_memory(self.data)
+            if self.machine.here:
+                end_leftovers(self.data)
+                free_shared_memory(self.data)
 
 
 def start_server(
-    host: Host,
-    home: PostgresHome,
+    machine: DatabaseMachine,
     data: Path,
     settings: Mapping[str, str],
     login: Login,
@@ -95,39 +103,40 @@ def start_server(
     *,
     cpus: tuple[int, ...] | None = None,
 ) -> tuple[Server, Login]:
-    """Start a server and wait until ``login`` is let in; the login is returned with the port it listens on.
+    """Start a server and wait until ``login`` is let in; the login is returned with where it listens.
 
     Raises:
         TrialFailure: it did not come up, in its own words.
     """
     for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
-        port = free_port(ADDRESS)
-        before = log.stat().st_size if log.exists() else 0
-        server = _spawn(host, home, data, settings, port, log, cpus)
-        login = Login(port=port, user=login.user, password=login.password, database=login.database)
+        port = machine.host.free_port(machine.address)
+        before = len(machine.read(log))
+        server = _spawn(machine, data, settings, port, log, cpus)
         try:
-            _wait_until_in(server, login)
+            near = machine.host.reach(Endpoint(host=machine.address, port=port))
+            login = replace(login, host=near.host, port=near.port)
+            _wait_until_in(server, login, before)
             return server, login
         except BaseException as problem:
             server.stop("SIGQUIT")
-            said = log.read_text(errors="replace")[before:]
-            again = isinstance(problem, TrialFailure) and PORT_TAKEN.search(said) is not None
+            output = machine.read(log)[before:].decode(errors="replace")
+            again = isinstance(problem, TrialFailure) and PORT_TAKEN.search(output) is not None
             if not again or attempt == ATTEMPTS_WHEN_PORT_TAKEN:
                 raise
     raise AssertionError("the last attempt returns or raises")
 
 
 def _spawn(
-    host: Host,
-    home: PostgresHome,
+    machine: DatabaseMachine,
     data: Path,
     settings: Mapping[str, str],
     port: int,
     log: Path,
     cpus: tuple[int, ...] | None,
 ) -> Server:
-    words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-    argv = (str(home.programs / "postgres"), "-D", str(data), "-p", str(port), *words)
+    listening = {"listen_addresses": machine.address, **settings}
+    words = [word for name, value in listening.items() for word in ("-c", f"{name}={value}")]
+    argv = (str(machine.home.programs / "postgres"), "-D", str(data), "-p", str(port), *words)
     command = Command(
         argv=argv,
         folder=data,
@@ -135,32 +144,35 @@ def _spawn(
         cpus=cpus,
         stdout=log,
         stderr=log,
-        run_as=home.run_as,
+        run_as=machine.home.run_as,
     )
     try:
-        process = host.spawn(command)
+        process = machine.host.spawn(command)
     except HostError as problem:
         raise TrialFailure(Outcome.FAILED, f"the database cannot be started: {problem}") from problem
-    return Server(process=process, data=data, log=log, port=port, argv=argv)
+    return Server(machine=machine, process=process, data=data, log=log, port=port, argv=argv)
 
 
-def _wait_until_in(server: Server, login: Login) -> None:
-    deadline = time.monotonic() + READY_WITHIN_S
+def _wait_until_in(server: Server, login: Login, log_from: int) -> None:
+    """Get in; on another machine after its own word that it is ready, since each look there is a connection."""
+    deadline, here = time.monotonic() + READY_WITHIN_S, server.machine.here
     while True:
-        try:
-            connect(login, "readiness").close()
-            return
-        except psycopg.OperationalError as problem:
-            # a server of somebody else on that port would refuse us too: look at ours first
-            how = server.ended()
-            if how is not None:
-                raise TrialFailure(Outcome.FAILED, how) from problem
-            if time.monotonic() > deadline:
-                raise TrialFailure(
-                    Outcome.FAILED,
-                    f"the database was not ready within {READY_WITHIN_S:g} s: {last_words(server.log)}",
-                ) from problem
-        time.sleep(0.01)
+        rejected: psycopg.OperationalError | None = None
+        if here or READY in server.machine.read(server.log)[log_from:]:
+            try:
+                connect(login, "readiness").close()
+                return
+            except psycopg.OperationalError as problem:
+                rejected = problem
+        # a server of somebody else on that port would refuse us too: look at ours first
+        how = server.ended()
+        if how is None and rejected is not None and not here:
+            how = f"the database is ready but rejects logins: {words_of(rejected)}"
+        if how is None and time.monotonic() > deadline:
+            how = f"the database was not ready within {READY_WITHIN_S:g} s: {server.last_words()}"
+        if how is not None:
+            raise TrialFailure(Outcome.FAILED, how) from rejected
+        time.sleep(0.01 if here else 0.05)
 
 
 def end_leftovers(data: Path) -> None:
@@ -201,22 +213,6 @@ def free_shared_memory(data: Path) -> None:
         words = row.split()
         if (int(words[0]), int(words[1])) == (key, number) and int(words[6]) == 0:  # nobody is attached
             ctypes.CDLL(None, use_errno=True).shmctl(number, IPC_RMID, None)
-
-
-def last_words(log: Path) -> str:
-    """Return what a server's log ends with; see ``words_of_log``."""
-    try:
-        return words_of_log(log.read_text(errors="replace"))
-    except OSError:
-        return words_of_log("")
-
-
-def words_of_log(text: str) -> str:
-    """Return the last line of a server's log that complains, else its last line; without time and process."""
-    lines = text.splitlines()
-    bad = [line for line in lines if re.search(r"\b(PANIC|FATAL|ERROR):", line)]
-    said = (bad or lines or ["nothing"])[-1]
-    return re.sub(r"^\S+ \S+ \S+ \[\d+\] ", "", said)[:300]
 
 
 def in_words(exit_code: int) -> str:

@@ -11,9 +11,8 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import os
-import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from harness.backing.base import BackingNeed
@@ -29,17 +28,12 @@ from harness.backing.postgres_client import (
     read_sql,
     read_stored,
 )
-from harness.backing.postgres_install import PostgresHome, refuse_full
+from harness.backing.postgres_install import DatabaseMachine, refuse_full
 from harness.backing.postgres_server import end_leftovers, server_settings, start_server
-from harness.errors import HostError
-from harness.hosts.base import Command, Host
 from harness.model import BackingSettings
 
 #: Part of the key: to be raised when templates are made in another way.
 RECIPE = "2"
-#: Who may come in from where. Under ``md5`` a user of whose password a SCRAM verifier is kept is asked for that.
-NEAR = "127.0.0.1/32"
-LETS_IN, ADMISSION = "pg_hba.conf", "host all all {} {}\n"
 SCHEMA, INDEX, INVARIANTS, STORED = "schema.sql", "index.sql", "invariants.sql", "stored.sql"
 INITDB_WITHIN_S = 120.0
 
@@ -72,10 +66,7 @@ def fill(login: Login, need: BackingNeed, files: tuple[Path, ...]) -> None:
         connection.execute(f"CREATE ROLE {OWNER} LOGIN".encode())
         connection.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}".encode())
         connection.execute("ALTER DATABASE template0 IS_TEMPLATE false")
-    inside = Login(
-        host=login.host, port=login.port, user=SUPERUSER, password=login.password, database=DATABASE
-    )
-    with connect(inside, "template") as connection:
+    with connect(replace(login, database=DATABASE), "template") as connection:
         connection.execute(f"SET ROLE {OWNER}".encode())
         for file in files:
             apply_file(connection, file)
@@ -90,10 +81,11 @@ def fill(login: Login, need: BackingNeed, files: tuple[Path, ...]) -> None:
 
 
 class Templates:
-    """The templates below ``base``."""
+    """The templates of a machine: on this one they stay for later sessions, elsewhere they go with the host's agent."""
 
-    def __init__(self, host: Host, home: PostgresHome, base: Path) -> None:
-        self._host, self._home, self._base = host, home, base
+    def __init__(self, machine: DatabaseMachine) -> None:
+        self._machine = machine
+        self._ready: set[Path] = set()
 
     def of(self, need: BackingNeed) -> Path:
         """Return the folder of the template, made now if it is not there.
@@ -103,60 +95,49 @@ class Templates:
             HostError, TrialFailure: PostgreSQL could not do it.
         """
         files = sql_files(need)
-        key = template_key(self._home.version, files)
-        folder = self._base / "templates" / key
+        key = template_key(self._machine.home.version, files)
+        if not self._machine.here:
+            folder = self._machine.folder_for(need.settings) / f"template-{key}"
+            if folder not in self._ready:
+                self._make(folder, need, files)
+                self._ready.add(folder)
+            return folder
+        folder = self._machine.folder_for(BackingSettings()) / "templates" / key
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _locked(folder.parent / ".lock"):
             if not folder.is_dir():
                 refuse_full(folder.parent)
                 for unfinished in folder.parent.glob(".making-*"):
                     end_leftovers(unfinished / "data")
-                    shutil.rmtree(unfinished, ignore_errors=True)
+                    self._machine.remove(unfinished)
                 making = folder.parent / f".making-{key}"
-                self._home.make_folder(making)
-                try:
-                    self._make(making, need, files)
-                    making.rename(folder)
-                finally:
-                    shutil.rmtree(making, ignore_errors=True)
+                self._make(making, need, files)
+                making.rename(folder)
         return folder
 
     def _make(self, making: Path, need: BackingNeed, files: tuple[Path, ...]) -> None:
-        password = new_password()
-        secret = making / "superuser"
-        with os.fdopen(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-            stream.write(password)
-        self._home.give(secret)
-        self._initialise(making, secret)
-        (making / "data" / LETS_IN).write_text(ADMISSION.format(NEAR, "scram-sha-256"))
-        login = Login(port=0, user=SUPERUSER, password=password, database="postgres")
-        settings = {**server_settings(BackingSettings()), "fsync": "off"}
-        server, login = start_server(
-            self._host, self._home, making / "data", settings, login, making / "server.log"
-        )
+        machine, data, password = self._machine, making / "data", new_password()
+        initdb = (str(machine.home.programs / "initdb"), "-D", str(data))
+        machine.make_folder(making)
         try:
-            fill(login, need, files)
-        finally:
-            server.stop("SIGINT")
-        self._initdb(making, "--sync-only")  # a power cut must not leave a template with holes
-
-    def _initialise(self, making: Path, secret: Path) -> None:
-        self._initdb(
-            making, "--username", SUPERUSER, "--auth", "scram-sha-256", "--pwfile", str(secret),
-            "--encoding", "UTF8", "--locale", "C", "--no-sync",
-        )  # fmt: skip
-
-    def _initdb(self, making: Path, *words: str) -> None:
-        command = Command(
-            argv=(str(self._home.programs / "initdb"), "-D", str(making / "data"), *words),
-            folder=making,
-            environment={"HOME": str(making), "LC_ALL": "C"},
-            run_as=self._home.run_as,
-        )
-        done = self._host.run(command, INITDB_WITHIN_S)
-        if done.exit_code != 0:
-            output = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
-            raise HostError(f"initdb ended with {done.exit_code}; output: {output[-1][:300]}")
+            machine.put(password, making / "superuser")
+            machine.run(
+                *initdb, "--username", SUPERUSER, "--auth", "scram-sha-256", "--pwfile", str(making / "superuser"),
+                "--encoding", "UTF8", "--locale", "C", "--no-sync", within_s=INITDB_WITHIN_S,
+            )  # fmt: skip
+            machine.let_in(data, "scram-sha-256")
+            login = Login(port=0, user=SUPERUSER, password=password, database="postgres")
+            settings = {**server_settings(BackingSettings()), "fsync": "off"}
+            server, login = start_server(machine, data, settings, login, making / "server.log")
+            try:
+                fill(login, need, files)
+            finally:
+                server.stop("SIGINT")
+            if machine.here:  # a power cut must not leave a template with holes
+                machine.run(*initdb, "--sync-only", within_s=INITDB_WITHIN_S)
+        except BaseException:
+            machine.remove(making)
+            raise
 
 
 @contextlib.contextmanager

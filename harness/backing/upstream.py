@@ -169,10 +169,10 @@ class _Place:
 
     def last_words(self) -> str:
         try:
-            said = self.host.read(self.there / STDERR, TAIL_BYTES)
+            text = self.host.read(self.there / STDERR, TAIL_BYTES)
         except HostError:
             return "nothing"
-        lines = said.decode(errors="replace").strip().splitlines()
+        lines = text.decode(errors="replace").strip().splitlines()
         return lines[-1][:300] if lines else "nothing"
 
 

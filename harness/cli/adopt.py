@@ -67,9 +67,10 @@ def adopt_command(
 ) -> None:
     """Write down how a service is started and what it answers, and measure its capacity.
 
-    How it is started follows from package.json, a Procfile, a Compose file, or the file of a language's build tool
-    (go.mod, Cargo.toml, pom.xml, build.gradle, requirements.txt, pyproject.toml); each guess is shown with its reason,
-    and what is not used of those files as well. These files are written: NAME.toml, the experiment, with each guess
+    How it is started follows from package.json, a Procfile, a Compose file or --start, how it is built also from the
+    file of a build tool (go.mod, Cargo.toml, pom.xml, build.gradle, requirements.txt, pyproject.toml); each conclusion
+    is shown with its reason, and what is not used of those files as well. These files are written: NAME.toml, the
+    experiment, with each guess
     as a comment; services/NAME/NAME/service.toml, of at most 12 lines, with the start command; the contract, which has
     every request with the answer that the service gives now; and NAME.html, a page of what was measured. Each request
     is sent twice to one process and once to another one; values that change are masked.

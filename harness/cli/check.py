@@ -99,7 +99,7 @@ def _check_reading(purpose: Purpose, *, alone: bool) -> None:
 def _imported(root: Path, purpose: Purpose) -> dict[str, set[str]]:
     """Return package -> which notebooks and pages cannot do without it, as their sources say."""
     from harness.import_closure import closure, packages, source_texts
-    from harness.pipeline.notebook_file import analysis_notebooks
+    from harness.pipeline.stage import analysis_notebooks
 
     def of_module(name: str) -> list[str]:
         return source_texts(root, closure(root, {name}))
@@ -201,7 +201,7 @@ def watch(n_cpus: int) -> dict[str, float | None]:
     """Shares of the machine's CPU time over a second: steal, busy; tasks waiting for a CPU; and its CPUs' speed."""
     from harness.agent.platforms import usable_cpus
     from harness.hosts.local import LocalHost
-    from harness.model.readings import slowed_share
+    from harness.model.started import slowed_share
     from harness.sampling import readers_here
 
     machine, cpus = readers_here().machine(), usable_cpus()

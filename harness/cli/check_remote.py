@@ -26,7 +26,7 @@ from harness.hosts.ssh.settings import HostSettings, load_settings
 from harness.launchers.docker_engine import engine_on
 from harness.model import HostClock
 from harness.model.load_tools import run_as
-from harness.model.readings import slowed_share
+from harness.model.started import slowed_share
 from harness.project import find_root
 
 PROGRAMS = ("go", *run_as("program"), "locust", "docker", "taskset")

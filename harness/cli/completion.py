@@ -93,7 +93,7 @@ def keys() -> Iterable[str]:
 @offered
 def verifications() -> Iterable[str]:
     """Names of the simulations behind ``verify``."""
-    from harness.verify.rows import ROWS
+    from harness.verify.page import ROWS
 
     return (*ROWS, "all")
 

@@ -54,7 +54,7 @@ def quiet_in_words(quiet: Mapping[str, float | None]) -> str:
 
 def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, float | None]) -> list[str]:
     """Return what makes a machine less fit than it could be."""
-    from harness.model.readings import SLOWED_SHARE  # --help needs no models
+    from harness.model.started import SLOWED_SHARE  # --help needs no models
 
     remarks: list[str] = []
     if small:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.backing.postgres_remote_server import RemoteServer
+from harness.backing.postgres_install import find_remote_home
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.ssh.host import SshHost
 from harness.hosts.ssh.settings import HostSettings
@@ -67,7 +67,7 @@ def forwarding(host: SshHost) -> Ability:
 def database(host: SshHost) -> Ability:
     """Whether there is a PostgreSQL, and a user that it may run as."""
     try:
-        return Ability(found=RemoteServer(host).home.version)
+        return Ability(found=find_remote_home(host).version)
     except (MissingTool, InputError, HostError) as problem:
         return Ability(reason=f"no database there: {problem}")
 

@@ -39,8 +39,7 @@ def site_command(
         rematch site --folder /tmp/site
     """
     from harness.model.digits import fixed
-    from harness.pipeline.execute import StageFailed
-    from harness.pipeline.publishing import publish_bundled
+    from harness.pipeline.execute import StageFailed, publish_bundled
     from harness.publish.generated import read_values
     from harness.site import build_site
 

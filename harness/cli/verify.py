@@ -14,7 +14,7 @@ from harness.errors import InputError, RematchError
 from harness.project import find_root
 
 if TYPE_CHECKING:
-    from harness.verify.rows import VerifiedRow
+    from harness.verify.page import VerifiedRow
 
 ALL = "all"
 #: Names that this command ran before, as tests of estimators do now.
@@ -66,8 +66,7 @@ def verify_command(
         rematch verify all --write
     """
     from harness.provenance import describe_place
-    from harness.verify.page import write_page
-    from harness.verify.rows import ROWS, verify_row
+    from harness.verify.page import ROWS, verify_row, write_page
 
     moved = sorted(MOVED & set(names or ()))
     if moved:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.definitions.strict_files import short, to_model, unknown
 from harness.errors import InputError
-from harness.model import BackingSettings, Experiment, Implementation, RuntimeSettings
+from harness.model import BackingSettings, Experiment, Implementation, ProfileDefinition, RuntimeSettings
 
 #: Settings that mean nothing to a Go program; naming one in a Go variant is a mistake worth a word.
 _JVM_ONLY = ("java", "gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "jvm_flags")
@@ -105,10 +105,10 @@ def with_backing(
         if level.backing
     ]
     if not needed:
-        said = ["backing"] * (experiment.backing is not None) + [place for place, _ in levels]
-        if said:
+        text = ["backing"] * (experiment.backing is not None) + [place for place, _ in levels]
+        if text:
             raise InputError(
-                "not supported here: no variant needs a backing service", file=path, place=said[0]
+                "not supported here: no variant needs a backing service", file=path, place=text[0]
             )
         return experiment
     backing = experiment.backing or BackingSettings()
@@ -133,4 +133,106 @@ def _check_sql(contract: Path, backing: BackingSettings, path: Path, place: str)
         if not (contract / name).is_file():
             raise InputError(
                 "missing, and a database is needed", file=short(contract / name), allowed="a file of SQL"
+            )
+
+
+def check_memory(experiment: Experiment, known: Mapping[str, Implementation], path: Path) -> None:
+    """Refuse memory that nobody could measure before the first trial.
+
+    What is measured belongs to one program under one mix: so it stands in a variant, never in a level, and no
+    factor changes what the program does.
+
+    Raises:
+        InputError: names the first.
+    """
+    for factor, levels in experiment.factors.items():
+        for name, level in levels.items():
+            place = f"factors.{factor}.{name}.runtime"
+            asked = to_model(RuntimeSettings, level.runtime, path, at=f"{place}.").memory_asked
+            if asked is not None:
+                raise InputError(
+                    "measured memory belongs in a variant",
+                    file=path,
+                    place=place,
+                    found=asked,
+                    allowed="a size",
+                )
+    asking = [name for name, variant in experiment.variants.items() if variant.runtime.memory_asked]
+    if not asking:
+        return
+    if experiment.kind != "load":
+        place = f"variants.{asking[0]}.runtime"
+        raise InputError("memory is measured under a load, and there is none", file=path, place=place)
+    for name in asking:
+        _check_variant(name, experiment, known, path)
+    _check_factors(experiment, path)
+    for profile, definition in experiment.profiles.items():
+        _check_profile(profile, definition, experiment, path)
+
+
+def _check_variant(
+    name: str, experiment: Experiment, known: Mapping[str, Implementation], path: Path
+) -> None:
+    variant = experiment.variants[name]
+    place = f"variants.{name}.runtime"
+    if known[variant.implementation].needs:
+        raise InputError(
+            f"the memory of {variant.implementation} is not measured: it needs backing services",
+            file=path, place=place, found=variant.runtime.memory_asked, allowed="a size",
+        )  # fmt: skip
+    other = variant.runtime.memory_of
+    if other is None:
+        return
+    java = [
+        each
+        for each, item in experiment.variants.items()
+        if item.implementation in known and known[item.implementation].runtime == "jvm"
+    ]
+    if other not in experiment.variants:
+        raise unknown("variant", other, java, file=path, place=f"{place}.gomemlimit")
+    if other not in java:
+        raise InputError(
+            "a limit is what a Java variant holds",
+            file=path,
+            place=f"{place}.gomemlimit",
+            found=other,
+            allowed=", ".join(sorted(java)) or "none: there is no Java variant",
+        )
+
+
+def _check_factors(experiment: Experiment, path: Path) -> None:
+    for factor, levels in experiment.factors.items():
+        for name, level in levels.items():
+            if level.mix or level.settings or level.runtime or level.backing:
+                raise InputError(
+                    "what is measured of memory would be that of another program or mix",
+                    file=path,
+                    place=f"factors.{factor}.{name}",
+                    allowed="levels of load and warm_up_requests",
+                )
+
+
+def _check_profile(name: str, profile: ProfileDefinition, experiment: Experiment, path: Path) -> None:
+    planned = profile.variants or tuple(experiment.variants)
+    for variant in planned:
+        other = experiment.variants[variant].runtime.memory_of
+        if other is not None and other not in planned:
+            raise InputError(
+                f"{variant} has the memory of {other}, which is not among them",
+                file=path,
+                place=f"profiles.{name}.variants",
+                allowed=f"{other} as well, or neither",
+            )
+    if profile.calibration is None:
+        return
+    of_all = profile.calibration.among or planned
+    for saturated in (experiment.reference,) if profile.calibration.of == "reference" else of_all:
+        asked = experiment.variants[saturated].runtime.memory_asked
+        if asked is not None:
+            raise InputError(
+                f"the capacity is that of {saturated}, whose memory is measured only after it",
+                file=path,
+                place=f"profiles.{name}.calibration",
+                found=f"{saturated}: {asked}",
+                allowed="variants of which all is known: of, among",
             )

@@ -89,15 +89,15 @@ def load_ledgers(root: Path) -> dict[str, Claim]:
     Raises:
         InputError: as of :func:`load_claims`; or two ledgers have a claim of one name.
     """
-    found: dict[str, Claim] = {}
+    result: dict[str, Claim] = {}
     for ledger in LEDGERS:
         claims = load_claims(root, ledger)
-        twice = sorted(set(found) & set(claims))
+        twice = sorted(set(result) & set(claims))
         if twice:
             path = short(root / EXPERIMENTS / f"{ledger}.toml")
             raise InputError("another ledger has a claim of this name", file=path, place=f"claims.{twice[0]}")
-        found |= claims
-    return found
+        result |= claims
+    return result
 
 
 class _Check:

@@ -59,13 +59,13 @@ def load_implementations(root: Path, workload: str, beside: Path | None = None) 
     there = workload_folder(root, workload, beside)
     for path in map(short, sorted(there.glob("*/service.toml"))):
         implementation = _implementation(path, text_of(path))
-        for place, said, meant in (
+        for place, text, meant in (
             ("name", implementation.name, path.parent.name),
             ("workload", implementation.workload, workload),
         ):
-            if said != meant:
+            if text != meant:
                 raise InputError(
-                    "must be the folder's name", file=path, place=place, found=said, allowed=repr(meant)
+                    "must be the folder's name", file=path, place=place, found=text, allowed=repr(meant)
                 )
         if there != root / SERVICES / workload:
             implementation = implementation.model_copy(update={"folder": path.parent.resolve()})

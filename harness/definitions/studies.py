@@ -9,8 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from harness.definitions.checks import check_duets, check_levels, check_variants, with_backing
-from harness.definitions.memory_checks import check_memory
+from harness.definitions.checks import check_duets, check_levels, check_memory, check_variants, with_backing
 from harness.definitions.services import SERVICES, contract_folder, load_implementations, load_requests
 from harness.definitions.strict_files import short, text_of, to_model, toml_of, unknown
 from harness.errors import InputError

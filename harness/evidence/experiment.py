@@ -21,7 +21,7 @@ from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.trial_row import settled_requests
 from harness.errors import InputError
 from harness.model import Experiment, Machine, SessionHeader, TrialRecord
-from harness.model.naming import label_of
+from harness.model.session import label_of
 from harness.store import SessionFolder, Store
 
 T = TypeVar("T")

@@ -20,8 +20,7 @@ from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.experiment import Evidence
 from harness.model import Estimate, Flag, Verdict
-from harness.model.digits import plain
-from harness.model.level_words import cell_words
+from harness.model.digits import cell_words, plain
 from harness.project import experiment_paths
 
 Better = Literal["higher", "lower"]

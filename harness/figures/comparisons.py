@@ -18,9 +18,8 @@ from harness.figures.style import BAND, FAINT, INK, PAGE_INCHES, canvas, styled
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Verdict
 from harness.model.age import ratio_with_age, with_age
-from harness.model.digits import percent
+from harness.model.digits import cell_words, percent
 from harness.model.formatting import show
-from harness.model.level_words import cell_words
 
 _SIGNS = {
     Verdict.DIFFERENT: "different",

@@ -1,27 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The words of the project as frozen, strict types. No I/O, no clock, no randomness but a passed seed."""
 
-from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
-from harness.model.bound import BOUND_WORDS, Bound, BoundBy
-from harness.model.capacity_search import CapacityGoals, CapacitySearch, SearchTrial
 from harness.model.estimate import Estimate, Support, Verdict, support_of
 from harness.model.implementation import Implementation, JavaForms, PreparedImage, Toolchain
-from harness.model.load import ClosedLoad, Load, LoadProfile, OpenLoad
-from harness.model.load_summary import AnswerCount, LoadSummary
-from harness.model.load_tools import LOAD_TOOLS, GeneratorName, LoadTool
-from harness.model.memory import HeapProbe, HeldMemory, LeastHeap, LimitProbe, MatchedLimit, MemoryFit
-from harness.model.plan import Configuration, DuetSeat, Plan, PlannedTrial, configurations, make_plan
-from harness.model.readings import (
-    ClockReading,
-    CpuSpeed,
-    GroupReading,
-    HostClock,
-    MachineWindow,
-    ResourceReading,
+from harness.model.load import (
+    CapacityGoals,
+    CapacitySearch,
+    Captures,
+    ClosedLoad,
+    Expectation,
+    Load,
+    LoadProfile,
+    OpenLoad,
+    Request,
+    SearchTrial,
 )
-from harness.model.request import Captures, Expectation, Request
-from harness.model.request_log import RequestLogRecord
+from harness.model.load_tools import LOAD_TOOLS, GeneratorName, LoadTool
+from harness.model.plan import Configuration, DuetSeat, Plan, PlannedTrial, configurations, make_plan
 from harness.model.runtime import RuntimeSettings
 from harness.model.scaled_load import (
     Calibration,
@@ -35,19 +31,33 @@ from harness.model.session import (
     CpuProfile,
     EchoReading,
     FormBuild,
+    HeapProbe,
+    HeldMemory,
+    LeastHeap,
+    LimitProbe,
     Machine,
+    MatchedLimit,
+    MemoryFit,
     Provenance,
     Registration,
     SessionHeader,
     Unavailable,
 )
 from harness.model.started import (
+    BackingName,
     BackingRecord,
+    BackingSettings,
+    ClockReading,
     ContainerRecord,
+    CpuSpeed,
+    GroupReading,
+    HostClock,
     InstanceRecord,
     KubernetesRecord,
     LimitsRecord,
+    MachineWindow,
     PodRecord,
+    ResourceReading,
     RuntimeCpus,
 )
 from harness.model.study import (
@@ -58,15 +68,21 @@ from harness.model.study import (
     Variant,
 )
 from harness.model.trial import (
+    BOUND_WORDS,
     SCHEMA_VERSION,
+    AnswerCount,
+    Bound,
     Boundary,
+    BoundBy,
     ConformanceResult,
     DuetRecord,
     Flag,
     GeneratorRecord,
     InvariantReading,
+    LoadSummary,
     Outcome,
     Phase,
+    RequestLogRecord,
     StartUp,
     StoredFile,
     StoredReading,

@@ -6,7 +6,6 @@ A ratio with a young arm is a result of young processes. Whatever prints such a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -112,21 +111,6 @@ def ratio_with_age(ratio: str, young: bool) -> str:
     return f"{ratio[:-1]}, {YOUNG})" if young and ratio.endswith(")") else with_age(ratio, young)
 
 
-def named_with_age(name: str, young: bool) -> str:
-    """Return a name in a list with the age of its processes: ``Helidon``, or of young ones ``Helidon (young)``."""
-    return f"{name} ({YOUNG})" if young else name
-
-
 def in_young(words: str, young: bool) -> str:
     """Return words that follow "X's throughput is", of young processes ``in young processes higher than``."""
     return f"in {YOUNG} processes {words}" if young else words
-
-
-def of_young(text: str, young: Sequence[bool]) -> str:
-    """Return a sentence on several ratios with how many of them are of young processes: before it where all are."""
-    if not text or not any(young):
-        return text
-    if all(young):
-        return f"In {YOUNG} processes, {text}"
-    end = "." if text.endswith(".") else ""
-    return f"{text.removesuffix('.')} ({sum(young)} of {len(young)} ratios of {YOUNG} processes){end}"

@@ -13,7 +13,8 @@ significant digit unless it begins with 1 to 3, ``1.37 (1.28 to 1.47)``, as the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from math import floor, isfinite, log10
 
 #: Nobody reads more than this of a number that came without an interval.
@@ -119,3 +120,36 @@ def runs_of(numbers: Iterable[int], between: str = ",", to: str = "-") -> str:
         else:
             runs.append([number])
     return between.join(str(run[0]) if len(run) == 1 else f"{run[0]}{to}{run[-1]}" for run in runs)
+
+
+_SAID: Mapping[tuple[str, str], str] = {
+    ("logging", "off"): "no log line",
+    ("logging", "on"): "a log line",
+    ("warm-up", "none"): "no warm-up",
+    ("loop", "open"): "open loop",
+    ("loop", "closed"): "closed loop",
+    ("connections", "per-statement"): "a connection a statement",
+    ("connections", "per-statement-md5"): "a connection a statement, MD5",
+    ("connections", "pool-20-md5"): "pool of 20, MD5",
+}
+_COUNTED: Mapping[str, tuple[re.Pattern[str], Callable[[int], str]]] = {
+    "warm-up": (re.compile(r"calls-(\d+)"), lambda n: f"{fixed(n, 0)} warm-up calls"),
+    "connections": (re.compile(r"pool-(\d+)"), lambda n: f"pool of {n}"),
+    "users": (re.compile(r"share-(\d+)"), lambda n: f"{n} % of capacity"),
+    "load": (re.compile(r"share-(\d+)"), lambda n: f"{n} % of capacity"),
+}
+
+
+def level_words(factor: str, level: object) -> str:
+    """Return a level in words: ``1,000 warm-up calls`` for ``warm_up``, ``calls-1000``; else factor and level."""
+    name, text = factor.replace("_", "-"), str(level)
+    if (name, text) in _SAID:
+        return _SAID[name, text]
+    pattern, words = _COUNTED.get(name, (None, None))
+    result = pattern.fullmatch(text) if pattern is not None else None
+    return words(int(result[1])) if result is not None and words is not None else f"{name} {text}"
+
+
+def cell_words(levels: Mapping[str, object]) -> str:
+    """Return the levels of a cell in words, with commas; nothing where there is no factor."""
+    return ", ".join(level_words(factor, level) for factor, level in levels.items())

@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.model.backing import BackingName
 from harness.model.base import Frozen
+from harness.model.started import BackingName
 
 
 class PreparedImage(Frozen):

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from harness.model.base import Frozen
-from harness.model.load_tools import TOTALS_ONLY, GeneratorName
+from harness.model.load_tools import BY_NAME, TOTALS_ONLY, GeneratorName
 
 #: More threads than this no tool here can have.
 MOST_USERS = 100_000
@@ -147,4 +147,160 @@ class Load(Frozen):
     def _rows_to_count(self) -> Self:
         if self.rows == "counted" and (self.generator in TOTALS_ONLY or self.processes > 1):
             raise ValueError('rows = "counted" is of one generator that writes a row for each request')
+        return self
+
+
+class CapacityGoals(Frozen):
+    """What a rate has to keep to be within the capacity, and how much load may be spent to find that out.
+
+    The attributes are those of a search goal of RFC 9971 (Multiple Loss Ratio Search), with answers that come too
+    late beside those that do not come. A trial is good when both shares are kept. A rate is within the capacity when
+    the bad trials make up no more than ``exceed_ratio`` of ``trials_s`` seconds of load.
+    """
+
+    generator: GeneratorName | None = Field(
+        default=None,
+        description="the tool of the trials: an open loop, a row per request; None: the calibration's",
+    )
+    arrivals: Spacing = "constant"
+    connections: int = Field(default=100, ge=1)
+    loss_ratio: float = Field(
+        default=0.005,
+        gt=0,
+        lt=1,
+        description="most of the arrivals that may be answered wrongly or not at all",
+    )
+    late_after_s: float = Field(default=0.1, gt=0, description="an answer that took longer is late")
+    late_ratio: float = Field(default=0.01, gt=0, lt=1, description="most of the requests that may be late")
+    exceed_ratio: float = Field(
+        default=0.5, ge=0, lt=1, description="most of the load time at a rate that may be of bad trials"
+    )
+    first_trial_s: float = Field(default=1.0, gt=0, description="length of the first, coarse trials")
+    trial_s: float = Field(default=4.0, gt=0, description="length of the trials that decide")
+    trials_s: float = Field(default=28.0, gt=0, description="load time that decides on a rate")
+    width: float = Field(default=0.01, gt=0, lt=1, description="the capacity is known to within this share")
+    from_share: float = Field(
+        default=0.4, gt=0, description="lowest rate, as a share of what users without a pause reached"
+    )
+    to_share: float = Field(default=1.2, gt=0, le=10, description="highest rate, as such a share")
+    at_most_s: float = Field(default=1800.0, gt=0, description="the search fails when it takes longer")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if not self.first_trial_s <= self.trial_s <= self.trials_s:
+            raise ValueError("first_trial_s is at most trial_s, which is at most trials_s")
+        if self.from_share >= self.to_share:
+            raise ValueError("from_share is below to_share")
+        if self.generator is not None:
+            refuse_tool(self.generator)
+        return self
+
+    def excess(self, lost_share: float, late_share: float) -> float:
+        """Return how many times what is allowed a trial had, of the goal that it missed by more; up to 1 is good."""
+        return max(lost_share / self.loss_ratio, late_share / self.late_ratio)
+
+
+def refuse_tool(name: GeneratorName) -> None:
+    """Refuse a tool that cannot tell which answers were late, or has no open loop.
+
+    Raises:
+        ValueError: which of the two.
+    """
+    tool = BY_NAME[name]
+    if tool.only_loop is not None and tool.only_loop[0] == "closed":
+        raise ValueError(f"a capacity is searched for in an open loop: {tool.only_loop[1]}")
+    if not tool.has_rows:
+        raise ValueError(f"{tool.title} writes no row per request, so it cannot tell how many were late")
+
+
+class SearchTrial(Frozen):
+    """One trial of a search: a rate, offered for so long, and what became of it."""
+
+    rate_per_s: float = Field(gt=0, description="passes per second; of a plain mix requests")
+    duration_s: float = Field(gt=0)
+    n_arrivals: int = Field(ge=0)
+    right_per_s: float = Field(ge=0, description="right answers per second until the last one, in passes")
+    lost_share: float = Field(ge=0, le=1, description="of arrivals: wrong, unanswered, or never sent")
+    late_share: float = Field(ge=0, le=1, description="of requests: answered, and later than the goal allows")
+    good: bool = Field(description="both shares are kept")
+
+
+class CapacitySearch(Frozen):
+    """A search that ended, with every trial in its order."""
+
+    goals: CapacityGoals
+    trials: tuple[SearchTrial, ...]
+    lower_per_s: float = Field(
+        gt=0, description="highest rate below all that are too high that keeps the goals"
+    )
+    upper_per_s: float | None = Field(
+        description="lowest rate that is too high; None: the highest rate that was asked for keeps the goals"
+    )
+
+    @property
+    def load_s(self) -> float:
+        """The load time of all trials together, in seconds."""
+        return sum(item.duration_s for item in self.trials)
+
+
+#: What is taken out of an answer: a name of one's own, and where in the answer's JSON it stands (RFC 6901).
+#: In a pointer a part of digits only is a place in a list, never the key of an object.
+CaptureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+Pointer = Annotated[str, Field(pattern=r"^(/([^/~]|~[01])*)*$")]
+Captures = dict[CaptureName, Pointer]
+
+
+class Expectation(Frozen):
+    """The right answer.
+
+    ``body``: exact bytes as text; ``json_value``: compared as JSON; ``one_of``: any of these JSON
+    values is right; none of them: status and headers only.
+    """
+
+    status: int
+    body: str | None = None
+    json_value: JsonValue = Field(default=None, alias="json")
+    one_of: tuple[JsonValue, ...] | None = Field(default=None, min_length=1)
+    headers: dict[str, str] = Field(default_factory=dict)
+    volatile: tuple[Pointer, ...] = Field(
+        default=(), description="of a case: places in its JSON that must be there, with any value"
+    )
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the body is compared as a JSON value."""
+        return self.one_of is not None or (self.body is None and self.json_value is not None)
+
+    @model_validator(mode="after")
+    def _one_answer_or_several(self) -> Self:
+        if self.volatile and self.json_value is None:
+            raise ValueError("volatile names places in json, and there is none")
+        if self.one_of is not None and (self.body is not None or self.json_value is not None):
+            raise ValueError("one_of stands alone: without body and json")
+        return self
+
+
+class Request(Frozen):
+    """One request of a workload's mix, as ``contract/requests.jsonl`` has it.
+
+    A mix whose requests carry ``step`` is a flow: every user goes through the steps in order, and
+    what ``capture`` takes out of one answer is ``${name}`` in the steps after it.
+    """
+
+    mix: str
+    name: str
+    weight: int = Field(default=1, ge=1)
+    step: int | None = Field(default=None, ge=1)
+    readiness: bool = Field(default=False, description="the one to ask until the service is up")
+    method: str
+    path: str
+    headers: dict[str, str] = Field(default_factory=dict)
+    body: str | None = None
+    capture: Captures = Field(default_factory=dict, description="name -> JSON pointer into the answer")
+    expect: Expectation
+
+    @model_validator(mode="after")
+    def _compared_as_text(self) -> Self:
+        if self.expect.volatile:
+            raise ValueError("volatile belongs in a case: load generators compare whole texts")
         return self

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.model.digits import plain
-
 
 def counted(n: int, singular: str, plural: str | None = None) -> str:
     """Return ``1 stall`` or ``2 stalls``."""
@@ -21,8 +19,3 @@ def listed(words: Sequence[str]) -> str:
 def capital(text: str) -> str:
     """Return a text as it begins a sentence."""
     return text[:1].upper() + text[1:]
-
-
-def cores_in_words(n: float) -> str:
-    """Return ``one core`` or ``1.5 cores``."""
-    return "one core" if n == 1 else f"{plain(int(n) if n.is_integer() else n)} cores"

@@ -19,11 +19,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.model.backing import BackingSettings
 from harness.model.base import Frozen
-from harness.model.capacity_search import CapacityGoals
-from harness.model.load import Load
+from harness.model.load import CapacityGoals, Load
 from harness.model.runtime import RuntimeSettings
+from harness.model.started import BackingSettings
 from harness.model.study import Connections, Experiment, Level, ProfileDefinition, ProfileName, Variant
 from harness.model.warm_up import WarmUpSpec
 
@@ -157,7 +156,7 @@ def make_plan(
             trials=trials_of_pairs, pairs=chosen,
         )  # fmt: skip
     block_of = by_process(configurations(experiment, profile), experiment.same_process)
-    of_reference = [one for one in block_of if one[0].variant_name == experiment.reference]
+    of_reference = [item for item in block_of if item[0].variant_name == experiment.reference]
     doubled = of_reference if chosen == "every cell" else of_reference[:1]
     trials: list[PlannedTrial] = []
     for block in range(1, n_blocks + 1):
@@ -199,17 +198,17 @@ def _duet_trials(
     Pairs are shuffled within a block. Who leads, and who begins on which set of CPUs, is drawn for each.
     """
     all_of_block = configurations(experiment, profile)
-    references = [one for one in all_of_block if one.variant_name == experiment.reference]
-    of_cell = {tuple(one.levels.items()): one for one in references}
-    others = [one for one in all_of_block if one.variant_name != experiment.reference]
-    planned = [(one, of_cell[tuple(one.levels.items())], False) for one in others]
-    planned += [(one, one, True) for one in (references if pairs == "every cell" else references[:1])]
+    references = [item for item in all_of_block if item.variant_name == experiment.reference]
+    of_cell = {tuple(item.levels.items()): item for item in references}
+    others = [item for item in all_of_block if item.variant_name != experiment.reference]
+    planned = [(item, of_cell[tuple(item.levels.items())], False) for item in others]
+    planned += [(item, item, True) for item in (references if pairs == "every cell" else references[:1])]
     trials: list[PlannedTrial] = []
     for block in range(1, n_blocks + 1):
         rng, members = _block_rng(experiment.name, profile, seed, block), list(planned)
         rng.shuffle(members)
-        for one, reference, duplicate in members:
-            arms = [(one, duplicate), (reference, False)]
+        for item, reference, duplicate in members:
+            arms = [(item, duplicate), (reference, False)]
             if rng.random() < 0.5:
                 arms.reverse()
             first_side = rng.randrange(2)
@@ -245,9 +244,9 @@ def by_process(
     ``same_process``: see ``Experiment``; ``None``: each configuration has a process of its own.
     """
     groups: dict[str, list[Configuration]] = {}
-    for one in configurations:
-        others = {factor: level for factor, level in one.levels.items() if factor != same_process}
-        groups.setdefault(one.model_copy(update={"levels": others}).key, []).append(one)
+    for item in configurations:
+        others = {factor: level for factor, level in item.levels.items() if factor != same_process}
+        groups.setdefault(item.model_copy(update={"levels": others}).key, []).append(item)
     return [tuple(group) for group in groups.values()]
 
 

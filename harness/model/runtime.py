@@ -162,8 +162,8 @@ class RuntimeSettings(Frozen):
     @property
     def limit_multiple(self) -> float | None:
         """How many times the least limit ``gomemlimit`` is; ``None``: it is something else, or none is said."""
-        said = self.gomemlimit or ""
-        return float(said[:-1]) if re.fullmatch(r"\d+(\.\d+)?x", said) else None
+        text = self.gomemlimit or ""
+        return float(text[:-1]) if re.fullmatch(r"\d+(\.\d+)?x", text) else None
 
     @property
     def memory_multiple(self) -> float | None:
@@ -173,8 +173,8 @@ class RuntimeSettings(Frozen):
     @property
     def memory_of(self) -> str | None:
         """The variant whose resident memory ``gomemlimit`` is; ``None``: it is a size, or none is said."""
-        said = self.gomemlimit or ""
-        return said.removeprefix(_HELD_BY) if said.startswith(_HELD_BY) else None
+        text = self.gomemlimit or ""
+        return text.removeprefix(_HELD_BY) if text.startswith(_HELD_BY) else None
 
     @property
     def memory_asked(self) -> str | None:

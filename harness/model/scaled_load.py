@@ -8,11 +8,12 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.model.base import Frozen
-from harness.model.capacity_search import CapacityGoals, CapacitySearch, refuse_tool
 from harness.model.load import (
     MOST_PARTS,
     MOST_PROCESSES,
     MOST_USERS,
+    CapacityGoals,
+    CapacitySearch,
     ClosedLoad,
     Coordination,
     Load,
@@ -20,6 +21,7 @@ from harness.model.load import (
     Spacing,
     WhenBusy,
     refuse_lone_pause,
+    refuse_tool,
 )
 from harness.model.load_tools import BY_NAME, GeneratorName
 

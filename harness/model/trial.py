@@ -3,19 +3,111 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Literal
 
 from pydantic import Field, JsonValue
 
 from harness.model.base import Frozen
-from harness.model.capacity_search import CapacitySearch
-from harness.model.load_summary import LoadSummary
+from harness.model.load import CapacitySearch
 from harness.model.plan import PlannedTrial
-from harness.model.readings import ClockReading, CpuSpeed, HostClock, MachineWindow, ResourceReading
-from harness.model.request_log import RequestLogRecord
-from harness.model.started import BackingRecord, InstanceRecord
+from harness.model.started import (
+    BackingRecord,
+    ClockReading,
+    CpuSpeed,
+    HostClock,
+    InstanceRecord,
+    MachineWindow,
+    ResourceReading,
+)
 from harness.model.warm_up import EarlierLoad, WarmUpRecord
+
+
+class AnswerCount(Frozen):
+    """How often a request of a mix was sent, and how often it was answered rightly."""
+
+    n_requests: int = Field(ge=0)
+    n_right: int = Field(ge=0)
+
+
+class LoadSummary(Frozen):
+    """What one load generator reported of one measurement. ``None``: the tool does not tell.
+
+    Everything counts requests but what is named after flows and ``n_dropped``, which counts
+    arrivals. A pass through a flow ends at its first wrong answer: the steps after it are not
+    sent, so they are neither requests nor errors here.
+    """
+
+    n_requests: int = Field(ge=0)
+    n_errors: int = Field(ge=0)
+    start_epoch_s: float | None
+    duration_s: float = Field(ge=0)
+    offered_per_s: float | None = Field(
+        description="requests per second (of a flow: arrivals per second times steps); None in a closed loop"
+    )
+    achieved_per_s: float = Field(
+        ge=0, description="answers per second, errors included; pauses between parts are left out"
+    )
+    latency_mean_s: float | None
+    latency_quantiles_s: dict[str, float] = Field(
+        default_factory=dict,
+        description="what the tool printed itself, or its rows came to where they were counted; "
+        "keys like p99",
+    )
+    n_latencies: int | None = Field(
+        default=None,
+        ge=0,
+        description="how many requests mean and quantiles are of; None: all, or the rows tell",
+    )
+    latency_method: str | None = Field(
+        default=None,
+        description="of a tool that reports others than its requests': where these come from; None: rows, or print",
+    )
+    resolution_s: float = Field(gt=0, description="the tool's smallest step of latency")
+    has_requests: bool = Field(description="one row per request can be read from the tool's output")
+    n_dropped: int | None = Field(default=None, description="arrivals the generator never sent")
+    n_flows: int | None = Field(default=None, ge=0, description="passes begun; None: not a flow")
+    n_flows_right: int | None = Field(
+        default=None, ge=0, description="passes whose last step was answered rightly; None: not a flow"
+    )
+    bodies_checked: bool | None = Field(
+        default=None, description="the tool held every answer's body against the right one; None: not noted"
+    )
+    unreadable_lines: int = 0
+    errors_by_kind: dict[str, int] = Field(default_factory=dict)
+    answers: dict[str, AnswerCount] = Field(
+        default_factory=dict, description="by the request's name in the mix; empty: the tool does not tell"
+    )
+
+    def quantile_s(self, q: float) -> float | None:
+        """Return the quantile that the tool printed, ``q`` from 0 to 1; ``None``: it printed no such one."""
+        return self.latency_quantiles_s.get(f"p{q * 100:g}")
+
+
+class RequestLogRecord(Frozen):
+    """What reached the sink of a service's request log, over the whole life of its process."""
+
+    sink: Literal["file", "pipe"]
+    requests: int | None = Field(
+        description="that the service had counted when it was about to be stopped; None: it could not be asked"
+    )
+    lines: int | None = Field(default=None, description="that reached the sink; None: not known")
+    bytes: int | None = None
+    reader_cpu_s: float | None = Field(
+        default=None,
+        description="CPU time of the pipe's reader while the load ran, not in other_cpu_s; None: not read",
+    )
+    reader_ended: bool = Field(default=False, description="the pipe's reader was gone before the service")
+
+    @property
+    def lost(self) -> int | None:
+        """Lines that should be there and are not; ``None``: not known."""
+        if self.requests is None or self.lines is None:
+            return None
+        return max(0, self.requests - self.lines)
+
 
 SCHEMA_VERSION = 1
 
@@ -226,3 +318,31 @@ class TrialRecord(Frozen):
     )
     files: dict[str, StoredFile] = Field(default_factory=dict)
     extra: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+BoundBy = Literal["service", "generator", "backing", "machine", "offered", "unknown"]
+
+#: After "bound by".
+BOUND_WORDS: Mapping[BoundBy, str] = MappingProxyType(
+    {
+        "service": "the service",
+        "generator": "the generator",
+        "backing": "the database or upstream",
+        "machine": "the machine",
+        "offered": "the offered rate",
+        "unknown": "nothing that was recorded",
+    }
+)
+
+
+class Bound(Frozen):
+    """What bounded one trial, with the shares that it rests on. ``None``: not known, or there is no such part."""
+
+    by: BoundBy
+    why: str = Field(description="in words, with the numbers that decided")
+    service_share: float | None = Field(description="CPU time over what the CPUs it may use can give")
+    generator_share: float | None = Field(description="likewise, of all generators together")
+    backing_share: float | None = Field(description="likewise, of database and upstream together")
+    machine_share: float | None = Field(
+        description="of the service's machine: CPU time that other processes or the hypervisor took"
+    )

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from harness.model.base import Frozen
 from harness.model.load_tools import BY_NAME, LOAD_TOOLS, GeneratorName
-from harness.model.readings import CpuSpeed
+from harness.model.started import CpuSpeed
 
 #: ``not settled``: the longest time came first. ``ended``: the trial failed in its warm-up.
 WarmClass = Literal["settled", "not settled", "ended"]
@@ -123,18 +123,18 @@ def unsettled(windows: Sequence[WarmUpWindow], spec: WarmUpSpec) -> tuple[str, .
     if len(windows) < 2 * n:
         return (f"{len(windows)} of {2 * n} windows",)
     earlier, later = windows[-2 * n : -n], windows[-n:]
-    found: list[str] = []
+    result: list[str] = []
     for name, value in _COMPARED.items():
         groups = [_known(value, group) for group in (earlier, later)]
         if not all(groups):
             continue
         before, after = (statistics.median(group) for group in groups)
         if before <= 0 or abs(after / before - 1) > _allowed(groups, before, spec):
-            found.append(name)
+            result.append(name)
     shares = [window.compile_share for window in later if window.compile_share is not None]
     if shares and statistics.fmean(shares) > spec.compile_share:
-        found.append("JIT compilation")
-    return tuple(found)
+        result.append("JIT compilation")
+    return tuple(result)
 
 
 _Value = Callable[[WarmUpWindow], float | None]
@@ -146,8 +146,8 @@ _COMPARED: dict[str, _Value] = {
 
 def _known(value: _Value, windows: Sequence[WarmUpWindow]) -> list[float]:
     """Return a quantity of each window; empty: it is not known of all."""
-    found = [value(window) for window in windows]
-    known = [one for one in found if one is not None]
+    result = [value(window) for window in windows]
+    known = [item for item in result if item is not None]
     return known if len(known) == len(windows) else []
 
 
@@ -166,4 +166,4 @@ _MEDIAN_ERROR = 1.4826 * 1.2533
 def _deviation(group: Sequence[float]) -> float:
     """The median absolute deviation."""
     middle = statistics.median(group)
-    return statistics.median(abs(one - middle) for one in group)
+    return statistics.median(abs(item - middle) for item in group)

@@ -8,9 +8,8 @@ before and after the analyses do is imported from here.
 
 from harness.evidence.parameters import Parameters, RunAllParameters, StageParameters, check_parameters
 from harness.pipeline.execute import StageFailed, run
-from harness.pipeline.notebook_file import NotebookFile, analysis_notebooks
 from harness.pipeline.plan import make_plan
-from harness.pipeline.stage import PlannedStage, StagePlan
+from harness.pipeline.stage import NotebookFile, PlannedStage, StagePlan, analysis_notebooks
 from harness.pipeline.steps import check_machine, chosen_profile, measure_all, tidy_all
 from harness.publish.session_facts import describe_session, paper_values
 from harness.publish.setup_tables import setup_tables

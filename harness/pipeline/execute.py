@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from harness.errors import RematchError
+from harness.evidence.parameters import RunAllParameters
 from harness.evidence.sessions import session_of
 from harness.pipeline.notebook_process import (
     UnderWay,
@@ -18,6 +21,7 @@ from harness.pipeline.notebook_process import (
     resume_command,
     stop,
 )
+from harness.pipeline.plan import make_plan
 from harness.pipeline.stage import PlannedStage, StagePlan, may_begin, places_here
 from harness.pipeline.staleness import judge, remember
 from harness.pipeline.status import Progress, StageTable, duration, progress_here
@@ -233,3 +237,21 @@ def _drop_outsiders(plan: StagePlan) -> None:
     for stage in plan.stages:
         if stage.kind == "analysis" and stage.name not in inside:
             clear(plan.root, stage.name)
+
+
+def publish_bundled(root: Path, *, command: str) -> StageTable:
+    """Run the stages of profile ``sample`` that are not up to date, all but the paper; return how they ended.
+
+    Args:
+        root: the project.
+        command: named in a failure as what goes on where it stopped.
+
+    Raises:
+        StageFailed: a notebook did not end well.
+    """
+    plan = make_plan(RunAllParameters(profile="sample"), root=root)
+    return run(
+        dataclasses.replace(
+            plan, command=command, stages=tuple(stage for stage in plan.stages if stage.kind != "paper")
+        )
+    )

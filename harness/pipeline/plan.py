@@ -10,10 +10,8 @@ from harness.definitions import experiment_files, load_study
 from harness.evidence.parameters import ALL, StageParameters
 from harness.evidence.sessions import chosen_experiments, session_of
 from harness.model import make_plan as plan_trials
-from harness.pipeline.fingerprint import expected_s, read_memory, remaining_s
-from harness.pipeline.notebook_file import FOLDER, NotebookFile, analysis_notebooks
-from harness.pipeline.stage import PlannedStage, StagePlan, State
-from harness.pipeline.staleness import judge, memory_path
+from harness.pipeline.stage import FOLDER, NotebookFile, PlannedStage, StagePlan, State, analysis_notebooks
+from harness.pipeline.staleness import expected_s, judge, memory_path, read_memory, remaining_s
 from harness.project import find_root
 
 

@@ -3,19 +3,157 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+
+from pydantic import Field, ValidationError
 
 from harness.analysis.tables.layout import Source, tables_folder
 from harness.evidence.parameters import StageParameters
 from harness.import_closure import closure, module_path
-from harness.pipeline import fingerprint
-from harness.pipeline.fingerprint import Remembered, expected_s, in_short, read_memory
-from harness.pipeline.stage import PlannedStage
+from harness.model import ClosedLoad, Load, OpenLoad, PlannedTrial
+from harness.model.base import Frozen
+from harness.pipeline.stage import Kind, NotebookFile, PlannedStage
 from harness.project import EXPERIMENTS, experiment_paths
 from harness.publish.build import PAPER
 from harness.publish.generated import DOCUMENTS, GENERATED, paper_sources
-from harness.store import Store
+from harness.store import SessionFolder, Store
+
+LOCK = "requirements.lock"
+
+
+class Remembered(Frozen):
+    """What a stage looked like when it last ended well: ``results/<profile>/stages/<stage>.json``."""
+
+    depends: dict[str, str] = Field(description="what it depended on -> hash of the content")
+    outputs: dict[str, str] = Field(description="what it left behind -> hash of the content")
+    took_s: float
+
+
+def read_memory(path: Path) -> Remembered | None:
+    """Return what is remembered; ``None`` when there is nothing, or nothing readable."""
+    try:
+        return Remembered.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def write_memory(path: Path, memory: Remembered) -> None:
+    """Replace a stage's memory atomically."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(memory.model_dump_json(indent=1), "utf-8")
+    os.replace(fresh, path)
+
+
+def of_notebook(root: Path, notebook: NotebookFile) -> dict[str, str]:
+    """Return the hashes of a notebook's code cells and of all modules it leans on."""
+    depends = {f"the code cells of {notebook.path.name}": notebook.code_sha256}
+    for module in notebook.imported(root):
+        path = module_path(root, module)
+        if path is not None:
+            depends[path.relative_to(root).as_posix()] = file_hash(path)
+    return depends
+
+
+def of_files(root: Path, paths: Iterable[Path]) -> dict[str, str]:
+    """Return path -> content hash of files; a folder stands for all files below it, hidden ones left out."""
+    results: dict[str, str] = {}
+    for path in paths:
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        for file in files:
+            relative = file.relative_to(root)
+            hidden = any(part.startswith(".") for part in relative.parts)
+            if file.is_file() and not hidden:
+                results[relative.as_posix()] = file_hash(file)
+    return results
+
+
+def of_parameters(parameters: Mapping[str, object]) -> dict[str, str]:
+    """Return parameter -> value as text."""
+    return {f"parameter {name}": json.dumps(value, sort_keys=True) for name, value in parameters.items()}
+
+
+def of_lock(root: Path) -> dict[str, str]:
+    """Return the hash of the locked environment."""
+    return of_files(root, [root / LOCK])
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file's content."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def why_stale(
+    now: Mapping[str, str], before: Remembered | None, outputs: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the reasons to run again, in words; empty: nothing that counts has changed."""
+    if before is None:
+        return ("no successful run yet",)
+    reasons = [
+        f"{name} changed" for name in now if name in before.depends and now[name] != before.depends[name]
+    ]
+    reasons += [f"{name} is new" for name in now if name not in before.depends]
+    reasons += [f"{name} is gone" for name in before.depends if name not in now]
+    for name, digest in before.outputs.items():
+        if name not in outputs:
+            reasons.append(f"its output {name} is missing")
+        elif outputs[name] != digest:
+            reasons.append(f"its output {name} was replaced")
+    return tuple(reasons)
+
+
+def in_short(reasons: tuple[str, ...], limit: int = 2) -> str:
+    """Return reasons as one line: the first ones, and how many more."""
+    more = len(reasons) - limit
+    return "; ".join(reasons[:limit]) + (f"; and {more} more" if more > 0 else "")
+
+
+#: Seconds, until a stage has ended well here once and is known better.
+_FIRST_GUESS_S: dict[str, float] = {"check": 20, "tidy": 20, "analysis": 30, "paper": 20}
+#: Starting, checking, stopping and writing of one trial, and requests per second of a closed loop.
+_TRIAL_OVERHEAD_S, _CLOSED_PER_S = 6.0, 5_000.0
+
+
+def expected_s(memory: Remembered | None, kind: Kind) -> float:
+    """Return how long a stage will take: as long as last time, or a first guess."""
+    return memory.took_s if memory else _FIRST_GUESS_S[kind]
+
+
+def remaining_s(session: SessionFolder, trials: tuple[PlannedTrial, ...]) -> float:
+    """Return the time the unfinished trials will take: as long as the finished ones, or by their load."""
+    finished = session.finished() if session.exists else frozenset()
+    todo = [trial for trial in trials if trial.trial_id not in finished]
+    if len(finished) >= 3:
+        took = [record.ended.monotonic_s - record.started.monotonic_s for record in session.records()]
+        return len(todo) * sum(took) / len(took)
+    return sum(_trial_s(trial) for trial in todo)
+
+
+def _trial_s(trial: PlannedTrial) -> float:
+    configuration = trial.configuration
+    return (
+        _TRIAL_OVERHEAD_S
+        + configuration.idle_s
+        + _load_s(configuration.load)
+        + (configuration.warm_up_requests / 1000)
+    )
+
+
+def _load_s(load: Load | None) -> float:
+    profile = load.profile if load else None
+    if isinstance(profile, OpenLoad):
+        return profile.whole_s
+    if isinstance(profile, ClosedLoad):
+        requests = profile.users * (profile.loops or 0)
+        return profile.whole_s or profile.ramp_up_s + requests / _CLOSED_PER_S
+    return 0.0
+
 
 #: Who imports it reads the ledgers of claims.
 LEDGER_READER = "harness.definitions.claims"
@@ -28,7 +166,7 @@ def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> Planned
     if stage.kind in ("check", "measure") or stage.state == "skipped":
         return stage
     memory = read_memory(memory_path(root, settings, stage.name))
-    reasons = fingerprint.why_stale(depends(root, stage), memory, outputs(root, stage))
+    reasons = why_stale(depends(root, stage), memory, outputs(root, stage))
     expected = expected_s(memory, stage.kind)
     return replace(
         stage, state="to do" if reasons else "done", why=in_short(reasons) or "unchanged", expected_s=expected
@@ -37,21 +175,21 @@ def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> Planned
 
 def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
     """Return content hashes of everything a stage depends on: code, data, parameters, environment."""
-    result = fingerprint.of_parameters(stage.parameters) | fingerprint.of_lock(root)
+    result = of_parameters(stage.parameters) | of_lock(root)
     if stage.notebook is not None:
-        result |= fingerprint.of_notebook(root, stage.notebook)
+        result |= of_notebook(root, stage.notebook)
     if stage.kind == "tidy":
-        result |= fingerprint.of_files(root, _raw_files(root, stage))
+        result |= of_files(root, _raw_files(root, stage))
     elif stage.kind == "analysis":
         published = root / "data" / "published"
         files = [*_tables(root, stage), published, *_ledgers(root, stage), *_declarations(root, stage)]
-        result |= fingerprint.of_files(root, files)
+        result |= of_files(root, files)
     elif stage.kind == "paper":
         paths = [
             path for module in closure(root, {"harness.publish.build"}) if (path := module_path(root, module))
         ]
         paper = root / PAPER
-        result |= fingerprint.of_files(
+        result |= of_files(
             root,
             [
                 *paths,
@@ -82,20 +220,18 @@ def _declarations(root: Path, stage: PlannedStage) -> list[Path]:
 def outputs(root: Path, stage: PlannedStage) -> dict[str, str]:
     """Return content hashes of what a stage leaves behind for later ones."""
     if stage.kind == "tidy":
-        return fingerprint.of_files(root, _tables(root, stage))
+        return of_files(root, _tables(root, stage))
     if stage.kind == "analysis":
-        return fingerprint.of_files(root, [root / GENERATED / f"{stage.name}.json"])
+        return of_files(root, [root / GENERATED / f"{stage.name}.json"])
     return (
-        fingerprint.of_files(root, [root / PAPER / f"{name}.pdf" for name in DOCUMENTS])
-        if stage.kind == "paper"
-        else {}
+        of_files(root, [root / PAPER / f"{name}.pdf" for name in DOCUMENTS]) if stage.kind == "paper" else {}
     )
 
 
 def remember(root: Path, settings: StageParameters, stage: PlannedStage, took_s: float) -> None:
     """Keep what a stage that ended well depended on and left behind."""
     memory = Remembered(depends=depends(root, stage), outputs=outputs(root, stage), took_s=took_s)
-    fingerprint.write_memory(memory_path(root, settings, stage.name), memory)
+    write_memory(memory_path(root, settings, stage.name), memory)
 
 
 def memory_path(root: Path, settings: StageParameters, name: str) -> Path:

@@ -88,9 +88,9 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
     asked = there or chosen
     results: dict[str, ExperimentTidied] = {}
     for source in dict.fromkeys(sources[name] for name in asked):
-        mine = [name for name in asked if sources[name] == source]
+        own = [name for name in asked if sources[name] == source]
         results |= {
-            experiment.experiment: experiment for experiment in tidy(here, mine, sources=[source]).experiments
+            experiment.experiment: experiment for experiment in tidy(here, own, sources=[source]).experiments
         }
     for item in (results[name] for name in asked):
         reasons = "; ".join(f"{n} {why}" for why, n in item.by_reason.items())

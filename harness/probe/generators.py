@@ -24,8 +24,8 @@ from harness.formats.table import RequestTable
 from harness.loadgen.base import Installed, LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.tools import adapter_of
 from harness.model import ClosedLoad, Frozen, LoadProfile, OpenLoad
+from harness.model.load import Expectation, Request
 from harness.model.load_tools import LOAD_TOOLS
-from harness.model.request import Expectation, Request
 from harness.probe import own_client
 from harness.probe.target import Target
 from harness.toolchains import Surroundings, find_tool

@@ -17,7 +17,7 @@ from harness.figures.marks import marks_of
 from harness.figures.style import COLUMN_INCHES, png_of, save, stamp, texts_of
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
-from harness.model.naming import UNOFFICIAL, UNOFFICIAL_NOTE
+from harness.model.session import UNOFFICIAL, UNOFFICIAL_NOTE
 from harness.project import find_root
 from harness.publish import generated
 from harness.publish.cells import Cell, cell_texts, estimates_of, inputs_of

@@ -20,7 +20,7 @@ from harness.evidence.parameters import StageParameters
 from harness.evidence.results import FLAG_WORDS
 from harness.evidence.sessions import measured_experiments
 from harness.model import LOAD_TOOLS, Configuration, Flag, Implementation, PlannedTrial
-from harness.model.naming import coding_of
+from harness.model.session import coding_of
 from harness.project import file_at
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined_pages

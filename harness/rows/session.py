@@ -26,7 +26,7 @@ from harness.figures.style import describe
 from harness.figures.variant_style import VariantStyle, variant_styles
 from harness.formats.jfr_json import CONTENTION, parse_contention
 from harness.model import Experiment, TrialRecord
-from harness.model.declared import DeclaredComparison
+from harness.model.study import DeclaredComparison
 from harness.project import find_root
 from harness.rows import results
 from harness.rows.schema import records, stack

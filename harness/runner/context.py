@@ -189,7 +189,7 @@ class Notes:
     conformance: ConformanceResult | None = None
     warm_up: WarmUpRecord | None = None
     load: LoadSummary | None = None
-    #: Loads that were offered again, see ``load_again``.
+    #: Loads that were offered again, see ``to_be_repeated``.
     earlier_loads: list[EarlierLoad] = field(default_factory=list)
     request_log: RequestLogRecord | None = None
     #: The reader of the request log's pipe, and the CPU time it used while the load ran.

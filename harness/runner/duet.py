@@ -66,27 +66,28 @@ def run_duet(first: Step, second: Step) -> tuple[TrialRecord, TrialRecord]:
         exchanger.stop()
     if raised:
         raise raised[0]
-    told = [notes for notes in made if notes is not None]
-    one, two = (
-        _recorded(number, steps[number][0], told[number], told[1 - number], arms[number]) for number in (0, 1)
+    values = [notes for notes in made if notes is not None]
+    item, two = (
+        _recorded(number, steps[number][0], values[number], values[1 - number], arms[number])
+        for number in (0, 1)
     )
-    return one, two
+    return item, two
 
 
 def _arms(first: Step, second: Step) -> tuple[DuetArm, DuetArm]:
-    (one, context), (two, _) = first, second
-    seat, other_seat = one.planned.duet, two.planned.duet
+    (item, context), (two, _) = first, second
+    seat, other_seat = item.planned.duet, two.planned.duet
     if seat is None or other_seat is None or {seat.side, other_seat.side} != {0, 1}:
         raise ValueError("two trials that were not planned as a duet")
     places = place_two(context.cpus, seat.interval_s, context.cores)
     placed = (places[seat.side], places[other_seat.side])
     sets = tuple(place.service or () for place in placed)
-    exchanger = Exchanger((sets[0], sets[1]), interval_s=seat.interval_s, seed=one.seed)
+    exchanger = Exchanger((sets[0], sets[1]), interval_s=seat.interval_s, seed=item.seed)
     rendezvous = Rendezvous()
     a, b = (
         DuetArm(
             arm=number,
-            partner=(two, one)[number].planned.trial_id,
+            partner=(two, item)[number].planned.trial_id,
             placement=placed[number],
             partner_placement=placed[1 - number],
             interval_s=seat.interval_s,

@@ -276,12 +276,12 @@ def _together(records: Sequence[GeneratorRecord]) -> GeneratorRecord:
 
 def _offset_s(engine: LoadProcess, clocks: Sequence[HostClock]) -> float:
     """How far its host's wall clock was ahead of ours, before and after the load on average."""
-    mine = [
+    own = [
         clock.wall_offset_s
         for clock in clocks
         if clock.host == engine.place.host.name and clock.role != "service"
     ]
-    return sum(mine) / len(mine) if mine else 0.0
+    return sum(own) / len(own) if own else 0.0
 
 
 __all__ = [

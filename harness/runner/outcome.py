@@ -66,8 +66,8 @@ def crash(exit_code: int | None, when: str, folder: Path, host: Host) -> TrialFa
         how += (
             ", which another program sent, or the kernel because memory was out: its log says which (dmesg)"
         )
-    said = f"; last line of stderr: {last}" if last else ""
-    return TrialFailure("failed", f"the service ended {when} ({how}){said}")
+    text = f"; last line of stderr: {last}" if last else ""
+    return TrialFailure("failed", f"the service ended {when} ({how}){text}")
 
 
 def judge_load(load: LoadSummary) -> tuple[Outcome, str | None]:

@@ -13,7 +13,8 @@ from harness.launchers.arguments import GC_LOG
 from harness.model import TrialRecord
 from harness.runner.backing_phase import lay_together
 from harness.runner.context import Notes, TrialSpec, now, tidy_values, tidy_words
-from harness.runner.load_phase import OWN_SAMPLES, headroom_ratio
+from harness.runner.load_phase import headroom_ratio
+from harness.runner.load_process import OWN_SAMPLES
 from harness.runner.outcome import trial_flags
 from harness.runner.request_log import count_lines
 from harness.runner.start_up import SERVICE_STDERR

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.hosts.measuring import MeasuringHost
-from harness.model.readings import SLOWED_SHARE, CpuSpeed
+from harness.model.started import SLOWED_SHARE, CpuSpeed
 
 #: Fewer readings of a CPU say nothing of its speed.
 FEWEST_READINGS = 8

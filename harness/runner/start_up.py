@@ -55,9 +55,9 @@ def wait_first_response(
     )
     first, resources = started.first, started.resources
     if not first.ready and not first.gone:
-        said = "no answer" if first.answer is None else f"only status {first.answer.status} as an answer"
+        text = "no answer" if first.answer is None else f"only status {first.answer.status} as an answer"
         raise TrialFailure(
-            Outcome.TIMED_OUT, f"{said} to {request.method} {request.path} within {deadline_s:g} s of launch"
+            Outcome.TIMED_OUT, f"{text} to {request.method} {request.path} within {deadline_s:g} s of launch"
         )
     if first.answer is None or first.gone:
         raise TrialFailure(Outcome.FAILED, _how_it_ended(instance.exited(), host, stderr))

@@ -9,11 +9,15 @@ A start-up trial has no load: after the first answer it stays idle, sampled, to 
 
 Whatever goes wrong with the service or the generator is an outcome and stands in the record.
 Only what says nothing about them (no disk, no tool, a signal to us) is raised.
+
+What is asked before a session's first trial (a capacity, a generator's headroom, whether a heap is enough) is asked
+in the way that trials ask.
 """
 
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -25,11 +29,20 @@ from harness.errors import TrialFailure
 from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance, LaunchSpec, OfPods
 from harness.loadgen.flow import readiness_request
-from harness.model import LoadSummary, Outcome, Phase, RuntimeSettings, TrialRecord
+from harness.model import (
+    ClosedLoad,
+    Configuration,
+    LoadProfile,
+    LoadSummary,
+    Outcome,
+    Phase,
+    PlannedTrial,
+    RuntimeSettings,
+    TrialRecord,
+)
 from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing
 from harness.runner.context import (
     WARM_UP_HZ,
-    Limits,
     Notes,
     TrialContext,
     TrialSpec,
@@ -38,29 +51,28 @@ from harness.runner.context import (
     phase,
     watch,
 )
-from harness.runner.load_again import set_aside, to_be_repeated
-from harness.runner.load_phase import arm_cpu_s, cpus_at_work, machine_during_load, measure
+from harness.runner.load_phase import (
+    arm_cpu_s,
+    cpus_at_work,
+    machine_during_load,
+    measure,
+    set_aside,
+    to_be_repeated,
+)
 from harness.runner.outcome import crash
 from harness.runner.pinning import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
 from harness.runner.record import SAMPLES, keep_logs, trial_record
 from harness.runner.request_log import RequestLog
-from harness.runner.snapshots import BoundaryName, keep_contention, keep_recording, take_boundary
+from harness.runner.snapshots import (
+    BoundaryName,
+    count_system_calls,
+    keep_contention,
+    keep_recording,
+    take_boundary,
+)
 from harness.runner.start_up import ServiceSpec, bring_up_service, stop_service
-from harness.runner.system_calls import count_system_calls
-from harness.runner.warm_up import warm_up
-from harness.runner.warm_up_windows import warm_up_in_windows
+from harness.runner.warm_up import warm_up, warm_up_in_windows
 from harness.workloads import face_of
-
-__all__ = [
-    "Limits",
-    "LoadAgain",
-    "Then",
-    "TrialContext",
-    "TrialSpec",
-    "placement_of",
-    "run_trial",
-    "run_trials",
-]
 
 _POLICIES: Mapping[str | None, Policy] = MappingProxyType(
     {None: "auto", "limit": "limit", "same": "same", "none": "shared"}
@@ -96,7 +108,7 @@ def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[Tria
     Where one fails, those after it have failed with it: each has a record.
     """
     made = attempt(steps, then)
-    return tuple(trial_record(one, notes) for (one, _), notes in zip(steps, made, strict=True))
+    return tuple(trial_record(item, notes) for (item, _), notes in zip(steps, made, strict=True))
 
 
 def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
@@ -392,3 +404,51 @@ def _stop_sampler(sampler: Sampling, notes: Notes) -> None:
     summary = sampler.stop()
     notes.longest_gap_s, notes.missed_ticks = summary.longest_gap_s, summary.missed_ticks
     notes.ticks_by = summary.ticks_by
+
+
+MAX_REQUESTS = 50_000
+MAX_S = 3.0
+
+
+def rehearse(
+    spec: TrialSpec,
+    context: TrialContext,
+    *,
+    look: Callable[[Path], None] = lambda _folder: None,
+    then: Then | None = None,
+) -> TrialRecord:
+    """Take a fresh instance through one configuration; ``order.folder`` is made anew before, and gone afterwards.
+
+    ``look`` is given the folder before that; ``then`` may load the process again, see ``run_trial``.
+    """
+    shutil.rmtree(spec.folder, ignore_errors=True)
+    (spec.folder / "load").mkdir(parents=True)
+    try:
+        record = run_trial(spec, context, then=then)
+        look(spec.folder)
+        return record
+    finally:
+        shutil.rmtree(spec.folder, ignore_errors=True)
+
+
+def unplanned(name: str, configuration: Configuration) -> PlannedTrial:
+    """Return the configuration as a trial that stands in no plan."""
+    return PlannedTrial(trial_id=name, block=1, position=1, duplicate=False, configuration=configuration)
+
+
+def bounded(profile: LoadProfile, n_steps: int = 1, most_s: float = MAX_S) -> LoadProfile:
+    """Return the same load, short enough to be tried before the first trial; ``n_steps``: of a flow."""
+    if not isinstance(profile, ClosedLoad):
+        once = {"parts": 1, "pause_s": 0.0}
+        return profile.model_copy(update={"duration_s": min(profile.duration_s, most_s), **once})
+    if profile.whole_s is not None:
+        return profile.model_copy(
+            update={
+                "stages": (),  # all users from the start
+                "duration_s": min(profile.whole_s, most_s),
+                "ramp_up_s": min(profile.ramp_up_s, 1.0),
+                "think_time_s": profile.think_time_s,
+            }
+        )
+    loops = max(1, min(profile.loops or 1, MAX_REQUESTS // (profile.users * n_steps)))
+    return profile.model_copy(update={"loops": loops, "ramp_up_s": min(profile.ramp_up_s, 1.0)})

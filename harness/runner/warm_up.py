@@ -4,22 +4,45 @@
 One user who asks, waits and asks again never has two requests in a service at the same time: pools stay at
 one connection, request threads are not made, and a JIT compiles a path on which nobody waits. What users at
 once will meet is warmed by users at once.
+
+In a warm-up in windows each is one run of a load tool for a whole number of seconds; between two of them lie some
+milliseconds. CPU and compile time of a window are those since the one before it ended, so that over all windows
+nothing is left out. After each window the service is asked for its own metrics, as a scraper would.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from harness.agent.http_exchange import Answer, Connection, ExchangeError
 from harness.conformance import judge
 from harness.errors import TrialFailure
+from harness.hosts.base import Command
 from harness.launchers.aot import raw_request
+from harness.launchers.base import Instance
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.correlation import Scalar, Values, filled
 from harness.loadgen.flow import in_order, is_flow
-from harness.model import Outcome, Request
+from harness.model import (
+    ClosedLoad,
+    Outcome,
+    Request,
+    ResourceReading,
+    WarmUpRecord,
+    WarmUpSpec,
+    WarmUpWindow,
+)
 from harness.model.endpoint import Endpoint
+from harness.model.warm_up import WarmClass, unsettled
+from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, watch
+from harness.runner.load_process import in_words_of
+from harness.runner.outcome import crash
+from harness.runner.snapshots import save_metrics
 
 #: Asked before every request: whether to go on.
 GoOn = Callable[[], bool]
@@ -134,3 +157,150 @@ class User:
 
     def _name(self, number: int, request: Request) -> str:
         return f"{self._what} {number + 1}{self._whose} ({request.name})"
+
+
+#: Of the trial's folder; its files are those of the last window.
+FOLDER = "warm-up"
+#: The service's own metrics after the last window.
+METRICS = "metrics.prom"
+#: Beyond its own time, for a tool to start and stop on a busy machine.
+EXTRA_S = 30.0
+
+
+def warm_up_in_windows(
+    instance: Instance, asked: WarmUpSpec, spec: TrialSpec, context: TrialContext, notes: Notes
+) -> None:
+    """Load the instance in windows until it is settled; ``notes.warm_up`` tells of every window, however it ends.
+
+    Raises:
+        TrialFailure: the service ended, or answered wrongly; the tool failed.
+        MissingTool: the tool is not there.
+    """
+    if spec.warm_up_generator is None:
+        raise TrialFailure(Outcome.FAILED, "a warm-up in windows was planned without a load generator")
+    place = context.load_places[0]
+    ours = spec.folder / FOLDER
+    ours.mkdir()
+    there = place.host.open_folder(ours)
+    notes.folders_there[there] = ours
+    windows = _Windows(
+        instance=instance, asked=asked, spec=spec, context=context, notes=notes,
+        generator=spec.warm_up_generator, place=place, ours=ours, there=there,
+    )  # fmt: skip
+    end: WarmClass = "ended"
+    try:
+        end = windows.go()
+    finally:
+        place.host.close_folder(ours)
+        notes.warm_up = WarmUpRecord(
+            spec=asked,
+            windows=tuple(windows.seen),
+            end=end,
+            unsettled=unsettled(windows.seen, asked),
+            n_requests_before=notes.start_up.polls if notes.start_up else None,
+        )
+
+
+@dataclass(kw_only=True)
+class _Windows:
+    """The windows of one warm-up, one after another."""
+
+    instance: Instance
+    asked: WarmUpSpec
+    spec: TrialSpec
+    context: TrialContext
+    notes: Notes
+    generator: LoadGenerator
+    place: LoadSlot
+    ours: Path
+    there: Path
+    seen: list[WarmUpWindow] = field(default_factory=list)
+
+    def go(self) -> WarmClass:
+        command = self._command()
+        before = self._reading()
+        began_s = time.monotonic()
+        while True:
+            start_s = time.monotonic() - began_s
+            self._run(command)
+            # As the edges of the load do: a path first taken there would make a warm JVM compile again for seconds.
+            save_metrics(self.context.host.reach(self.instance.endpoint), self.ours / METRICS)
+            after = self._reading()
+            load = self.generator.read(self.ours)
+            self.seen.append(
+                WarmUpWindow(
+                    start_s=start_s,
+                    duration_s=load.duration_s,
+                    n_requests=load.n_requests,
+                    n_errors=load.n_errors,
+                    cpu_s=_difference(before.cpu_s, after.cpu_s),
+                    compile_s=_difference(before.compile_s, after.compile_s),
+                )
+            )
+            before = after
+            if not load.n_requests or load.n_errors == load.n_requests:
+                raise TrialFailure(
+                    Outcome.FAILED, f"no right answer in window {len(self.seen)} of the warm-up"
+                )
+            settled = not unsettled(self.seen, self.asked)
+            over = time.monotonic() - began_s + self.asked.window_s > self.asked.at_most_s
+            if self._ends(settled, over):
+                return "settled" if settled else "not settled"
+
+    def _ends(self, settled: bool, over: bool) -> bool:
+        """Whether this was the last window. Two arms of a duet go on together until both are settled."""
+        duet = self.context.duet
+        if duet is None:
+            return settled or over
+        both_settled = duet.both(settled)
+        return not duet.both(not over) or both_settled
+
+    def _command(self) -> LoadCommand:
+        """Its files lie in the folder afterwards, on the load's host."""
+        host = self.place.host
+        made = self.generator.command(
+            LoadSpec(
+                profile=ClosedLoad(users=self.asked.users, duration_s=self.asked.window_s),
+                requests=self.spec.requests,
+                endpoint=self.instance.endpoint,
+                folder=self.there,
+                seed=self.spec.seed,
+            )
+        )
+        command = in_words_of(self.place, made)
+        for name, content in command.files.items():
+            (self.ours / name).write_text(content, "utf-8")
+            if not host.here:
+                host.put(self.ours / name, self.there / name)
+        return command
+
+    def _run(self, command: LoadCommand) -> None:
+        host, placement = self.place.host, self.notes.placement
+        made = [name for name in command.outputs if name not in command.files]
+        for name in made:
+            (self.ours / name).unlink(missing_ok=True)
+        done = host.run(
+            Command(
+                argv=command.argv,
+                folder=self.there,
+                environment=command.environment,
+                cpus=placement.generator if placement else None,
+            ),
+            timeout_s=self.asked.window_s + EXTRA_S,
+        )
+        if (service_exit := self.instance.exited()) is not None:
+            raise crash(service_exit, "in its warm-up", self.notes.service_folder, self.context.host)
+        if done.exit_code:
+            output = (done.stderr or done.stdout).strip()[-300:]
+            raise TrialFailure(
+                Outcome.FAILED, f"{self.generator.name} ended with {done.exit_code} in the warm-up: {output}"
+            )
+        for name in made if not host.here else ():
+            host.get(self.there / name, self.ours / name)
+
+    def _reading(self) -> ResourceReading:
+        return self.context.host.resources(watch(self.instance), pss=False)
+
+
+def _difference(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else max(0.0, after - before)

@@ -5,24 +5,95 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
 from harness.definitions import Study, contract_of
-from harness.errors import MissingTool, NothingRunsHere
+from harness.errors import MissingTool, NothingRunsHere, RematchError, UnsupportedLoad
 from harness.launchers.arguments import ONLY_PODS, of_pods_alone
 from harness.launchers.cgroup import remark_on_limits
+from harness.loadgen.base import LoadSpec, refuse
 from harness.model import (
     BackingSettings,
+    ClosedLoad,
+    Configuration,
     Implementation,
     Level,
+    Load,
+    ProfileDefinition,
     ProfileName,
+    Request,
     RuntimeSettings,
     Unavailable,
     Variant,
 )
-from harness.session.load_preview import load_problems
+from harness.model.endpoint import Endpoint
+from harness.session.capacity_trials import arrivals
 from harness.session.open_files import allowed, too_large
 from harness.session.wiring import Assembly
+
+
+def load_orders(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> list[LoadSpec]:
+    """Return what each generator of a load is asked for, with place holders for endpoint and folder."""
+    divided = assembly.shares_of(load)
+    return [
+        LoadSpec(
+            profile=share,
+            requests=requests,
+            endpoint=Endpoint(host="127.0.0.1", port=8080),
+            folder=Path("/TRIAL/load") if len(divided) == 1 else Path(f"/TRIAL/load/{number}"),
+        )
+        for number, share in enumerate(divided, start=1)
+    ]
+
+
+def load_s(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> float:
+    """Return about how long the generator takes for a load, start and stop included."""
+    try:
+        generator = assembly.generator(load.generator)
+        return max(generator.expected_s(share, requests) for share in assembly.shares_of(load))
+    except RematchError:  # there is no such adapter, or no such division: whoever starts the session is told
+        return load.profile.whole_s or 10.0
+
+
+def load_command(assembly: Assembly, configuration: Configuration, study: Study) -> tuple[str, ...]:
+    """Return the load generator's command line, with a place holder for the trial's folder; of several the
+    first one's."""
+    if configuration.load is None:
+        return ()
+    generator = assembly.generator(configuration.load.generator)
+    orders = load_orders(assembly, configuration.load, study.requests[configuration.mix])
+    return generator.command(orders[0]).argv
+
+
+def load_problems(
+    assembly: Assembly, study: Study, definition: ProfileDefinition
+) -> dict[str | None, RematchError]:
+    """Return load name -> why it cannot be offered here.
+
+    Raises:
+        MissingTool, UnsupportedLoad: nothing can be warmed up, or searched for, as the profile says.
+    """
+    if definition.warm_up is not None:
+        asked = definition.warm_up
+        profile = ClosedLoad(users=asked.users, duration_s=asked.window_s)
+        refuse(assembly.generator(asked.generator), profile, study.requests[study.experiment.mix])
+    if (goals := definition.search) is not None:
+        for tool in {goals.generator or load.generator for load in definition.loads.values()}:
+            rates = arrivals(goals, tool).profile
+            refuse(assembly.generator(tool), rates, study.requests[study.experiment.mix])
+            assembly.load_words(tool)
+    problems: dict[str | None, RematchError] = {}
+    for name in (*definition.loads, *definition.scaled_loads):
+        load = definition.load(name)
+        try:
+            requests = study.requests[study.experiment.mix]
+            for order in load_orders(assembly, load, requests):
+                refuse(assembly.generator(load.generator), order.profile, order.requests)
+            assembly.load_words(load.generator)
+        except (MissingTool, UnsupportedLoad) as problem:
+            problems[name] = problem
+    return problems
 
 
 def unavailable_here(
@@ -151,8 +222,8 @@ def _pods_problem(assembly: Assembly, study: Study, changes: Mapping[str, object
         changed = plain.model_copy(update={"runtime": runtime})
         return assembly.launcher.unavailable(implementation, changed)
     asked = of_pods_alone(changes)
-    said = f"only pods of a cluster have {', '.join(asked)}: measure it with --launcher kubernetes"
-    return said if asked else None
+    text = f"only pods of a cluster have {', '.join(asked)}: measure it with --launcher kubernetes"
+    return text if asked else None
 
 
 def remarks(assembly: Assembly, variants: Mapping[str, Variant]) -> dict[str, str]:
@@ -162,5 +233,5 @@ def remarks(assembly: Assembly, variants: Mapping[str, Variant]) -> dict[str, st
     """
     if assembly.launcher.name != "process" or not assembly.host.here:
         return {}
-    said = {name: remark_on_limits(variant.runtime) for name, variant in variants.items()}
-    return {name: remark for name, remark in said.items() if remark is not None}
+    text = {name: remark_on_limits(variant.runtime) for name, variant in variants.items()}
+    return {name: remark for name, remark in text.items() if remark is not None}

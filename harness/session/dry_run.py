@@ -7,11 +7,11 @@ import math
 
 from harness.definitions import Study
 from harness.errors import InputError, RematchError
-from harness.memory_sizing.spec import asked_of, fit_s, tried
+from harness.memory_sizing.probe import asked_of, fit_s, tried
 from harness.model import Configuration, Load, PlannedTrial, Variant
 from harness.provenance import without_paths
+from harness.session.availability import load_command, load_s
 from harness.session.headroom import echo_load, wanted_readings
-from harness.session.load_preview import load_command, load_s
 from harness.session.planning import MOST_BLOCKS, Prepared, first_configuration, planned_variants, with_blocks
 from harness.session.wiring import Assembly
 
@@ -71,7 +71,7 @@ def session_s(assembly: Assembly, prepared: Prepared) -> float:
     for trial in prepared.plan.trials:
         key = keys[id(trial.configuration)], trial.process_of is None, trial.pair == trial.trial_id
         alike.setdefault(key, []).append(trial)
-    total = sum(len(mine) * trial_s(assembly, prepared.study, mine[-1]) for mine in alike.values())
+    total = sum(len(own) * trial_s(assembly, prepared.study, own[-1]) for own in alike.values())
     alone = {id(trial.configuration) for trial in prepared.plan.trials if trial.duet is None}
     once = {keys[number]: shared[number] for number in shared if number in alone}
     for load, mix in wanted_readings(once.values(), ()):
@@ -105,24 +105,24 @@ def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, 
     A command that cannot be told (its tool is missing) stands there as a comment with the reason.
     """
     study = prepared.study
-    said: dict[str, tuple[str, ...]] = {}
+    text: dict[str, tuple[str, ...]] = {}
     started: list[tuple[Variant, tuple[str, ...]]] = []
     for configuration in {
         trial.configuration.key: trial.configuration for trial in prepared.plan.trials
     }.values():
         implementation = study.implementations[configuration.variant.implementation]
-        said.setdefault(f"build {implementation.name}", implementation.build)
+        text.setdefault(f"build {implementation.name}", implementation.build)
         variant = configuration.variant
-        command = next((known for one, known in started if one == variant), None)
+        command = next((known for item, known in started if item == variant), None)
         if command is None:
             command = _start_command(assembly, study, configuration)
             started.append((variant, command))
-        said[f"start {configuration.key}"] = command
+        text[f"start {configuration.key}"] = command
         if configuration.load is not None:
             key = _load_key(assembly, configuration.load, configuration)
-            if key not in said:
-                said[key] = _load_command(assembly, study, configuration)
-    return {key: without_paths(argv, places=assembly.places) for key, argv in said.items()}
+            if key not in text:
+                text[key] = _load_command(assembly, study, configuration)
+    return {key: without_paths(argv, places=assembly.places) for key, argv in text.items()}
 
 
 def _load_key(assembly: Assembly, load: Load, configuration: Configuration) -> str:
@@ -163,8 +163,8 @@ def within_minutes(assembly: Assembly, prepared: Prepared, minutes: float) -> Pr
         raise InputError(
             "not a time to measure for", place="--minutes", found=minutes, allowed="more than 0 minutes"
         )
-    one, two = with_blocks(prepared, 1), with_blocks(prepared, 2)
-    one_s = session_s(assembly, one)
+    item, two = with_blocks(prepared, 1), with_blocks(prepared, 2)
+    one_s = session_s(assembly, item)
     block_s = session_s(assembly, two) - one_s
     more = math.floor((minutes * 60.0 - one_s) / block_s)
     return with_blocks(prepared, min(MOST_BLOCKS, 1 + max(0, more)))

@@ -44,7 +44,7 @@ from harness.model import (
     Variant,
 )
 from harness.runner import Limits, TrialContext, TrialSpec
-from harness.runner.short_trial import MAX_S, bounded, rehearse, unplanned
+from harness.runner.trial import MAX_S, bounded, rehearse, unplanned
 from harness.session.capacity_trials import rows_of
 
 ECHO_WORKLOAD = "echo"
@@ -158,15 +158,15 @@ def measure_echo(spec: EchoSpec, context: TrialContext) -> EchoReading:
     record = rehearse(_as_trial(spec), context, look=lambda folder: tables.append(_rows(folder)))
     if record.outcome != Outcome.OK or record.load is None:
         raise TrialFailure(record.outcome.value, record.reason or "no load was read")
-    told = latencies_told(record.load, tables[0] if record.load.has_requests else None)
+    values = latencies_told(record.load, tables[0] if record.load.has_requests else None)
     return EchoReading(
         load=spec.load,
         mix=spec.mix,
         achieved_per_s=record.load.achieved_per_s,
         n_requests=record.load.n_requests,
         duration_s=record.load.duration_s,
-        latency_mean_s=told.mean_s,
-        latency_quantiles_s=dict(told.quantiles_s),
+        latency_mean_s=values.mean_s,
+        latency_quantiles_s=dict(values.quantiles_s),
     )
 
 

@@ -30,14 +30,20 @@ from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, TrialContext, TrialSpec, run_duet, run_trials
 from harness.session.capacity_trials import SearchAfterLoad, arrivals
 from harness.session.dry_run import trial_s
-from harness.session.duets import by_start, lost_partner
 from harness.session.headroom import echo_achieved
 from harness.session.open_files import allowed, raise_limit, refuse_too_large
-from harness.session.orphans import RunningProcesses
-from harness.session.planning import Prepared, calibrated, fitted, refuse_other_plan, with_free_seed
+from harness.session.planning import (
+    Prepared,
+    by_start,
+    calibrated,
+    fitted,
+    lost_partner,
+    refuse_other_plan,
+    with_free_seed,
+)
 from harness.session.preparing import Preparation, parts_for
 from harness.session.progress import Progress, ProgressState, Silent
-from harness.session.signals import Interrupted, ended_by, interruptible
+from harness.session.signals import Interrupted, RunningProcesses, ended_by, interruptible
 from harness.session.wiring import Assembly
 from harness.store import SessionFolder, SessionWriter, Store, TrialFolder, explained
 from harness.workloads import Case, load_cases
@@ -158,7 +164,7 @@ class _Session:
         prepared = self.prepared
         results = {"calibration": calibration, "memory": memory}
         notes: dict[str, JsonValue] = {
-            name: one.model_dump(mode="json") for name, one in results.items() if one is not None
+            name: item.model_dump(mode="json") for name, item in results.items() if item is not None
         }
         if prepared.blocks_asked is not None:
             of_profile = prepared.experiment.profiles[prepared.plan.profile].blocks

@@ -9,26 +9,95 @@ from pathlib import Path
 
 from harness.definitions import Study, load_study
 from harness.errors import InputError, MissingTool, NothingRunsHere
+from harness.hosts.base import now
 from harness.model import (
     Calibration,
     Configuration,
     Experiment,
     MemoryFit,
+    Outcome,
     Plan,
+    PlannedTrial,
     ProfileDefinition,
     ProfileName,
     Request,
     SessionHeader,
+    TrialRecord,
     Unavailable,
     configurations,
     make_plan,
 )
 from harness.model.plan import Pairs
+from harness.runner.duet_arm import failed_with
+from harness.runner.pinning import place_two
 from harness.session.availability import unavailable_here
-from harness.session.duets import refuse_duets_here
 from harness.session.wiring import Assembly
 from harness.store import Store
 from harness.workloads import load_all_requests
+
+
+def refuse_duets_here(
+    assembly: Assembly, experiment: Experiment, profile: ProfileName, launcher: str
+) -> None:
+    """Refuse a duet on far hosts, in containers and clusters, and on a machine that is too small.
+
+    Raises:
+        InputError: says why, and what is allowed.
+    """
+    if experiment.design_of(profile) != "duet":
+        return
+    place = f"{experiment.name}: design = 'duet'"
+    if launcher != "process":
+        raise InputError(
+            "the threads of a container are not ours to move", place=place, found=f"--launcher {launcher}",
+            allowed="--launcher process",
+        )  # fmt: skip
+    far = [
+        item.name
+        for item in (assembly.load_host, assembly.database_host)
+        if item not in (None, assembly.host)
+    ]
+    if not assembly.host.here or far:
+        raise InputError(
+            "CPUs are exchanged on this machine only", place=place, found=far[0] if far else assembly.host.name,
+            allowed="--host local, without other hosts",
+        )  # fmt: skip
+    placed, _ = place_two(assembly.cpus, experiment.exchange_s, assembly.cores)
+    n_cpus = len(placed.service or ())
+    for name, variant in experiment.variants.items():
+        if variant.runtime.cpus not in (None, n_cpus):
+            raise InputError(
+                "each arm of a duet has half of the CPUs", place=f"{experiment.name}: variants.{name}.runtime.cpus",
+                found=variant.runtime.cpus, allowed=f"{n_cpus} on this machine, or leave it out",
+            )  # fmt: skip
+
+
+def by_start(trials: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
+    """Return the trials by what is started together: those that share a process, and the two of a duet."""
+    groups: dict[str, list[PlannedTrial]] = {}
+    for trial in trials:
+        groups.setdefault(trial.process_of or trial.pair, []).append(trial)
+    return list(groups.values())
+
+
+def lost_partner(trial: PlannedTrial, header: SessionHeader) -> TrialRecord:
+    """Return the record of a trial that was lost by an interruption after its partner was recorded.
+
+    It cannot be made again: a duet is two loads over the same seconds.
+    """
+    when = now()
+    seat = trial.duet
+    partner = seat.partner if seat is not None else ""
+    return TrialRecord(
+        experiment=header.experiment.name,
+        session_id=header.session_id,
+        planned=trial,
+        outcome=Outcome.FAILED,
+        reason=failed_with(partner, "recorded before the session was interrupted"),
+        started=when,
+        ended=when,
+    )
+
 
 #: More is taken for a slip: even short blocks would take days.
 MOST_BLOCKS = 1000
@@ -307,13 +376,13 @@ def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
 def _differences(header: SessionHeader, prepared: Prepared, again: Plan) -> Iterator[str]:
     if len(again.trials) != len(header.plan.trials):
         yield f"{len(header.plan.trials)} trials then, {len(again.trials)} now"
-    for then, now in zip(header.plan.trials, again.trials, strict=False):
-        if then != now:
-            for name in type(then.configuration).model_fields:
-                before, after = getattr(then.configuration, name), getattr(now.configuration, name)
+    for old, new in zip(header.plan.trials, again.trials, strict=False):
+        if old != new:
+            for name in type(old.configuration).model_fields:
+                before, after = getattr(old.configuration, name), getattr(new.configuration, name)
                 if before != after:
-                    yield f"{now.trial_id}: {name} was {before}, is {after}"
-            yield f"trial {then.position} was {then.trial_id}, is {now.trial_id}"
+                    yield f"{new.trial_id}: {name} was {before}, is {after}"
+            yield f"trial {old.position} was {old.trial_id}, is {new.trial_id}"
     for name, implementation in header.implementations.items():
         now_named = prepared.study.implementations.get(name)
         if now_named is None or now_named.model_dump() != implementation.model_dump():

@@ -12,7 +12,7 @@ from harness.definitions import load_implementations
 from harness.errors import InputError, TrialFailure
 from harness.loadgen.base import LoadGenerator, refuse
 from harness.memory_sizing.fit import fit_memory
-from harness.memory_sizing.spec import FitSpec, asked_of
+from harness.memory_sizing.probe import FitSpec, asked_of
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -29,8 +29,7 @@ from harness.model import (
 )
 from harness.provenance import without_paths
 from harness.runner import Limits, TrialContext
-from harness.session.calibration import CalibrationTrial, calibrate, least_of, saturated
-from harness.session.capacity_trials import arrivals
+from harness.session.capacity_trials import CalibrationTrial, arrivals, calibrate, least_of, saturated
 from harness.session.headroom import (
     ECHO_IMPLEMENTATION,
     ECHO_WORKLOAD,
@@ -39,8 +38,8 @@ from harness.session.headroom import (
     measure_echo,
     wanted_readings,
 )
-from harness.session.orphans import RunningProcesses
 from harness.session.planning import Prepared, first_configuration, first_configurations, planned_variants
+from harness.session.signals import RunningProcesses
 from harness.session.wiring import Assembly
 from harness.store import SessionWriter, explained
 from harness.workloads import load_cases
@@ -330,9 +329,6 @@ class Preparation:
 
     def _implementation(self, configuration: Configuration) -> Implementation:
         return self.prepared.study.implementations[configuration.variant.implementation]
-
-    def _contract(self) -> Path:
-        return self.prepared.study.contract(self.assembly.root)
 
 
 def _words(asked: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from harness.errors import printable
 from harness.model import Frozen, TrialRecord
 from harness.model.phrases import counted
-from harness.model.readings import SLOWED_SHARE, slowed_share
+from harness.model.started import SLOWED_SHARE, slowed_share
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
-from harness.backing.postgres_remote import RemotePostgres
+from harness.backing.postgres import RemotePostgres
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
@@ -68,8 +68,8 @@ def connected(
         HostRoles(service=service, further_loads=tuple(loads), cpus=cpus).close()
         raise
     machines: dict[str, MeasuringHost | None] = {"service": service, "database": database}
-    machines |= {"load" if n == 1 else f"load-{n}": one for n, one in enumerate(loads, start=1)}
-    facts = {role: one.machine_facts for role, one in machines.items() if isinstance(one, SshHost)}
+    machines |= {"load" if n == 1 else f"load-{n}": item for n, item in enumerate(loads, start=1)}
+    facts = {role: item.machine_facts for role, item in machines.items() if isinstance(item, SshHost)}
     return HostRoles(
         service=service,
         load=loads[0] if loads else None,

@@ -12,8 +12,8 @@ import pandas as pd
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import Estimate
+from harness.model.digits import cell_words
 from harness.model.formatting import DASH, show
-from harness.model.level_words import cell_words
 from harness.store import Store
 
 #: column of the trials -> (head, unit)

@@ -24,10 +24,9 @@ from typing import NamedTuple
 from harness.agent.files import file_sha256
 from harness.errors import InputError, StoreError
 from harness.store import blocks, layout
-from harness.store.archive import Archive
+from harness.store.archive import CHECKSUM, Archive
 from harness.store.blocks import Block, Contents, Gzip, PackedFile
 from harness.store.durable import explained, replace, sync_folder
-from harness.store.entries import CHECKSUM
 from harness.store.gzipping import pieces_of, probe_sha256, write_gzip
 
 #: The earliest time that ZIP can express; every entry has it.

@@ -46,19 +46,19 @@ def connection_only(header: str) -> bool:
 
 def named(requests: Iterable[Asked]) -> tuple[Asked, ...]:
     """Return the requests without repetitions, each with a name of its own made of method and path."""
-    found: dict[tuple[object, ...], Asked] = {}
+    result: dict[tuple[object, ...], Asked] = {}
     names: set[str] = set()
-    for one in requests:
-        key = (one.method, one.path, one.body, *sorted(one.headers.items()))
-        if key in found:
+    for item in requests:
+        key = (item.method, item.path, item.body, *sorted(item.headers.items()))
+        if key in result:
             continue
-        words = re.sub(r"[^a-z0-9]+", "-", f"{one.method}{one.path}".lower()).strip("-")[:60]
-        if words == one.method.lower():
+        words = re.sub(r"[^a-z0-9]+", "-", f"{item.method}{item.path}".lower()).strip("-")[:60]
+        if words == item.method.lower():
             words += "-root"
         name, number = words, 1
         while name in names:
             number += 1
             name = f"{words}-{number}"
         names.add(name)
-        found[key] = replace(one, name=name)
-    return tuple(found.values())
+        result[key] = replace(item, name=name)
+    return tuple(result.values())

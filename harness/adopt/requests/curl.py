@@ -48,9 +48,9 @@ def from_curl(text: str, file: Path) -> Listed:
     left: list[str] = []
     for line, words in _commands(text, file):
         parts = _Line(file, line)
-        one, dropped = parts.request(words)
-        asked.append(one)
-        left += [f"{name} of {one.method} {one.path}: it is of the connection" for name in dropped]
+        item, dropped = parts.request(words)
+        asked.append(item)
+        left += [f"{name} of {item.method} {item.path}: it is of the connection" for name in dropped]
     return Listed(asked=named(asked), remarks=tuple(left))
 
 
@@ -58,15 +58,19 @@ def _commands(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the line on which a command begins, and its words."""
     command, began, line = "", 1, 1
     for piece in _PIECE.finditer(text + "\n"):
-        found = piece[0]
+        result = piece[0]
         began = began if command.strip() else line
-        line += found.count("\n")
-        if found.lstrip().startswith("#") and not command.strip():
+        line += result.count("\n")
+        if result.lstrip().startswith("#") and not command.strip():
             continue
-        if found not in ("\n", "\r\n"):
+        if result not in ("\n", "\r\n"):
             ansi = piece[1]
             command += (
-                " " if found[:1] == "\\" and found.endswith("\n") else found if ansi is None else _plain(ansi)
+                " "
+                if result[:1] == "\\" and result.endswith("\n")
+                else result
+                if ansi is None
+                else _plain(ansi)
             )
             continue
         if command.strip():

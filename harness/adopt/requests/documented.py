@@ -66,7 +66,7 @@ class Documented:
             return ()
         known = {name.upper(): schema for name, schema in self.answers.items()}
         names = (str(status), f"{status // 100}XX", "DEFAULT")
-        name = next((one for one in names if one in known), None)
+        name = next((item for item in names if item in known), None)
         if name is None:
             return (f"status {status}, where the document has {', '.join(self.answers)}",)
         if known[name] is None:
@@ -104,8 +104,8 @@ class Documented:
         if isinstance(value, dict):
             yield from self._faults_of_object(schema, value, at, depth)
         elif isinstance(value, list) and "items" in schema:
-            for place, one in enumerate(value):
-                yield from self._faults(schema["items"], one, f"{at}/{place}", depth + 1)
+            for place, item in enumerate(value):
+                yield from self._faults(schema["items"], item, f"{at}/{place}", depth + 1)
 
     def _faults_of_object(
         self, schema: Mapping[str, Any], value: Mapping[str, Any], at: str, depth: int
@@ -115,13 +115,13 @@ class Documented:
             if name not in value and not _mapping(properties.get(name)).get("writeOnly"):
                 yield f"{at}/{name} is missing"
         others = schema.get("additionalProperties", True)
-        for name, one in value.items():
+        for name, item in value.items():
             if name in properties:
-                yield from self._faults(properties[name], one, f"{at}/{name}", depth + 1)
+                yield from self._faults(properties[name], item, f"{at}/{name}", depth + 1)
             elif others is False:
                 yield f"{at}/{name} is not in the document"
             elif isinstance(others, Mapping):
-                yield from self._faults(others, one, f"{at}/{name}", depth + 1)
+                yield from self._faults(others, item, f"{at}/{name}", depth + 1)
 
 
 def documented(data: Any, operation: Mapping[str, Any]) -> Documented:

@@ -65,15 +65,17 @@ def _request(
     query: list[tuple[str, str]] = []
     headers: dict[str, str] = {}
     body: str | None = None
-    given = [resolved(data, one) for one in (*item.get("parameters", ()), *operation.get("parameters", ()))]
-    for one in given:
-        place, name = one.get("in"), str(one.get("name"))
+    given = [
+        resolved(data, entry) for entry in (*item.get("parameters", ()), *operation.get("parameters", ()))
+    ]
+    for entry in given:
+        place, name = entry.get("in"), str(entry.get("name"))
         if place == "body":
-            body = _body(data, one.get("schema", {}), one)
+            body = _body(data, entry.get("schema", {}), entry)
             headers["Content-Type"] = "application/json"
-        if place not in ("path", "query", "header") or not (one.get("required") or place == "path"):
+        if place not in ("path", "query", "header") or not (entry.get("required") or place == "path"):
             continue
-        value = _value(data, one, name)
+        value = _value(data, entry, name)
         if place == "path":
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
         elif place == "query":
@@ -103,31 +105,31 @@ def _request(
 
 
 def _body(data: Any, schema: Any, holder: Mapping[str, Any]) -> str:
-    found = _example(data, holder)
-    if found is _NONE:
-        found = _example(data, resolved(data, schema))
-    if found is _NONE:
+    result = _example(data, holder)
+    if result is _NONE:
+        result = _example(data, resolved(data, schema))
+    if result is _NONE:
         raise Unresolved("there is no example of its body: give it as a curl line")
-    return json.dumps(found, ensure_ascii=False)
+    return json.dumps(result, ensure_ascii=False)
 
 
 def _value(data: Any, parameter: Mapping[str, Any], name: str) -> str:
     schema = resolved(data, parameter.get("schema", parameter))
-    found = _example(data, parameter)
-    if found is _NONE:
-        found = _example(data, schema)
+    result = _example(data, parameter)
+    if result is _NONE:
+        result = _example(data, schema)
     for key in ("default", "minimum"):
-        if found is _NONE and key in schema:
-            found = schema[key]
-    if found is _NONE and schema.get("enum"):
-        found = schema["enum"][0]
-    if found is _NONE:
+        if result is _NONE and key in schema:
+            result = schema[key]
+    if result is _NONE and schema.get("enum"):
+        result = schema["enum"][0]
+    if result is _NONE:
         kind = schema.get("type")
         kind = kind[0] if isinstance(kind, list) and kind else kind
-        found = _FORMATS.get(str(schema.get("format")), _PLAIN.get(str(kind), _NONE))
-    if found is _NONE:
+        result = _FORMATS.get(str(schema.get("format")), _PLAIN.get(str(kind), _NONE))
+    if result is _NONE:
         raise Unresolved(f"no value is known for its parameter {name}")
-    return str(found).lower() if isinstance(found, bool) else str(found)
+    return str(result).lower() if isinstance(result, bool) else str(result)
 
 
 def _example(data: Any, holder: Any) -> Any:

@@ -57,62 +57,44 @@ def overruled(guess: Guess, folder: Path) -> Guess:
     A ``Dockerfile`` is a remark: its paths are those of its image.
     """
     file, docker = folder / "Procfile", folder / "Dockerfile"
-    if file.is_file() and (found := _WEB.search(file.read_text("utf-8", errors="replace"))):
-        command = found["command"].strip()
-        return with_command(guess, command).because(start=f"Procfile: web: {command}")
-    if docker.is_file() and (said := _DOCKER.findall(docker.read_text("utf-8", errors="replace"))):
-        text = "; ".join(" ".join(line.split()) for line in said)
+    if file.is_file() and (match := _WEB.search(file.read_text("utf-8", errors="replace"))):
+        command = match["command"].strip()
+        return with_command(guess, command, f"Procfile: web: {command}", port="PORT={port}")
+    if docker.is_file() and (lines := _DOCKER.findall(docker.read_text("utf-8", errors="replace"))):
+        text = "; ".join(" ".join(line.split()) for line in lines)
         return guess.remarked(
             f"Dockerfile is not used, because its paths are those of an image; it says: {text}"
         )
     return guess
 
 
-def with_command(guess: Guess, command: str) -> Guess:
-    """Return the guess with a command that was written for its sources in the place of its start."""
-    said = words_of(command)
-    program, environment = said.program, said.environment
-    name = program[0]
-    if name == "sh":  # its words are paths of the sources, so these are what runs
+def with_command(guess: Guess, command: str, why: str, *, port: str | None = None) -> Guess:
+    """Return the guess with a command that a person wrote for its sources in the place of its start.
+
+    Args:
+        port: the variable that is set where the command does not say how the port is taken.
+    """
+    words = words_of(command)
+    program, environment = words.program, words.environment
+    if program[0] == "env":  # it says folder and variables itself
+        return replace(guess, start=program).because(start=why)
+    if program[0] == "sh":  # its words are paths of the sources, so these are what runs
         guess = replace(guess, artifact=".", runtime="other")
-    if (
-        guess.runtime == "go"
-        and guess.artifact != "."
-        and (name.startswith(("bin/", "./")) or "/" not in name)
-    ):
-        program = ("{artifact}", *program[1:])
-    elif guess.runtime == "jvm" and name == "java":
-        program = tuple(
-            "{artifact}" if word.endswith(".jar") else word
-            for word in ("{java}", "{runtime_args}", *program[1:])
-        )
-    elif guess.language == "python":
-        module = ("-m", name) if guess.build and name in PYTHON_SERVERS else ()
-        program = ("python3", *(module or ()), *program[1:]) if module or name == "python" else program
-        environment = (
-            *(word for word in parts_of(guess.start)[1] if word.startswith("PYTHONPATH=")),
-            *environment,
-        )
-    if not said.has_port:
-        environment = ("PORT={port}", *environment)
-    return replace(guess, start=started(program, *environment, inside=guess.artifact == "."))
-
-
-def own_start(guess: Guess | None, folder: Path, command: str) -> Guess:
-    """Return the guess with a start command of the user; without a guess, of a program without a build."""
-    said = words_of(command)
-    words = (*said.environment, *said.program)
-    if guess is None:
-        guess = Guess(
-            language="unknown", framework="unknown", runtime="other", source=folder, artifact=".", start=()
-        )
-    if said.program[0] == "java":
-        words = (*said.environment, "{java}", "{runtime_args}", *said.program[1:])
+    elif program[0] == "java":
+        program = ("{java}", "{runtime_args}", *program[1:])
         guess = replace(guess, language="java", runtime="jvm")
-    if said.program[0] != "env":
-        inside = guess.artifact == "." and not any("{artifact}" in word for word in words)
-        words = started(words, inside=inside) if inside or not said.environment else ("env", *words)
-    return replace(guess, start=words).because(start="--start")
+    elif guess.artifact != "." and program[0].startswith(("bin/", "./")):
+        program = ("{artifact}", *program[1:])
+    elif program[0] == "python":
+        program = ("python3", *program[1:])
+    elif guess.build and program[0] in PYTHON_SERVERS:
+        program = ("python3", "-m", *program)
+    paths = (word for word in parts_of(guess.start)[1] if word.startswith("PYTHONPATH="))
+    environment = (*paths, *environment)
+    if port is not None and not words.has_port:
+        environment = (port, *environment)
+    inside = guess.artifact == "." and not any("{artifact}" in word for word in program)
+    return replace(guess, start=started(program, *environment, inside=inside)).because(start=why)
 
 
 def as_toml(words: tuple[str, ...]) -> str:

@@ -56,23 +56,23 @@ def read(folder: Path) -> Composed | None:
         return None
     try:
         data: Any = yaml.safe_load(file.read_text("utf-8"))
-        services: dict[str, Any] = {str(name): dict(one) for name, one in data["services"].items()}
+        services: dict[str, Any] = {str(name): dict(item) for name, item in data["services"].items()}
     except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, UnicodeDecodeError) as problem:
-        said = " ".join(str(problem).split())[:160]
-        raise InputError(f"not a Compose file: {said}", file=file, allowed="services: ...") from None
-    built = [name for name, one in services.items() if "build" in one]
-    images = {name: str(one.get("image", "")) for name, one in services.items() if name not in built[:1]}
+        text = " ".join(str(problem).split())[:160]
+        raise InputError(f"not a Compose file: {text}", file=file, allowed="services: ...") from None
+    built = [name for name, item in services.items() if "build" in item]
+    images = {name: str(item.get("image", "")) for name, item in services.items() if name not in built[:1]}
     database = next(
         (name for name, image in images.items() if re.search(r"(^|/)(postgres|postgis)", image)), None
     )
     own = services[built[0]] if built else {}
     others = {name: image for name, image in images.items() if name != database}
-    told, remarks = _told(own, database, services.get(database or "", {}), others)
+    values, remarks = _told(own, database, services.get(database or "", {}), others)
     return Composed(
         file=file,
         service=built[0] if built else None,
         build=_context(folder, own["build"]) if built else None,
-        environment=told,
+        environment=values,
         database=database,
         schema=() if database is None else tuple(_initial_sql(folder, services[database])),
         others=others,
@@ -125,7 +125,7 @@ def _told(
     targets = (port.get("target") if isinstance(port, dict) else port for port in ports)
     inner = {str(port).split("/")[0].split(":")[-1] for port in targets}
     values = set(_environment(of_database.get("environment")).values()) | {_USUAL_PORT}
-    told: list[str] = []
+    given: list[str] = []
     remarks = [
         f"its {key} is not read" for key in ("env_file", "command", "entrypoint", "extends") if key in own
     ]
@@ -135,16 +135,16 @@ def _told(
         if name in _TOLD:
             continue
         if port in inner and (not host or host == "0.0.0.0"):
-            told.append(f"{name}={'{host}:' if ':' in value else ''}{{port}}")
+            given.append(f"{name}={'{host}:' if ':' in value else ''}{{port}}")
         elif database is not None and re.search(rf"(^|//|@){database}(:\d+)?(/|$)", value):
-            told.append(f"{name}={_of_trial(value, database)}")
+            given.append(f"{name}={_of_trial(value, database)}")
         elif database is not None and part is not None and value in values:
-            told.append(f"{name}={part}")
+            given.append(f"{name}={part}")
         elif "$" in value or any(re.search(rf"(^|//|@){other}(:\d+)?(/|$)", value) for other in others):
             remarks.append(f"{name}={value} is not set: it is of another service, or of the shell")
         else:
-            told.append(f"{name}={value}")
-    return tuple(told), tuple(remarks)
+            given.append(f"{name}={value}")
+    return tuple(given), tuple(remarks)
 
 
 def _of_trial(value: str, database: str) -> str:
@@ -171,12 +171,12 @@ def _environment(given: Any) -> dict[str, str]:
 
 
 def _initial_sql(folder: Path, service: dict[str, Any]) -> list[Path]:
-    found: list[Path] = []
+    result: list[Path] = []
     for volume in service.get("volumes") or ():
         source, _, target = str(volume).partition(":") if isinstance(volume, str) else ("", "", "")
         path = folder / source
         if INITIAL_SQL in target and path.is_file():
-            found.append(path)
+            result.append(path)
         elif INITIAL_SQL in target and path.is_dir():
-            found += sorted(path.glob("*.sql"))
-    return found
+            result += sorted(path.glob("*.sql"))
+    return result

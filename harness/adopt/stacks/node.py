@@ -70,10 +70,10 @@ def _start(
         if script is None:
             return started(NPM_START, "PORT={port}"), "package.json has neither scripts.start nor main"
         return started(("node", script), "PORT={port}"), f"package.json: {why}: {script}; {BY_VARIABLE}"
-    said = words_of(command)
-    port = () if said.has_port else ("PORT={port}",)
-    seen = f"package.json: scripts.start: {command}" + ("" if said.has_port else f"; {BY_VARIABLE}")
-    program, beside = said.program, {"prestart", "poststart"} & scripts.keys()
+    text = words_of(command)
+    port = () if text.has_port else ("PORT={port}",)
+    seen = f"package.json: scripts.start: {command}" + ("" if text.has_port else f"; {BY_VARIABLE}")
+    program, beside = text.program, {"prestart", "poststart"} & scripts.keys()
     if beside or program[0] in ("sh", "npm", "npx", "yarn", "pnpm"):
         why = f"with {', '.join(sorted(beside))}" if beside else "which only a shell and npm understand"
         return started(
@@ -81,4 +81,4 @@ def _start(
         ), f"{seen}; npm runs it, {why}, and is part of what is measured"
     if program[0] != "node" and "/" not in program[0] and shutil.which(program[0]) is None:
         program = (f"node_modules/.bin/{program[0]}", *program[1:])
-    return started(program, *port, *said.environment), seen
+    return started(program, *port, *text.environment), seen

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.errors import CalibrationFailed
-from harness.model.capacity_search import CapacityGoals, CapacitySearch, SearchTrial
+from harness.model.load import CapacityGoals, CapacitySearch, SearchTrial
 
 #: Offer a rate (1/s) for so long (s), and say what became of it.
 Measure = Callable[[float, float], SearchTrial]

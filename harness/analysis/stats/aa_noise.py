@@ -22,7 +22,7 @@ from harness.analysis.stats.pairing import (
 )
 from harness.model import Estimate
 from harness.model.base import Frozen
-from harness.model.level_words import cell_words
+from harness.model.digits import cell_words
 
 
 class AANoise(Frozen):

@@ -17,7 +17,7 @@ import pandas as pd
 from harness.errors import InputError
 from harness.model import Outcome
 from harness.model.age import TrialAge
-from harness.model.bound import BoundBy
+from harness.model.trial import BoundBy
 
 if TYPE_CHECKING:
     import pandera.pandas as pa

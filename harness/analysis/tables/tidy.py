@@ -43,7 +43,7 @@ from harness.formats.wrk_histogram import (
 from harness.import_closure import SOURCES, closure_sha256
 from harness.model import BuildRecord, ClosedLoad, EchoReading, TrialRecord
 from harness.model.base import Frozen
-from harness.model.naming import label_of
+from harness.model.session import label_of
 from harness.store import SessionFolder, Store
 
 SAMPLES = "samples.csv"

@@ -42,7 +42,7 @@ from harness.model import (
     SessionHeader,
     TrialRecord,
 )
-from harness.model.naming import coding_of
+from harness.model.session import coding_of
 
 
 def is_settled(start_epoch_s: ArrayLike, settle_s: float) -> NDArray[np.bool_]:

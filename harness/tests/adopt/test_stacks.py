@@ -10,13 +10,11 @@ import pytest
 
 from harness.adopt.guess import BY_VARIABLE
 from harness.adopt.stacks import guess_of
-from harness.adopt.stacks.commands import own_start
 from harness.errors import InputError
 
-SPRING = "<project><artifactId>a</artifactId><version>2</version><parent>spring-boot</parent></project>"
 MAIN = "package main\n"
-JVM = ("{java}", "{runtime_args}", "-jar", "{artifact}")
 IN = ("env", "-C", "{artifact}")
+PIP = ("python3", "-m", "pip", "install", "--quiet", "--no-input", "--target", "site-packages-of-service")
 SITE = "PYTHONPATH={artifact}/site-packages-of-service:{artifact}"
 
 
@@ -29,7 +27,6 @@ FOLDERS: dict[str, tuple[dict[str, str], tuple[str, ...], str]] = {
         {"go.mod": "module a\n", "cmd/a/main.go": MAIN, "cmd/a/b/b.go": MAIN},
         ("env", "PORT={port}", "{artifact}"), "the variable PORT is the usual one",
     ),
-    "rust": ({"Cargo.toml": '[package]\nname = "kv"\n'}, ("env", "PORT={port}", "{artifact}"), "PORT"),
     "node": (package("node a.js"), (*IN, "PORT={port}", "node", "a.js"), "scripts.start: node a.js"),
     "node with variables and flags": (
         package("NODE_ENV=production A='b c' node --max-old-space-size=256 src/index.js"),
@@ -52,28 +49,9 @@ FOLDERS: dict[str, tuple[dict[str, str], tuple[str, ...], str]] = {
         package("node a.js", prestart="node b.js"), (*IN, "PORT={port}", "npm", "start", "--silent"), "with prestart",
     ),
     "a script alone": ({"src/server.js": ""}, (*IN, "PORT={port}", "node", "src/server.js"), "src/server.js"),
-    "flask": (
-        {"requirements.txt": "# none\n", "web.py": "app = Flask(__name__)\n"},
-        (*IN, "PYTHONPATH={artifact}", "python3", "-m", "flask", "--app", "web:app", "run", "--host", "{host}",
-         "--port", "{port}"), "web.py makes a Flask application",
-    ),
-    "flask with gunicorn": (
-        {"requirements.txt": "flask==3.1\nGunicorn>=23\n", "shop/__init__.py": "app: Flask = Flask(__name__)\n"},
-        (*IN, SITE, "python3", "-m", "gunicorn", "--bind", "{host}:{port}", "shop:app"), "gunicorn as in its requirements",
-    ),
-    "fastapi with uvicorn": (
-        {"pyproject.toml": '[project]\ndependencies = ["fastapi", "uvicorn"]\n', "src/a/main.py": "api = FastAPI()\n"},
-        (*IN, f"{SITE}:{{artifact}}/src", "python3", "-m", "uvicorn", "a.main:api", "--host", "{host}", "--port",
-         "{port}", "--no-access-log"), "uvicorn as in its requirements",
-    ),
-    "django with gunicorn": (
-        {"requirements.txt": "django\ngunicorn\n", "manage.py": "", "shop/wsgi.py": ""},
-        (*IN, SITE, "python3", "-m", "gunicorn", "--bind", "{host}:{port}", "shop.wsgi:application"), "wsgi.py makes",
-    ),
-    "spring": ({"pom.xml": SPRING}, (*JVM, "--server.port={port}", "--server.address={host}"), "spring-boot takes its"),
-    "gradle": (
-        {"build.gradle": "version = '3'\n", "settings.gradle": "rootProject.name = 'b'\n"},
-        ("env", "PORT={port}", *JVM), "PORT",
+    "a script of python alone": (
+        {"app.py": "", "src/a.py": ""},
+        (*IN, "PYTHONPATH={artifact}:{artifact}/src", "PORT={port}", "python3", "app.py"), "app.py is there",
     ),
     "procfile": (
         {"Procfile": "web: node b.js --port $PORT\n", "package.json": "{}", "b.js": ""},
@@ -88,9 +66,14 @@ FOLDERS: dict[str, tuple[dict[str, str], tuple[str, ...], str]] = {
         (*IN, SITE, "python3", "-m", "gunicorn", "-w", "2", "app:app", "-b", "0.0.0.0:{port}"), "Procfile: web:",
     ),
     "procfile of a jar": (
-        {"Procfile": "web: java -Xmx1g -jar target/a.jar --server.port=$PORT\n", "pom.xml": SPRING},
-        ("{java}", "{runtime_args}", "-Xmx1g", "-jar", "{artifact}", "--server.port={port}"), "Procfile: web:",
+        {"Procfile": "web: java -Xmx1g -jar target/a.jar --server.port=$PORT\n", "pom.xml": ""},
+        (*IN, "{java}", "{runtime_args}", "-Xmx1g", "-jar", "target/a.jar", "--server.port={port}"), "Procfile: web:",
     ),
+    "procfile of go": (
+        {"Procfile": "web: bin/shop -fast\n", "go.mod": "module a\n", "main.go": MAIN},
+        ("env", "PORT={port}", "{artifact}", "-fast"), "Procfile: web:",
+    ),
+    "procfile alone": ({"Procfile": "web: ./run\n"}, (*IN, "PORT={port}", "./run"), "Procfile: web:"),
 }  # fmt: skip
 
 
@@ -108,21 +91,32 @@ def test_the_start_command_follows_from_the_files(name: str, tmp_path: Path) -> 
     assert found.start == start and why in found.why["start"]
 
 
-@pytest.mark.parametrize(
-    ("name", "artifact"),
-    [("gradle", "build/libs/b-3.jar"), ("spring", "target/a-2.jar"), ("rust", "target/release/kv")],
-)
-def test_what_is_built_has_the_projects_name(name: str, artifact: str, tmp_path: Path) -> None:
-    assert guess_of(written(tmp_path, FOLDERS[name][0])).artifact == artifact
+#: File of a build tool -> its text, what is built by it, and what its refusal without a start command shows.
+BUILDS = {
+    "Cargo.toml": ("", ("cargo", "build", "--release"), "--start 'target/release/NAME --port {port}'"),
+    "pom.xml": ("", ("mvn", "-B", "-q", "package", "-DskipTests"), "--start 'java -jar target/NAME.jar"),
+    "build.gradle.kts": ("", ("sh", "gradlew", "--no-daemon", "-q", "assemble"), "--start 'java -jar build/libs/"),
+    "requirements.txt": ("flask\n", (*PIP, "-r", "requirements.txt"), "--start 'python3 -m gunicorn"),
+    "pyproject.toml": ('[project]\ndependencies = ["flask>=3"]\n', (*PIP, "flask>=3"), "--start 'python3 -m"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_a_start_command_that_no_file_says_is_asked_for_and_the_build_is_known(
+    name: str, tmp_path: Path
+) -> None:
+    text, build, shown = BUILDS[name]
+    written(tmp_path, {name: text, "main.py": ""})
+    with pytest.raises(InputError, match="nothing here tells how the service is started") as refused:
+        guess_of(tmp_path)
+    assert shown in str(refused.value) and "Procfile" in str(refused.value)
+    guess = guess_of(tmp_path, "./run --port {port}")
+    assert guess.build == build and guess.start[-3:] == ("./run", "--port", "{port}")
 
 
 def test_the_package_of_a_go_program_is_found(tmp_path: Path) -> None:
     found = guess_of(written(tmp_path, FOLDERS["go"][0]))
     assert found.build[-1] == "./cmd/a" and "package main is in ./cmd/a" in found.why["build"]
-
-
-def test_a_development_server_is_named_as_one(tmp_path: Path) -> None:
-    assert "development server of Flask" in guess_of(written(tmp_path, FOLDERS["flask"][0])).remarks[0]
 
 
 def test_a_dockerfile_is_shown_with_the_reason_why_it_is_not_used(tmp_path: Path) -> None:
@@ -145,11 +139,11 @@ def test_a_dockerfile_is_shown_with_the_reason_why_it_is_not_used(tmp_path: Path
     ],
 )
 def test_a_command_of_the_user_is_kept(command: str, start: tuple[str, ...], tmp_path: Path) -> None:
-    assert own_start(None, tmp_path, command).start == start
+    assert guess_of(tmp_path, command).start == start
 
 
 def test_a_java_command_of_the_user_is_a_jvm(tmp_path: Path) -> None:
-    found = own_start(None, tmp_path, "java -Xmx1g -jar {artifact}/a.jar {port}")
+    found = guess_of(tmp_path, "java -Xmx1g -jar {artifact}/a.jar {port}")
     assert found.runtime == "jvm"
     assert found.start == ("{java}", "{runtime_args}", "-Xmx1g", "-jar", "{artifact}/a.jar", "{port}")
 
@@ -216,15 +210,9 @@ def test_a_compose_file_that_builds_elsewhere_is_refused(tmp_path: Path) -> None
         guess_of(written(tmp_path, {"compose.yaml": compose, "server.js": ""}))
 
 
-def test_requirements_that_other_requirements_name_are_read(tmp_path: Path) -> None:
-    files = {
-        "requirements.txt": "-r base.txt\n",
-        "base.txt": "gunicorn\n-r requirements.txt\n",
-        "app.py": "app = Flask(a)\n",
-    }
-    assert "gunicorn" in guess_of(written(tmp_path, files)).start
-
-
 def test_a_folder_that_tells_nothing_is_refused_with_what_is_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"found 'notes\.txt'; allowed: package\.json, go\.mod.*--start"):
+    with pytest.raises(
+        InputError,
+        match=r"found 'notes\.txt'; allowed: package\.json, Procfile, compose\.yaml, go\.mod.*--start",
+    ):
         guess_of(written(tmp_path, {"notes.txt": ""}))

@@ -22,6 +22,7 @@ from harness.backing.postgres_database import Lent
 from harness.backing.postgres_install import MEMORY, Account, base_folder, reachable, refuse_full
 from harness.backing.postgres_server import workers_in
 from harness.errors import InputError, TrialFailure
+from harness.hosts.local import LocalHost
 from harness.model import BackingSettings
 from harness.tests.contracts.backing import BackingContract, Database, write_contract
 from harness.tests.support.instances import eventually
@@ -139,7 +140,7 @@ def can_enter(service: Lent) -> bool:
 def test_invariants_are_answered_when_every_connection_is_taken(
     real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.backing.postgres_watch.QUIET_WITHIN_S", 0.05)
+    monkeypatch.setattr("harness.backing.postgres_database.QUIET_WITHIN_S", 0.05)
     service = real.source.start(with_settings(need, max_connections=8), tmp_path)
     taken = [client(service.environment) for _ in range(5)]
     assert service.invariants()[0].holds
@@ -252,11 +253,11 @@ def test_a_taken_port_costs_nothing_but_another_port(
 ) -> None:
     taken = real.source.start(need, tmp_path)
     ports = [taken.server.port, taken.server.port, free_port()]
-    monkeypatch.setattr(server_module, "free_port", lambda _: ports.pop(0))
+    monkeypatch.setattr(LocalHost, "free_port", lambda self, address: ports.pop(0))
     other = real.source.start(need, tmp_path)
     assert other.server.port != taken.server.port
     other.stop()
-    monkeypatch.setattr(server_module, "free_port", lambda _: taken.server.port)
+    monkeypatch.setattr(LocalHost, "free_port", lambda self, address: taken.server.port)
     with pytest.raises(TrialFailure, match="the database ended by itself .*exit code 1.*could not"):
         real.source.start(need, tmp_path)
     taken.stop()

@@ -71,7 +71,7 @@ def test_a_copy_of_the_wheel_that_the_servers_user_can_reach_starts_too(
         assert home.programs.is_relative_to(base) and find_home(wheel, base) == home
         said = subprocess.run(
             [home.programs / "postgres", "--version"],
-            user=None if home.account is None else home.account.uid,
+            user=None if home.run_as is None else home.run_as[0],
             capture_output=True,
             text=True,
             check=True,

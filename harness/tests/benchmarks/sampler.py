@@ -20,7 +20,7 @@ from harness.agent.sampler import SLOW_HZ, Calls, PythonTicks, Sampler, Schedule
 from harness.provenance import describe_place
 from harness.sampling import tick_source_here
 from harness.tests.benchmarks.result import BenchResult, BenchRow, over
-from harness.verify.rows import Others, judge, words
+from harness.verify.page import Others, judge, words
 
 HZ = 100.0
 #: As long as the load of a short trial, in turn with the peers.

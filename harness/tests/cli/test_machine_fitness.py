@@ -7,7 +7,7 @@ import pytest
 
 from harness.cli.machine_fitness import quiet_in_words, remarks_on
 from harness.model import CpuSpeed
-from harness.model.readings import slowed_share
+from harness.model.started import slowed_share
 
 QUIET: dict[str, float | None] = {"busy_share": 0.01, "steal_share": 0.0}
 

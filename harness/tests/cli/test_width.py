@@ -12,7 +12,7 @@ from harness.definitions import experiment_files, load_study
 from harness.tests.benchmarks import __main__ as bench
 from harness.tests.benchmarks.result import BenchResult, BenchRow
 from harness.tests.support.available import PROJECT
-from harness.verify.rows import VerifiedRow
+from harness.verify.page import VerifiedRow
 from harness.verify.simulated import Cell, VerifyResult
 
 WIDTHS = [80, 120]

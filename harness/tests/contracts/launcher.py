@@ -14,7 +14,7 @@ from harness.errors import InputError, TrialFailure
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.base import Instance, LaunchSpec
 from harness.model import Implementation, Outcome, StartUp, Variant
-from harness.model.backing import SettingValue
+from harness.model.started import SettingValue
 from harness.runner.start_up import wait_first_response
 from harness.tests.support.instances import CONTRACT, eventually
 from harness.tests.support.patience import patient

@@ -11,7 +11,7 @@ from harness.definitions import load_study
 from harness.definitions.studies import _definition_sha256
 from harness.errors import InputError
 from harness.launchers.base import LaunchSpec
-from harness.memory_sizing.spec import asked_of
+from harness.memory_sizing.probe import asked_of
 from harness.model import BuildRecord, RuntimeSettings, Variant
 from harness.store import Store
 from harness.tests.support.synthetic import ROOT

@@ -18,7 +18,7 @@ from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.loadgen.tools.wrk2.adapter import Wrk2
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, OpenShare, ScaledLoad
 from harness.model.load import Stage
-from harness.runner.short_trial import bounded
+from harness.runner.trial import bounded
 from harness.tests.support.answering_server import request_to
 
 PARTS = OpenLoad(rate_per_s=20, duration_s=2, arrivals="constant", parts=4, pause_s=1)

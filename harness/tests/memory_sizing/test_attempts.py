@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from harness.memory_sizing import spec as orders
-from harness.memory_sizing.attempts import Attempts, fault, was_slow
-from harness.memory_sizing.spec import TRIED_S, FitSpec, tried
+from harness.memory_sizing import probe
+from harness.memory_sizing.fit import Attempts, fault, was_slow
+from harness.memory_sizing.probe import TRIED_S, FitSpec, tried
 from harness.model import ClosedLoad, Load, MemoryFit, OpenLoad, Outcome, TrialRecord
 from harness.runner import Limits
 from harness.session import Assembly, Prepared, assemble, prepare
 from harness.session.dry_run import expected_s, session_s
-from harness.session.orphans import RunningProcesses
 from harness.session.preparing import fit_order, parts_for
+from harness.session.signals import RunningProcesses
 from harness.store import Store
 from harness.tests.support.available import only_when_long
 from harness.tests.support.memory_project import make_memory_project, memory_session
@@ -55,7 +55,7 @@ def built(spec: FitSpec) -> dict[str, Any]:
 def test_a_real_service_under_real_jmeter_lives_in_a_roomy_heap_and_in_a_tiny_one_it_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(orders, "FEWEST_REQUESTS", 40)
+    monkeypatch.setattr(probe, "FEWEST_REQUESTS", 40)
     assembly = assemble(ROOT)
     prepared = prepare(assembly, "gc-peaks", profile="smoke", host="local", seed=1)
     attempts = attempts_of(assembly, prepared, tmp_path, warm_up_requests=50)
@@ -74,9 +74,9 @@ def test_a_real_service_under_real_jmeter_lives_in_a_roomy_heap_and_in_a_tiny_on
 def test_what_only_a_trial_brings_about_is_found_by_the_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(orders, "COLD_S", 0.1)
-    monkeypatch.setattr(orders, "SEARCH_S", 0.2)
-    monkeypatch.setattr(orders, "FEWEST_REQUESTS", 40)
+    monkeypatch.setattr(probe, "COLD_S", 0.1)
+    monkeypatch.setattr(probe, "SEARCH_S", 0.2)
+    monkeypatch.setattr(probe, "FEWEST_REQUESTS", 40)
     root = make_memory_project(tmp_path)
     keeps_64_kib_of_each_request(root / "services/strings/tiny/Main.java")
     # some 360 requests from within, and 100 more than the warm-up in a trial
@@ -138,7 +138,7 @@ def test_what_the_session_is_expected_to_take_has_the_trials_that_end_each_searc
     assembly = assemble(ROOT)
     prepared = prepare(assembly, "gc-peaks", profile="smoke", host="local", seed=1)
     with_trials_s = session_s(assembly, prepared)
-    monkeypatch.setattr("harness.memory_sizing.spec.TRIALS_EACH", 0)
+    monkeypatch.setattr("harness.memory_sizing.probe.TRIALS_EACH", 0)
     without_s = session_s(assembly, prepared)
     java = next(one for one in prepared.plan.trials if one.configuration.variant_name == "serial-3x")
     one_s = expected_s(assembly, prepared.study, java.configuration)  # smoke's load is as short as a probe's
@@ -151,8 +151,8 @@ def test_what_sessions_wrote_before_a_generator_took_part_is_read_as_it_is() -> 
     assert found is not None
     said = json.loads(found.model_dump_json(exclude={"tried": True}))
     for least in said["least"]:
-        for probe in least["probes"]:
-            del probe["asked_by"]
+        for attempt in least["probes"]:
+            del attempt["asked_by"]
     old = MemoryFit.model_validate_json(json.dumps(said))
     assert old.tried is None
-    assert {probe.asked_by for least in old.least for probe in least.probes} == {None}
+    assert {attempt.asked_by for least in old.least for attempt in least.probes} == {None}

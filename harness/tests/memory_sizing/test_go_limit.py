@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 
 from harness.definitions import load_study
-from harness.memory_sizing import spec
-from harness.memory_sizing.attempts import Attempts
-from harness.memory_sizing.fit import fit_memory
-from harness.memory_sizing.probe import managed_bytes, over_limit
-from harness.memory_sizing.spec import alike, asked_of
+from harness.memory_sizing import probe
+from harness.memory_sizing.fit import Attempts, fit_memory
+from harness.memory_sizing.probe import alike, asked_of, managed_bytes, over_limit
 from harness.model import Experiment
 from harness.runner import Limits
 from harness.session import assemble, prepare
-from harness.session.orphans import RunningProcesses
 from harness.session.preparing import fit_order, parts_for
+from harness.session.signals import RunningProcesses
 from harness.tests.support.sessions import running_below
 from harness.tests.support.synthetic import ROOT
 
@@ -49,10 +47,10 @@ def test_variants_with_the_same_collector_share_a_least_one_and_a_build_of_their
 def test_a_real_go_service_has_a_least_limit_that_it_keeps_to_and_in_a_tiny_one_it_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spec, "COLD_S", 0.2)
-    monkeypatch.setattr(spec, "SEARCH_S", 0.4)
-    monkeypatch.setattr(spec, "FEWEST_REQUESTS", 40)
-    monkeypatch.setattr(spec, "TRIED_S", 1.0)
+    monkeypatch.setattr(probe, "COLD_S", 0.2)
+    monkeypatch.setattr(probe, "SEARCH_S", 0.4)
+    monkeypatch.setattr(probe, "FEWEST_REQUESTS", 40)
+    monkeypatch.setattr(probe, "TRIED_S", 1.0)
     assembly = assemble(ROOT)
     prepared = prepare(assembly, "collectors", profile="smoke", host="local", seed=1)
     said = fit_order(assembly, prepared, limits=Limits(), say=lambda _: None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.level_words import cell_words, level_words
+from harness.model.digits import cell_words, level_words
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from harness.definitions import experiment_files, load_study
 from harness.evidence import Evidence
 from harness.model import BuildRecord, FormBuild, RuntimeSettings, Variant
-from harness.model.naming import DEFAULT_CODING, UNOFFICIAL, coding_of, label_of
+from harness.model.session import DEFAULT_CODING, UNOFFICIAL, coding_of, label_of
 from harness.store import SessionFolder, Store
 from harness.tests.support.synthetic import ROOT
 

@@ -17,9 +17,8 @@ from typing import TypeVar
 import pytest
 
 from harness.pipeline import StageFailed, StageParameters, run
-from harness.pipeline.notebook_file import NotebookFile
 from harness.pipeline.notebook_process import UnderWay
-from harness.pipeline.stage import Kind, PlannedStage, StagePlan, may_begin
+from harness.pipeline.stage import Kind, NotebookFile, PlannedStage, StagePlan, may_begin
 from harness.pipeline.status import StageTable
 from harness.publish.generated import GENERATED, fact_entry, read_values, update
 from harness.tests.support.patience import patient

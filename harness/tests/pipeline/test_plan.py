@@ -25,10 +25,8 @@ from harness.pipeline import (
     make_plan,
     run,
 )
-from harness.pipeline.fingerprint import Remembered, of_files, why_stale
-from harness.pipeline.notebook_file import analysis_notebooks
-from harness.pipeline.stage import PlannedStage, StagePlan
-from harness.pipeline.staleness import depends, judge, remember
+from harness.pipeline.stage import PlannedStage, StagePlan, analysis_notebooks
+from harness.pipeline.staleness import Remembered, depends, judge, of_files, remember, why_stale
 from harness.pipeline.status import LineProgress, StageTable
 from harness.pipeline.steps import missing_tools
 from harness.tests.support.synthetic import ROOT, make_project, make_session

@@ -15,7 +15,7 @@ from harness.agent.sampler import Watched
 from harness.errors import TrialFailure
 from harness.launchers.process import ProcessInstance
 from harness.model import Outcome
-from harness.model.backing import SettingValue
+from harness.model.started import SettingValue
 from harness.runner.snapshots import save_native_memory, take_boundary
 from harness.runner.start_up import bring_up, first_complaint, wait_first_response
 from harness.runner.warm_up import warm_up

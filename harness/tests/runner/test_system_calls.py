@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from harness.model import Outcome, TrialRecord
-from harness.runner import system_calls
-from harness.runner.system_calls import counts_of
+from harness.runner import snapshots
+from harness.runner.snapshots import counts_of
 from harness.store import SessionFolder
 from harness.tests.support.sessions import calm_alone, make_session_project, measure_tiny
 
@@ -55,7 +55,7 @@ def test_a_trial_has_the_calls_of_its_service_or_why_there_are_none(tmp_path: Pa
     folder = counting_session(tmp_path)
     for record in folder.records():
         assert record.outcome == Outcome.OK
-        assert not (folder.folder / record.planned.trial_id / system_calls.FOLDER).exists()
+        assert not (folder.folder / record.planned.trial_id / snapshots.FOLDER).exists()
         assert record.load is not None and record.load.n_requests == 10, (
             "the load that counts is the other one"
         )

@@ -25,7 +25,7 @@ from harness.model import (
     make_plan,
 )
 from harness.session import measure, prepare
-from harness.session.calibration import capacity_per_s, saturated
+from harness.session.capacity_trials import capacity_per_s, saturated
 from harness.store import SessionFolder, SessionWriter
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.sessions import (

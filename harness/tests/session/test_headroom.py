@@ -20,7 +20,7 @@ from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import ClosedLoad, OpenLoad
 from harness.project import find_root
 from harness.questions.validity import generators
-from harness.runner.short_trial import bounded
+from harness.runner.trial import bounded
 from harness.session.headroom import echoed
 from harness.tests.support.accounts_server import step, transfer_flow
 from harness.tests.support.answering_server import request_to

@@ -22,8 +22,8 @@ import pytest
 from harness.errors import InputError, OrphanError, StoreError
 from harness.model import TrialRecord
 from harness.session import PlainProgress, ProgressState, Silent, measure, with_blocks
-from harness.session.orphans import RUNNING, RunningProcesses, start_ticks
 from harness.session.progress import in_words
+from harness.session.signals import RUNNING, RunningProcesses, start_ticks
 from harness.store import SessionFolder
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import (

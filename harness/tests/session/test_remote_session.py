@@ -17,7 +17,7 @@ from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.host import SshHost
 from harness.model import Outcome, TrialRecord
-from harness.session.orphans import RunningProcesses
+from harness.session.signals import RunningProcesses
 from harness.store import SessionFolder, Store
 from harness.tests.support.instances import eventually
 from harness.tests.support.namespace import Namespace, tidy_namespace

@@ -175,7 +175,7 @@ def test_a_page_of_nothing_is_refused_with_the_command_to_type(tmp_path: Path) -
 def test_the_command_says_where_the_page_is_and_what_is_in_it(
     published_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.pipeline.publishing.publish_bundled", lambda root, command: None)
+    monkeypatch.setattr("harness.pipeline.execute.publish_bundled", lambda root, command: None)
     code, out, err = run_here(published_root, "site", "--folder", str(tmp_path / "page"))
     assert (code, err) == (0, "") and "index.html" in out and "2 figures, 1 notebook beside it" in out
     assert (tmp_path / "page" / "index.html").stat().st_size <= build.LIMIT_BYTES

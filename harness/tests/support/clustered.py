@@ -20,7 +20,7 @@ from harness.launchers.kubernetes_objects import PROJECT
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools, tools_among
 from harness.model import Implementation, RuntimeSettings, Variant
-from harness.model.backing import SettingValue
+from harness.model.started import SettingValue
 from harness.tests.support.available import PROJECT as SOURCE
 from harness.tests.support.instances import (
     OBEYS_WITHIN_S,

@@ -18,7 +18,7 @@ from harness.launchers.base import Instance, Launcher, LaunchSpec
 from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.model import Implementation, Variant
-from harness.model.backing import SettingValue
+from harness.model.started import SettingValue
 from harness.tests.support.patience import patient
 
 SERVICE = Path(__file__).with_name("misbehaving_service")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backing import BackingSource
-from harness.backing.postgres_remote import RemotePostgres
+from harness.backing.postgres import RemotePostgres
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost

@@ -20,7 +20,7 @@ from pydantic import JsonValue
 
 from harness.definitions import Study, load_study
 from harness.memory_sizing.fit import heap_mib
-from harness.memory_sizing.spec import asked_of
+from harness.memory_sizing.probe import asked_of
 from harness.model import (
     BuildRecord,
     Calibration,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import harness.verify.rows
+import harness.verify.page
 from harness.cli.app import app
 from harness.errors import InputError, RematchError
 from harness.project import find_root
@@ -18,15 +18,17 @@ from harness.tests.support.synthetic import make_project
 from harness.verify.page import (
     PAGE,
     RECORD,
+    ROWS,
+    VerifiedRow,
     overview,
     read_record,
     render,
     section,
     total_words,
     verdict,
+    verify_row,
     write_page,
 )
-from harness.verify.rows import ROWS, VerifiedRow, verify_row
 from harness.verify.simulated import VERIFICATIONS
 from harness.verify.simulated.result import Cell, average, f1, frequency, result, share
 
@@ -134,7 +136,7 @@ def test_a_row_that_cannot_run_is_said_and_the_others_are_written(
             raise RematchError("no service")
         return row(name, Cell(name="c", value=0.5, at_most=1.0))
 
-    monkeypatch.setattr(harness.verify.rows, "verify_row", run)
+    monkeypatch.setattr(harness.verify.page, "verify_row", run)
     monkeypatch.setenv("REMATCH_ROOT", str(make_project(tmp_path, experiments=())))
     monkeypatch.setattr(sys, "argv", ["rematch", "verify", "all", "--write", "--json"])
     with pytest.raises(SystemExit) as end:

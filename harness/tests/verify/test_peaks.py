@@ -8,7 +8,7 @@ import pytest
 
 from harness.tests.support.available import cannot_tell
 from harness.verify.real.sigstop import SHORTEST_S, judged, stop_service
-from harness.verify.simulated import attribution, omission, quantile_shares, run_verify, stall_scenarios
+from harness.verify.simulated import attribution, omission, run_verify
 from harness.verify.simulated import stalls as row
 from harness.verify.simulated.queueing import Pauses
 
@@ -17,17 +17,15 @@ from harness.verify.simulated.queueing import Pauses
 def test_a_row_holds_with_its_control_in_its_short_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(omission, "_USERS", omission._USERS[:1])  # the smallest of its closed loops
     monkeypatch.setattr(attribution, "_LOADS", attribution._LOADS[:2])
-    monkeypatch.setattr(quantile_shares, "SESSIONS", ())
+    monkeypatch.setattr(attribution, "SESSIONS", ())
     found = run_verify(name, {"attribution": 60, "omission": 10}[name], 1)
     assert [cell for cell in found.cells if not cell.holds] == []
     assert any(cell.control for cell in found.cells)
 
 
 def test_the_interval_of_the_pooled_share_holds_the_truth_and_one_over_requests_does_not() -> None:
-    few = next(one for one in quantile_shares.SESSIONS if one.rho == 0.9)
-    found = quantile_shares.simulate_sessions(
-        few._replace(n_trials=8), 40, np.random.default_rng(1), naive=True
-    )
+    few = next(one for one in attribution.SESSIONS if one.rho == 0.9)
+    found = attribution.simulate_sessions(few._replace(n_trials=8), 40, np.random.default_rng(1), naive=True)
     clear = found.ways["clear"]
     assert clear.n_said >= 20
     assert clear.n_held / clear.n_said >= 0.85
@@ -37,8 +35,8 @@ def test_the_interval_of_the_pooled_share_holds_the_truth_and_one_over_requests_
 
 def test_stalls_hold_on_slow_loads_of_every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     # The row's own scenarios, without the two faster rates that take its time.
-    slow = [s for s in stall_scenarios.open_loops() if s.name == "200/s"]
-    held = [s for s in stall_scenarios.held_out() if "400/s" in s.name]
+    slow = [s for s in row.open_loops() if s.name == "200/s"]
+    held = [s for s in row.held_out() if "400/s" in s.name]
     monkeypatch.setattr(row, "open_loops", lambda: slow)
     monkeypatch.setattr(row, "held_out", lambda: held)
     monkeypatch.setattr(row, "closed_loops", list)

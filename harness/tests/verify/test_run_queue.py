@@ -12,7 +12,7 @@ import time
 import psutil
 
 from harness.tests.support.instances import eventually
-from harness.verify.real.run_queue import RunQueue
+from harness.verify.real.sigstop import RunQueue
 
 BUSY = "while True: pass"
 
@@ -36,8 +36,6 @@ def test_two_who_share_a_cpu_wait_for_each_other_and_a_stopped_one_waits_for_nob
 
             # each has half of the CPU at most, and other work of the machine can only take more
             assert eventually(lambda: min(waited_s(shared)) > 0.15), waited_s(shared)
-            assert all(queue.waits(process.pid, 0.0) for process in both)
-            assert not any(queue.waits(process.pid, 60.0) for process in both)
             for process in both:
                 os.kill(process.pid, signal.SIGSTOP)
             # a stop is seen when its process next gets the CPU, and read when the reader does

@@ -150,9 +150,17 @@ HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Rows).serve_forever()
 """
 STACKS: dict[str, dict[str, str]] = {
     "gin": {"go.mod": "module a\n\ngo 1.24\n\nrequire github.com/gin-gonic/gin v1.10.0\n", "main.go": GIN},
-    "fastapi": {"requirements.txt": "fastapi==0.115.6\nuvicorn==0.34.0\n", "main.py": FASTAPI},
+    "fastapi": {
+        "requirements.txt": "fastapi==0.115.6\nuvicorn==0.34.0\n",
+        "main.py": FASTAPI,
+        "Procfile": "web: uvicorn main:app --host 127.0.0.1 --port $PORT --no-access-log\n",
+    },
     "node": {"package.json": json.dumps(PACKAGE), "app.js": EXPRESS},
-    "spring": {"pom.xml": POM, "src/main/java/app/App.java": SPRING},
+    "spring": {
+        "pom.xml": POM,
+        "src/main/java/app/App.java": SPRING,
+        "Procfile": "web: java -jar target/hello-1.jar --server.port=$PORT --server.address=127.0.0.1\n",
+    },
 }
 CALL = "curl http://localhost:8080/hello\n"
 ASKED = dict.fromkeys(("gin", "node", "spring"), ("--requests", "hello.curl"))

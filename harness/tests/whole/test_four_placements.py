@@ -21,9 +21,9 @@ import pytest
 
 from harness.agent.processes import alive
 from harness.backing.base import BackingNeed
-from harness.backing.postgres_client import MAINTENANCE
+from harness.backing.postgres import RemotePostgres
+from harness.backing.postgres_client import connect
 from harness.backing.postgres_install import find_home
-from harness.backing.postgres_remote import RemotePostgres
 from harness.cli.check_remote import check_remote
 from harness.cli.measure import measure_command
 from harness.errors import HostError, InputError
@@ -244,7 +244,7 @@ def test_passwords_of_a_far_database_are_checked_as_told(sshd: Sshd, tmp_path: P
                 contract = root / "services" / "ledger" / "contract"
                 need = BackingNeed(workload="ledger", contract=contract, settings=settings)
                 lent = source.start(need, tmp_path)
-                with lent.server.inside(lent.database, "test", MAINTENANCE) as connection:
+                with connect(lent.login, "test") as connection:
                     rules = connection.execute("SELECT auth_method FROM pg_hba_file_rules").fetchall()
                     kept = connection.execute(
                         "SELECT rolpassword FROM pg_authid WHERE rolname = 'rematch'"

@@ -25,16 +25,30 @@ from pathlib import Path
 
 from harness.agent.platforms import usable_cpus
 from harness.agent.ports import free_port
-from harness.analysis.tables.bound import HEADROOM_ENOUGH, Asked, Connections, PartName, what_bounds
+from harness.analysis.tables.bound import (
+    HEADROOM_ENOUGH,
+    Asked,
+    Connections,
+    PartName,
+    what_bounds,
+)
 from harness.errors import RematchError
 from harness.hosts.base import Command, Process
 from harness.hosts.local import LocalHost
 from harness.model import Bound, BoundBy
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_go, find_tool
-from harness.verify.real.bound_counters import POOL_SIZE, Behind, Counters, Kind, cpu_s
-from harness.verify.real.go_service import SteadyRate, build_go_service, wait_until_ready
-from harness.verify.simulated.result import Cell, VerifyResult, result, share
+from harness.verify.real.go_service import (
+    POOL_SIZE,
+    Behind,
+    Counters,
+    Kind,
+    SteadyRate,
+    build_go_service,
+    cpu_s,
+    wait_until_ready,
+)
+from harness.verify.simulated.result import Cell, Cells, VerifyResult, share
 
 NAMED = 0.95
 #: Tries for each trial that is wanted; what others disturb is made again.
@@ -90,27 +104,24 @@ def bound(sims: int, seed: int) -> VerifyResult:
         "a rate below capacity": "offered",
         "a saturated service": "service",
     }
-    cells: list[Cell] = []
+    cells = Cells(
+        "bound", sims, seed,
+        bar="each named in >= .95",
+        control="the headroom flag misses the slowed generator",
+    )  # fmt: skip
     with Machinery() as machinery:
         for kind, truth in kinds.items():
             kept, aside = _undisturbed(machinery.trials(kind), sims)
             named = sum(trial.bound.by == truth for trial in kept)
             name = f"{kind}, named; {len(kept)} trials, {aside} more set aside"
-            cells.append(_share(len(kept), name=name, value=named, at_least=NAMED))
+            cells.extend([_share(len(kept), name=name, value=named, at_least=NAMED)])
             if truth == "generator":
                 flagged = sum(trial.flagged for trial in kept)
                 control = _share(
                     len(kept), name=f"{kind}, flagged by headroom", value=flagged, at_most=0.05, control=True
                 )
-                cells.append(control)
-    return result(
-        "bound",
-        bar="each named in >= .95",
-        control="the headroom flag misses the slowed generator",
-        cells=cells,
-        sims=sims,
-        seed=seed,
-    )
+                cells.extend([control])
+    return cells.result()
 
 
 def _share(
@@ -259,8 +270,8 @@ class Machinery:
             # over its memory limit from the start, so that it never stops collecting
             port, slowed = free_port(), {"GOMEMLIMIT": "1MiB", "GOGC": "1"}
             with self._running("clients/upstream-api", port, made.behind, "/health", **slowed) as process:
-                told = _NO_DATABASE | {"UPSTREAM_URL": f"http://127.0.0.1:{port}"}
-                yield Behind(environment=told, cpu_s=lambda: cpu_s(process), wait=_wait)
+                values = _NO_DATABASE | {"UPSTREAM_URL": f"http://127.0.0.1:{port}"}
+                yield Behind(environment=values, cpu_s=lambda: cpu_s(process), wait=_wait)
 
     @contextmanager
     def _service(self, made: Kind, port: int, behind: Behind | None) -> Iterator[Process]:
@@ -280,8 +291,8 @@ class Machinery:
         self, port: int, made: Kind, *, slowed: bool
     ) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
         """Start wrk; yield what tells its CPU seconds so far, and, once it is stopped, what tells its rate."""
-        said = self._folder / "wrk.txt"
-        said.unlink(missing_ok=True)
+        text = self._folder / "wrk.txt"
+        text.unlink(missing_ok=True)
         script = ("-s", str(self._folder / "slow.lua")) if slowed else ()
         threads = str(len(made.generator))
         argv = (str(self._wrk.require()), "-t", threads, "-c", str(made.users), "-d", "10s", *script)
@@ -289,11 +300,11 @@ class Machinery:
             argv=(*argv, f"http://127.0.0.1:{port}{made.path}"),
             folder=self._folder,
             cpus=made.generator,
-            stdout=said,
+            stdout=text,
         )
         process = self._host.spawn(command)
         try:
-            yield (lambda: cpu_s(process)), (lambda: _wrk_rate(said))
+            yield (lambda: cpu_s(process)), (lambda: _wrk_rate(text))
         finally:
             process.stop(grace_s=5.0, first="SIGINT")  # it prints what it has done so far
 

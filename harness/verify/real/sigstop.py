@@ -7,15 +7,24 @@ is not counted: a completion gap with a send gap is the generator's; likewise wh
 waited for a CPU through half of it or more. A find through half of which the service waited for
 a CPU, or the hypervisor took it away, belongs to the machine: it is a real stall, only none of
 those that were made. A control asks that of the stops themselves, which must not be explained by it.
+
+``RunQueue`` is an independent witness of the machine's own noise: the kernel counts in
+``/proc/PID/task/TID/schedstat`` how long each thread was runnable and not run. Time that a hypervisor took away
+altogether is steal, and counts as well. A stopped process is not runnable, so a stop for which somebody sent SIGSTOP
+leaves no trace here.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import tempfile
+import threading
 import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +39,108 @@ from harness.errors import RematchError
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.verify.real.go_service import echo_service
-from harness.verify.real.run_queue import RunQueue
-from harness.verify.simulated.result import Cell, VerifyResult, result, share
+from harness.verify.simulated.result import Cells, VerifyResult
+
+_STEAL_FIELD = 8
+_TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
+
+
+class RunQueue:
+    """Reads the waiting time of some processes again and again in a thread; use as a context manager."""
+
+    def __init__(self, pids: Sequence[int], *, every_s: float = 0.005) -> None:
+        self._pids, self._every_s = tuple(pids), every_s
+        self._at: list[float] = []
+        self._counts: list[list[float]] = []
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="run-queue", daemon=True)
+
+    def __enter__(self) -> RunQueue:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def waited_s(self, pid: int, start_s: float, end_s: float) -> float:
+        """Return how long a process waited between two monotonic times, to the readings around them.
+
+        A process of several threads waits as long as the one of them that waits longest.
+        """
+        return self._gained_s(self._pids.index(pid), start_s, end_s)
+
+    def stolen_s(self, start_s: float, end_s: float) -> float:
+        """Return how much CPU time the hypervisor gave to others between two monotonic times, over all CPUs."""
+        return self._gained_s(-1, start_s, end_s)
+
+    def _gained_s(self, column: int, start_s: float, end_s: float) -> float:
+        if len(self._at) < 2:
+            return 0.0
+        first = max(bisect_right(self._at, start_s) - 1, 0)
+        last = min(bisect_left(self._at, end_s), len(self._at) - 1)
+        return self._counts[last][column] - self._counts[first][column]
+
+    def _work(self) -> None:
+        readers = [_Waiting(pid) for pid in self._pids]
+        while not self._stopping.wait(self._every_s):
+            at = time.monotonic()
+            self._counts.append([*(reader.read_s() for reader in readers), _steal_s()])
+            self._at.append(at)  # last: who asks meanwhile finds a count for each time
+        for reader in readers:
+            reader.close()
+
+
+class _Waiting:
+    """The waiting time of one process: over its threads, the sum of what the longest waiting one waited each time."""
+
+    _LOOK_AGAIN = 20
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._threads: dict[str, int] = {}
+        self._before: dict[str, float] = {}
+        self._total_s = 0.0
+        self._n_reads = 0
+
+    def read_s(self) -> float:
+        if self._n_reads % self._LOOK_AGAIN == 0:
+            self._look()
+        self._n_reads += 1
+        longest_s = 0.0
+        for thread, descriptor in list(self._threads.items()):
+            try:
+                waited_s = int(os.pread(descriptor, 128, 0).split()[1]) / 1e9
+            except (OSError, IndexError):  # it ended
+                os.close(self._threads.pop(thread))
+                continue
+            longest_s = max(longest_s, waited_s - self._before.get(thread, waited_s))
+            self._before[thread] = waited_s
+        self._total_s += longest_s
+        return self._total_s
+
+    def _look(self) -> None:
+        folder = f"/proc/{self._pid}/task"
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(folder):
+                if thread not in self._threads:
+                    with contextlib.suppress(OSError):
+                        self._threads[thread] = os.open(f"{folder}/{thread}/schedstat", os.O_RDONLY)
+
+    def close(self) -> None:
+        for descriptor in self._threads.values():
+            os.close(descriptor)
+        self._threads = {}
+
+
+def _steal_s() -> float:
+    try:
+        with open("/proc/stat", "rb") as stream:
+            fields = stream.readline().split()
+        return int(fields[_STEAL_FIELD]) * _TICK_S
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
 
 RATE_PER_S = 200.0
 EVERY_S = 1.0
@@ -112,47 +221,27 @@ def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
     shifted = match_events(
         results, [(a + EVERY_S / 2, b + EVERY_S / 2) for a, b in trial.stops], tolerance_s=TOLERANCE_S
     )
-    precision = len(right.pairs) / n_ours if n_ours else 0.0
-    cells = [
-        share(
-            sims, name=f"recall, {stopped.service}, n = {sims}", value=right.recall or 0.0, at_least=RECALL
-        ),
-        _precision(
-            n_ours,
-            name=f"precision, {n_ours} found; {len(clients)} more are the client's own, {len(machines)} the machine's",
-            value=precision,
-            at_least=PRECISION,
-        ),
-        share(
-            sims,
-            name="recall with the stops half a period off",
-            value=shifted.recall or 0.0,
-            at_most=0.5,
-            control=True,
-        ),
-        share(
-            sims,
-            name="stops that the machine's own noise would explain",
-            value=sum(_machine_made(queue, pid, span) for span in trial.stops) / sims,
-            at_most=0.25,
-            control=True,
-        ),
-    ]
-    return result(
-        "sigstop",
+    cells = Cells(
+        "sigstop", sims, seed,
         bar="recall 1.0, precision >= .95",
         control="stops half a period off are not found; noise explains no stop",
-        cells=cells,
-        sims=sims,
-        seed=seed,
+    )  # fmt: skip
+    cells.share(f"recall, {stopped.service}, n = {sims}", right.recall or 0.0, at_least=RECALL)
+    name = (
+        f"precision, {n_ours} found; {len(clients)} more are the client's own, {len(machines)} the machine's"
     )
-
-
-def _precision(n_found: int, *, name: str, value: float, at_least: float) -> Cell:
-    """A share of what was found; without a find there is none to give an interval to."""
-    if n_found == 0:
-        return Cell(name=name, value=value, at_least=at_least)
-    return share(n_found, name=name, value=value, at_least=at_least)
+    if n_ours:
+        cells.share(name, len(right.pairs) / n_ours, n=n_ours, at_least=PRECISION)
+    else:  # without a find there is none to give an interval to
+        cells.plain(name, 0.0, at_least=PRECISION)
+    cells.share("recall with the stops half a period off", shifted.recall or 0.0, at_most=0.5, control=True)
+    cells.share(
+        "stops that the machine's own noise would explain",
+        sum(_machine_made(queue, pid, span) for span in trial.stops) / sims,
+        at_most=0.25,
+        control=True,
+    )
+    return cells.result()
 
 
 def _machine_made(queue: RunQueue, pid: int, span: Span) -> bool:

@@ -22,13 +22,13 @@ from harness.analysis.tables.bound import Connections
 from harness.backing.base import BackingNeed, BackingService
 from harness.backing.postgres import Postgres
 from harness.backing.postgres_client import Connection, Login, connect
-from harness.backing.postgres_watch import QUESTION
+from harness.backing.postgres_database import QUESTION
 from harness.errors import RematchError
-from harness.hosts.base import Host
+from harness.hosts.measuring import MeasuringHost
 from harness.model import BackingSettings
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_tool
-from harness.verify.real.bound_counters import POOL_SIZE, Behind
+from harness.verify.real.go_service import POOL_SIZE, Behind
 
 #: Of each tenth of a second the lock is held for so long.
 HELD_S, FREE_S = 0.095, 0.005
@@ -39,7 +39,11 @@ _SEEDS: dict[Literal["grown", "locked"], str] = {"grown": "grown", "locked": "tw
 
 @contextmanager
 def slowed_database(
-    how: Literal["grown", "locked"], cpus: tuple[int, ...], host: Host, around: Surroundings, folder: Path
+    how: Literal["grown", "locked"],
+    cpus: tuple[int, ...],
+    host: MeasuringHost,
+    around: Surroundings,
+    folder: Path,
 ) -> Iterator[Behind]:
     """Have a fresh database on these CPUs.
 
@@ -80,12 +84,12 @@ def slowed_database(
 
 
 def _login(lent: BackingService) -> Login:
-    told = lent.environment
+    values = lent.environment
     return Login(
-        port=int(told["PGPORT"]),
-        user=told["PGUSER"],
-        password=told["PGPASSWORD"],
-        database=told["PGDATABASE"],
+        port=int(values["PGPORT"]),
+        user=values["PGUSER"],
+        password=values["PGPASSWORD"],
+        database=values["PGDATABASE"],
     )
 
 

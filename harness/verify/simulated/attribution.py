@@ -5,10 +5,16 @@ The truth of a share is a second run of the same simulated queue, with the same 
 the same service times, from which only the pauses are gone. A share of p99.9 is told by the clear ones among a
 hundred requests beyond it: which of them are clear is chance, and makes nearly all of its error, to either side. The
 error with its sign stands beside.
+
+In sessions for the pooled share trials differ in their level, in how often they pause, and for how long. The truth of
+a coverage is what the
+same estimate says of all simulated trials together; a second run of each trial, without its pauses, tells how
+far that is from what the pauses really did.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +22,20 @@ import numpy as np
 from harness.analysis.attribution.attribute import attributable_fractions
 from harness.analysis.attribution.clock_offset import estimate_clock_offset
 from harness.analysis.attribution.event_matching import coincidence_test
-from harness.analysis.attribution.spans import Span
+from harness.analysis.attribution.share_of_quantile import (
+    FEWEST_IN_A_TRIAL,
+    LatencyCounts,
+    Way,
+    WithoutPauses,
+    counted,
+    jackknifed,
+    pooled_and_without,
+    pooled_share,
+    without_pauses,
+)
+from harness.analysis.attribution.spans import CauseName, RequestOverlap, Span, lived
 from harness.formats.arrays import FloatArray
-from harness.verify.simulated.quantile_shares import pooled_cells
+from harness.model import Estimate
 from harness.verify.simulated.queueing import (
     Arrivals,
     Pauses,
@@ -28,7 +45,234 @@ from harness.verify.simulated.queueing import (
     service_times,
     simulate_open,
 )
-from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
+from harness.verify.simulated.result import Cell, Cells, VerifyResult, average, share
+
+QUANTILE, LEVEL = 0.99, 0.95
+#: The mean error of the share, either way.
+BIAS = 0.02
+#: Of the logarithm, from trial to trial: how often it pauses, how long a pause is.
+EVERY_SD, PAUSE_SD = 0.2, 0.15
+#: Trials of which the share of clear requests is taken before a cell, so that its trials have the wanted tail.
+_PILOT = 20
+#: Groups of requests that stand for trials where the request is taken for the unit.
+_GROUPS = 20
+
+
+class Session(NamedTuple):
+    """A cell: sessions of ``n_trials`` with ``clear_tail`` clear requests beyond the quantile each, on average.
+
+    ``level_sd``: of the logarithm of a trial's latencies; ``step_s``: what a clock of whole steps made of them.
+    """
+
+    name: str
+    n_trials: int
+    clear_tail: int
+    rate_per_s: float = 150.0
+    median_s: float = 0.002
+    pause_s: float = 0.02
+    every_s: float = 0.5
+    rho: float = 0.6
+    level_sd: float = 0.05
+    step_s: float = 0.0
+
+
+class _Trial(NamedTuple):
+    """As a load tool saw it, as it was, and as it would have been without pauses."""
+
+    seen: RequestOverlap
+    true: RequestOverlap
+    bare: FloatArray
+
+
+def simulate_trial(session: Session, n: int, rng: np.random.Generator) -> _Trial:
+    """Return about n requests through one server that pauses."""
+    duration_s = n / session.rate_per_s
+    every_s = session.every_s * float(np.exp(EVERY_SD * rng.standard_normal()))
+    pause_s = session.pause_s * float(np.exp(PAUSE_SD * rng.standard_normal()))
+    median_s = session.median_s * float(np.exp(session.level_sd * rng.standard_normal()))
+    arrivals = arrival_times("poisson", session.rate_per_s, duration_s, rng)
+    service = service_times(len(arrivals), ServiceLaw(median_s=median_s, rho=session.rho), rng)
+    pauses = regular_pauses(duration_s, pause_s, every_s, rng)
+    start, latency = simulate_open(arrivals, service, servers=1, pauses=pauses)
+    bare = simulate_open(arrivals, service, servers=1)[1]
+    events: dict[CauseName, list[Span]] = {"gc_pause": pauses.spans}
+    true = lived(start, latency, events)
+    if not session.step_s:
+        return _Trial(true, true, bare)
+    seen_start, seen_end = (session.step_s * np.floor(at / session.step_s) for at in (start, start + latency))
+    return _Trial(lived(seen_start, np.round(seen_end - seen_start, 9), events), true, bare)
+
+
+#: What the product speaks in: as few trials and clear requests as it takes, and more of both.
+_FEW = FEWEST_IN_A_TRIAL
+_MS = {"rate_per_s": 400.0, "median_s": 0.001, "pause_s": 0.0008, "every_s": 0.055, "step_s": 0.001}
+SESSIONS = (
+    Session("pauses often", 5, 20, every_s=0.15),
+    Session("AR .9", 5, _FEW + 3, rho=0.9),
+    Session("levels differ by 15 %", 5, 20, level_sd=0.15),
+    Session("AR .9", 10, _FEW + 3, rho=0.9),
+    Session("short pauses, whole milliseconds", 5, 20, **_MS),
+)
+#: Of the first session every way is asked, of this one what taking requests for the unit would do.
+_NAIVE = 3
+
+
+class Covered(NamedTuple):
+    """What came of a cell's sessions, one way of taking pauses away; ``errors``: of those that say a share."""
+
+    n_said: int
+    n_held: int
+    errors: FloatArray
+    truth: float
+
+
+class Simulated(NamedTuple):
+    """A cell's sessions: by way; how many hold the truth naively; and the share in runs without their pauses."""
+
+    ways: dict[Way, Covered]
+    n_held_naively: int
+    without: float
+
+
+def simulate_sessions(
+    session: Session,
+    sims: int,
+    rng: np.random.Generator,
+    *,
+    ways: Sequence[Way] = ("clear",),
+    naive: bool = False,
+) -> Simulated:
+    """Simulate ``sims`` sessions and count those whose interval holds the truth.
+
+    Args:
+        naive: ask as well what the interval holds when requests are dealt to groups that stand for trials.
+    """
+    pilot = [simulate_trial(session, 3000, rng).seen for _ in range(_PILOT)]
+    clear_share = float(np.mean([(~lives.wake).mean() for lives in pilot]))
+    n = round(session.clear_tail / (1 - QUANTILE) / clear_share)
+    sessions, dealt, true, bare = [], [], [], []
+    for _ in range(sims):
+        trials = [simulate_trial(session, n, rng) for _ in range(session.n_trials)]
+        sessions.append([without_pauses(trial.seen, session.step_s) for trial in trials])
+        true += [
+            without_pauses(trial.true) if session.step_s else entry
+            for trial, entry in zip(trials, sessions[-1], strict=True)
+        ]
+        bare += [counted(trial.bare) for trial in trials]
+        if naive:
+            dealt.append(_dealt([trial.seen for trial in trials], session.step_s, rng))
+    measured = _quantile([item.measured for item in true])
+    truth = {way: 1 - _quantile([getattr(item, way) for item in true]) / measured for way in ways}
+    return Simulated(
+        ways={way: _covered([_share(trials, way) for trials in sessions], truth[way]) for way in ways},
+        n_held_naively=sum(_holds_naively(groups, truth["clear"]) for groups in dealt),
+        without=1 - _quantile(bare) / measured,
+    )
+
+
+def pooled_cells(sims: int, seed: int) -> list[Cell]:
+    """Coverage of the pooled share over ``sims`` sessions a cell, its bias, and the control."""
+    cells: list[Cell] = []
+    for number, session in enumerate(SESSIONS):
+        where = f"{session.n_trials} trials of {session.clear_tail}, {session.name}"
+        ways: tuple[Way, ...] = ("clear", "unpaused", "drained") if number == 0 else ("clear",)
+        result = simulate_sessions(
+            session, sims, np.random.default_rng([seed, 7, number]), ways=ways, naive=number == _NAIVE
+        )
+        for way, item in result.ways.items():
+            cells.append(
+                share(
+                    max(item.n_said, 1),
+                    name=f"coverage of the pooled share ({_WORDS[way]}), {where}",
+                    value=item.n_held / max(item.n_said, 1),
+                    at_least=0.92,
+                    at_most=0.99 if session.step_s or way == "drained" else 0.97,
+                )
+            )
+        clear = result.ways["clear"]
+        cells.append(_bias(clear.errors, f"bias of the pooled share, {where}"))
+        cells.append(
+            Cell(
+                name=f"pooled share less that of runs without pauses, {where}",
+                value=clear.truth - result.without,
+            )
+        )
+        if number == _NAIVE:
+            naive = result.n_held_naively / sims
+            cells.append(
+                share(
+                    sims,
+                    name=f"coverage with the request as the unit, {where}",
+                    value=naive,
+                    at_most=0.8,
+                    control=True,
+                )
+            )
+    return cells
+
+
+def _bias(errors: FloatArray, name: str) -> Cell:
+    """A mean over sessions, with what their number leaves open: some three hundred tell it to about a hundredth."""
+    if len(errors) < 2:
+        return Cell(name=name, value=float("nan"), at_least=-BIAS, at_most=BIAS)
+    return average(errors, name=name, at_least=-BIAS, at_most=BIAS)
+
+
+_WORDS: dict[Way, str] = {"clear": "estimate", "unpaused": "lower bound", "drained": "upper bound"}
+
+
+def _share(trials: Sequence[WithoutPauses], way: Way) -> Estimate:
+    return pooled_share(trials, way, QUANTILE, what="share")
+
+
+def _covered(found: Sequence[Estimate], truth: float) -> Covered:
+    values = [item.value for item in found if item.value is not None]
+    return Covered(
+        n_said=len(values),
+        n_held=sum(_holds(item, truth) for item in found),
+        errors=np.array(values, dtype=np.float64) - truth,
+        truth=truth,
+    )
+
+
+def _quantile(counts: Sequence[LatencyCounts]) -> float:
+    return pooled_and_without([_together(counts)], QUANTILE)[0]
+
+
+def _holds(said: Estimate, truth: float) -> bool:
+    return said.low is not None and said.high is not None and said.low <= truth <= said.high
+
+
+def _holds_naively(groups: Sequence[WithoutPauses], truth: float) -> bool:
+    """Whether the same jackknife over groups of requests holds the truth; groups are too small for the product."""
+    measured, measured_without = pooled_and_without([group.measured for group in groups], QUANTILE)
+    left, left_without = pooled_and_without([group.clear for group in groups], QUANTILE)
+    low, high = jackknifed(float(np.log(left / measured)), np.log(left_without / measured_without), LEVEL)
+    return bool(low <= np.log1p(-truth) <= high)
+
+
+def _together(counts: Sequence[LatencyCounts]) -> LatencyCounts:
+    used, where = np.unique(np.concatenate([count.bins for count in counts]), return_inverse=True)
+    n = np.bincount(where, weights=np.concatenate([count.counts for count in counts]))
+    return LatencyCounts(used, n.astype(np.int64))
+
+
+def _dealt(trials: Sequence[RequestOverlap], step_s: float, rng: np.random.Generator) -> list[WithoutPauses]:
+    """Deal the requests of all trials to groups at random, as if it did not matter whose they are."""
+    start, latency, paused, unpaused, wake = (
+        np.concatenate([getattr(trial, name) for trial in trials])
+        for name in ("start", "latency", "paused", "unpaused", "wake")
+    )
+    group = rng.integers(0, _GROUPS, len(start))
+    return [
+        without_pauses(
+            RequestOverlap(start=start[its], latency=latency[its], by_cause={}, events={}, spans=(), paused=paused[its],
+                  unpaused=unpaused[its], wake=wake[its]),
+            step_s,
+        )
+        for its in (group == number for number in range(_GROUPS))
+    ]  # fmt: skip
+
 
 SHARE_ERROR, OFFSET_ERROR_S = 0.02, 0.001
 #: Requests beyond the quantile in the counterfactual; with fewer its own sampling error would be measured.
@@ -57,7 +301,13 @@ _LOADS = (
 
 def attribution(sims: int, seed: int) -> VerifyResult:
     """Mean error of the share over ``sims`` / 25 runs a load, two at least; coincidence over ``sims`` lists."""
-    cells: list[Cell] = []
+    cells = Cells(
+        "attribution", sims, seed,
+        bar="mean error of the share <= .02; shift test: false positives <= .06, power >= .95; offset within 1 ms; "
+        "pooled share: coverage in [.92, .97] ([.92, .99] of the upper bound and where nearly all requests are "
+        "clear), bias <= .02",
+        control="subtracting the overlap alone, matching without a shift test, and requests as the unit are wrong",
+    )  # fmt: skip
     naive: list[float] = []
     offset_worst = 0.0
     runs = max(2, sims // RUNS_SHARE)
@@ -80,27 +330,13 @@ def attribution(sims: int, seed: int) -> VerifyResult:
             if match:
                 where = f"{load.kind} {load.rate_per_s:g}/s, {load.pause_s * 1e3:g} ms, AR {load.rho:g}"
                 name = f"mean error of the share of p{quantile * 100:g}, {where}"
-                cells.append(average(np.abs(match), name=name, at_most=SHARE_ERROR))
-                cells.append(average(match, name=f"with its sign: {name}"))
-    cells.append(
-        average(
-            naive,
-            name="overlap subtracted only, mean error",
-            at_least=SHARE_ERROR,
-            control=True,
-        )
-    )
-    cells.append(Cell(name="clock offset, largest error in s", value=offset_worst, at_most=OFFSET_ERROR_S))
-    cells += _coincidence(sims, np.random.default_rng([seed, 99]))
-    cells += pooled_cells(sims, seed)
-    return result(
-        "attribution",
-        bar="mean error of the share <= .02; shift test: false positives <= .06, power >= .95; offset within 1 ms; "
-        "pooled share: coverage in [.92, .97] ([.92, .99] of the upper bound and where nearly all requests are clear), "
-        "bias <= .02",
-        control="subtracting the overlap alone, matching without a shift test, and requests as the unit are wrong",
-        cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
+                cells.average(name, np.abs(match), at_most=SHARE_ERROR)
+                cells.average(f"with its sign: {name}", match)
+    cells.average("overlap subtracted only, mean error", naive, at_least=SHARE_ERROR, control=True)
+    cells.plain("clock offset, largest error in s", offset_worst, at_most=OFFSET_ERROR_S)
+    _coincidence(cells, sims, np.random.default_rng([seed, 99]))
+    cells.extend(pooled_cells(sims, seed))
+    return cells.result()
 
 
 def _twice(load: _Load, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, Pauses, FloatArray]:
@@ -125,7 +361,7 @@ def _offset_error(
     return float("inf") if match.offset_s is None else abs(match.offset_s - true_offset)
 
 
-def _coincidence(sims: int, rng: np.random.Generator) -> list[Cell]:
+def _coincidence(cells: Cells, sims: int, rng: np.random.Generator) -> None:
     """The shift test on stalls that follow pauses, and on stalls with a rhythm of their own."""
     window = (0.0, 60.0)
     chance, real, any_match = 0, 0, 0
@@ -139,17 +375,11 @@ def _coincidence(sims: int, rng: np.random.Generator) -> list[Cell]:
         mixed = sorted([*((low + 0.002, high + 0.004) for low, high in pauses[::2]), *others[::3]])
         related = coincidence_test(mixed, pauses, window=window, tolerance_s=0.005, shifts=199, seed=i)
         real += related.p_value is not None and related.p_value <= 0.05
-    return [
-        share(sims, name="shift test, unrelated: share called related", value=chance / sims, at_most=0.06),
-        share(sims, name="shift test, related: share seen", value=real / sims, at_least=0.95),
-        share(
-            sims,
-            name="any match taken for a relation, unrelated",
-            value=any_match / sims,
-            at_least=0.5,
-            control=True,
-        ),
-    ]
+    cells.share("shift test, unrelated: share called related", chance / sims, n=sims, at_most=0.06)
+    cells.share("shift test, related: share seen", real / sims, n=sims, at_least=0.95)
+    cells.share(
+        "any match taken for a relation, unrelated", any_match / sims, n=sims, at_least=0.5, control=True
+    )
 
 
 def _rhythm(rng: np.random.Generator, n: int) -> list[Span]:

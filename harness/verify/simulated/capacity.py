@@ -17,7 +17,7 @@ from scipy.optimize import isotonic_regression
 from harness.analysis.load.capacity_search import judged, search_capacity
 from harness.analysis.stats.inputs import Floats
 from harness.model import CapacityGoals, SearchTrial
-from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
+from harness.verify.simulated.result import Cells, VerifyResult
 
 GOALS = CapacityGoals()
 #: Requests per second that a server that is never idle answers on average: users without a pause reach that.
@@ -39,7 +39,11 @@ _TRUE_TRIALS, _TRUE_STEP, _TRUE_SEED = 201, 0.0025, 5
 
 def capacity(sims: int, seed: int) -> VerifyResult:
     """Searches and ladders on the same queues; control: a binary search that tries each rate once."""
-    cells: list[Cell] = []
+    cells = Cells(
+        "capacity", sims, seed,
+        bar="within 3 % of a ten-point ladder and of the truth in >= .90, in <= .40 of its load time",
+        control="a binary search without repeated trials <= .75",
+    )  # fmt: skip
     load_s: list[float] = []
     single: list[bool] = []
     for number, law in enumerate(LAWS):
@@ -58,20 +62,18 @@ def capacity(sims: int, seed: int) -> VerifyResult:
             single.append(abs(binary_search(rng, law) / truth - 1) <= WITHIN)
         same = float(np.mean(np.abs(searched / stepped - 1) <= WITHIN))
         right = float(np.mean(np.abs(searched / truth - 1) <= WITHIN))
-        cells.append(share(sims, name=f"within 3 % of the ladder, {law}", value=same, at_least=0.90))
-        cells.append(share(sims, name=f"within 3 % of the truth, {law}", value=right, at_least=0.90))
+        cells.share(f"within 3 % of the ladder, {law}", same, at_least=0.9)
+        cells.share(f"within 3 % of the truth, {law}", right, at_least=0.9)
     ladder_s = len(RUNGS) * GOALS.trials_s
-    cells.append(average(np.array(load_s) / ladder_s, name="load time over that of the ladder", at_most=0.40))
-    cells.append(
-        share(
-            len(single), name="binary search, each rate once: within 3 % of the truth",
-            value=float(np.mean(single)), at_most=0.75, control=True,
-        )
-    )  # fmt: skip
-    return result(
-        "capacity", bar="within 3 % of a ten-point ladder and of the truth in >= .90, in <= .40 of its load time",
-        control="a binary search without repeated trials <= .75", cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
+    cells.average("load time over that of the ladder", np.array(load_s) / ladder_s, at_most=0.4)
+    cells.share(
+        "binary search, each rate once: within 3 % of the truth",
+        float(np.mean(single)),
+        n=len(single),
+        at_most=0.75,
+        control=True,
+    )
+    return cells.result()
 
 
 def trial(rng: np.random.Generator, law: str, rate_per_s: float, duration_s: float) -> SearchTrial:
@@ -109,7 +111,7 @@ def ladder(rng: np.random.Generator, law: str) -> float:
         for rate in (RUNGS * SATURATED_PER_S).tolist()
     ]  # fmt: skip
     beyond = isotonic_regression(bad).x - GOALS.exceed_ratio
-    first = next((place for place, one in enumerate(beyond) if one > 0), None)
+    first = next((place for place, item in enumerate(beyond) if item > 0), None)
     if first is None or first == 0:
         return float(RUNGS[-1 if first is None else 0]) * SATURATED_PER_S
     below, above = float(beyond[first - 1]), float(beyond[first])

@@ -19,8 +19,8 @@ from harness.compare.comparing import compare_runs
 from harness.compare.result import Comparison
 from harness.compare.run import Key, Run, request_values
 from harness.model import LOAD_TOOLS, Verdict
-from harness.verify.simulated.distributions import ar_series
-from harness.verify.simulated.result import Cell, VerifyResult, result, share
+from harness.verify.simulated.comparisons import ar_series
+from harness.verify.simulated.result import Cells, VerifyResult
 
 #: Variation between runs, of requests within one (log scale), and how far a machine drifts over a session.
 _RUN_CV, _REQUEST_SD, _DRIFT = 0.03, 0.5, 0.20
@@ -32,7 +32,11 @@ _CALLED = (Verdict.DIFFERENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE)
 
 def compare(sims: int, seed: int) -> VerifyResult:
     """Equal arms that differ in any row, and a 10 % effect; controls: no family, requests, one arm first."""
-    cells: list[Cell] = []
+    cells = Cells(
+        "compare", sims, seed,
+        bar="of equal arms <= .06 called different in any row; a 10 % effect found in >= .95",
+        control="without family >= .10, over requests >= .30, one arm first under drift >= .30",
+    )  # fmt: skip
     for number, k in enumerate((5, 10)):
         rng = np.random.default_rng([seed, number])
         called = raw = of_requests = 0
@@ -42,28 +46,20 @@ def compare(sims: int, seed: int) -> VerifyResult:
             raw += any(_leaves_out_one(row.low, row.high) for row in match.rows)
             pooled = intervals.two_sample(logs[1].ravel(), logs[0].ravel(), 0.95, welch=True)
             of_requests += _leaves_out_one(float(pooled.low) + 1, float(pooled.high) + 1)
-        cells += [
-            share(sims, name=f"equal arms called different, {k} runs an arm", value=called / sims, at_most=0.06),
-            share(
-                sims, name=f"any interval of the rows leaves out 1, {k} runs an arm", value=raw / sims, at_least=0.10,
-                control=True,
-            ),
-            share(
-                sims, name=f"interval over requests, {k} runs an arm", value=of_requests / sims, at_least=0.30,
-                control=True,
-            ),
-        ]  # fmt: skip
+        cells.share(f"equal arms called different, {k} runs an arm", called / sims, at_most=0.06)
+        cells.share(
+            f"any interval of the rows leaves out 1, {k} runs an arm", raw / sims, at_least=0.1, control=True
+        )
+        cells.share(
+            f"interval over requests, {k} runs an arm", of_requests / sims, at_least=0.3, control=True
+        )
     fewer = max(sims // 4, 10)  # what these show is far from their limits
-    cells += _drifted(fewer, seed)
-    cells += _effect(fewer, seed)
-    return result(
-        "compare", bar="of equal arms <= .06 called different in any row; a 10 % effect found in >= .95",
-        control="without family >= .10, over requests >= .30, one arm first under drift >= .30",
-        cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
+    _drifted(cells, fewer, seed)
+    _effect(cells, fewer, seed)
+    return cells.result()
 
 
-def _drifted(sims: int, seed: int) -> list[Cell]:
+def _drifted(cells: Cells, sims: int, seed: int) -> None:
     """The machine slows down steadily: arms that took turns at random, and one arm after the other."""
     rng = np.random.default_rng([seed, 2])
     turns = one_first = accepted = 0
@@ -72,16 +68,14 @@ def _drifted(sims: int, seed: int) -> list[Cell]:
         match, _ = _pair(rng, 5, drift=_DRIFT, order=np.arange(10))
         one_first += _called_of_all(match)
         accepted += _called_of_all(compare_runs(match.arms, accept=("order_confounded",)))
-    return [
-        share(sims, name="drift, arms in random order", value=turns / sims, at_most=0.06),
-        share(sims, name="drift, one arm first", value=one_first / sims, at_most=0.06),
-        share(
-            sims, name="drift, one arm first, the trap accepted", value=accepted / sims, at_least=0.30, control=True
-        ),
-    ]  # fmt: skip
+    cells.share("drift, arms in random order", turns / sims, n=sims, at_most=0.06)
+    cells.share("drift, one arm first", one_first / sims, n=sims, at_most=0.06)
+    cells.share(
+        "drift, one arm first, the trap accepted", accepted / sims, n=sims, at_least=0.3, control=True
+    )
 
 
-def _effect(sims: int, seed: int) -> list[Cell]:
+def _effect(cells: Cells, sims: int, seed: int) -> None:
     rng = np.random.default_rng([seed, 3])
     mean = p99 = wrong_way = 0
     for _ in range(sims):
@@ -91,11 +85,9 @@ def _effect(sims: int, seed: int) -> list[Cell]:
         mean += row.verdict is Verdict.DIFFERENT
         p99 += tail.verdict is Verdict.DIFFERENT
         wrong_way += row.verdict is Verdict.DIFFERENT and row.ratio < 1
-    return [
-        share(sims, name="mean 10 % longer, 10 runs an arm", value=mean / sims, at_least=0.95),
-        share(sims, name="p99 10 % longer, 10 runs an arm", value=p99 / sims),
-        share(sims, name="called different the wrong way round", value=wrong_way / sims, at_most=0.01),
-    ]
+    cells.share("mean 10 % longer, 10 runs an arm", mean / sims, n=sims, at_least=0.95)
+    cells.share("p99 10 % longer, 10 runs an arm", p99 / sims, n=sims)
+    cells.share("called different the wrong way round", wrong_way / sims, n=sims, at_most=0.01)
 
 
 def _called_of_all(found: Comparison) -> bool:
@@ -154,8 +146,8 @@ def _run(
     rows: dict[str | None, npt.NDArray[np.bool_]] = {None: np.ones_like(half)}
     if labels:
         rows |= {"even": half, "odd": ~half}
-    for label, mine in rows.items():
-        match, missing = request_values(latency[mine & ok], int((mine & ~ok).sum()), duration_s)
+    for label, own in rows.items():
+        match, missing = request_values(latency[own & ok], int((own & ~ok).sum()), duration_s)
         values |= {(label, metric): value for metric, value in match.items()}
         reasons |= {(label, metric): why for metric, why in missing.items()}
     return Run(

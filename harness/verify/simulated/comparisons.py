@@ -1,20 +1,113 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verifications of what is said about two variants: coverage, false positives, equivalence, families."""
+"""Verifications of what is said about two variants: coverage, false positives, equivalence, families.
+
+Where the scale of a mean is verified, trials come from laws that are not normal on it: gamma for what is not negative
+and for what is left of a reduction, beta for shares. The truth is the mean on the scale, which both laws have in
+closed form.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from math import log
+from typing import Literal
 
 import numpy as np
-from scipy import stats
+import scipy  # loads its slow submodules when they are first used
+from scipy import special, stats
 
 from harness.analysis.stats import intervals
 from harness.analysis.stats.effects import one_sided_p
 from harness.analysis.stats.inputs import Floats
+from harness.analysis.stats.summaries import Scale, mean_ci
 from harness.analysis.stats.verdicts import adjust_pvalues, sign_flip_exact
-from harness.verify.simulated.distributions import DRIFTS, LAWS, Law, ar_series, drift, trial_effects
-from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
-from harness.verify.simulated.scales import scale_cells
+from harness.verify.simulated.result import Cell, Cells, VerifyResult, share
+
+_N_TRIALS = (5, 10)
+_GAMMA, _BETA = 6.0, (4.0, 12.0)
+
+
+def _gamma(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    return rng.gamma(_GAMMA, 1.0, shape)
+
+
+def _beta(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    return rng.beta(*_BETA, shape)
+
+
+def _left(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    return np.asarray(1 - _gamma(rng, shape) / _GAMMA)
+
+
+_LAWS: dict[Scale, tuple[str, Callable[[np.random.Generator, tuple[int, int]], Floats], float]] = {
+    "log": ("log-t, gamma trials", _gamma, float(np.exp(special.digamma(_GAMMA)))),
+    "logit": (
+        "logit-t of shares, beta trials",
+        _beta,
+        float(special.expit(special.digamma(_BETA[0]) - special.digamma(_BETA[1]))),
+    ),
+    "reduction": (
+        "log-t of what is left of a reduction, gamma trials",
+        _left,
+        1 - float(np.exp(special.digamma(_GAMMA))) / _GAMMA,
+    ),
+}
+
+
+def scale_cells(sims: int, seed: int) -> list[Cell]:
+    """Return the coverage of each scale for five and ten trials."""
+    cells = []
+    for number, (scale, (name, draw, truth)) in enumerate(_LAWS.items()):
+        for k in _N_TRIALS:
+            trials = draw(np.random.default_rng([seed, 11, number, k]), (sims, k))
+            results = [mean_ci(row, scale=scale, level=LEVEL, unit="relative") for row in trials]
+            held = sum(
+                item.low is not None and item.high is not None and item.low <= truth <= item.high
+                for item in results
+            )
+            cells.append(share(sims, name=f"{name}, k = {k}", value=held / sims, at_least=0.93, at_most=0.97))
+    return cells
+
+
+Law = Literal["normal", "skew", "bimodal", "mixed"]
+LAWS: tuple[Law, ...] = ("normal", "skew", "bimodal", "mixed")
+Drift = Literal["none", "linear", "ar", "shift"]
+DRIFTS: tuple[Drift, ...] = ("none", "linear", "ar", "shift")
+
+#: How far each drift moves over a session, in standard deviations of a trial.
+_DRIFT_SIZE: Mapping[Drift, float] = {"none": 0.0, "linear": 3.0, "ar": 1.5, "shift": 2.0}
+
+
+def trial_effects(rng: np.random.Generator, law: Law, shape: tuple[int, ...], *, sd: float = 0.04) -> Floats:
+    """Return what a fresh process adds to the logarithm of every request of its trial."""
+    if law == "normal":
+        return rng.normal(0.0, sd, shape)
+    if law == "skew":
+        return np.asarray(sd * (rng.gamma(2.0, 1.0, shape) - 2.0) / np.sqrt(2.0), dtype=np.float64)
+    if law == "bimodal":
+        return rng.choice([-sd, sd], shape) + rng.normal(0.0, sd / 4, shape)
+    return rng.normal(0.0, 1.0, shape) * np.where(rng.random(shape) < 0.2, 2 * sd, sd / 2)
+
+
+def ar_series(rng: np.random.Generator, shape: tuple[int, ...], coefficient: float) -> Floats:
+    """Return stationary AR(1) series of unit variance along the last axis."""
+    noise = rng.standard_normal(shape) * np.sqrt(1 - coefficient**2)
+    noise[..., 0] /= np.sqrt(1 - coefficient**2)
+    return np.asarray(scipy.signal.lfilter([1.0], [1.0, -coefficient], noise, axis=-1), dtype=np.float64)
+
+
+def drift(rng: np.random.Generator, kind: Drift, sims: int, n: int) -> Floats:
+    """Return how the machine changes over the n trials of a session, shape (sims, n), unit trial noise."""
+    size, when = _DRIFT_SIZE[kind], np.arange(n)
+    if kind == "linear":
+        return np.broadcast_to(size * when / (n - 1), (sims, n)).copy()
+    if kind == "ar":
+        return size * ar_series(rng, (sims, n), 0.9)
+    if kind == "shift":
+        at = rng.integers(n // 4, n - n // 4, (sims, 1))
+        return np.asarray(size * (when >= at), dtype=np.float64)
+    return np.zeros((sims, n))
+
 
 LEVEL = 0.95
 TRUE_RATIO = 1.1
@@ -27,7 +120,11 @@ def covered(bounds: intervals.Bounds, truth: float) -> float:
 
 def coverage(sims: int, seed: int) -> VerifyResult:
     """Paired log-t over trials of correlated requests, four laws of trials; control: an interval over requests."""
-    cells: list[Cell] = []
+    cells = Cells(
+        "coverage", sims, seed,
+        bar="coverage of log-t and logit-t in [.93, .97] in every cell",
+        control="per-request interval < .70",
+    )  # fmt: skip
     per_request: list[float] = []
     for number, law in enumerate(LAWS):
         rng = np.random.default_rng([seed, number])
@@ -37,22 +134,10 @@ def coverage(sims: int, seed: int) -> VerifyResult:
             for k in (10, 20):
                 bounds = intervals.student(values[0][:, :k] - values[1][:, :k], LEVEL)
                 name = f"{law}, {what}, k = {k}"
-                cells.append(
-                    share(
-                        sims, name=name, value=covered(bounds, log(TRUE_RATIO)), at_least=0.93, at_most=0.97
-                    )
-                )
-    cells += scale_cells(sims, seed)
-    cells.append(
-        share(
-            sims, name="per-request interval, worst law", value=max(per_request), at_most=0.70, control=True
-        )
-    )
-    return result(
-        "coverage", bar="coverage of log-t and logit-t in [.93, .97] in every cell",
-        control="per-request interval < .70",
-        cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
+                cells.share(name, covered(bounds, log(TRUE_RATIO)), at_least=0.93, at_most=0.97)
+    cells.extend(scale_cells(sims, seed))
+    cells.share("per-request interval, worst law", max(per_request), at_most=0.7, control=True)
+    return cells.result()
 
 
 def _two_arms(
@@ -82,7 +167,11 @@ def _two_arms(
 def aa(sims: int, seed: int) -> VerifyResult:
     """False positives of equal arms under drift, in random blocks; control: first all of A, then all of B."""
     k = 10
-    cells: list[Cell] = []
+    cells = Cells(
+        "aa", sims, seed,
+        bar="false positives in [.035, .065] under every drift",
+        control="sequential order > .30 under drift",
+    )  # fmt: skip
     for number, kind in enumerate(DRIFTS):
         rng = np.random.default_rng([seed, number])
         values = drift(rng, kind, sims, 2 * k) + rng.standard_normal((sims, 2 * k))
@@ -90,34 +179,13 @@ def aa(sims: int, seed: int) -> VerifyResult:
         d = np.where(swapped, values[:, 1::2] - values[:, 0::2], values[:, 0::2] - values[:, 1::2])
         t = float(np.mean(paired_p(d) <= 0.05))
         flips = float(np.mean([sign_flip_exact(row) <= 0.05 for row in d]))
-        cells.append(
-            share(sims, name=f"paired t, random blocks, drift {kind}", value=t, at_least=0.035, at_most=0.065)
-        )
-        cells.append(
-            share(
-                sims,
-                name=f"sign flip, random blocks, drift {kind}",
-                value=flips,
-                at_least=0.035,
-                at_most=0.065,
-            )
-        )
+        cells.share(f"paired t, random blocks, drift {kind}", t, at_least=0.035, at_most=0.065)
+        cells.share(f"sign flip, random blocks, drift {kind}", flips, at_least=0.035, at_most=0.065)
         if kind != "none":
             bounds = intervals.two_sample(values[:, :k], values[:, k:], LEVEL, welch=True)
             wrong = 1 - covered(bounds, 0.0)
-            cells.append(
-                share(
-                    sims,
-                    name=f"Welch, sequential order, drift {kind}",
-                    value=wrong,
-                    at_least=0.30,
-                    control=True,
-                )
-            )
-    return result(
-        "aa", bar="false positives in [.035, .065] under every drift", control="sequential order > .30 under drift",
-        cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
+            cells.share(f"Welch, sequential order, drift {kind}", wrong, at_least=0.3, control=True)
+    return cells.result()
 
 
 def paired_p(differences: Floats) -> Floats:
@@ -129,7 +197,11 @@ def paired_p(differences: Floats) -> Floats:
 def tost(sims: int, seed: int) -> VerifyResult:
     """Equivalence at 5 %, CV 3 %, ten blocks; control: "not different" would pass differences at the margin."""
     k, sd, margin = 10, 0.03, 0.05
-    cells = []
+    cells = Cells(
+        "tost", sims, seed,
+        bar="false equivalence at the margin <= .06; power >= .80 at 5 %, CV 3 %, k 10",
+        control="taking a failed test for equality is wrong more than half the time",
+    )  # fmt: skip
     wrong = 0.0
     for number, ratio in enumerate((1 + margin, 1 / (1 + margin), 1.0)):
         rng = np.random.default_rng([seed, number])
@@ -139,19 +211,16 @@ def tost(sims: int, seed: int) -> VerifyResult:
             max(one_sided_p(float(c), float(e), df, margin)) <= 0.05
             for c, e in zip(centre, error, strict=True)
         ]
-        said = float(np.mean(says))
+        text = float(np.mean(says))
         if ratio == 1.0:
-            cells.append(share(sims, name="power, ratio 1", value=said, at_least=0.80))
+            cells.share("power, ratio 1", text, at_least=0.8)
         else:
-            cells.append(share(sims, name=f"false equivalence, ratio {ratio:.3f}", value=said, at_most=0.06))
+            cells.share(f"false equivalence, ratio {ratio:.3f}", text, at_most=0.06)
             wide = rng.normal(0.0, 0.10, (sims, k))
             wrong = max(wrong, float(np.mean(paired_p(log(ratio) + wide) > 0.05)))
     name = '"not significant, so equal" at the margin with noisy trials'
-    cells.append(share(sims, name=name, value=wrong, at_least=0.5, control=True))
-    return result(
-        "tost", bar="false equivalence at the margin <= .06; power >= .80 at 5 %, CV 3 %, k 10",
-        control="taking a failed test for equality is wrong more than half the time", cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
+    cells.share(name, wrong, at_least=0.5, control=True)
+    return cells.result()
 
 
 def multiplicity(sims: int, seed: int) -> VerifyResult:
@@ -166,30 +235,14 @@ def multiplicity(sims: int, seed: int) -> VerifyResult:
     bh = np.array([adjust_pvalues(row.tolist(), method="bh") for row in mixed], dtype=np.float64) <= 0.05
     false = bh[:, m // 2 :].sum(axis=1)
     false_share = false / np.maximum(bh.sum(axis=1), 1)
-    cells = [
-        share(
-            sims,
-            name="Holm, family error, all null",
-            value=float(np.mean((holm <= 0.05).any(axis=1))),
-            at_most=0.06,
-        ),
-        share(
-            sims,
-            name="BH, false share, all null",
-            value=float(np.mean((bh_null <= 0.05).any(axis=1))),
-            at_most=0.06,
-        ),
-        average(false_share, name="BH, false share, half null", at_most=0.06),
-        average(bh[:, : m // 2].mean(axis=1), name="BH, true effects found", at_least=0.80),
-        share(
-            sims,
-            name="unadjusted",
-            value=float(np.mean((null <= 0.05).any(axis=1))),
-            at_least=0.60,
-            control=True,
-        ),
-    ]
-    return result(
-        "multiplicity", bar="Holm FWER <= .06, BH FDR <= .06 over 24 tests", control="unadjusted > .60",
-        cells=cells, sims=sims, seed=seed,
+    cells = Cells(
+        "multiplicity", sims, seed,
+        bar="Holm FWER <= .06, BH FDR <= .06 over 24 tests",
+        control="unadjusted > .60",
     )  # fmt: skip
+    cells.share("Holm, family error, all null", float(np.mean((holm <= 0.05).any(axis=1))), at_most=0.06)
+    cells.share("BH, false share, all null", float(np.mean((bh_null <= 0.05).any(axis=1))), at_most=0.06)
+    cells.average("BH, false share, half null", false_share, at_most=0.06)
+    cells.average("BH, true effects found", bh[:, : m // 2].mean(axis=1), at_least=0.8)
+    cells.share("unadjusted", float(np.mean((null <= 0.05).any(axis=1))), at_least=0.6, control=True)
+    return cells.result()

@@ -18,7 +18,7 @@ import numpy as np
 
 from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
-from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
+from harness.verify.simulated.result import Cells, VerifyResult
 
 #: As in ``harness/agent/affinity.py``, which makes calls that only Linux has.
 JITTER = 0.2
@@ -52,39 +52,39 @@ DUET, STILL, ALTERNATING = Design(), Design(exchanged=False, random_sides=False)
 
 def duet(sims: int, seed: int) -> VerifyResult:
     """Sessions of ten pairs under a hog on one core; control: both arms stay where they are."""
-    cells: list[Cell] = []
-    for number, spell_s in enumerate(SPELLS_S):
-        d = pairs(np.random.default_rng([seed, 1, number]), sims, DUET, spell_s=spell_s)
-        cells.append(
-            share(sims, name=f"equal arms called different, hog of {spell_s:g} s", value=_missed(d, 0.0),
-                  at_least=0.035, at_most=0.065)
-        )  # fmt: skip
-    for number, spell_s in enumerate(SPELLS_S):
-        d = pairs(np.random.default_rng([seed, 2, number]), sims, DUET, spell_s=spell_s, effect=EFFECT)
-        cells.append(
-            share(sims, name=f"a known effect is in the interval, hog of {spell_s:g} s", value=1 - _missed(d, EFFECT),
-                  at_least=0.93)
-        )  # fmt: skip
-    for number, spell_s in enumerate(SPELLS_S):
-        ratio = _widths(np.random.default_rng([seed, 3, number]), sims, spell_s, OWN)
-        cells.append(
-            average(ratio, name=f"half-width over that of alternating trials of as many minutes, hog of {spell_s:g} s",
-                    at_most=1 / 3)
-        )  # fmt: skip
-    fresh = _widths(np.random.default_rng([seed, 4]), sims, SPELLS_S[1], OWN_FRESH)
-    cells.append(average(fresh, name="the same of fresh JVMs, hog of 1 s"))
-    still = pairs(np.random.default_rng([seed, 5]), sims, STILL, spell_s=SPELLS_S[1])
-    cells.append(
-        share(sims, name="equal arms called different, cores not exchanged", value=_missed(still, 0.0),
-              at_least=0.5, control=True)
-    )  # fmt: skip
-    return result(
-        "duet",
+    cells = Cells(
+        "duet", sims, seed,
         bar="false positives in [.035, .065] under on-off hogs of .2 to 5 s on one core; a known effect is in >= .93 "
         "of the intervals; half-width <= 1/3 of alternating trials in the same minutes, settled pairs",
         control="without exchange the hog's arm is called slower in > .50",
-        cells=cells, sims=sims, seed=seed,
     )  # fmt: skip
+    for number, spell_s in enumerate(SPELLS_S):
+        d = pairs(np.random.default_rng([seed, 1, number]), sims, DUET, spell_s=spell_s)
+        cells.share(
+            f"equal arms called different, hog of {spell_s:g} s",
+            _missed(d, 0.0),
+            at_least=0.035,
+            at_most=0.065,
+        )
+    for number, spell_s in enumerate(SPELLS_S):
+        d = pairs(np.random.default_rng([seed, 2, number]), sims, DUET, spell_s=spell_s, effect=EFFECT)
+        cells.share(
+            f"a known effect is in the interval, hog of {spell_s:g} s", 1 - _missed(d, EFFECT), at_least=0.93
+        )
+    for number, spell_s in enumerate(SPELLS_S):
+        ratio = _widths(np.random.default_rng([seed, 3, number]), sims, spell_s, OWN)
+        cells.average(
+            f"half-width over that of alternating trials of as many minutes, hog of {spell_s:g} s",
+            ratio,
+            at_most=1 / 3,
+        )
+    fresh = _widths(np.random.default_rng([seed, 4]), sims, SPELLS_S[1], OWN_FRESH)
+    cells.average("the same of fresh JVMs, hog of 1 s", fresh)
+    still = pairs(np.random.default_rng([seed, 5]), sims, STILL, spell_s=SPELLS_S[1])
+    cells.share(
+        "equal arms called different, cores not exchanged", _missed(still, 0.0), at_least=0.5, control=True
+    )
+    return cells.result()
 
 
 def pairs(

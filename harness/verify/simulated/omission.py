@@ -19,7 +19,7 @@ from harness.verify.simulated.queueing import (
     simulate_closed,
     simulate_open,
 )
-from harness.verify.simulated.result import Cell, VerifyResult, result, share
+from harness.verify.simulated.result import Cells, VerifyResult
 
 WITHIN = 0.10
 #: Pauses fill this share of the time, so that the open loop's p99 lies among them.
@@ -38,7 +38,11 @@ _SHORT_S = 0.03
 
 def omission(sims: int, seed: int) -> VerifyResult:
     """``sims`` pauses a cell. Control: the closed loop uncorrected, and open loops, which must not be flagged."""
-    cells: list[Cell] = []
+    cells = Cells(
+        "omission", sims, seed,
+        bar="closed loops flagged always; corrected p99 within 10 % of open from 100 ms, warned below",
+        control="open loops are not flagged; without correction the closed p99 is less than half",
+    )  # fmt: skip
     flagged: list[bool] = []
     noticed: list[bool] = []
     hidden: list[float] = []
@@ -54,56 +58,30 @@ def omission(sims: int, seed: int) -> VerifyResult:
             check = coordinated_omission_check(start, latency, users=users.n, stalls=stalls)
             flagged.append(check.flagged)
             noticed.append(coordinated_omission_check(start, latency, stalls=stalls).flagged)
-            said = any("open loop" in warning for warning in check.warnings)
+            text = any("open loop" in warning for warning in check.warnings)
             if pause_s < min(_PAUSES_S):
-                warned.append(said)
+                warned.append(text)
                 continue
-            silent.append(not said)
+            silent.append(not text)
             open_p99 = _open_p99(len(start) / (sims * every_s * (1 - PAUSED)), sims * every_s, pauses, rng)
             assert check.corrected_s is not None  # users were given
             error = abs(check.corrected_s["p99"] / open_p99 - 1)
             hidden.append(check.measured_s["p99"] / open_p99)
-            cells.append(
-                Cell(
-                    name=f"corrected p99 against open, {users.n} users, {pause_s * 1e3:g} ms",
-                    value=error,
-                    at_most=WITHIN,
-                )
+            cells.plain(
+                f"corrected p99 against open, {users.n} users, {pause_s * 1000.0:g} ms", error, at_most=WITHIN
             )
     false = [_open_flagged(kind, sims, seed) for kind in get_args(Arrivals)]
-    cells += [
-        share(
-            len(flagged),
-            name="closed loops flagged, users known",
-            value=float(np.mean(flagged)),
-            at_least=1.0,
-        ),
-        share(
-            len(noticed),
-            name="closed loops flagged by their rhythm alone",
-            value=float(np.mean(noticed)),
-            at_least=1.0,
-        ),
-        share(len(warned), name="short pauses: warned", value=float(np.mean(warned)), at_least=1.0),
-        share(
-            len(silent),
-            name="pauses of 100 ms and more: not warned",
-            value=float(np.mean(silent)),
-            at_least=1.0,
-        ),
-        share(len(false), name="open loops flagged", value=float(np.mean(false)), at_most=0.0, control=True),
-        Cell(
-            name="closed p99 uncorrected, median over open p99",
-            value=float(np.median(hidden)),
-            at_most=0.5,
-            control=True,
-        ),
-    ]
-    return result(
-        "omission", bar="closed loops flagged always; corrected p99 within 10 % of open from 100 ms, warned below",
-        control="open loops are not flagged; without correction the closed p99 is less than half",
-        cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
+    cells.share("closed loops flagged, users known", float(np.mean(flagged)), n=len(flagged), at_least=1.0)
+    cells.share(
+        "closed loops flagged by their rhythm alone", float(np.mean(noticed)), n=len(noticed), at_least=1.0
+    )
+    cells.share("short pauses: warned", float(np.mean(warned)), n=len(warned), at_least=1.0)
+    cells.share("pauses of 100 ms and more: not warned", float(np.mean(silent)), n=len(silent), at_least=1.0)
+    cells.share("open loops flagged", float(np.mean(false)), n=len(false), at_most=0.0, control=True)
+    cells.plain(
+        "closed p99 uncorrected, median over open p99", float(np.median(hidden)), at_most=0.5, control=True
+    )
+    return cells.result()
 
 
 def _closed(

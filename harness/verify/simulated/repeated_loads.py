@@ -11,7 +11,7 @@ from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
 from harness.model import WarmUpSpec
 from harness.model.load_tools import LOAD_TOOLS
-from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
+from harness.verify.simulated.result import Cells, VerifyResult
 
 LEVEL = 0.95
 #: True log of the ratio of two warm services; standard deviations of a process and of each of its loads, as logs.
@@ -37,48 +37,43 @@ class _Trials(NamedTuple):
 
 def repeats(sims: int, seed: int) -> VerifyResult:
     """Sessions of two services; controls: every first load counts, and the load with the most answers counts."""
-    cells: list[Cell] = []
+    cells = Cells(
+        "repeats", sims, seed,
+        bar="coverage in [.93, .97], bias <= .002, and a load without compilers in >= .98 of the trials",
+        control="every first load counts, or the best of three: coverage <= .70",
+    )  # fmt: skip
     for number, (often, k) in enumerate((often, k) for often in (0.1, 0.4) for k in (10, 20)):
         made = _trials(np.random.default_rng([seed, number]), sims, k, often)
-        cells += _cells(made, f"{often:.0%} compile in a load, k = {k}")
+        _cells(cells, made, f"{often:.0%} compile in a load, k = {k}")
     made = _trials(np.random.default_rng([seed, 97]), sims, 20, 0.4, faster=FASTER)
-    cells.append(
-        average(_bias(made), name=f"bias, code {FASTER:.0%} faster once compiled, 40% in a load, k = 20")
-    )
+    cells.average(f"bias, code {FASTER:.0%} faster once compiled, 40% in a load, k = 20", _bias(made))
     made = _trials(np.random.default_rng([seed, 98]), sims, 20, 0.4)
-    cells.append(
-        share(
-            sims, name="coverage, every first load counts, 40% compile in a load, k = 20",
-            value=_coverage(made.logs[:, :, 0] - made.reference), at_most=0.7, control=True,
-        )
-    )  # fmt: skip
+    cells.share(
+        "coverage, every first load counts, 40% compile in a load, k = 20",
+        _coverage(made.logs[:, :, 0] - made.reference),
+        at_most=0.7,
+        control=True,
+    )
     made = _trials(np.random.default_rng([seed, 99]), sims, 20, 0.0)
-    cells.append(
-        share(
-            sims, name="coverage, of three loads that with the most answers counts, k = 20",
-            value=_coverage(made.logs.max(axis=2) - made.reference), at_most=0.7, control=True,
-        )
-    )  # fmt: skip
-    return result(
-        "repeats",
-        bar="coverage in [.93, .97], bias <= .002, and a load without compilers in >= .98 of the trials",
-        control="every first load counts, or the best of three: coverage <= .70", cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
+    cells.share(
+        "coverage, of three loads that with the most answers counts, k = 20",
+        _coverage(made.logs.max(axis=2) - made.reference),
+        at_most=0.7,
+        control=True,
+    )
+    return cells.result()
 
 
-def _cells(made: _Trials, words: str) -> list[Cell]:
+def _cells(cells: Cells, made: _Trials, words: str) -> None:
     n_trials = made.reference.size
     warm = ~_is_repeated(_counted(made.compile_s, made.compile_s))
     again = _place(made.compile_s) > 0
-    return [
-        share(
-            len(made.logs), name=f"coverage, {words}", value=_coverage(_differences(made)),
-            at_least=0.93, at_most=0.97,
-        ),
-        average(_bias(made), name=f"bias, {words}", at_least=-0.002, at_most=0.002),
-        share(n_trials, name=f"warm in the load that counts, {words}", value=float(warm.mean()), at_least=0.98),
-        share(n_trials, name=f"offered again, {words}", value=float(again.mean())),
-    ]  # fmt: skip
+    cells.share(
+        f"coverage, {words}", _coverage(_differences(made)), n=len(made.logs), at_least=0.93, at_most=0.97
+    )
+    cells.average(f"bias, {words}", _bias(made), at_least=-0.002, at_most=0.002)
+    cells.share(f"warm in the load that counts, {words}", float(warm.mean()), n=n_trials, at_least=0.98)
+    cells.share(f"offered again, {words}", float(again.mean()), n=n_trials)
 
 
 def _trials(rng: np.random.Generator, sims: int, k: int, often: float, faster: float = 0.0) -> _Trials:
@@ -129,8 +124,8 @@ def _bias(made: _Trials) -> Floats:
 
 def _coverage(differences: Floats) -> float:
     """Share of the sessions, shape (sims, blocks), whose paired log-t interval holds the truth."""
-    told = [intervals.student(session, LEVEL) for session in differences]
-    return float(np.mean([item.low <= TRUTH <= item.high for item in told]))
+    values = [intervals.student(session, LEVEL) for session in differences]
+    return float(np.mean([item.low <= TRUTH <= item.high for item in values]))
 
 
 __all__ = ["repeats"]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
 from typing import Literal, TypedDict, Unpack
 
@@ -207,3 +207,42 @@ def together(rounds: Sequence[VerifyResult]) -> VerifyResult:
         first.name, bar=first.bar, control=first.control, cells=cells, sims=first.sims, seed=first.seed,
         rounds=len(rounds), open_problem=first.open_problem,
     )  # fmt: skip
+
+
+class Cells:
+    """The cells of one verification as they come, each of ``sims`` experiments unless it says otherwise."""
+
+    def __init__(self, name: str, sims: int, seed: int, *, bar: str, control: str) -> None:
+        self._name, self._sims, self._seed, self._bar, self._control = name, sims, seed, bar, control
+        self._cells: list[Cell] = []
+
+    def share(self, name: str, value: float, n: int | None = None, **limits: Unpack[_Limits]) -> None:
+        """Add a share of ``n`` independent experiments; see ``share``."""
+        self._cells.append(share(self._sims if n is None else n, name=name, value=value, **limits))
+
+    def average(self, name: str, values: ArrayLike, **limits: Unpack[_Limits]) -> None:
+        """Add a mean over independent experiments; see ``average``."""
+        self._cells.append(average(values, name=name, **limits))
+
+    def frequency(self, name: str, count: int, exposure: float, **limits: Unpack[_Limits]) -> None:
+        """Add events over an exposure; see ``frequency``."""
+        self._cells.append(frequency(count, exposure, name=name, **limits))
+
+    def f1(self, name: str, right: int, found: int, truth: int, **limits: Unpack[_Limits]) -> None:
+        """Add an F1; see ``f1``."""
+        self._cells.append(f1(right, found, truth, name=name, **limits))
+
+    def plain(self, name: str, value: float, **limits: Unpack[_Limits]) -> None:
+        """Add a number without an interval, such as a largest error or a median."""
+        self._cells.append(Cell(name=name, value=value, **limits))
+
+    def extend(self, cells: Iterable[Cell]) -> None:
+        """Add cells that were made elsewhere."""
+        self._cells += cells
+
+    def result(self, open_problem: str | None = None) -> VerifyResult:
+        """Return the verification."""
+        return result(
+            self._name, bar=self._bar, control=self._control, cells=self._cells, sims=self._sims, seed=self._seed,
+            open_problem=open_problem,
+        )  # fmt: skip

@@ -13,7 +13,7 @@ from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.session_agreement import Side, expected, kind_at, kind_of_verdicts, kinds_of
 from harness.analysis.stats.verdicts import MOST_NOISE, Interval, decide
 from harness.model import Verdict
-from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
+from harness.verify.simulated.result import Cells, VerifyResult
 
 BLOCKS = 10
 MARGIN = 0.05
@@ -31,46 +31,37 @@ BIAS, INSIDE = 0.02, 0.93
 
 def agreement(sims: int, seed: int) -> VerifyResult:
     """Pairs of sessions of ten blocks; controls: services that did change, and sessions with an effect of their own."""
-    cells = []
+    cells = Cells(
+        "agreement", sims, seed,
+        bar="contradictions <= .02 where nothing changed; the agreement that sampling alone gives: bias <= .02, what "
+        "was seen is inside its interval in >= .93",
+        control="a ratio turned round >= .95; sessions that differ by themselves >= .10, and agree less than "
+        "expected",
+    )  # fmt: skip
     for number, (ratio, sd) in enumerate((ratio, sd) for ratio in RATIOS for sd in SCATTER):
         rng = np.random.default_rng([seed, number])
         wrong = _contradictions(rng, np.full((2, sims), log(ratio)), sd)
         name = f"contradictions, ratio {ratio}, CV {sd * 100:.0f} %"
-        cells.append(share(sims, name=name, value=wrong, at_most=0.02))
+        cells.share(name, wrong, at_most=0.02)
     rng = np.random.default_rng([seed, 98])
     turned = np.stack([np.full(sims, log(1.3)), np.full(sims, log(1 / 1.3))])
-    cells.append(
-        share(
-            sims,
-            name="contradictions, ratio turned round",
-            value=_contradictions(rng, turned, 0.02),
-            at_least=0.95,
-            control=True,
-        )
+    cells.share(
+        "contradictions, ratio turned round", _contradictions(rng, turned, 0.02), at_least=0.95, control=True
     )
     own = log(1.1) + rng.normal(0.0, OF_SESSION, (2, sims))
-    cells.append(
-        share(
-            sims,
-            name="contradictions, sessions with an effect of their own",
-            value=_contradictions(rng, own, 0.02),
-            at_least=0.10,
-            control=True,
-        )
+    cells.share(
+        "contradictions, sessions with an effect of their own",
+        _contradictions(rng, own, 0.02),
+        at_least=0.1,
+        control=True,
     )
-    cells += _expected_cells(max(10, sims // SESSIONS_SHARE), seed)
-    return result(
-        "agreement",
-        bar="contradictions <= .02 where nothing changed; the agreement that sampling alone gives: bias <= .02, "
-        "what was seen is inside its interval in >= .93",
-        control="a ratio turned round >= .95; sessions that differ by themselves >= .10, and agree less than expected",
-        cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
+    _expected_cells(cells, max(10, sims // SESSIONS_SHARE), seed)
+    return cells.result()
 
 
 def _contradictions(rng: np.random.Generator, truth: Floats, sd: float) -> float:
     """Return the share of pairs of sessions that contradict; ``truth``: log ratio of each session, shape (2, sims)."""
-    (first, a), (second, b) = (_verdicts(rng, mine, sd) for mine in truth)
+    (first, a), (second, b) = (_verdicts(rng, own, sd) for own in truth)
     same = (a.centre > 0) == (b.centre > 0)
     overlap = (a.low <= b.high) & (b.low <= a.high)
     kinds = [
@@ -105,30 +96,23 @@ def _interval(log_ratios: intervals.Bounds, n: int) -> Interval:
     return Interval(low=exp(log_ratios.low[n]), high=exp(log_ratios.high[n]))
 
 
-def _expected_cells(n: int, seed: int) -> list[Cell]:
+def _expected_cells(cells: Cells, n: int, seed: int) -> None:
     """Pairs of whole sessions: the agreement that was seen against what their power lets expect."""
     rng = np.random.default_rng([seed, 97])
     seen, inside, less = np.array([_seen_and_expected(rng, 0.0) for _ in range(n)]).T
     n_control = max(10, n // 5)
     of_session = np.array([_seen_and_expected(rng, OF_SESSION)[1] for _ in range(n_control)])
     name = "share expected to agree less that seen, nothing changed"
-    return [
-        average(less, name=name, at_least=-BIAS, at_most=BIAS),
-        average(seen, name="share that agreed, nothing changed"),
-        share(
-            n,
-            name="seen inside what is expected, nothing changed",
-            value=float(inside.mean()),
-            at_least=INSIDE,
-        ),
-        share(
-            n_control,
-            name="seen inside what is expected, sessions with an effect of their own",
-            value=float(of_session.mean()),
-            at_most=0.5,
-            control=True,
-        ),
-    ]
+    cells.average(name, less, at_least=-BIAS, at_most=BIAS)
+    cells.average("share that agreed, nothing changed", seen)
+    cells.share("seen inside what is expected, nothing changed", float(inside.mean()), n=n, at_least=INSIDE)
+    cells.share(
+        "seen inside what is expected, sessions with an effect of their own",
+        float(of_session.mean()),
+        n=n_control,
+        at_most=0.5,
+        control=True,
+    )
 
 
 def _seen_and_expected(rng: np.random.Generator, own: float) -> tuple[float, float, float]:

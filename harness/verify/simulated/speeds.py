@@ -11,7 +11,7 @@ from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.analysis.tables.resource_columns import SERVICE, exclude_other_speeds
-from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
+from harness.verify.simulated.result import Cells, VerifyResult
 
 LEVEL = 0.95
 #: True log of the ratio, and the standard deviation of a trial's log.
@@ -41,44 +41,41 @@ class _Sessions(NamedTuple):
 
 def speed(sims: int, seed: int) -> VerifyResult:
     """Sessions of two services; control: trials are left out because they answered less, not for their CPUs."""
-    cells: list[Cell] = []
+    cells = Cells(
+        "speed", sims, seed,
+        bar="coverage in [.93, .97] with half the width or less where a fifth of the trials were slowed; slowed "
+        "trials left out in >= .99, where no more than .75 were; <= .001 left out where none was",
+        control="left out for their own throughput: coverage <= .70",
+    )  # fmt: skip
     for number, (busy, k) in enumerate((busy, k) for busy in (0.05, 0.2) for k in (10, 20)):
         made = _sessions(np.random.default_rng([seed, number]), sims, k, busy)
         kept = ~_excluded(made.steps)
-        cells += _cells(made, kept, f"another guest in {busy:.0%} of the trials, k = {k}")
+        _cells(cells, made, kept, f"another guest in {busy:.0%} of the trials, k = {k}")
     made = _sessions(np.random.default_rng([seed, 98]), sims, 20, 0.0)
     wrongly = float(_excluded(made.steps).mean())
-    cells.append(share(sims * 40, name="left out with no other guest, k = 20", value=wrongly, at_most=0.001))
+    cells.share("left out with no other guest, k = 20", wrongly, n=sims * 40, at_most=0.001)
     made = _sessions(np.random.default_rng([seed, 99]), sims, 20, 0.0, own=OWN_SHARE)
     usual = np.median(made.logs, axis=1, keepdims=True)
     truth = TRUTH - OWN_SHARE * OWN_SLOW
-    cells.append(
-        share(
-            sims, name=f"coverage, left out for their throughput, {OWN_SHARE:.0%} slow by themselves, k = 20",
-            value=_coverage(made.logs, made.logs > usual - 0.1, truth), at_most=0.7, control=True,
-        )
-    )  # fmt: skip
-    return result(
-        "speed",
-        bar="coverage in [.93, .97] with half the width or less where a fifth of the trials were slowed; slowed trials "
-        "left out in >= .99, where no more than .75 were; <= .001 left out where none was",
-        control="left out for their own throughput: coverage <= .70", cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
+    cells.share(
+        f"coverage, left out for their throughput, {OWN_SHARE:.0%} slow by themselves, k = 20",
+        _coverage(made.logs, made.logs > usual - 0.1, truth),
+        at_most=0.7,
+        control=True,
+    )
+    return cells.result()
 
 
-def _cells(made: _Sessions, kept: Mask, words: str) -> list[Cell]:
+def _cells(cells: Cells, made: _Sessions, kept: Mask, words: str) -> None:
     # where nearly all trials were slowed, those at full speed are the ones that differ
     of = np.asarray(made.slowed & (made.slowed.mean(axis=(1, 2), keepdims=True) < MOST_SLOWED))
     n_slowed, match = int(of.sum()), float((~kept)[of].mean())
     at_most = 0.5 if made.slowed.mean() > 0.15 else None
-    return [
-        share(
-            len(made.logs), name=f"coverage, {words}", value=_coverage(made.logs, kept, TRUTH),
-            at_least=0.93, at_most=0.97,
-        ),
-        share(n_slowed, name=f"slowed trials left out, {words}", value=match, at_least=0.99),
-        average(_width_left(made.logs, kept), name=f"width over that with all trials, {words}", at_most=at_most),
-    ]  # fmt: skip
+    cells.share(
+        f"coverage, {words}", _coverage(made.logs, kept, TRUTH), n=len(made.logs), at_least=0.93, at_most=0.97
+    )
+    cells.share(f"slowed trials left out, {words}", match, n=n_slowed, at_least=0.99)
+    cells.average(f"width over that with all trials, {words}", _width_left(made.logs, kept), at_most=at_most)
 
 
 def _sessions(rng: np.random.Generator, sims: int, k: int, busy: float, own: float = 0.0) -> _Sessions:
@@ -93,15 +90,15 @@ def _sessions(rng: np.random.Generator, sims: int, k: int, busy: float, own: flo
         now = np.where(now, ~ends, begins)
     order = rng.permuted(np.tile(np.array([0, 1]), (sims, k, 1)), axis=2)
     by_place = slowed.reshape(sims, k, 2)
-    mine = np.take_along_axis(by_place, np.argsort(order, axis=2), axis=2)
+    own_part = np.take_along_axis(by_place, np.argsort(order, axis=2), axis=2)
     logs = (
         np.array([TRUTH, 0.0])
-        - mine * SLOWED * np.array(RESPONSES)
+        - own_part * SLOWED * np.array(RESPONSES)
         + NOISE * rng.standard_normal((sims, k, 2))
     )
     logs[:, :, 0] -= OWN_SLOW * (rng.random((sims, k)) < own)
-    steps = mine * SLOWED + READING * rng.standard_normal((sims, k, 2))
-    return _Sessions(logs, steps, mine)
+    steps = own_part * SLOWED + READING * rng.standard_normal((sims, k, 2))
+    return _Sessions(logs, steps, own_part)
 
 
 def _excluded(steps: Floats) -> Mask:
@@ -125,16 +122,16 @@ def _intervals(logs: Floats, kept: Mask) -> Floats:
     match = np.full((2, len(logs)), np.nan)
     for number, both in enumerate(np.asarray(kept.all(axis=2))):
         if both.sum() >= FEWEST_FOR_P:
-            told = intervals.student((logs[number, :, 0] - logs[number, :, 1])[both], LEVEL)
-            match[:, number] = told.low, told.high
+            values = intervals.student((logs[number, :, 0] - logs[number, :, 1])[both], LEVEL)
+            match[:, number] = values.low, values.high
     return match
 
 
 def _coverage(logs: Floats, kept: Mask, truth: float) -> float:
     """Share of the sessions with a verdict whose interval holds the truth."""
     low, high = _intervals(logs, kept)
-    told = ~np.isnan(low)
-    return float(((low <= truth) & (truth <= high))[told].mean())
+    values = ~np.isnan(low)
+    return float(((low <= truth) & (truth <= high))[values].mean())
 
 
 def _width_left(logs: Floats, kept: Mask) -> Floats:

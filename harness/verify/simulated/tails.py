@@ -16,8 +16,8 @@ from harness.analysis.stats.quantiles import (
     rank,
     woodruff_ranks,
 )
-from harness.verify.simulated.distributions import ar_series
-from harness.verify.simulated.result import Cell, VerifyResult, result, share
+from harness.verify.simulated.comparisons import ar_series
+from harness.verify.simulated.result import Cells, VerifyResult
 
 LEVEL = 0.95
 REQUEST_SD, TRIAL_SD = 0.5, 0.05
@@ -40,23 +40,15 @@ def quantile(sims: int, seed: int) -> VerifyResult:
         size = np.full(len(x), 0, dtype=np.int64)
         independent += _holds(tail, size + lower, size + upper, n, truth)
     p = min(_bootstrap_agrees(rng) for _ in range(3))
-    cells = [
-        share(
-            sims,
-            name="Woodruff with batch means, p99, AR .9",
-            value=woodruff / sims,
-            at_least=0.92,
-            at_most=0.97,
-        ),
-        Cell(name="Beta bootstrap against brute force, least KS p of 3", value=p, at_least=0.01 / 3),
-        share(
-            sims, name="order statistics, p99, AR .9", value=independent / sims, at_most=0.70, control=True
-        ),
-    ]
-    return result(
-        "quantile", bar="p99 coverage in [.92, .97]; KS p > .01", control="order statistics < .70",
-        cells=cells, sims=sims, seed=seed,
+    cells = Cells(
+        "quantile", sims, seed,
+        bar="p99 coverage in [.92, .97]; KS p > .01",
+        control="order statistics < .70",
     )  # fmt: skip
+    cells.share("Woodruff with batch means, p99, AR .9", woodruff / sims, at_least=0.92, at_most=0.97)
+    cells.plain("Beta bootstrap against brute force, least KS p of 3", p, at_least=0.01 / 3)
+    cells.share("order statistics, p99, AR .9", independent / sims, at_most=0.7, control=True)
+    return cells.result()
 
 
 def _holds(
@@ -84,22 +76,17 @@ def _bootstrap_agrees(rng: np.random.Generator) -> float:
 
 def pooled_quantile(sims: int, seed: int) -> VerifyResult:
     """Pooled p99 and p99.9 over ten trials that differ; control: the requests taken for independent."""
-    cells: list[Cell] = []
+    cells = Cells(
+        "pooled-quantile", sims, seed,
+        bar="jackknife t in [.92, .97] for p99 and for p99.9 with 100 tail requests a trial",
+        control="order statistics of the pool < .80",
+    )  # fmt: skip
     for q, n in ((0.99, 5_000), (0.999, 100_000)):
         rng = np.random.default_rng([seed, n])
         jackknife, naive = _pooled_coverage(rng, sims, k=10, n=n, q=q)
-        cells.append(
-            share(
-                sims, name=f"jackknife t, p{q * 100:g}, k = 10", value=jackknife, at_least=0.92, at_most=0.97
-            )
-        )
-        cells.append(
-            share(sims, name=f"order statistics, p{q * 100:g}", value=naive, at_most=0.80, control=True)
-        )
-    return result(
-        "pooled-quantile", bar="jackknife t in [.92, .97] for p99 and for p99.9 with 100 tail requests a trial",
-        control="order statistics of the pool < .80", cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
+        cells.share(f"jackknife t, p{q * 100:g}, k = 10", jackknife, at_least=0.92, at_most=0.97)
+        cells.share(f"order statistics, p{q * 100:g}", naive, at_most=0.8, control=True)
+    return cells.result()
 
 
 def _pooled_coverage(rng: np.random.Generator, sims: int, *, k: int, n: int, q: float) -> tuple[float, float]:

@@ -17,7 +17,7 @@ import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.warmup.classify import SteadyState, classify_warmup, detect_changepoints
 from harness.formats.arrays import FloatArray
-from harness.verify.simulated.result import Cell, VerifyResult, frequency, result, share
+from harness.verify.simulated.result import Cells, VerifyResult
 
 Noise = Callable[[np.random.Generator, int], FloatArray]
 
@@ -41,41 +41,33 @@ class Score(NamedTuple):
 
 def simulate_warmup(sims: int, seed: int) -> VerifyResult:
     """Classify ``sims`` series a cell; control: a fixed penalty of 15 log n at AR .9."""
-    cells: list[Cell] = []
+    cells = Cells(
+        "warmup", sims, seed,
+        bar="AR <= .6: classes >= .93, spurious <= .05 a series; AR .9: flat >= .95, no steady state >= .80",
+        control="a fixed penalty makes up changes at AR .9",
+    )  # fmt: skip
     for rho in MODERATE:
         for kind in LEVELS:
             score = score_class(kind, rho, sims, seed)
-            cells.append(
-                share(sims, name=f"AR {rho:g}, {kind}: recognised", value=score.right, at_least=0.93)
-            )
+            cells.share(f"AR {rho:g}, {kind}: recognised", score.right, at_least=0.93)
             if kind is SteadyState.FLAT:
                 made_up = round(score.spurious * sims)
                 name = f"AR {rho:g}, flat: spurious a series"
-                cells.append(frequency(made_up, sims, name=name, at_most=0.05))
+                cells.frequency(name, made_up, sims, at_most=0.05)
     strong = {kind: score_class(kind, STRONG, sims, seed) for kind in LEVELS}
     for kind, score in strong.items():
         bar = {SteadyState.FLAT: 0.95, SteadyState.NO_STEADY_STATE: 0.80}.get(kind)
-        cells.append(share(sims, name=f"AR .9, {kind}: recognised", value=score.right, at_least=bar))
-        cells.append(share(sims, name=f"AR .9, {kind}: undecidable", value=score.undecidable))
-        cells.append(share(sims, name=f"AR .9, {kind}: another class", value=score.wrong))
-    cells.append(
-        frequency(
-            round(fixed_penalty_spurious(STRONG, sims, seed) * sims),
-            sims,
-            name="AR .9, flat, fixed penalty 15 log n: spurious a series",
-            at_least=0.30,
-            control=True,
-        )
+        cells.share(f"AR .9, {kind}: recognised", score.right, at_least=bar)
+        cells.share(f"AR .9, {kind}: undecidable", score.undecidable)
+        cells.share(f"AR .9, {kind}: another class", score.wrong)
+    cells.frequency(
+        "AR .9, flat, fixed penalty 15 log n: spurious a series",
+        round(fixed_penalty_spurious(STRONG, sims, seed) * sims),
+        sims,
+        at_least=0.3,
+        control=True,
     )
-    return result(
-        "warmup",
-        bar="AR <= .6: classes >= .93, spurious <= .05 a series; AR .9: flat >= .95, no steady state >= .80",
-        control="a fixed penalty makes up changes at AR .9",
-        cells=cells,
-        sims=sims,
-        seed=seed,
-        open_problem=open_problem(strong),
-    )
+    return cells.result(open_problem=open_problem(strong))
 
 
 def open_problem(strong: Mapping[SteadyState, Score]) -> str:
@@ -124,11 +116,6 @@ def log_normal(rng: np.random.Generator, n: int) -> FloatArray:
     drawn = rng.lognormal(0.0, shape, n)
     mean, variance = np.exp(shape**2 / 2), np.expm1(shape**2) * np.exp(shape**2)
     return np.asarray((drawn - mean) / np.sqrt(variance), dtype=np.float64)
-
-
-def gaussian(rng: np.random.Generator, n: int) -> FloatArray:
-    """Innovations of the standard normal law."""
-    return rng.standard_normal(n)
 
 
 def _flat(rng: np.random.Generator) -> FloatArray:

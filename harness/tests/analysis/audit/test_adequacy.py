@@ -10,7 +10,7 @@ import pytest
 from harness.analysis.audit.session_checks import equal_cells, leading_metric
 from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.stats.quantiles import worth_of
-from harness.verify.simulated.distributions import ar_series
+from harness.verify.simulated.comparisons import ar_series
 
 
 def session(

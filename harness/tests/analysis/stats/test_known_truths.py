@@ -15,8 +15,7 @@ from harness.analysis.stats import intervals
 from harness.analysis.stats.factor_effects import contrast
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.sample_size import POWER, effect
-from harness.verify.simulated.comparisons import covered, paired_p
-from harness.verify.simulated.distributions import LAWS, Law, trial_effects
+from harness.verify.simulated.comparisons import LAWS, Law, covered, paired_p, trial_effects
 from harness.verify.simulated.result import share
 
 SIMS = 400

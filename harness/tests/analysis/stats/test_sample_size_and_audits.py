@@ -14,7 +14,7 @@ from harness.analysis.stats.assumptions import check_assumptions, judge_resoluti
 from harness.analysis.stats.quantiles import batch_means_ci, block_bootstrap_ci, effective_sample_size
 from harness.analysis.stats.sample_size import blocks_for, plan_repetitions
 from harness.errors import InputError
-from harness.verify.simulated.distributions import ar_series
+from harness.verify.simulated.comparisons import ar_series
 
 
 def test_batch_means_know_of_autocorrelation_where_the_plain_interval_does_not() -> None:

@@ -36,8 +36,7 @@ from harness.project import EXPERIMENTS, LEDGERS
 from harness.report.output import main
 from harness.report.samples import summarise_samples
 from harness.store import SessionFolder
-from harness.store.archive import SUFFIX
-from harness.store.entries import CHECKSUM
+from harness.store.archive import CHECKSUM, SUFFIX
 from harness.store.layout import HEADER
 from harness.tests.chaos.files.hostile import hostile, hostile_archive
 from harness.tests.chaos.files.mutate import Format, mutated
