@@ -74,22 +74,22 @@ def claims_command(
     _check(ledger, claim, source or [], verdict or [])
     judged = judge(root, ledger, bundled_only=bundled)
     shown = [
-        one
-        for one in judged
-        if (claim is None or one.name == claim)
-        and (not source or one.claim.source in source)
-        and (not verdict or one.verdict.value in {VERDICTS[name] for name in verdict})
+        item
+        for item in judged
+        if (claim is None or item.name == claim)
+        and (not source or item.claim.source in source)
+        and (not verdict or item.verdict.value in {VERDICTS[name] for name in verdict})
     ]
     if as_json:
-        plain = [as_plain(one) for one in shown]
+        plain = [as_plain(item) for item in shown]
         print(json.dumps(plain[0] if claim is not None and plain else plain, indent=1, allow_nan=False))
         return
     from harness.cli.claims_text import print_claim, print_list
 
     if verbose or (claim is not None and shown):
-        for place, one in enumerate(shown):
+        for place, item in enumerate(shown):
             print("\n" if place else "", end="")
-            print_claim(one)
+            print_claim(item)
     else:
         print_list(shown)
 
@@ -111,7 +111,7 @@ def _check(ledger: dict[str, Claim], claim: str | None, sources: list[str], verd
         raise InputError(
             f"no such claim{hint}", place="CLAIM", found=claim, allowed="a name that rematch claims lists"
         )
-    known = sorted({one.source for one in ledger.values()})
+    known = sorted({item.source for item in ledger.values()})
     for name in sources:
         if name not in known:
             raise InputError("no such source", place="--source", found=name, allowed=", ".join(known))
@@ -120,36 +120,38 @@ def _check(ledger: dict[str, Claim], claim: str | None, sources: list[str], verd
             raise InputError("no such verdict", place="--verdict", found=name, allowed=", ".join(VERDICTS))
 
 
-def as_plain(one: JudgedClaim) -> dict[str, Any]:
+def as_plain(claim: JudgedClaim) -> dict[str, Any]:
     """Return a claim as plain values for JSON; ``null``: cannot be said."""
     return {
-        "claim": one.name,
-        **one.claim.model_dump(
+        "claim": claim.name,
+        **claim.claim.model_dump(
             mode="json",
             include={
                 "source", "origin", "statement", "workload", "condition", "metric", "printed", "quote", "page",
                 "family", "opposes", "remark",
             },
         ),
-        "verdict": one.verdict.value,
-        "measured_verdict": one.measured_verdict.value,
-        "tests": [_plain_test(test) for test in one.tests],
-        "facts": [{"what": fact.what, "published": value} for fact, value in one.facts],
+        "verdict": claim.verdict.value,
+        "measured_verdict": claim.measured_verdict.value,
+        "tests": [_plain_test(test) for test in claim.tests],
+        "facts": [{"what": fact.what, "published": value} for fact, value in claim.facts],
     }  # fmt: skip
 
 
-def _plain_test(one: JudgedTest) -> dict[str, Any]:
+def _plain_test(test: JudgedTest) -> dict[str, Any]:
     from harness.questions.claims.words import unit
 
     measured = None
-    if one.measured is not None:
-        measured = _plain_number(one.measured) | fields_of(one.judgement, "margin", "p_adjusted", "n_family")
+    if test.measured is not None:
+        measured = _plain_number(test.measured) | fields_of(
+            test.judgement, "margin", "p_adjusted", "n_family"
+        )
     return {
-        "what": one.test.what,
-        "predicate": one.test.predicate.model_dump(mode="json"),
-        "unit": unit(one.test),
-        **fields_of(one, "published", "published_holds", "outcome", "size"),
-        "why": one.judgement.why,
+        "what": test.test.what,
+        "predicate": test.test.predicate.model_dump(mode="json"),
+        "unit": unit(test.test),
+        **fields_of(test, "published", "published_holds", "outcome", "size"),
+        "why": test.judgement.why,
         "measured": measured,
         "passed_over": [
             {
@@ -157,7 +159,7 @@ def _plain_test(one: JudgedTest) -> dict[str, Any]:
                 **fields_of(passed, "session", "why"),
                 "measured": None if passed.measured is None else _plain_number(passed.measured),
             }
-            for passed in one.passed_over
+            for passed in test.passed_over
         ],
     }
 

@@ -45,20 +45,20 @@ _HANG = " " * 13
 def print_list(judged: Sequence[JudgedClaim]) -> None:
     """Print the counts by verdict, and one line a claim."""
     words = {verdict: text.replace(" its ", " their ") for verdict, text in VERDICT_WORDS.items()}
-    said = ", ".join(f"{n} {words[verdict]}" for verdict, n in counts(judged).items() if n)
-    say(f"{counted(len(judged), 'claim')}" + (f": {said}." if said else "."))
+    sentence = ", ".join(f"{n} {words[verdict]}" for verdict, n in counts(judged).items() if n)
+    say(f"{counted(len(judged), 'claim')}" + (f": {sentence}." if sentence else "."))
     if not judged:
         return
-    sessions = sorted({session for one in judged for session in one.sessions})
+    sessions = sorted({session for item in judged for session in item.sessions})
     say(f"Judged from {', '.join(sessions) or 'published numbers alone'}.", hang="  ")
-    machines = sorted({t.measured.machine for one in judged for t in one.tests if t.measured is not None})
+    machines = sorted({t.measured.machine for item in judged for t in item.tests if t.measured is not None})
     if machines:
         say(f"Measured on {'; '.join(machines)}.", hang="  ")
     print()
     rows = [
-        (one.name, _SHORT[one.verdict], f"{one.claim.statement} [claimed {needed}{here}]")
-        for one in judged
-        for needed, here in [_number(one)]
+        (item.name, _SHORT[item.verdict], f"{item.claim.statement} [claimed {needed}{place}]")
+        for item in judged
+        for needed, place in [_number(item)]
     ]
     print(table(("claim", "verdict", "statement"), rows))
     print()
@@ -68,32 +68,32 @@ def print_list(judged: Sequence[JudgedClaim]) -> None:
     )
 
 
-def _number(one: JudgedClaim) -> tuple[str, str]:
+def _number(claim: JudgedClaim) -> tuple[str, str]:
     """What a claim needs and what there is, of the test that decided: ``, here 0.42``."""
-    wrong = one.contradiction
+    wrong = claim.contradiction
     if wrong is not None and wrong.published is not None:
-        test, here = wrong, number(wrong.published, unit(wrong.test))
+        test, place = wrong, number(wrong.published, unit(wrong.test))
     else:
-        test, here = one.shown, ""
-        found = test.measured
-        if found is not None:
-            here = (
-                here_words(found)
-                if found.below is not None
-                else with_age(show(found.estimate).text, found.young)
+        test, place = claim.shown, ""
+        result = test.measured
+        if result is not None:
+            place = (
+                here_words(result)
+                if result.below is not None
+                else with_age(show(result.estimate).text, result.young)
             )
-    return _needed(test), f", here {here}".replace("\N{NARROW NO-BREAK SPACE}", " ") if here else ""
+    return _needed(test), f", here {place}".replace("\N{NARROW NO-BREAK SPACE}", " ") if place else ""
 
 
-def _needed(one: JudgedTest) -> str:
-    said = predicate_words(one.test).replace("\N{NARROW NO-BREAK SPACE}", " ")
-    return said.replace("above ", "> ").replace("below ", "< ").replace("between ", "").replace(" and ", "-")
+def _needed(test: JudgedTest) -> str:
+    text = predicate_words(test.test).replace("\N{NARROW NO-BREAK SPACE}", " ")
+    return text.replace("above ", "> ").replace("below ", "< ").replace("between ", "").replace(" and ", "-")
 
 
-def print_claim(one: JudgedClaim) -> None:
+def print_claim(item: JudgedClaim) -> None:
     """Print one claim whole."""
-    claim = one.claim
-    say(f"{one.name}: {verdict_words(one)}")
+    claim = item.claim
+    say(f"{item.name}: {verdict_words(item)}")
     print()
     for head, text in (
         ("statement", claim.statement),
@@ -109,39 +109,39 @@ def print_claim(one: JudgedClaim) -> None:
         ("opposite", None if not claim.opposes else f"{', '.join(claim.opposes)} says the opposite"),
     ):
         _line(head, text)
-    for place, test in enumerate(one.tests, start=1):
+    for place, test in enumerate(item.tests, start=1):
         print()
-        _print_test(test, f"{place} of {len(one.tests)}")
-    if one.facts:
+        _print_test(test, f"{place} of {len(item.tests)}")
+    if item.facts:
         print()
         print("Also printed there:")
-        for fact, value in one.facts:
+        for fact, value in item.facts:
             ratio = "ratio" if fact.published.is_ratio else "1"
             say(f"- {fact.what}: {number(value, ratio)}", indent="  ", hang="    ")
 
 
-def _print_test(one: JudgedTest, place: str) -> None:
-    say(f"Number {place}: {one.test.what}", hang="  ")
-    _line("claimed", predicate_words(one.test))
-    published = one.test.published
+def _print_test(test: JudgedTest, place: str) -> None:
+    say(f"Number {place}: {test.test.what}", hang="  ")
+    _line("claimed", predicate_words(test.test))
+    published = test.test.published
     if published is not None:
-        _line("published", f"{published_words(one)} ({place_words(published)})")
-    _line("here", measured_words(one))
-    for other in one.passed_over:
-        _line("passed over", passed_over_words(other))
-    found = one.measured
-    if found is None:
+        _line("published", f"{published_words(test)} ({place_words(published)})")
+    _line("here", measured_words(test))
+    for second in test.passed_over:
+        _line("passed over", passed_over_words(second))
+    result = test.measured
+    if result is None:
         return
-    what = "pairs of trials" if found.comparison is not None else "trials"
-    _line("compared", compared_words(found.number))
-    _line("session", f"{found.session}; {found.machine}")
-    _line("trials", None if found.fact else f"{found.n} {what}; {found.estimate.method}")
-    if found.ages is not None:
-        arms = (found.ages.variant, *([found.ages.reference] if found.comparison is not None else []))
+    what = "pairs of trials" if result.comparison is not None else "trials"
+    _line("compared", compared_words(result.number))
+    _line("session", f"{result.session}; {result.machine}")
+    _line("trials", None if result.fact else f"{result.n} {what}; {result.estimate.method}")
+    if result.ages is not None:
+        arms = (result.ages.variant, *([result.ages.reference] if result.comparison is not None else []))
         _line("age", ", ".join(arm.in_words for arm in arms))
-    _line("bound by", bound_words(found.bound_by))
-    _line("margin", None if found.fact else margin_words(one.judgement.margin))
-    _line("adjusted p", p_words(one.judgement.p_adjusted, one.judgement.n_family))
+    _line("bound by", bound_words(result.bound_by))
+    _line("margin", None if result.fact else margin_words(test.judgement.margin))
+    _line("adjusted p", p_words(test.judgement.p_adjusted, test.judgement.n_family))
 
 
 def _line(head: str, text: str | None) -> None:
