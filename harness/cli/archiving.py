@@ -12,6 +12,7 @@ import typer
 from harness.cli import completion
 from harness.errors import InputError
 from harness.project import find_root
+from harness.toolchains import require_package
 
 if TYPE_CHECKING:
     from harness.store import SessionFolder, Store
@@ -217,7 +218,7 @@ def dataset_command(
     if dictionary:
         if check or folder is not None:
             raise InputError("takes no folder", place="--dictionary", allowed="--dictionary alone")
-        from harness.analysis.tables.dictionary import page
+        from harness.analysis.tables.schema import page
 
         path = root / "docs" / "data-dictionary.md"
         path.write_text(page(), "utf-8")
@@ -252,15 +253,15 @@ def clean_command(
     """
     if not kubernetes:
         raise InputError("nothing to remove was named", allowed="--kubernetes")
+    require_package("lightkube")
     from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
-    from harness.launchers.kubernetes_namespaces import sweep
 
     file = kubeconfig()
     if file is None:
         raise InputError("no kubeconfig", place="KUBECONFIG", allowed="the path of a cluster's kubeconfig")
     cluster = Cluster(file)
     try:
-        gone = sweep(cluster, find_root(), living=True)
+        gone = cluster.sweep(find_root(), living=True)
     finally:
         cluster.close()
     print(f"removed from {cluster.address}: {', '.join(gone) or 'nothing'}")

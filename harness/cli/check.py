@@ -204,13 +204,12 @@ def watch(n_cpus: int) -> dict[str, float | None]:
     from harness.model.readings import slowed_share
     from harness.sampling import readers_here
 
-    with readers_here().machine() as machine:
-        before, began = machine.read(), time.monotonic()
-        cpus = usable_cpus()
-        meter = LocalHost().speed_meter(cpus, per_s=SPEEDS_PER_S * len(cpus))
-        time.sleep(WATCHED_S)
-        read = meter.stop()
-        result = shares(before, machine.read(), time.monotonic() - began, n_cpus)
+    machine, cpus = readers_here().machine(), usable_cpus()
+    before, began = machine.read(), time.monotonic()
+    meter = LocalHost().speed_meter(cpus, per_s=SPEEDS_PER_S * len(cpus))
+    time.sleep(WATCHED_S)
+    read = meter.stop()
+    result = shares(before, machine.read(), time.monotonic() - began, n_cpus)
     return result | {"slowed_share": slowed_share(read)}
 
 

@@ -21,8 +21,7 @@ from harness.cli.machine_fitness import (
     remarks_on,
     shares,
 )
-from harness.hosts.ssh.host import LOOPBACK, SshHost
-from harness.hosts.ssh.jdks import find_remote_jdks
+from harness.hosts.ssh.host import LOOPBACK, SshHost, find_remote_jdks
 from harness.hosts.ssh.settings import HostSettings, load_settings
 from harness.launchers.docker_engine import engine_on
 from harness.model import HostClock

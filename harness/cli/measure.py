@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import shlex
 from collections import Counter
@@ -65,6 +66,14 @@ def measure_command(
         typer.Option(help="as many whole blocks as fit into so many minutes by the estimate, at least one"),
     ] = None,
     undecided: Annotated[bool, typer.Option("--undecided", hidden=True)] = False,
+    wait_for_speed: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            help="seconds that each trial waits at most while another guest slows the CPUs; a warm load that was "
+            "slowed is offered again",
+        ),
+    ] = 0.0,
     new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,
     known_cell: Annotated[bool, typer.Option("--known-cell", hidden=True)] = False,
     dry_run: Annotated[
@@ -95,6 +104,7 @@ def measure_command(
         raise InputError("no such option", place="--known-cell", allowed=cell)
     if blocks is not None and minutes is not None:
         raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
+    from harness.runner.speed_gate import SpeedGate
     from harness.session import (
         Interrupted,
         Silent,
@@ -120,6 +130,8 @@ def measure_command(
         prepared = prepare(
             assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher, anywhere=dry_run
         )
+        if wait_for_speed:
+            assembly = dataclasses.replace(assembly, speed_gate=SpeedGate(wait_s=wait_for_speed))
         prepared = _sized(assembly, prepared, blocks, minutes)
         if new:
             prepared = with_free_seed(prepared, Store(root))
@@ -128,6 +140,7 @@ def measure_command(
         again += f" --database-host {database_host}" if database_host else ""
         again += f" --seed {prepared.plan.seed}"
         again += "" if launcher == "process" else f" --launcher {launcher}"
+        again += f" --wait-for-speed {wait_for_speed:g}" if wait_for_speed else ""
         again += "" if prepared.blocks_asked is None else f" --blocks {prepared.blocks_asked}"
         if prepared.refused is not None:
             complain(f"cannot be measured here: {prepared.refused}")

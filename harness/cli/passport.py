@@ -17,7 +17,7 @@ from harness.project import find_root
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.analysis.stats.detectable import Detectable
+    from harness.analysis.stats.sample_size import Detectable
     from harness.evidence import Evidence
     from harness.evidence.designs import Designs
     from harness.evidence.passport import Change, Passport

@@ -166,7 +166,7 @@ def _require_a_trial(folder: SessionFolder) -> None:
 
 def _compared(evidence: Evidence, folder: SessionFolder) -> SessionAgreement:
     """Return the verdicts of one session beside those of another one of the same experiment."""
-    from harness.evidence.other_sessions import session_agreement
+    from harness.evidence.results import session_agreement
 
     if folder.key == evidence.sessions[0].key:
         raise InputError(
@@ -178,7 +178,7 @@ def _compared(evidence: Evidence, folder: SessionFolder) -> SessionAgreement:
 
 def agreement_as_plain(session: str, agreement: SessionAgreement) -> dict[str, Any]:
     """Return the agreement of two sessions as plain values for JSON."""
-    from harness.analysis.stats.expected_agreement import expected_agreement
+    from harness.analysis.stats.session_agreement import expected_agreement
 
     same, second = (expected_agreement(agreement, changed=changed) for changed in (False, True))
     return {

@@ -11,6 +11,7 @@ from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.cli.lines import say, table, tally
 from harness.compare.words import escaped, limit_words
 from harness.evidence.results import (
+    FLAG_WORDS,
     METRICS,
     PROPORTIONAL,
     CellResult,
@@ -18,14 +19,13 @@ from harness.evidence.results import (
     MetricResult,
     Results,
     VariantResult,
+    counts_in_words,
 )
 from harness.model import Outcome, Verdict
 from harness.model.age import with_age
 from harness.model.digits import whole_percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.phrases import capital, counted
-from harness.publish.flags import FLAG_WORDS
-from harness.publish.session_agreement import counts_in_words
 
 if TYPE_CHECKING:  # a duel loads all that measures
     from harness.compare.limits import Checked

@@ -177,7 +177,7 @@ def _print_keys(values: dict[str, Any]) -> None:
 
 
 def _print_page(root: Path, values: dict[str, Any], page: int, *, as_json: bool) -> None:
-    from harness.publish.pages import keys_on
+    from harness.publish.build import keys_on
 
     results = {key: _printed(values.get(key)) for key in keys_on(root, page)}
     if as_json:

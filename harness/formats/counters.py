@@ -16,7 +16,7 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from harness.agent.cgroup_files import CpuStat
+from harness.agent.cgroup import CpuStat
 from harness.errors import InputError
 from harness.formats.log_lines import LONGEST_LINE
 from harness.formats.runtime_metrics import parse_runtime_metrics

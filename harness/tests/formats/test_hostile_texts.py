@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.cgroup import group_folders, read_folders
-from harness.agent.cgroup_files import parse_cpu_stat, whole_number
-from harness.agent.cgroup_throttling import read_throttling
+from harness.agent.cgroup import group_folders, parse_cpu_stat, read_folders, read_throttling, whole_number
 from harness.definitions import load_requests
 from harness.definitions.strict_files import read_toml
 from harness.errors import InputError

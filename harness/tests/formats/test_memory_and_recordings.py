@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.cgroup_files import parse_cpu_stat
+from harness.agent.cgroup import parse_cpu_stat
 from harness.errors import InputError
 from harness.formats.counters import throttle_spans
 from harness.formats.jfr_json import duration_s, parse_jfr_json, read_jfr_json
