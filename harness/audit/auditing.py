@@ -20,16 +20,16 @@ def audit_paths(paths: Sequence[Path], plan: Plan) -> tuple[tuple[Audited, ...],
     Raises:
         InputError: a file that was named cannot be audited, or a folder holds none that can.
     """
-    found: list[Audited] = []
+    results: list[Audited] = []
     left_out: list[str] = []
     for path in paths:
         if not path.is_dir():
-            found.append(_audit(path, plan))
+            results.append(_audit(path, plan))
             continue
         files = sorted(
-            one
-            for one in path.rglob("*")
-            if one.is_file() and not one.relative_to(path).as_posix().startswith(".")
+            item
+            for item in path.rglob("*")
+            if item.is_file() and not item.relative_to(path).as_posix().startswith(".")
         )
         inside = _audit_each(files, plan, left_out, _audit)
         if not inside:
@@ -38,8 +38,8 @@ def audit_paths(paths: Sequence[Path], plan: Plan) -> tuple[tuple[Audited, ...],
                 file=path,
                 allowed="files that `rematch report` reads, or tables as docs/your-own-results.md says",
             )
-        found += inside
-    return tuple(found), tuple(left_out)
+        results += inside
+    return tuple(results), tuple(left_out)
 
 
 def audit_published(root: Path, plan: Plan) -> tuple[tuple[Audited, ...], tuple[str, ...]]:
@@ -55,13 +55,13 @@ def audit_published(root: Path, plan: Plan) -> tuple[tuple[Audited, ...], tuple[
 def _audit_each(
     files: Sequence[Path], plan: Plan, left_out: list[str], audit: Callable[[Path, Plan], Audited]
 ) -> list[Audited]:
-    found = []
+    results = []
     for file in files:
         try:
-            found.append(audit(file, plan))
+            results.append(audit(file, plan))
         except InputError as problem:
             left_out.append(f"{file} was left out: {problem.problem}")
-    return found
+    return results
 
 
 def _audit(path: Path, plan: Plan) -> Audited:

@@ -42,13 +42,13 @@ class Plan:
     ramp_up_s: float | None = None
     rate_per_s: float | None = None
 
-    def over(self, other: Plan) -> Plan:
+    def over(self, plan: Plan) -> Plan:
         """Return this plan, with what it does not say from another one."""
         return Plan(
-            users=other.users if self.users is None else self.users,
-            loops=other.loops if self.loops is None else self.loops,
-            ramp_up_s=other.ramp_up_s if self.ramp_up_s is None else self.ramp_up_s,
-            rate_per_s=other.rate_per_s if self.rate_per_s is None else self.rate_per_s,
+            users=plan.users if self.users is None else self.users,
+            loops=plan.loops if self.loops is None else self.loops,
+            ramp_up_s=plan.ramp_up_s if self.ramp_up_s is None else self.ramp_up_s,
+            rate_per_s=plan.rate_per_s if self.rate_per_s is None else self.rate_per_s,
         )
 
 
@@ -80,7 +80,7 @@ class Figures:
     def says_nothing_of_load(self) -> bool:
         """There is neither a rate nor a latency nor a count."""
         known = (self.rate_per_s, self.mean_s, self.min_s, self.max_s, self.requests)
-        return all(one is None for one in known) and not self.quantiles_s
+        return all(item is None for item in known) and not self.quantiles_s
 
 
 #: ``remarkable``: possible, but something that is not printed has to explain it.

@@ -104,8 +104,10 @@ def _units(table: RequestTable, checks: Checks) -> Iterator[Check]:
     if checks.coarse:
         yield Check(law=UNITS, outcome="not checked", text="time stamps are whole seconds")
         return
-    for one in findings:
-        yield Check(law=UNITS, outcome="contradiction" if one.contradicted else "remarkable", text=one.text)
+    for finding in findings:
+        yield Check(
+            law=UNITS, outcome="contradiction" if finding.contradicted else "remarkable", text=finding.text
+        )
     if not findings:
         yield Check(law=UNITS, outcome="holds", text="nothing in the file speaks against it")
 
@@ -131,10 +133,10 @@ def _threads(table: RequestTable, sides: SideColumns) -> Iterator[Check]:
         same = thread[1:] == thread[:-1]
         early = same & (start[1:] < end[:-1] - _STEPS * table.resolution_s)
         n, pairs = int(np.count_nonzero(early)), int(np.count_nonzero(same))
-        said = f"{n:,} of {pairs:,} requests begin before the last one of their thread has ended{rows}"
+        text = f"{n:,} of {pairs:,} requests begin before the last one of their thread has ended{rows}"
         if pairs:
             yield Check(
-                law=THREAD, outcome="remarkable" if n > _MOST_OVERLAPS * pairs else "holds", text=said
+                law=THREAD, outcome="remarkable" if n > _MOST_OVERLAPS * pairs else "holds", text=text
             )
         yield from _in_flight(sides, rows)
     wrong = []
@@ -157,9 +159,9 @@ def _in_flight(sides: SideColumns, rows: str) -> Iterator[Check]:
     if span <= 0:
         return
     flight = float(sides.latency_s.sum()) / span
-    said = f"{plain(flight)} requests under way on average, sent by {users:,} threads{rows}"
+    text = f"{plain(flight)} requests under way on average, sent by {users:,} threads{rows}"
     fits = flight <= users * (1 + TOLERANCE)
-    yield Check(law=LITTLE, outcome="holds" if fits else "contradiction", text=said)
+    yield Check(law=LITTLE, outcome="holds" if fits else "contradiction", text=text)
 
 
 def _totals(table: AggregateTable, plan: Plan) -> Audited:
@@ -185,8 +187,8 @@ def _totals(table: AggregateTable, plan: Plan) -> Audited:
         checks += [check.at("total", None) for check in sums(total, [figures for _, figures in parts])]
     checks += _history(table.history)
     if table.unreadable_lines:
-        said = f"{table.unreadable_lines:,} lines cannot be read"
-        checks.append(Check(law=READABLE, outcome="remarkable", text=said))
+        text = f"{table.unreadable_lines:,} lines cannot be read"
+        checks.append(Check(law=READABLE, outcome="remarkable", text=text))
     if not checks:
         checks.append(Check(law="any", outcome="not checked", text=f"a list of {table.kind} has no loads"))
     rows = max(len(table.rows), len(table.history), int(table.total is not None))
@@ -221,8 +223,8 @@ def _history(points: tuple[HistoryPoint, ...]) -> Iterator[Check]:
     if len(points) < 2:
         return
     back = [after for before, after in pairwise(points) if after.epoch_s < before.epoch_s]
-    said = f"{len(back)} of {len(points)} moments lie before the one above them"
-    yield Check(law=CLOCK, outcome="contradiction" if back else "holds", text=said)
+    text = f"{len(back)} of {len(points)} moments lie before the one above them"
+    yield Check(law=CLOCK, outcome="contradiction" if back else "holds", text=text)
     less = [
         f"{name} fall from {then:,} to {now:,}"
         for name, pick in (("requests", "n_requests"), ("errors", "n_errors"))

@@ -51,11 +51,11 @@ def laws(figures: Figures, plan: Plan) -> Iterator[Check]:
     yield from _memory(figures)
 
 
-def near(law: str, expected: Printed, found: Printed, what: str, tolerance: float = 0.0) -> Check:
+def near(law: str, expected: Printed, printed: Printed, what: str, tolerance: float = 0.0) -> Check:
     """Return whether two printed numbers can be the same, beyond rounding by ``tolerance`` (a share)."""
-    fits = expected.low * (1 - tolerance) <= found.high and found.low <= expected.high * (1 + tolerance)
-    said = f"{what}: printed {_number(found.value)}, the other numbers say {_span(expected)}"
-    return Check(law=law, outcome="holds" if fits else "contradiction", text=said)
+    fits = expected.low * (1 - tolerance) <= printed.high and printed.low <= expected.high * (1 + tolerance)
+    text = f"{what}: printed {_number(printed.value)}, the other numbers say {_span(expected)}"
+    return Check(law=law, outcome="holds" if fits else "contradiction", text=text)
 
 
 def _order(figures: Figures) -> Iterator[Check]:
@@ -102,14 +102,14 @@ def _parts(figures: Figures, plan: Plan) -> Iterator[Check]:
     whole = figures.requests
     for name, part in (("errors", figures.errors), ("requests with a latency", figures.recorded)):
         if part is not None and whole is not None:
-            said = f"{_number(part.value)} {name} of {_number(whole.value)} requests"
-            yield _judged(PARTS, part.low <= whole.high, said)
+            text = f"{_number(part.value)} {name} of {_number(whole.value)} requests"
+            yield _judged(PARTS, part.low <= whole.high, text)
     if figures.error_share is not None:
         share = figures.error_share
         yield _judged(PARTS, share.low <= 1, f"{plain(100 * share.value)} % errors")
     if figures.most_active is not None and plan.users is not None:
-        said = f"{_number(figures.most_active.value)} users under way of {plan.users:,}"
-        yield _judged(PARTS, figures.most_active.low <= plan.users, said)
+        text = f"{_number(figures.most_active.value)} users under way of {plan.users:,}"
+        yield _judged(PARTS, figures.most_active.low <= plan.users, text)
 
 
 def _whole(figures: Figures, plan: Plan) -> Printed | None:
@@ -151,13 +151,13 @@ def _little(figures: Figures, plan: Plan) -> Iterator[Check]:
         yield Check(law=LITTLE, outcome="not checked", text="the number of users is not known")
         return
     least, flight = rate.low * mean.low, rate.value * mean.value
-    said = (
+    text = (
         f"{_number(rate.value)}/s x {_ms(mean)} = {plain(flight)} requests under way, of {plan.users:,} users"
     )
     if least <= plan.users * (1 + TOLERANCE):
-        yield Check(law=LITTLE, outcome="holds", text=said)
+        yield Check(law=LITTLE, outcome="holds", text=text)
         return
-    yield Check(law=LITTLE, outcome="contradiction", text=said)
+    yield Check(law=LITTLE, outcome="contradiction", text=text)
     if least / 1e3 <= plan.users < least / _OTHER_UNIT:
         yield Check(
             law=UNITS,
@@ -197,17 +197,17 @@ def _ramp(figures: Figures, plan: Plan) -> Iterator[Check]:
     if usual is None or slowest is None:
         yield Check(law=RAMP, outcome="not checked", text="neither the ramp nor a response takes any time")
         return
-    said = (
+    text = (
         f"printed {_number(rate.value)}/s, predicted {_number(usual)}/s (ratio {plain(rate.value / usual)})"
     )
     outcome: Outcome = "holds"
     if fastest is not None and rate.low > fastest * (1 + TOLERANCE):
         outcome = "contradiction"
-        said += ": more than these response times allow"
+        text += ": more than these response times allow"
     elif rate.high < slowest * (1 - TOLERANCE):
         outcome = "remarkable"
-        said += ": time went by outside of the printed response times, in the load generator or with a few slow users"
-    yield Check(law=RAMP, outcome=outcome, text=said)
+        text += ": time went by outside of the printed response times, in the load generator or with a few slow users"
+    yield Check(law=RAMP, outcome=outcome, text=text)
     in_seconds = _predicted(users, loops, mean.value * 1e3, plan.ramp_up_s)
     if outcome == "remarkable" and in_seconds is not None and abs(rate.value / in_seconds - 1) <= TOLERANCE:
         yield Check(
@@ -228,13 +228,13 @@ def _offered(figures: Figures, rate_per_s: float) -> Iterator[Check]:
     rate = figures.rate_per_s
     if rate is None:
         return
-    said = f"{_number(rate.value)}/s answered of {_number(rate_per_s)}/s offered"
+    text = f"{_number(rate.value)}/s answered of {_number(rate_per_s)}/s offered"
     if rate.low > rate_per_s * (1 + SAME):
-        yield Check(law=OFFERED, outcome="contradiction", text=said)
+        yield Check(law=OFFERED, outcome="contradiction", text=text)
     elif rate.high < rate_per_s * (1 - SAME):
-        yield Check(law=OFFERED, outcome="remarkable", text=f"{said}: the rate was not kept")
+        yield Check(law=OFFERED, outcome="remarkable", text=f"{text}: the rate was not kept")
     else:
-        yield Check(law=OFFERED, outcome="holds", text=said)
+        yield Check(law=OFFERED, outcome="holds", text=text)
 
 
 def _memory(figures: Figures) -> Iterator[Check]:
@@ -242,12 +242,12 @@ def _memory(figures: Figures) -> Iterator[Check]:
     if start is None or end is None:
         return
     grew = start.low <= end.high
-    said = f"{plain(start.value / 1e6)} MB at the start, {plain(end.value / 1e6)} MB at the end"
-    yield Check(law=MEMORY, outcome="holds" if grew else "remarkable", text=said)
+    text = f"{plain(start.value / 1e6)} MB at the start, {plain(end.value / 1e6)} MB at the end"
+    yield Check(law=MEMORY, outcome="holds" if grew else "remarkable", text=text)
 
 
-def _judged(law: str, holds: bool, said: str) -> Check:
-    return Check(law=law, outcome="holds" if holds else "contradiction", text=said)
+def _judged(law: str, holds: bool, text: str) -> Check:
+    return Check(law=law, outcome="holds" if holds else "contradiction", text=text)
 
 
 def _between(low: float, high: float) -> Printed:

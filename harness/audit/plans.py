@@ -72,7 +72,7 @@ def published_tables(root: Path) -> tuple[Path, ...]:
     Raises:
         InputError: there are none.
     """
-    found = tuple(sorted((root / FOLDER).glob("*.csv")))
-    if not found:
+    results = tuple(sorted((root / FOLDER).glob("*.csv")))
+    if not results:
         raise InputError("holds no published tables", file=root / FOLDER, allowed="the tables of the project")
-    return found
+    return results

@@ -27,7 +27,7 @@ def sums(total: Figures, parts: Sequence[Figures]) -> Iterator[Check]:
     for name in ("requests", "errors"):
         whole, each = getattr(total, name), _all(parts, name)
         if whole is not None and each is not None:
-            added = Printed(value=sum(one.value for one in each), half=sum(one.half for one in each))
+            added = Printed(value=sum(item.value for item in each), half=sum(item.half for item in each))
             yield near(COUNTS, added, whole, name)
     yield from _mean(total, parts)
     for name, field, choose in (("least", "min_s", min), ("greatest", "max_s", max)):
@@ -54,8 +54,8 @@ def _mean(total: Figures, parts: Sequence[Figures]) -> Iterator[Check]:
     n = sum(count.value for count in counts)
     if n <= 0:
         return
-    weighted = sum(one.value * count.value for one, count in zip(means, counts, strict=True)) / n
-    half = sum(one.half * count.value for one, count in zip(means, counts, strict=True)) / n
+    weighted = sum(item.value * count.value for item, count in zip(means, counts, strict=True)) / n
+    half = sum(item.half * count.value for item, count in zip(means, counts, strict=True)) / n
     yield near(
         MEAN,
         Printed(value=weighted * 1e3, half=half * 1e3),
@@ -66,14 +66,14 @@ def _mean(total: Figures, parts: Sequence[Figures]) -> Iterator[Check]:
 
 
 def _percentile(share: float, whole: Printed, each: Sequence[Printed]) -> Check:
-    low, high = min(one.low for one in each), max(one.high for one in each)
+    low, high = min(item.low for item in each), max(item.high for item in each)
     fits = whole.high >= low and whole.low <= high
     name = f"p{100 * share:.6g}"
     ends = f"{plain(low * 1e3)} to {plain(high * 1e3)} ms"
-    said = f"{name} of the total {plain(whole.value * 1e3)} ms, of its labels {ends}"
+    text = f"{name} of the total {plain(whole.value * 1e3)} ms, of its labels {ends}"
     if not fits:
-        said += ": it is not that of the same requests"
-    return Check(law=PERCENTILES, outcome="holds" if fits else "contradiction", text=said)
+        text += ": it is not that of the same requests"
+    return Check(law=PERCENTILES, outcome="holds" if fits else "contradiction", text=text)
 
 
 def _all(parts: Sequence[Figures], name: str) -> list[Printed] | None:

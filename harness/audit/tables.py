@@ -86,8 +86,8 @@ def column_named(name: str) -> Column | None:
 
 def is_published(names: Sequence[str]) -> bool:
     """Tell whether a header is that of a table of loads: it has a rate or a latency with its unit."""
-    found = [column for column in map(column_named, names) if column is not None]
-    return any(column.quantity in {"rate_per_s", "mean_s", "p"} for column in found)
+    results = [column for column in map(column_named, names) if column is not None]
+    return any(column.quantity in {"rate_per_s", "mean_s", "p"} for column in results)
 
 
 def _percentile(words: Sequence[str], factor: float) -> Column | None:
@@ -96,7 +96,7 @@ def _percentile(words: Sequence[str], factor: float) -> Column | None:
         digits = word[1:].replace(".", "")
         if word[:1] == "p" and digits.isascii() and digits.isdigit():
             rest = [*words[:at], *words[at + 1 :]]
-            series = "_".join(one for one in rest if one != "latency")
+            series = "_".join(item for item in rest if item != "latency")
             return Column(series, "p", factor, float(f"0.{digits}"))
     return None
 
@@ -202,8 +202,8 @@ def _rows(path: Path, given: Plan, known: KnownPlan | None) -> Iterator[Row]:
         words = ", ".join(cells[name] for name in texts if cells[name])
         planned, each = _numbers(cells, columns, path, line)
         base = given.over(known.plan if known is not None else Plan())
-        for series, found in each.items():
-            figures = _figures(found)
+        for series, result in each.items():
+            figures = _figures(result)
             if figures.says_nothing_of_load:
                 continue
             plan = planned.over(base)
@@ -244,11 +244,11 @@ def _numbers(
         if column.quantity in _PLANNED:
             planned[column.quantity] = number.value
             continue
-        mine = each.setdefault(column.series, _Cells())
+        own = each.setdefault(column.series, _Cells())
         if column.share is not None:
-            mine.quantiles[column.share] = number
+            own.quantiles[column.share] = number
         else:
-            mine.numbers[column.quantity] = number
+            own.numbers[column.quantity] = number
     users, loops = planned.get("users"), planned.get("loops")
     plan = Plan(
         users=None if users is None else int(users),

@@ -111,25 +111,25 @@ def adopt_command(
     progress = (lambda _text: None) if as_json else say
     try:
         with contextlib.closing(assemble(root)) as assembly, interruptible():
-            found = adopt(order, assembly, progress)
+            result = adopt(order, assembly, progress)
     except Interrupted as stop:
         print(f"rematch: stopped by {stop}; nothing of {chosen} runs on", file=sys.stderr)
         raise typer.Exit(stop.exit_code) from None
     if not as_json:
-        _print(found)
+        _print(result)
     session = capacity = None
     if not no_measure:
         warning = None if as_json else busy_warning()
         if warning is not None:
             say(warning, hang="  ")
-        session, capacity = _measured(root, found, profile, as_json=as_json)
-    lines = _lines(found, capacity, session)
+        session, capacity = _measured(root, result, profile, as_json=as_json)
+    lines = _lines(result, capacity, session)
     page = None
     if capacity is not None:
-        page = found.workspace.experiment.with_suffix(".html")
-        write_page(page, render_page(capacity, lines, found.seen), "--out")
+        page = result.workspace.experiment.with_suffix(".html")
+        write_page(page, render_page(capacity, lines, result.seen), "--out")
     if as_json:
-        print(json.dumps(_as_plain(found, session, page, capacity, lines), indent=1))
+        print(json.dumps(_as_plain(result, session, page, capacity, lines), indent=1))
         return
     if capacity is not None:
         say(capacity.headline, hang="  ")
@@ -140,14 +140,14 @@ def adopt_command(
         raise typer.Exit(1)
 
 
-def _lines(found: Adopted, capacity: Capacity | None, session: str | None) -> dict[str, str]:
+def _lines(adopted: Adopted, capacity: Capacity | None, session: str | None) -> dict[str, str]:
     """The last lines: what was started, what it is asked, what bounded it, how old it was, what comes next."""
-    experiment = found.workspace.experiment
+    experiment = adopted.workspace.experiment
     results = "" if session is None else f"rematch results {session.replace('/', ' --session ')}; "
     why = "nothing was measured" if session is None else "no trial can be used, for the reasons above"
     return {
-        "started": found.seen.started,
-        "asked": found.seen.asked,
+        "started": adopted.seen.started,
+        "asked": adopted.seen.asked,
         "bounded": why if capacity is None else capacity.bounded.removeprefix("bounded "),
         "age": why if capacity is None else capacity.how_old,
         "next": f"{results}rematch measure {experiment} --new; rematch duel V1 V2 --as {experiment}",
@@ -164,7 +164,7 @@ def _refuse_name(root: Path, name: str) -> None:
         )
 
 
-def _measured(root: Path, found: Adopted, profile: str, *, as_json: bool) -> tuple[str, Capacity | None]:
+def _measured(root: Path, adopted: Adopted, profile: str, *, as_json: bool) -> tuple[str, Capacity | None]:
     """Measure a session anew; return its key, and what it says unless no trial was kept."""
     from harness.adopt.capacity import capacity_of
     from harness.cli.results import opened
@@ -181,7 +181,7 @@ def _measured(root: Path, found: Adopted, profile: str, *, as_json: bool) -> tup
     )
 
     with contextlib.closing(assemble(root)) as assembly:
-        prepared = prepare(assembly, str(found.workspace.experiment), profile=profile, host="local", seed=1)
+        prepared = prepare(assembly, str(adopted.workspace.experiment), profile=profile, host="local", seed=1)
         if profile != "smoke":
             prepared = with_blocks(prepared, BLOCKS)
         try:
@@ -198,31 +198,31 @@ def _measured(root: Path, found: Adopted, profile: str, *, as_json: bool) -> tup
     return folder.key, capacity_of(evidence)
 
 
-def _print(found: Adopted) -> None:
-    place = found.workspace
-    if found.guess is not None:
-        for part, why in found.guess.why.items():
-            value = getattr(found.guess, part)
-            said = shlex.join(value) if isinstance(value, tuple) else value
-            say(f"{part}: {said or 'nothing'}  ({why})", hang="  ")
-        for remark in found.guess.remarks:
+def _print(adopted: Adopted) -> None:
+    place = adopted.workspace
+    if adopted.guess is not None:
+        for part, why in adopted.guess.why.items():
+            value = getattr(adopted.guess, part)
+            text = shlex.join(value) if isinstance(value, tuple) else value
+            say(f"{part}: {text or 'nothing'}  ({why})", hang="  ")
+        for remark in adopted.guess.remarks:
             say(remark, hang="  ")
-    say(f"requests of {found.seen.source}:", hang="  ")
-    for one in found.seen.recording.recorded:
+    say(f"requests of {adopted.seen.source}:", hang="  ")
+    for item in adopted.seen.recording.recorded:
         marks = []
-        if one.volatile:
-            marks.append(f"masked: {', '.join(one.volatile)}")
-        if one.compared == "status":
+        if item.volatile:
+            marks.append(f"masked: {', '.join(item.volatile)}")
+        if item.compared == "status":
             marks.append("status alone")
-        if one.note:
-            marks.append(one.note)
-        if one.contradicts:
-            marks.append(f"contradicts its document: {', '.join(one.contradicts)}")
+        if item.note:
+            marks.append(item.note)
+        if item.contradicts:
+            marks.append(f"contradicts its document: {', '.join(item.contradicts)}")
         end = f" ({'; '.join(marks)})" if marks else ""
-        say(f"{one.asked.method} {one.asked.path}: {one.status}{end}", indent="  ", hang="    ")
-    for left in (*found.seen.listed.left_out, *found.seen.recording.left_out):
+        say(f"{item.asked.method} {item.asked.path}: {item.status}{end}", indent="  ", hang="    ")
+    for left in (*adopted.seen.listed.left_out, *adopted.seen.recording.left_out):
         say(f"left out: {left}", indent="  ", hang="    ")
-    for remark in found.seen.listed.remarks:
+    for remark in adopted.seen.listed.remarks:
         say(f"not sent: {remark}", indent="  ", hang="    ")
     n_lines = len(place.service_toml.read_text("utf-8").splitlines())
     print(f"{place.service_toml}: {n_lines} lines")
@@ -230,9 +230,9 @@ def _print(found: Adopted) -> None:
 
 
 def _as_plain(
-    found: Adopted, session: str | None, page: Path | None, capacity: Capacity | None, lines: dict[str, str]
+    adopted: Adopted, session: str | None, page: Path | None, capacity: Capacity | None, lines: dict[str, str]
 ) -> dict[str, object]:
-    place, guess, seen = found.workspace, found.guess, found.seen
+    place, guess, seen = adopted.workspace, adopted.guess, adopted.seen
     return {
         "name": place.name,
         "experiment": str(place.experiment),
@@ -245,11 +245,11 @@ def _as_plain(
         "requests_from": seen.source,
         "requests": [
             {
-                "name": one.asked.name, "method": one.asked.method, "path": one.asked.path, "status": one.status,
-                "compared": one.compared, "volatile": list(one.volatile), "in_load": one.repeatable, "note": one.note,
-                "contradicts": list(one.contradicts),
+                "name": item.asked.name, "method": item.asked.method, "path": item.asked.path, "status": item.status,
+                "compared": item.compared, "volatile": list(item.volatile), "in_load": item.repeatable,
+                "note": item.note, "contradicts": list(item.contradicts),
             }
-            for one in seen.recording.recorded
+            for item in seen.recording.recorded
         ],
         "left_out": list(seen.left_out),
         "processes": list(seen.processes),
@@ -269,7 +269,7 @@ def render_page(capacity: Capacity, lines: Mapping[str, str], seen: Seen) -> str
     """Return the page of an adopted service; nothing in it is loaded from anywhere."""
     from harness.report.html import page_style
 
-    said = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in lines.items())
+    sentence = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in lines.items())
     rows = "".join(
         "<tr>" + "".join(f'<td class="text">{escape(cell)}</td>' for cell in cells) + "</tr>"
         for cells in _request_rows(seen)
@@ -280,7 +280,7 @@ def render_page(capacity: Capacity, lines: Mapping[str, str], seen: Seen) -> str
 <style>
 {page_style()}</style></head><body>
 <h1>{escape(capacity.headline)}</h1>
-<dl>{said}</dl>
+<dl>{sentence}</dl>
 <div class="scroll"><table><caption>Requests</caption>
 <tr><th>request</th><th class="text">status</th><th class="text">part of the load</th>
 <th class="text">compared</th></tr>
@@ -292,10 +292,10 @@ def render_page(capacity: Capacity, lines: Mapping[str, str], seen: Seen) -> str
 def _request_rows(seen: Seen) -> list[tuple[str, ...]]:
     return [
         (
-            f"{one.asked.method} {one.asked.path}",
-            str(one.status),
-            "yes" if one.repeatable else one.note or "no",
-            " without ".join(filter(None, (one.compared, ", ".join(one.volatile)))),
+            f"{item.asked.method} {item.asked.path}",
+            str(item.status),
+            "yes" if item.repeatable else item.note or "no",
+            " without ".join(filter(None, (item.compared, ", ".join(item.volatile)))),
         )
-        for one in seen.recording.recorded
+        for item in seen.recording.recorded
     ]

@@ -119,8 +119,8 @@ def main() -> None:
         )
         sys.exit(2)
     except (OSError, RuntimeError, MemoryError) as error:
-        said = at_a_limit(error)
-        if said is None:
+        text = at_a_limit(error)
+        if text is None:
             raise
-        complain(f"rematch: {said}")
+        complain(f"rematch: {text}")
         sys.exit(2)

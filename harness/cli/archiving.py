@@ -142,12 +142,12 @@ def _candidates(store: Store, name: str, *, bundled: bool | None) -> list[Sessio
 
 def _only(store: Store, name: str, candidates: list[SessionFolder], *, bundled: bool | None) -> SessionFolder:
     if len(candidates) != 1:
-        there = candidates or store.sessions(bundled=bundled)
+        present = candidates or store.sessions(bundled=bundled)
         raise InputError(
             "several sessions of that name" if candidates else "no such session",
             place=name,
             found=", ".join(session.key for session in candidates) or "nothing",
-            allowed=", ".join(session.key for session in there) or "none yet",
+            allowed=", ".join(session.key for session in present) or "none yet",
         )
     return candidates[0]
 
@@ -170,13 +170,15 @@ def tidy_command(
 
     done = tidy(find_root(), None if experiment is None else [experiment])
     print(f"{done.n_fresh} trials read, {done.n_unchanged} unchanged")
-    for one in done.experiments:
-        counts = f"{one.n_planned} planned, {one.n_made} made, {one.n_kept} kept, {one.n_excluded} excluded"
-        whose = " (bundled)" if one.source == "bundled" else ""
-        print(f"{one.experiment}{whose}: {counts}")
-        for excluded in one.excluded:
+    for item in done.experiments:
+        counts = (
+            f"{item.n_planned} planned, {item.n_made} made, {item.n_kept} kept, {item.n_excluded} excluded"
+        )
+        whose = " (bundled)" if item.source == "bundled" else ""
+        print(f"{item.experiment}{whose}: {counts}")
+        for excluded in item.excluded:
             print(f"  {excluded.trial}: {excluded.kind}: {excluded.reason}")
-        for problem in one.problems:
+        for problem in item.problems:
             print(f"  {problem}")
 
 

@@ -62,32 +62,32 @@ def audit_command(
     from harness.project import find_root
 
     plan = Plan(users=users, loops=loops, ramp_up_s=ramp, rate_per_s=rate)
-    found, left_out = audit_paths(paths or (), plan)
+    result, left_out = audit_paths(paths or (), plan)
     if published or not paths:
         more, out = audit_published(find_root(), plan if paths else Plan())
-        found, left_out = (*found, *more), (*left_out, *out)
+        result, left_out = (*result, *more), (*left_out, *out)
     if as_json:
         plain = {
-            "contradictions": n_contradictions(found),
-            "files": [file.as_json() for file in found],
+            "contradictions": n_contradictions(result),
+            "files": [file.as_json() for file in result],
             "left_out": list(left_out),
         }
         print(json.dumps(plain, indent=1, allow_nan=False))
     else:
-        _print(found, left_out, every=every)
-    if strict and n_contradictions(found):
+        _print(result, left_out, every=every)
+    if strict and n_contradictions(result):
         raise typer.Exit(1)
 
 
-def _print(found: tuple[Audited, ...], left_out: tuple[str, ...], *, every: bool) -> None:
+def _print(audited: tuple[Audited, ...], left_out: tuple[str, ...], *, every: bool) -> None:
     from harness.audit.figures import n_contradictions
     from harness.cli.lines import say
     from harness.model.phrases import counted
 
-    n, checks = n_contradictions(found), sum(len(file.checks) for file in found)
-    said = counted(n, "contradiction") if n else "no contradiction"
-    say(f"{said} in {counted(len(found), 'file')}, {counted(checks, 'check')}")
-    for file in found:
+    n, checks = n_contradictions(audited), sum(len(file.checks) for file in audited)
+    sentence = counted(n, "contradiction") if n else "no contradiction"
+    say(f"{sentence} in {counted(len(audited), 'file')}, {counted(checks, 'check')}")
+    for file in audited:
         counts = Counter(check.outcome for check in file.checks)
         parts = [f"{counts['holds']:,} hold"]
         parts += [counted(counts["contradiction"], "contradiction")] if counts["contradiction"] else []

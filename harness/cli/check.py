@@ -221,9 +221,9 @@ def _ticks_in_words(sampling: dict[str, str | None]) -> str:
     return f"Python (higher CPU cost); native loop unavailable: {sampling['reason']}"
 
 
-def _print(found: dict[str, Any]) -> None:
-    machine, fit = found["machine"], found["fit_for"]
-    say(verdict(found), hang="  ")
+def _print(result: dict[str, Any]) -> None:
+    machine, fit = result["machine"], result["fit_for"]
+    say(verdict(result), hang="  ")
     for remark in fit["remarks"]:
         say(f"- {remark}", hang="  ")
     print()
@@ -233,26 +233,26 @@ def _print(found: dict[str, Any]) -> None:
         f"virtualisation {machine['virtualisation'] or 'none seen'}, {machine['descriptor_limit']} open files",
         hang="  ",
     )
-    say(f"over {WATCHED_S:.0f} s: {quiet_in_words(found['quiet'])}", hang="  ")
-    jdks = ", ".join(f"{jdk['version']} ({jdk['vendor'] or 'unknown vendor'})" for jdk in found["jdks"])
+    say(f"over {WATCHED_S:.0f} s: {quiet_in_words(result['quiet'])}", hang="  ")
+    jdks = ", ".join(f"{jdk['version']} ({jdk['vendor'] or 'unknown vendor'})" for jdk in result["jdks"])
     say(f"JDKs, the preferred one first: {jdks or 'none'}", hang="  ")
-    ready = [tool for tool in found["tools"] if tool["state"] == "ok"]
+    ready = [tool for tool in result["tools"] if tool["state"] == "ok"]
     text = ", ".join(" ".join(filter(None, (tool["name"], _version(tool)))) for tool in ready)
     say(f"ready: {text or 'no tool'}", hang="  ")
-    containers = found["containers"]
+    containers = result["containers"]
     say(f"containers: {containers['engine'] or 'unavailable: ' + containers['reason']}", hang="  ")
-    say(f"sampling loop: {_ticks_in_words(found['sampling'])}", hang="  ")
-    _print_missing([tool for tool in found["tools"] if tool["state"] != "ok"])
-    if found["packages_missing"]:
+    say(f"sampling loop: {_ticks_in_words(result['sampling'])}", hang="  ")
+    _print_missing([tool for tool in result["tools"] if tool["state"] != "ok"])
+    if result["packages_missing"]:
         print("\nPython packages of measuring, not installed:")
-        for name, why in found["packages_missing"].items():
+        for name, why in result["packages_missing"].items():
             say(f"{name}: {why}", indent="  ", hang="    ")
         say("install with: make setup", indent="    ")
 
 
-def verdict(found: dict[str, Any]) -> str:
+def verdict(result: dict[str, Any]) -> str:
     """Return what this machine is ready for, in one sentence or two."""
-    fit, machine = found["fit_for"], found["machine"]
+    fit, machine = result["fit_for"], result["machine"]
     if fit["lacking"]:
         return f"Not ready: {', '.join(fit['lacking'])} must be installed first."
     if not fit["measuring"]:
@@ -262,8 +262,8 @@ def verdict(found: dict[str, Any]) -> str:
         if fit["full"]
         else "Ready for smoke and quick, not for full: it needs a larger machine."
     )
-    busy = found["quiet"]["busy_share"]
-    if is_busy(found["quiet"]):
+    busy = result["quiet"]["busy_share"]
+    if is_busy(result["quiet"]):
         return f"Not now: {min(busy, 1.0):.0%} of the CPU time is in use. {ready.replace('Ready', 'Otherwise ready')}"
     return ready
 

@@ -103,7 +103,7 @@ def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
         "service_address": settings.service_address,
         "containers": {"engine": engine, "reason": no_engine},
         "database": {"version": database.found, "reason": database.reason},
-        "generators": {name: one.reason for name, one in generators.items()},
+        "generators": {name: entry.reason for name, entry in generators.items()},
         "fit_for": {
             "services": services,
             "java": services and java.fit,
@@ -135,28 +135,28 @@ def _remarks_on_place(host: SshHost, clock: HostClock, *, same_kind: bool, apart
     return remarks
 
 
-def _print(name: str, found: dict[str, Any]) -> None:
-    machine, clock = found["machine"], found["clock"]
-    fit = [role for role, holds in found["fit_for"].items() if holds is True]
-    if is_busy(found["quiet"]):
-        print(f"not now: {min(found['quiet']['busy_share'], 1.0):.0%} of its CPU time is in use")
+def _print(name: str, result: dict[str, Any]) -> None:
+    machine, clock = result["machine"], result["clock"]
+    fit = [role for role, holds in result["fit_for"].items() if holds is True]
+    if is_busy(result["quiet"]):
+        print(f"not now: {min(result['quiet']['busy_share'], 1.0):.0%} of its CPU time is in use")
     say(f"fit for: {', '.join(fit) or 'nothing'}", hang="  ")
-    for remark in found["fit_for"]["remarks"]:
+    for remark in result["fit_for"]["remarks"]:
         say(f"- {remark}", hang="  ")
-    there = [program for program, path in found["programs"].items() if path is not None]
-    able = [one for one, reason in found["generators"].items() if reason is None]
+    present = [program for program, path in result["programs"].items() if path is not None]
+    able = [item for item, reason in result["generators"].items() if reason is None]
     print()
     for line in (
         f"{name}: {machine['n_cpus']} CPUs ({machine['cpu_model']}), {machine['memory_bytes'] / 2**30:.1f} GiB, "
         f"{machine['distribution']}, kernel {machine['kernel']}, cgroup {machine['cgroup']}, "
         f"{machine['descriptor_limit']} open files",
-        f"Python {found['python']}; {found['free_bytes'] / 2**30:.1f} GiB free; clock "
+        f"Python {result['python']}; {result['free_bytes'] / 2**30:.1f} GiB free; clock "
         f"{clock['wall_offset_s'] * 1e3:+.2f} ms from ours, to {clock['uncertainty_s'] * 1e3:.2f} ms",
-        f"over {WATCHED_S:.0f} s: {quiet_in_words(found['quiet'])}",
-        f"JDKs: {', '.join(jdk['version'] for jdk in found['jdks']) or 'none'}",
-        f"containers: {found['containers']['engine'] or 'none'}",
-        f"PostgreSQL: {found['database']['version'] or 'none'}",
-        f"programs: {', '.join(there) or 'none'}",
+        f"over {WATCHED_S:.0f} s: {quiet_in_words(result['quiet'])}",
+        f"JDKs: {', '.join(jdk['version'] for jdk in result['jdks']) or 'none'}",
+        f"containers: {result['containers']['engine'] or 'none'}",
+        f"PostgreSQL: {result['database']['version'] or 'none'}",
+        f"programs: {', '.join(present) or 'none'}",
         f"load generators that can run there: {', '.join(able) or 'none'}",
     ):
         say(line, hang="  ")

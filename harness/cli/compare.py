@@ -106,7 +106,7 @@ def compare_command(
     limits = [limit_named(text) for text in fail_if or ()]
     asked: dict[ToolName, bool] = {"jmeter": as_jmeter, "locust": as_locust}
     tools = [name for name, wanted in asked.items() if wanted]
-    found = compare_files(
+    result = compare_files(
         a,
         b,
         skip_s=seconds_named(skip, "--skip"),
@@ -115,29 +115,29 @@ def compare_command(
         latency_unit=latency_unit_named(latency_unit),
         decimal=decimal_named(decimal),
     )
-    checked = [check_limit(limit, found) for limit in limits]
-    numbers = tool_tables(found)
+    checked = [check_limit(limit, result) for limit in limits]
+    numbers = tool_tables(result)
     if html is not None:
         from harness.compare.html import render_html  # matplotlib: a second that no other form needs
 
-        write_page(html, render_html(found, checked, numbers), "--html")
+        write_page(html, render_html(result, checked, numbers), "--html")
     printed = markdown is not None and str(markdown) == "-"
     if markdown is not None:
         from harness.compare.words import render_markdown
 
-        page = render_markdown(found, checked)
+        page = render_markdown(result, checked)
         if printed:
             print(page, end="")
         else:
             write_page(markdown, page, "--markdown")
     if as_json:
-        plain = found.as_json()
+        plain = result.as_json()
         plain["limits"] = limits_as_plain(checked)
         print(json.dumps(plain, indent=1, allow_nan=False))
     elif not printed:
         from harness.cli.compare_text import print_comparison
 
-        print_comparison(found, checked, numbers)
+        print_comparison(result, checked, numbers)
     end_with(checked)
 
 

@@ -18,32 +18,34 @@ LABELS_SHOWN = 5
 _HEADS = words.HEADS[:5]
 
 
-def print_comparison(found: Comparison, checked: Sequence[Checked], numbers: Sequence[ToolNumbers]) -> None:
+def print_comparison(
+    comparison: Comparison, checked: Sequence[Checked], numbers: Sequence[ToolNumbers]
+) -> None:
     """Print all of it."""
-    say(words.summary(found))
+    say(words.summary(comparison))
     for limit in checked:
         say(words.limit_words(limit))
-    for trap in found.traps:
+    for trap in comparison.traps:
         say(f"trap {trap.name}: {trap.text}", hang="  ")
     print()
     for place in (0, 1):
-        say(words.arm(found, place), hang="  ")
-    say(f"order: {words.order(found) or 'unknown'}", hang="  ")
-    labels = found.labels[: 1 + LABELS_SHOWN]
+        say(words.arm(comparison, place), hang="  ")
+    say(f"order: {words.order(comparison) or 'unknown'}", hang="  ")
+    labels = comparison.labels[: 1 + LABELS_SHOWN]
     for label in labels:
         print()
         say(f"{words.label_name(label)}: throughput in correct answers/s, times in ms")
-        print(table(_HEADS, [_cells(row) for row in found.rows if row.label == label], right=(1, 2, 3)))
-    more = len(found.labels) - len(labels)
+        print(table(_HEADS, [_cells(row) for row in comparison.rows if row.label == label], right=(1, 2, 3)))
+    more = len(comparison.labels) - len(labels)
     if more:
         print(f"\n{counted(more, 'name')} more with --html or --json")
-    for one in numbers:
+    for number in numbers:
         print()
-        say(one.title)
-        print(table(one.heads, one.rows, right=range(1, len(one.heads) - 1)))
-    if found.warnings:
+        say(number.title)
+        print(table(number.heads, number.rows, right=range(1, len(number.heads) - 1)))
+    if comparison.warnings:
         print()
-    for warning in found.warnings:
+    for warning in comparison.warnings:
         say(f"warning: {warning}", hang="  ")
 
 

@@ -110,7 +110,7 @@ def duel_command(
     from harness.evidence.results import METRICS
     from harness.session import Interrupted
 
-    limits = [limit_named(text, [one.name for one in METRICS]) for text in fail_if or ()]
+    limits = [limit_named(text, [item.name for item in METRICS]) for text in fail_if or ()]
     for limit in limits:
         if limit.label is not None:
             raise InputError(
@@ -121,22 +121,22 @@ def duel_command(
         quiet=as_json, allow=tuple(allow or ()), measures=not no_measure, rate=rate,
     )  # fmt: skip
     try:
-        both, agreed, found = work.go(first, second, adopted, requests, repo)
+        pair, agreed, result = work.go(first, second, adopted, requests, repo)
     except Interrupted as stop:
         complain(f"rematch: stopped by {stop}; nothing runs on")
         raise typer.Exit(stop.exit_code) from None
-    rows = () if found is None else rows_of(found)
-    checked = [check_row(limit, _row(limit, rows)) for limit in limits] if found is not None else []
+    rows = () if result is None else rows_of(result)
+    checked = [check_row(limit, _row(limit, rows)) for limit in limits] if result is not None else []
     if markdown is not None:
         from harness.cli.results_text import duel_markdown
         from harness.report.output import write_page
 
-        write_page(markdown, duel_markdown(both, agreed, found, checked), "--markdown")
+        write_page(markdown, duel_markdown(pair, agreed, result, checked), "--markdown")
     if as_json:
-        print(json.dumps(_as_plain(both, agreed, found, checked), indent=1, allow_nan=False))
-    elif found is not None:
-        _print(found, checked)
-    _end(agreed, work.allow, found, checked)
+        print(json.dumps(_as_plain(pair, agreed, result, checked), indent=1, allow_nan=False))
+    elif result is not None:
+        _print(result, checked)
+    _end(agreed, work.allow, result, checked)
 
 
 class _Work:
@@ -162,17 +162,17 @@ class _Work:
             assembly = cleanup.enter_context(contextlib.closing(assemble(self.root)))
             cleanup.enter_context(interruptible())
             place = self._place(first, adopted, requests, assembly)
-            both = cleanup.enter_context(sides(first, second, source_of(place), repo))
-            for side in both:
+            pair = cleanup.enter_context(sides(first, second, source_of(place), repo))
+            for side in pair:
                 if side.remark:
                     self.say(f"{side.what}: {side.remark}")
             folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-duel-")))
-            duel = set_up(place, both, folder, self.generator, rate=self._rate(place, assembly))
+            duel = set_up(place, pair, folder, self.generator, rate=self._rate(place, assembly))
             agreed = self._replayed(duel, assembly)
             if not self.measures or (agreed.cases and not self._allowed(agreed)):
-                return both, agreed, None
+                return pair, agreed, None
             left_out = {*agreed.cases, *(name for name in self.allow if name != "all")}
-            return both, agreed, self._measured(duel, assembly, left_out)
+            return pair, agreed, self._measured(duel, assembly, left_out)
 
     def say(self, text: str) -> None:
         if not self.quiet:
@@ -259,12 +259,12 @@ class _Work:
 
 def _number(text: str) -> float:
     try:
-        found = float(text)
+        result = float(text)
     except ValueError:
-        found = 0.0
-    if not 1 <= found < float("inf"):
+        result = 0.0
+    if not 1 <= result < float("inf"):
         raise InputError("no rate", place="--rate", found=text, allowed="requests per second, auto, or none")
-    return found
+    return result
 
 
 def _row(limit: Limit, rows: Sequence[Row]) -> Row:
@@ -273,23 +273,25 @@ def _row(limit: Limit, rows: Sequence[Row]) -> Row:
     from harness.compare.result import Row
 
     missing = Row(metric=limit.metric, label=None, a=None, b=None, why="no trial has this metric")
-    mine = [row for row in rows if row.metric == limit.metric]
-    return next((row for row in mine if row.verdict is not None), mine[0] if mine else missing)
+    own = [row for row in rows if row.metric == limit.metric]
+    return next((row for row in own if row.verdict is not None), own[0] if own else missing)
 
 
-def _print(found: Results, checked: Sequence[Checked]) -> None:
+def _print(results: Results, checked: Sequence[Checked]) -> None:
     from harness.cli.results_text import print_results
     from harness.compare.words import limit_words
 
     print()
-    print_results(found)
-    for one in checked:
-        say(limit_words(one), hang="  ")
-    name, session = found.session.split("/")
+    print_results(results)
+    for item in checked:
+        say(limit_words(item), hang="  ")
+    name, session = results.session.split("/")
     print(f"Again: rematch results {name} --session {session}")
 
 
-def _end(agreed: Agreement, allow: Sequence[str], found: Results | None, checked: Sequence[Checked]) -> None:
+def _end(
+    agreed: Agreement, allow: Sequence[str], results: Results | None, checked: Sequence[Checked]
+) -> None:
     """End with the status that a program reads."""
     refused = [] if "all" in allow else [case for case in agreed.cases if case not in allow]
     if refused:
@@ -298,20 +300,20 @@ def _end(agreed: Agreement, allow: Sequence[str], found: Results | None, checked
         )
         complain(f"rematch: {words}; allowed: --allow {refused[0]}, or --allow all")
         raise typer.Exit(1)
-    if found is not None and not found.n_kept:
+    if results is not None and not results.n_kept:
         raise typer.Exit(1)
     end_with(checked)
 
 
 def _as_plain(
-    both: tuple[Side, Side], agreed: Agreement, found: Results | None, checked: Sequence[Checked]
+    pair: tuple[Side, Side], agreed: Agreement, results: Results | None, checked: Sequence[Checked]
 ) -> dict[str, object]:
     from harness.cli.results import as_plain
 
     return {
-        "versions": [{"label": side.label, "what": side.what, "remark": side.remark} for side in both],
+        "versions": [{"label": side.label, "what": side.what, "remark": side.remark} for side in pair],
         "cases": agreed.n_cases,
         "differences": agreed.differences,
-        "results": None if found is None else as_plain(found),
+        "results": None if results is None else as_plain(results),
         "limits": limits_as_plain(checked),
     }

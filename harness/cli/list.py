@@ -204,8 +204,8 @@ def _print_details(row: dict[str, Any]) -> None:
         mark = " (reference)" if name == row["reference"] else ""
         remark = f", but {row['remarks'][name]}" if name in row["remarks"] else ""
         again = reason is not None and reason == before
-        said = f"yes{remark}" if reason is None else "no: the same" if again else f"no: {reason}"
-        shown.append((f"{name}{mark}", said))
+        text = f"yes{remark}" if reason is None else "no: the same" if again else f"no: {reason}"
+        shown.append((f"{name}{mark}", text))
         before = reason
     shown += [(name, f"no: {reason}") for name, reason in row["levels_unavailable"].items()]
     print(table(("variant", "runs here"), shown))

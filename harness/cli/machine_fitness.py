@@ -44,12 +44,12 @@ def is_busy(quiet: Mapping[str, float | None]) -> bool:
 
 def quiet_in_words(quiet: Mapping[str, float | None]) -> str:
     """Return the shares in one line; a share is at most 100 %, whatever two clocks made of it."""
-    said = []
+    notes = []
     for name, value in quiet.items():
         if name.endswith("_share"):
             share = "unknown" if value is None else f"{min(value, 1.0):.1%}"
-            said.append(f"{name.removesuffix('_share').replace('_', ' ')} {share}")
-    return ", ".join(said)
+            notes.append(f"{name.removesuffix('_share').replace('_', ' ')} {share}")
+    return ", ".join(notes)
 
 
 def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, float | None]) -> list[str]:

@@ -191,8 +191,8 @@ def summarise(folder: SessionFolder, *, as_json: bool) -> None:
         records = list(folder.records())
         outcomes = Counter(record.outcome.value for record in records)
         flags = Counter(flag for record in records for flag in record.flags)
-        said = {"session": folder.key, "complete": folder.complete, "outcomes": outcomes, "flags": flags}
-        print(json.dumps(said, indent=1))
+        text = {"session": folder.key, "complete": folder.complete, "outcomes": outcomes, "flags": flags}
+        print(json.dumps(text, indent=1))
         return
     from harness.cli.results import read_results
     from harness.cli.results_text import print_conclusion
@@ -213,7 +213,7 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
     commands = commands_of(assembly, prepared)
     plan, asked = prepared.plan, memory_asked(prepared)
     if as_json:
-        said = {
+        text = {
             "session": f"{plan.experiment}/{prepared.session_id}",
             "expected_s": total_s,
             "blocks": plan.n_blocks,
@@ -233,7 +233,7 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
             ],
             "commands": {key: list(argv) for key, argv in commands.items()},
         }
-        print(json.dumps(said, indent=1))
+        print(json.dumps(text, indent=1))
         return
     say(f"{plan.experiment}/{prepared.session_id}: {prepared.experiment.question}")
     print("\ncommands:")

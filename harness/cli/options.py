@@ -35,9 +35,9 @@ class Judged(Protocol):
 def end_with(checked: Iterable[Judged]) -> None:
     """End with status 1 where a limit is exceeded, and with 2 where one cannot be judged; else return."""
     checked = list(checked)
-    if any(one.outcome == "exceeded" for one in checked):
+    if any(item.outcome == "exceeded" for item in checked):
         raise typer.Exit(1)
-    unknown = [one.text for one in checked if one.outcome == "cannot be told"]
+    unknown = [item.text for item in checked if item.outcome == "cannot be told"]
     if unknown:
         complain(f"rematch: {unknown[0]}")
         raise typer.Exit(2)
@@ -45,7 +45,7 @@ def end_with(checked: Iterable[Judged]) -> None:
 
 def limits_as_plain(checked: Iterable[Checked]) -> list[dict[str, str]]:
     """Return limits on ratios as they stand in JSON."""
-    return [{"limit": one.limit.text, "outcome": one.outcome, "text": one.text} for one in checked]
+    return [{"limit": item.limit.text, "outcome": item.outcome, "text": item.text} for item in checked]
 
 
 def fields_of(values: object, *names: str) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def _diff(root: Path, revision: str) -> None:
 
     made = write_diff(root, revision)
     if made.pdf is None:
-        for name, lines in groupby(made.changed, key=lambda one: one[0]):
+        for name, lines in groupby(made.changed, key=lambda item: item[0]):
             print(f"{name}:")
             print("".join(f"    {line}\n" for _, line in lines))
     print(f"changed lines of the text: {len(made.changed)}, in {os.path.relpath(made.text)}")

@@ -74,8 +74,8 @@ def passport_command(
         plain = newest.model_dump(mode="json")
         plain["changes"] = [item.model_dump(mode="json") | {"changed": item.changed} for item in result]
         if designs is not None:
-            told = [item.model_dump(mode="json") | {"changed": item.changed} for item in found_beside]
-            plain["duet_changes"] = told
+            reported = [item.model_dump(mode="json") | {"changed": item.changed} for item in found_beside]
+            plain["duet_changes"] = reported
             plain["designs"] = designs.model_dump(mode="json") | {"recommended": designs.recommended}
         print(json.dumps(plain, indent=1, allow_nan=False))
         return
@@ -114,7 +114,7 @@ def _passports(root: Path, profile: str, experiment: str | None = None) -> list[
 
     command = "rematch passport" if experiment is None else "rematch passport --duet"
     results = [passport_of(item) for item in kept_evidence(root, experiment or EXPERIMENT, profile, command)]
-    return sorted(results, key=lambda one: -one.started_epoch_s)
+    return sorted(results, key=lambda entry: -entry.started_epoch_s)
 
 
 def _designs(root: Path, profile: str) -> Designs:
@@ -129,11 +129,14 @@ def _designs(root: Path, profile: str) -> Designs:
 
     def newest(experiment: str) -> Evidence:
         result = kept_evidence(root, experiment, profile, "rematch passport --duet")
-        return max(result, key=lambda one: one.header.provenance.started_epoch_s)
+        return max(result, key=lambda item: item.header.provenance.started_epoch_s)
 
-    one, other = newest(EXPERIMENT), newest(SIDE_BY_SIDE)
+    item, second = newest(EXPERIMENT), newest(SIDE_BY_SIDE)
     return compare_designs(
-        passport_of(one), passport_of(other), alternating_block_s=block_s(one), duet_block_s=block_s(other)
+        passport_of(item),
+        passport_of(second),
+        alternating_block_s=block_s(item),
+        duet_block_s=block_s(second),
     )
 
 
@@ -165,7 +168,7 @@ def kept_evidence(root: Path, experiment: str, profile: str, command: str) -> li
     return [Evidence(root=root, experiment=experiment, sessions=(session,)) for session in sessions]
 
 
-def _print(passport: Passport, found: tuple[Change, ...]) -> None:
+def _print(passport: Passport, result: tuple[Change, ...]) -> None:
     from harness.model.digits import percent
 
     began = datetime.fromtimestamp(passport.started_epoch_s, UTC)
@@ -179,35 +182,35 @@ def _print(passport: Passport, found: tuple[Change, ...]) -> None:
         print(f"{line.words:<28.28}{spread:>9}{_cells(line.blocked)}")
         print(f"{'  blocks not used':<28}{'':>9}{_cells(line.unpaired)}")
     print()
-    if not found:
+    if not result:
         print("No earlier passport of this machine and profile to compare with.")
-    _print_changes(found)
+    _print_changes(result)
 
 
-def _print_changes(found: tuple[Change, ...], before: str = "") -> None:
+def _print_changes(result: tuple[Change, ...], before: str = "") -> None:
     from harness.model.digits import plain
 
-    for item in found:
+    for item in result:
         way = "noisier" if item.ratio > 1 else "quieter"
-        said = f"{way} than in {item.earlier}" if item.changed else f"as in {item.earlier}"
+        text = f"{way} than in {item.earlier}" if item.changed else f"as in {item.earlier}"
         how = f"spread now over then {plain(item.ratio, 2)}, p {plain(item.p_value, 2)}"
-        say(f"{before}{item.words}: {said}; {how}")
+        say(f"{before}{item.words}: {text}; {how}")
 
 
-def _print_designs(found: Designs) -> None:
+def _print_designs(designs: Designs) -> None:
     from harness.model.digits import percent, plain
 
     print()
     say(
-        f"Half of the 95 % interval of a ratio after {plain(found.minutes, 2)} minutes, between settled Go "
-        f"processes: {found.n_alternating} blocks of trials one after the other, or {found.n_duet} of duets"
+        f"Half of the 95 % interval of a ratio after {plain(designs.minutes, 2)} minutes, between settled Go "
+        f"processes: {designs.n_alternating} blocks of trials one after the other, or {designs.n_duet} of duets"
     )
     print(f"\n{'':<28}{'alternating':>13}{'duet':>9}  narrower")
-    for line in found.lines:
+    for line in designs.lines:
         cells = ["–" if width is None else percent(width) for width in (line.alternating, line.duet)]
         print(f"{line.words:<28.28}{cells[0]:>13}{cells[1]:>9}  {line.narrower}")
     print()
-    if found.recommended == "duet":
+    if designs.recommended == "duet":
         say('Here a duet tells more in the same minutes: design = "duet" (docs/duet.md).')
         say("Fresh JVMs gain less, because what varies is their own. Each ratio is then one for half of the "
                       "cores for service and generator, both under contention by the other arm.")  # fmt: skip

@@ -87,20 +87,20 @@ def results_command(
     wanted = metrics_named(metric or [])
     folder = choose_session(root, experiment, session)
     evidence = replace(opened(root, folder), every_speed=every_speed)
-    found = results_of(evidence, wanted)
+    result = results_of(evidence, wanted)
     agreed = None
     if against is not None:
         agreed = _compared(evidence, choose_session(root, experiment, against))
     if as_json:
-        plain = as_plain(found) | (
+        plain = as_plain(result) | (
             {} if agreed is None else {"against": agreement_as_plain(against or "", agreed)}
         )
         print(json.dumps(plain, indent=1, allow_nan=False))
     else:
-        results_text.print_results(found)
+        results_text.print_results(result)
         if agreed is not None:
             results_text.print_agreement(against or "", agreed)
-    if not found.n_kept:
+    if not result.n_kept:
         raise typer.Exit(1)
 
 
@@ -115,9 +115,9 @@ def choose_session(root: Path, experiment: str, session: str | None = None) -> S
     from harness.store import Store
 
     name = Path(experiment).stem if experiment.endswith(".toml") else experiment
-    there = Store(root).sessions(name) if name and not set(name) & set("/*?[]") else ()
-    if not there:
-        known = sorted({one.folder.parent.name for one in Store(root).sessions()})
+    present = Store(root).sessions(name) if name and not set(name) & set("/*?[]") else ()
+    if not present:
+        known = sorted({item.folder.parent.name for item in Store(root).sessions()})
         raise InputError(
             "no session of this experiment",
             place=name,
@@ -125,12 +125,12 @@ def choose_session(root: Path, experiment: str, session: str | None = None) -> S
             allowed=f"{', '.join(known)}; or measure it: rematch measure {experiment}",
         )
     if session is None:
-        here = [one for one in there if not one.bundled] or list(there)
-        return max(here, key=lambda one: one.header.provenance.started_epoch_s)
-    places = {one.key.replace(f"{name}/", ""): one for one in reversed(there)}
-    places |= {one.folder.name: one for one in reversed(there)}
+        place = [item for item in present if not item.bundled] or list(present)
+        return max(place, key=lambda item: item.header.provenance.started_epoch_s)
+    places = {item.key.replace(f"{name}/", ""): item for item in reversed(present)}
+    places |= {item.folder.name: item for item in reversed(present)}
     if session not in places:
-        allowed = ", ".join(one.key.replace(f"{name}/", "") for one in there)
+        allowed = ", ".join(item.key.replace(f"{name}/", "") for item in present)
         raise InputError("no such session", place="--session", found=session, allowed=allowed)
     return places[session]
 
@@ -164,33 +164,33 @@ def _require_a_trial(folder: SessionFolder) -> None:
         )
 
 
-def _compared(evidence: Evidence, other: SessionFolder) -> SessionAgreement:
+def _compared(evidence: Evidence, folder: SessionFolder) -> SessionAgreement:
     """Return the verdicts of one session beside those of another one of the same experiment."""
     from harness.evidence.results import session_agreement
 
-    if other.key == evidence.sessions[0].key:
+    if folder.key == evidence.sessions[0].key:
         raise InputError(
-            "a session agrees with itself", place="--against", found=other.key, allowed="another one"
+            "a session agrees with itself", place="--against", found=folder.key, allowed="another one"
         )
-    _require_a_trial(other)  # tables of all sessions of an experiment are brought up to date together
-    return session_agreement(evidence, replace(evidence, sessions=(other,)))
+    _require_a_trial(folder)  # tables of all sessions of an experiment are brought up to date together
+    return session_agreement(evidence, replace(evidence, sessions=(folder,)))
 
 
-def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:
+def agreement_as_plain(session: str, agreement: SessionAgreement) -> dict[str, Any]:
     """Return the agreement of two sessions as plain values for JSON."""
     from harness.analysis.stats.session_agreement import expected_agreement
 
-    same, other = (expected_agreement(found, changed=changed) for changed in (False, True))
+    same, second = (expected_agreement(agreement, changed=changed) for changed in (False, True))
     return {
         "session": session,
-        "counts": found.counts(),
-        "counts_changed": found.counts(changed=True),
+        "counts": agreement.counts(),
+        "counts_changed": agreement.counts(changed=True),
         "expected": None if same is None else same.model_dump(mode="json"),
-        "expected_changed": None if other is None else other.model_dump(mode="json"),
-        "share": found.share,
-        "undecided_in_both": found.n_undecided_in_both(),
-        "undecided_in_both_changed": found.n_undecided_in_both(changed=True),
-        "changed": list(found.changed),
+        "expected_changed": None if second is None else second.model_dump(mode="json"),
+        "share": agreement.share,
+        "undecided_in_both": agreement.n_undecided_in_both(),
+        "undecided_in_both_changed": agreement.n_undecided_in_both(changed=True),
+        "changed": list(agreement.changed),
         "pairs": [
             {
                 **fields_of(pair.first, "variant", "metric", "levels"),
@@ -204,7 +204,7 @@ def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:
                     for name, side in (("first", pair.first), ("second", pair.second))
                 },
             }
-            for pair in found.pairs
+            for pair in agreement.pairs
         ],
     }
 

@@ -47,31 +47,33 @@ _SHORT = {
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
-def print_results(found: Results) -> None:
+def print_results(results: Results) -> None:
     """Print all of it: the conclusion first, then the tables, then what there is to doubt."""
-    print_conclusion(found)
-    for one in found.metrics:
+    print_conclusion(results)
+    for item in results.metrics:
         print()
-        print(_heading(one.metric))
-        if _alone(one):
-            _print_values(one)
+        print(_heading(item.metric))
+        if _alone(item):
+            _print_values(item)
             continue
-        for cell in one.cells:
-            _print_cell(cell, one.metric, conclusive=found.conclusive)
-    if found.n_kept:
+        for cell in item.cells:
+            _print_cell(cell, item.metric, conclusive=results.conclusive)
+    if results.n_kept:
         print()
-        _print_notes(found)
+        _print_notes(results)
 
 
-def print_agreement(session: str, found: SessionAgreement) -> None:
+def print_agreement(session: str, agreement: SessionAgreement) -> None:
     """Print on how many verdicts two sessions agree, and each verdict on which they do not."""
     print()
-    say(f"Against {session}: {counts_in_words(found)}.")
-    if found.n(changed=True):
-        said = counts_in_words(found, changed=True)
-        say(f"Of programs built from other sources ({', '.join(found.changed)}): {said}.")
+    say(f"Against {session}: {counts_in_words(agreement)}.")
+    if agreement.n(changed=True):
+        text = counts_in_words(agreement, changed=True)
+        say(f"Of programs built from other sources ({', '.join(agreement.changed)}): {text}.")
     shown = [
-        level for level in _levels(found) if len({pair.first.levels.get(level) for pair in found.pairs}) > 1
+        level
+        for level in _levels(agreement)
+        if len({pair.first.levels.get(level) for pair in agreement.pairs}) > 1
     ]
     for kind in ("contradict", "one undecided"):
         rows = [
@@ -79,11 +81,11 @@ def print_agreement(session: str, found: SessionAgreement) -> None:
                 pair.first.variant,
                 ", ".join((_NAMES[pair.first.metric], *(pair.first.levels[level] for level in shown))),
                 *(
-                    with_age(f"{show(one.ratio).text} {_SHORT[one.verdict]}", one.young)
-                    for one in (pair.first, pair.second)
+                    with_age(f"{show(item.ratio).text} {_SHORT[item.verdict]}", item.young)
+                    for item in (pair.first, pair.second)
                 ),
             )
-            for pair in found.pairs
+            for pair in agreement.pairs
             if pair.kind == kind
         ]
         if rows:
@@ -91,55 +93,55 @@ def print_agreement(session: str, found: SessionAgreement) -> None:
             print(table(("variant", "metric", "here", "there"), rows, indent="  "))
 
 
-def _levels(found: SessionAgreement) -> list[str]:
-    return list(dict.fromkeys(level for pair in found.pairs for level in pair.first.levels))
+def _levels(agreement: SessionAgreement) -> list[str]:
+    return list(dict.fromkeys(level for pair in agreement.pairs for level in pair.first.levels))
 
 
-def print_conclusion(found: Results) -> None:
+def print_conclusion(results: Results) -> None:
     """Print the trials, and who is ahead in the session's first metric; what fails or is flagged is counted."""
-    print(f"{found.session}: {_trials(found)}")
-    if not found.n_kept:
-        say(f"No result: none of {counted(found.n_made, 'trial')} can be used ({tally(found.outcomes)}).")
-        _print_reasons(found)
+    print(f"{results.session}: {_trials(results)}")
+    if not results.n_kept:
+        say(f"No result: none of {counted(results.n_made, 'trial')} can be used ({tally(results.outcomes)}).")
+        _print_reasons(results)
         return
-    if not found.conclusive:
-        blocks = counted(found.n_blocks, "block")
+    if not results.conclusive:
+        blocks = counted(results.n_blocks, "block")
         say(
-            f"No conclusion can be drawn: profile {found.profile} checks that everything works, and has {blocks}."
+            f"No conclusion can be drawn: profile {results.profile} checks that everything works, and has {blocks}."
         )
-    elif found.metrics:
-        _print_winners(found)
-    if found.n_made > found.n_kept:
-        _print_reasons(found)
-    if found.flags:
-        said = "; ".join(f"{FLAG_WORDS.get(flag, flag)}: {n}" for flag, n in _flags(found))  # type: ignore[call-overload]
-        say(f"Flagged trials of {found.n_made}: {said}.", hang="  ")
+    elif results.metrics:
+        _print_winners(results)
+    if results.n_made > results.n_kept:
+        _print_reasons(results)
+    if results.flags:
+        text = "; ".join(f"{FLAG_WORDS.get(flag, flag)}: {n}" for flag, n in _flags(results))  # type: ignore[call-overload]
+        say(f"Flagged trials of {results.n_made}: {text}.", hang="  ")
 
 
-def _trials(found: Results) -> str:
-    made = counted(found.n_made, "trial")
-    if found.n_made < found.n_planned:
-        made = f"{found.n_made} of {counted(found.n_planned, 'planned trial')}"
-    if found.n_kept == found.n_made:
-        return f"{made} in {counted(found.n_blocks, 'block')}"
-    failed = f" ({tally(found.outcomes)})" if set(found.outcomes) - {Outcome.OK} else ""
-    return f"{made}, {found.n_kept} kept{failed}"
+def _trials(results: Results) -> str:
+    made = counted(results.n_made, "trial")
+    if results.n_made < results.n_planned:
+        made = f"{results.n_made} of {counted(results.n_planned, 'planned trial')}"
+    if results.n_kept == results.n_made:
+        return f"{made} in {counted(results.n_blocks, 'block')}"
+    failed = f" ({tally(results.outcomes)})" if set(results.outcomes) - {Outcome.OK} else ""
+    return f"{made}, {results.n_kept} kept{failed}"
 
 
-def _flags(found: Results) -> list[tuple[str, int]]:
-    return sorted(found.flags.items(), key=lambda pair: -pair[1])
+def _flags(results: Results) -> list[tuple[str, int]]:
+    return sorted(results.flags.items(), key=lambda pair: -pair[1])
 
 
-def _print_reasons(found: Results) -> None:
-    n = found.n_made - found.n_kept
+def _print_reasons(results: Results) -> None:
+    n = results.n_made - results.n_kept
     print(f"{counted(n, 'trial')} left out:")
     alike: dict[str, tuple[str, int]] = {}
-    for reason, count in found.exclusion_reasons.items():
+    for reason, count in results.exclusion_reasons.items():
         first, total = alike.get(_NUMBER.sub("#", reason), (reason, 0))
         alike[_NUMBER.sub("#", reason)] = (first, total + count)
     for reason, count in list(alike.values())[:REASONS_SHOWN]:
         say(
-            f"{count} x {reason}" + (" (numbers vary)" if count > found.exclusion_reasons[reason] else ""),
+            f"{count} x {reason}" + (" (numbers vary)" if count > results.exclusion_reasons[reason] else ""),
             indent="  ",
             hang="      ",
         )
@@ -151,20 +153,20 @@ def _heading(metric: Metric) -> str:
     return f"{metric.words}, {metric.better} is better"
 
 
-def _print_winners(found: Results) -> None:
-    first = found.metrics[0]
+def _print_winners(results: Results) -> None:
+    first = results.metrics[0]
     heading = _heading(first.metric)
     if _alone(first):
-        say(f"Only {found.reference} has results: there is nothing to compare it with.")
+        say(f"Only {results.reference} has results: there is nothing to compare it with.")
         return
-    say(f"{capital(heading)}; ratio to {found.reference} (95 % interval):")
+    say(f"{capital(heading)}; ratio to {results.reference} (95 % interval):")
     for cell in first.cells:
-        say(_winner(cell, first.metric, found.reference), indent="  ", hang="    ")
+        say(_winner(cell, first.metric, results.reference), indent="  ", hang="    ")
 
 
-def _alone(one: MetricResult) -> bool:
+def _alone(result: MetricResult) -> bool:
     """No variant but the reference has results."""
-    return all(row.comparison is None for cell in one.cells for row in cell.variants)
+    return all(row.comparison is None for cell in result.cells for row in cell.variants)
 
 
 def _winner(cell: CellResult, metric: Metric, reference: str) -> str:
@@ -192,12 +194,12 @@ def _winner(cell: CellResult, metric: Metric, reference: str) -> str:
             [row for row in cell.variants if _is(row, Verdict.NOT_ABOUT_SERVICES) and _has_ratio(row)],
         ),
     )
-    said = "; ".join(f"{head}: {_listed(rows)}" for head, rows in groups if rows)
+    text = "; ".join(f"{head}: {_listed(rows)}" for head, rows in groups if rows)
     without = [row.variant for row in cell.variants if row.comparison is not None and not _has_ratio(row)]
     if without:
-        said += ("; " if said else "") + f"no ratio: {', '.join(without)}"
+        text += ("; " if text else "") + f"no ratio: {', '.join(without)}"
     place = _place(cell)
-    return (f"{place}: " if place else "") + (said or f"no variant to compare with {reference}") + "."
+    return (f"{place}: " if place else "") + (text or f"no variant to compare with {reference}") + "."
 
 
 def _place(cell: CellResult) -> str:
@@ -246,18 +248,18 @@ def cells(cell: CellResult, metric: Metric, *, conclusive: bool) -> list[tuple[s
     ]
 
 
-def _print_values(one: MetricResult) -> None:
+def _print_values(result: MetricResult) -> None:
     """Print a table of the reference alone, a row per cell, under the names of the factors."""
     rows = [
-        (tuple(cell.levels.values()) or (row.variant,), row) for cell in one.cells for row in cell.variants
+        (tuple(cell.levels.values()) or (row.variant,), row) for cell in result.cells for row in cell.variants
     ]
     like = _middle([row for _, row in rows])
-    print(table(values_heads(one), [(*levels, _value(row, like)) for levels, row in rows], indent="  "))
+    print(table(values_heads(result), [(*levels, _value(row, like)) for levels, row in rows], indent="  "))
 
 
-def values_heads(one: MetricResult) -> tuple[str, ...]:
+def values_heads(result: MetricResult) -> tuple[str, ...]:
     """Return what stands above a table of the reference alone: the name of each factor, then the value."""
-    factors = tuple(one.cells[0].levels) if one.cells else ()
+    factors = tuple(result.cells[0].levels) if result.cells else ()
     return (*(name.removeprefix("factor_") for name in factors or ("variant",)), "value (95 % interval)")
 
 
@@ -276,31 +278,31 @@ def _plain(text: str) -> str:
 
 
 def _verdict(row: VariantResult, metric: Metric, *, conclusive: bool) -> str:
-    found = row.comparison
-    if found is None:
+    result = row.comparison
+    if result is None:
         return "reference"
-    if found.ratio.value is None:
+    if result.ratio.value is None:
         return "cannot be said"
     if not conclusive:
-        return f"none ({counted(found.n_blocks, 'block')})"
+        return f"none ({counted(result.n_blocks, 'block')})"
     side = row.sides_with(metric.better)
     words = {
-        Verdict.EQUIVALENT: f"equivalent (within {whole_percent(found.margin or 0)})",
-        Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"differs by less than {whole_percent(found.margin or 0)}",
+        Verdict.EQUIVALENT: f"equivalent (within {whole_percent(result.margin or 0)})",
+        Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"differs by less than {whole_percent(result.margin or 0)}",
         Verdict.NOT_ABOUT_SERVICES: "no verdict",
-    }.get(found.verdict, "not shown to differ")
-    return with_age(side or words, found.young)
+    }.get(result.verdict, "not shown to differ")
+    return with_age(side or words, result.young)
 
 
-def _print_notes(found: Results) -> None:
+def _print_notes(results: Results) -> None:
     say(
-        f"value: mean over trials. ratio: variant over {found.reference}, paired by block, with its 95 % interval."
+        f"value: mean over trials. ratio: variant over {results.reference}, paired by block, with its 95 % interval."
     )
-    if found.draft:
-        say(f"{capital(found.draft)}.")
-    for variant, cells in found.runtime_cpus.items():
+    if results.draft:
+        say(f"{capital(results.draft)}.")
+    for variant, cells in results.runtime_cpus.items():
         say(f"CPUs that the runtime of {variant} goes by: {_in_cells(cells)}.", hang="  ")
-    for line in _notes(found):
+    for line in _notes(results):
         say(f"- {line}", hang="  ")
 
 
@@ -308,21 +310,21 @@ def _in_cells(cells: Mapping[str, str]) -> str:
     """What is the same in every cell is said once."""
     if len(set(cells.values())) == 1:
         return next(iter(cells.values()))
-    return "; ".join(f"{said} ({cell})" for cell, said in cells.items())
+    return "; ".join(f"{text} ({cell})" for cell, text in cells.items())
 
 
-def _notes(found: Results) -> list[str]:
+def _notes(results: Results) -> list[str]:
     """Return warnings of the comparisons; of several that differ in numbers and variants alone the first."""
     notes: dict[str, tuple[str, dict[str, None], dict[str, None]]] = {}
-    for one in found.metrics:
-        for cell in one.cells:
+    for item in results.metrics:
+        for cell in item.cells:
             for row in cell.variants:
                 for warning in row.comparison.warnings if row.comparison else ():
                     if "flagged" in warning or warning.endswith("trials excluded"):
                         continue  # counted above
                     alike = _NUMBER.sub("#", warning.removeprefix(f"{row.variant}: "))
                     _, metrics, texts = notes.setdefault(alike, (warning, {}, {}))
-                    metrics[one.metric.name] = None
+                    metrics[item.metric.name] = None
                     texts[warning] = None
     return [
         f"{', '.join(metrics)}: {first}" + (f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else "")
@@ -331,26 +333,26 @@ def _notes(found: Results) -> list[str]:
 
 
 def duel_markdown(
-    both: tuple[Side, Side], agreed: Agreement, found: Results | None, checked: Sequence[Checked]
+    sides: tuple[Side, Side], agreed: Agreement, results: Results | None, checked: Sequence[Checked]
 ) -> str:
     """Return what both versions are, where their answers differ, limits, and a table of all metrics."""
-    before, after = both
+    before, after = sides
     lines = [f"**{escaped(after.label)} against {escaped(before.label)}**", ""]
     lines += [
-        f"- `{side.label}`: {escaped(', '.join(filter(None, (side.what, side.remark))))}" for side in both
+        f"- `{side.label}`: {escaped(', '.join(filter(None, (side.what, side.remark))))}" for side in sides
     ]
     n_alike = agreed.n_cases - len(agreed.cases)
     lines.append(f"- answers: {n_alike} of {agreed.n_cases} cases as recorded")
     for label, faults in agreed.differences.items():
         lines += [f"- {escaped(label)}: {escaped(case)}: {escaped(text)}" for case, text in faults.items()]
-    lines += [f"- {escaped(limit_words(one))}" for one in checked]
-    if found is None:
+    lines += [f"- {escaped(limit_words(item))}" for item in checked]
+    if results is None:
         return "\n".join([*lines, "- not measured"]) + "\n"
     lines += ["", "| metric | " + " | ".join(HEADS) + " |", "|---|---|--:|--:|---|---|"]
-    for one in found.metrics:
-        for cell in one.cells:
-            for row in cells(cell, one.metric, conclusive=found.conclusive):
-                name = f"{one.metric.words}, {one.metric.better} is better"
+    for item in results.metrics:
+        for cell in item.cells:
+            for row in cells(cell, item.metric, conclusive=results.conclusive):
+                name = f"{item.metric.words}, {item.metric.better} is better"
                 lines.append("| " + " | ".join(map(escaped, (name, *row))) + " |")
-    kept = f"{found.n_kept} of {found.n_made} trials in {found.n_blocks} blocks"
-    return "\n".join([*lines, "", f"- session {escaped(found.session)}: {kept}"]) + "\n"
+    retained = f"{results.n_kept} of {results.n_made} trials in {results.n_blocks} blocks"
+    return "\n".join([*lines, "", f"- session {escaped(results.session)}: {retained}"]) + "\n"

@@ -94,8 +94,8 @@ def _value(values: dict[str, Any], asked: str) -> tuple[str, dict[str, Any]]:
         raise UnknownKey(
             f"{GENERATED}: {counted(len(keys), 'number')} printed as {asked!r}; give one of the keys: {', '.join(keys)}"
         )
-    found = values[keys[0]]
-    return keys[0], found if isinstance(found, dict) else {"value": found}
+    result = values[keys[0]]
+    return keys[0], result if isinstance(result, dict) else {"value": result}
 
 
 def _is_printed_as(value: Any, text: str) -> bool:
@@ -161,13 +161,13 @@ def _print(key: str, value: dict[str, Any], trials: list[dict[str, Any]]) -> Non
             say(f"{name:<9} {value[name]}", indent="  ", hang=" " * 12)
     if trials:
         print(f"  from {counted(len(trials), 'trial')}, each a folder with a record.json:")
-    for folder, mine in groupby(trials, lambda trial: str(Path(trial["record"]).parent.parent.as_posix())):
+    for folder, own in groupby(trials, lambda trial: str(Path(trial["record"]).parent.parent.as_posix())):
         print(f"    {folder}/")
-        for trial in mine:
-            said = f"{Path(trial['record']).parent.name}  block {trial['block']}  {trial['configuration']}"
-            said += "" if trial["outcome"] == "ok" else f"  {trial['outcome']}"
-            said += f"  ({', '.join(trial['flags'])})" if trial["flags"] else ""
-            say(said, indent=" " * 6, hang=" " * 8)
+        for trial in own:
+            text = f"{Path(trial['record']).parent.name}  block {trial['block']}  {trial['configuration']}"
+            text += "" if trial["outcome"] == "ok" else f"  {trial['outcome']}"
+            text += f"  ({', '.join(trial['flags'])})" if trial["flags"] else ""
+            say(text, indent=" " * 6, hang=" " * 8)
 
 
 def _print_keys(values: dict[str, Any]) -> None:
@@ -179,12 +179,14 @@ def _print_keys(values: dict[str, Any]) -> None:
 def _print_page(root: Path, values: dict[str, Any], page: int, *, as_json: bool) -> None:
     from harness.publish.build import keys_on
 
-    found = {key: _printed(values.get(key)) for key in keys_on(root, page)}
+    results = {key: _printed(values.get(key)) for key in keys_on(root, page)}
     if as_json:
-        print(json.dumps([{"key": key, "text": text, "page": page} for key, text in found.items()], indent=1))
+        print(
+            json.dumps([{"key": key, "text": text, "page": page} for key, text in results.items()], indent=1)
+        )
         return
-    print(f"{counted(len(found), 'key')} on page {page} of paper/main.pdf, in the order of the text:")
-    for key, text in found.items():
+    print(f"{counted(len(results), 'key')} on page {page} of paper/main.pdf, in the order of the text:")
+    for key, text in results.items():
         say(f"{key} = {text}", indent="  ", hang="    ")
 
 

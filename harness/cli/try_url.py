@@ -70,70 +70,70 @@ def try_command(
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
     root = find_root(otherwise=Path.cwd())  # it only tells where else than on PATH load tools may be
-    found = try_target(target, root, seconds=seconds, told=told)
+    result = try_target(target, root, seconds=seconds, told=told)
     if live:
         print("\r\033[K", end="", file=sys.stderr)
     if as_json:
-        print(json.dumps(found.model_dump(mode="json"), indent=1, allow_nan=False))
+        print(json.dumps(result.model_dump(mode="json"), indent=1, allow_nan=False))
     else:
-        _print(found)
-    if found.fitness.faults or not found.answers_after:
+        _print(result)
+    if result.fitness.faults or not result.answers_after:
         raise typer.Exit(1)
 
 
 def _print_limits(limits: tuple[str, ...], seconds: int) -> None:
     print(f"About {seconds} s of load cannot tell:")
-    for one in limits:
-        say(one, indent="- ", hang="  ")
+    for limit in limits:
+        say(limit, indent="- ", hang="  ")
     print(flush=True)
 
 
-def _print(found: Tried) -> None:
+def _print(tried: Tried) -> None:
     from harness.model.digits import plain
 
-    say(_summary(found))
-    fit = found.fitness
+    say(_summary(tried))
+    fit = tried.fitness
     alike = "the same body" if fit.same_body else "bodies that differ"
     alive = "keeps its connection" if fit.keeps_alive else f"needs {fit.n_connections} connections"
     later = "" if fit.later_s is None else f", later ones {plain(fit.later_s * 1e3)} ms (median)"
-    said = (
+    text = (
         f"fit: {fit.n_asked} requests one after another: status {fit.status}, {alike} of {fit.body_bytes:,} bytes, "
         f"{alive}; the first took {plain(fit.first_s * 1e3)} ms{later}"
     )
-    say(said if not fit.faults else said.replace("fit:", "not fit:", 1), hang="  ")
+    say(text if not fit.faults else text.replace("fit:", "not fit:", 1), hang="  ")
     for name, points, first in (
-        ("closed loop, users who wait", found.closed, "users"),
-        ("open loop, latency from when a request was due", found.open_loop, "offered/s"),
+        ("closed loop, users who wait", tried.closed, "users"),
+        ("open loop, latency from when a request was due", tried.open_loop, "offered/s"),
     ):
         if points:
             print(f"\n{name}; load by {points[0].tool}")
             rows = [_row(point) for point in points]
             print(table((first, "answers/s", "p50 ms", "p99 ms", "errors", ""), rows, right=(0, 1, 2, 3, 4)))
-    if found.warnings:
+    if tried.warnings:
         print()
-    for warning in found.warnings:
+    for warning in tried.warnings:
         say(f"warning: {warning}", hang="  ")
 
 
-def _summary(found: Tried) -> str:
+def _summary(tried: Tried) -> str:
     from harness.model.digits import plain
 
-    if found.fitness.faults:
-        return f"No load was offered: {'; '.join(found.fitness.faults)}."
-    gone = "" if found.answers_after else "It does not answer any more after these loads. "
-    parts = [f"At most {plain(found.most_per_s or 0.0)} right answers/s from users who wait"]
-    if found.kept_up_to_per_s is not None:
-        parts.append(f"a rate of {plain(found.kept_up_to_per_s)}/s was kept without long waits")
-    elif found.kept_why is None:
+    if tried.fitness.faults:
+        return f"No load was offered: {'; '.join(tried.fitness.faults)}."
+    gone = "" if tried.answers_after else "It does not answer any more after these loads. "
+    parts = [f"At most {plain(tried.most_per_s or 0.0)} right answers/s from users who wait"]
+    if tried.kept_up_to_per_s is not None:
+        parts.append(f"a rate of {plain(tried.kept_up_to_per_s)}/s was kept without long waits")
+    elif tried.kept_why is None:
         parts.append("no rate was kept without long waits")
-    if found.kept_why is not None:
-        parts.append(found.kept_why)
-    if found.knee_per_s is not None:
+    if tried.kept_why is not None:
+        parts.append(tried.kept_why)
+    if tried.knee_per_s is not None:
         parts.append(
-            f"waiting begins to grow at about {plain(found.knee_per_s)}/s (one load a rate: no interval)"
+            f"waiting begins to grow at about {plain(tried.knee_per_s)}/s (one load a rate: no interval)"
         )
     else:
-        parts.append(f"no knee was seen ({found.knee_why})")
+        parts.append(f"no knee was seen ({tried.knee_why})")
     return gone + "; ".join(parts) + "."
 
 
@@ -141,6 +141,6 @@ def _row(point: Point) -> tuple[str, ...]:
     from harness.model.digits import percent, plain
 
     first = f"{point.users}" if point.users is not None else plain(point.offered_per_s or 0.0)
-    times = ["-" if one is None else plain(one * 1e3) for one in (point.p50_s, point.p99_s)]
+    times = ["-" if item is None else plain(item * 1e3) for item in (point.p50_s, point.p99_s)]
     bound = "generator near its limit" if point.generator_bound else ""
     return (first, plain(point.answered_per_s), *times, percent(point.error_share), bound)

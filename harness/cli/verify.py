@@ -106,8 +106,8 @@ def _show(row: VerifiedRow) -> None:
     say(f"control: {result.control}")
     for cell in result.cells:
         name, value, interval, limit, held = cells(cell)
-        said = f"{name}: {value}" + (f", 95 % interval {interval}" if interval else "")
-        say(said + (f"; limit {limit}: {held}" if limit else f"; {held}"), indent="  ", hang="    ")
+        text = f"{name}: {value}" + (f", 95 % interval {interval}" if interval else "")
+        say(text + (f"; limit {limit}: {held}" if limit else f"; {held}"), indent="  ", hang="    ")
     if result.open_problem:
         say(f"open problem: {result.open_problem}")
     say(

@@ -60,10 +60,10 @@ def _expanded(word: str) -> list[Path | tuple[Path, ...]]:
         raise InputError(
             "does not exist", file=word, allowed="a file, a folder or a pattern such as 'a/*.jtl'"
         )
-    found = sorted(glob.glob(word, recursive=True))
-    if not found:
+    results = sorted(glob.glob(word, recursive=True))
+    if not results:
         raise InputError("matches no file", file=word, allowed="a pattern such as 'a/*.jtl'")
-    return [Path(one) for one in found]
+    return [Path(result) for result in results]
 
 
 def _check_files(paths: Sequence[Path]) -> None:
@@ -89,7 +89,7 @@ def _of_folder(folder: Path, left_out: list[str]) -> list[RunFiles]:
 
 def _results_in(folder: Path, left_out: list[str]) -> list[Path]:
     """Result files directly in a folder; what belongs to another file, or to no load tool, is left out."""
-    found = []
+    results = []
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     names = {path.name for path in files}
     for path in files:
@@ -101,5 +101,5 @@ def _results_in(folder: Path, left_out: list[str]) -> list[Path]:
         except InputError as problem:
             left_out.append(f"{path} was left out: {problem.problem}")
             continue
-        found.append(path)
-    return found
+        results.append(path)
+    return results

@@ -39,12 +39,12 @@ def compare_files(
     left_out: list[str] = []
     arms = []
     for name, words in zip(NAMES, (a, b), strict=True):
-        files, others = runs_named(words, name)
-        left_out += others
+        files, rest = runs_named(words, name)
+        left_out += rest
         arms.append(
             tuple(
-                read_run(one, skip_s=skip_s, as_tools=as_tools, latency_unit=latency_unit, decimal=decimal)
-                for one in files
+                read_run(file, skip_s=skip_s, as_tools=as_tools, latency_unit=latency_unit, decimal=decimal)
+                for file in files
             )
         )
     return compare_runs((arms[0], arms[1]), accept=accept, said=left_out)
@@ -68,20 +68,20 @@ def _about(arms: Arms) -> list[str]:
     for run in runs:
         for warning in run.warnings:
             notes.setdefault(warning, []).append(run.name)
-    said = [
+    remarks = [
         f"{names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {note}"
         for note, names in notes.items()
     ]
     steps = {run.resolution_s for run in runs}
     if len(steps) > 1:
-        said.append(
+        remarks.append(
             "the tools' clocks have different steps; percentiles near them differ for that reason alone"
         )
     if len({source for run in runs for source in run.sources}) > 1:
-        said.append("the runs are of different load tools, which measure time at different places")
+        remarks.append("the runs are of different load tools, which measure time at different places")
     if any(run.start_epoch_s is None for run in runs):
-        said.append("not every run says when it began, so their order is unknown")
-    return said
+        remarks.append("not every run says when it began, so their order is unknown")
+    return remarks
 
 
 def _check(skip_s: float, accept: Collection[str]) -> None:

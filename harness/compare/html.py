@@ -30,29 +30,30 @@ _TICKS = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 
 
 def render_html(
-    found: Comparison, checked: Sequence[Checked] = (), numbers: Sequence[ToolNumbers] = ()
+    comparison: Comparison, checked: Sequence[Checked] = (), numbers: Sequence[ToolNumbers] = ()
 ) -> str:
     """Return the page; nothing in it is loaded from anywhere."""
-    plots = [plot for plot in (percentile_curves(found), run_order(found)) if plot is not None]
+    plots = [plot for plot in (percentile_curves(comparison), run_order(comparison)) if plot is not None]
     tables = [
-        (words.label_name(label), [words.cells(row) for row in found.rows if row.label == label])
-        for label in found.labels
+        (words.label_name(label), [words.cells(row) for row in comparison.rows if row.label == label])
+        for label in comparison.labels
     ]
     page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         _PAGE.read_text(encoding="utf-8")
     )
     return page.render(
-        style=page_style(), verdict=words.verdict(found), summary=words.summary(found), traps=found.traps,
-        limits=[words.limit_words(one) for one in checked],
-        arms=[words.arm(found, place) for place in (0, 1)], order=words.order(found), plots=plots,
+        style=page_style(), verdict=words.verdict(comparison), summary=words.summary(comparison),
+        traps=comparison.traps,
+        limits=[words.limit_words(item) for item in checked],
+        arms=[words.arm(comparison, place) for place in (0, 1)], order=words.order(comparison), plots=plots,
         heads=words.HEADS, overall=tables[0], labels=tables[1:], numbers=numbers,
-        warnings=found.warnings,
+        warnings=comparison.warnings,
     )  # fmt: skip
 
 
-def percentile_curves(found: Comparison) -> dict[str, Any] | None:
+def percentile_curves(comparison: Comparison) -> dict[str, Any] | None:
     """Return a drawing with caption and alternative text; ``None``: no run has single requests."""
-    drawn = [[run for run in runs if run.curve is not None] for runs in found.arms]
+    drawn = [[run for run in runs if run.curve is not None] for runs in comparison.arms]
     if not any(drawn):
         return None
     figure = Figure(figsize=(9, 3.8), layout="constrained")
@@ -85,14 +86,14 @@ def percentile_curves(found: Comparison) -> dict[str, Any] | None:
     return {"svg": svg(figure), "alt": caption, "caption": caption}
 
 
-def run_order(found: Comparison) -> dict[str, Any] | None:
+def run_order(comparison: Comparison) -> dict[str, Any] | None:
     """Return a drawing of each run's mean in the order of the runs; ``None``: the order is not known."""
-    order = found.order
+    order = comparison.order
     if order is None:
         return None
     figure = Figure(figsize=(9, 2.6), layout="constrained")
     axes = figure.add_subplot()
-    for name, runs, (colour, _, marker) in zip(NAMES, found.arms, _LOOKS, strict=True):
+    for name, runs, (colour, _, marker) in zip(NAMES, comparison.arms, _LOOKS, strict=True):
         places = [
             (place, _mean_ms(runs[number]))
             for place, (arm, number) in enumerate(order, start=1)
@@ -108,7 +109,9 @@ def run_order(found: Comparison) -> dict[str, Any] | None:
         )
     axes.set(xlabel="runs in the order in which they began", ylabel="mean latency, ms")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    greatest = max((mean for runs in found.arms for mean in map(_mean_ms, runs) if mean > 0), default=1.0)
+    greatest = max(
+        (mean for runs in comparison.arms for mean in map(_mean_ms, runs) if mean > 0), default=1.0
+    )
     axes.set_ylim(0, 1.1 * greatest)  # whole marks: the usual margin is that of the values' own range
     figure.legend(loc="outside right upper", fontsize=8, frameon=False)
     axes.grid(visible=True, color="#888888", alpha=0.3)

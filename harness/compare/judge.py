@@ -159,11 +159,11 @@ def _decided(draft: _Draft, p: float | None, *, n_family: int, n_runs: int, trap
         if row.metric == "errors" and row.a == row.b == 0:
             return row.model_copy(update={"verdict": Verdict.EQUIVALENT, "why": "no request failed"})
         return row.model_copy(update={"verdict": Verdict.INCONCLUSIVE, "why": "all runs have the same value"})
-    said = decide(*draft.judged, n_blocks=n_runs, margin=margin, p_adjusted=p, p_has_least=False)
-    why = _why(draft, said.verdict, p, margin=margin, n_family=n_family, n_runs=n_runs)
+    text = decide(*draft.judged, n_blocks=n_runs, margin=margin, p_adjusted=p, p_has_least=False)
+    why = _why(draft, text.verdict, p, margin=margin, n_family=n_family, n_runs=n_runs)
     if draft.note is not None:
         why += f"; {draft.note}"
-    return row.model_copy(update={"verdict": said.verdict, "p_adjusted": p, "why": why})
+    return row.model_copy(update={"verdict": text.verdict, "p_adjusted": p, "why": why})
 
 
 def _why(

@@ -84,13 +84,13 @@ def _judged(limit: Limit, row: Row) -> tuple[Outcome, str]:
     if row.ratio is None:
         return "cannot be told", row.why
     if row.low is None or row.high is None:
-        kept = row.ratio <= limit.ratio if limit.sign == ">" else row.ratio >= limit.ratio
-        return ("kept" if kept else "cannot be told"), row.why
-    said = f"B over A {spoken(row.ratio, row.low, row.high)}"
+        retained = row.ratio <= limit.ratio if limit.sign == ">" else row.ratio >= limit.ratio
+        return ("kept" if retained else "cannot be told"), row.why
+    text = f"B over A {spoken(row.ratio, row.low, row.high)}"
     beyond, within = (row.low > limit.ratio, row.high <= limit.ratio)
     if limit.sign == "<":
         beyond, within = row.high < limit.ratio, row.low >= limit.ratio
-    return ("exceeded" if beyond else "kept" if within else "not shown"), said
+    return ("exceeded" if beyond else "kept" if within else "not shown"), text
 
 
 def _without_errors_in_a(limit: Limit, row: Row) -> tuple[Outcome, str]:

@@ -42,17 +42,17 @@ def numbers_as(tool: ToolName, table: RequestTable) -> dict[str, float]:
     Args:
         table: the requests of one run, at least one.
     """
-    found = {"requests": float(table.n_requests), "errors": table.n_errors / table.n_requests}
-    found |= _TOOLS[tool].latencies(table.latency_s)
+    results = {"requests": float(table.n_requests), "errors": table.n_errors / table.n_requests}
+    results |= _TOOLS[tool].latencies(table.latency_s)
     if table.duration_s:
-        found["throughput"] = table.n_requests / table.duration_s
-    return found
+        results["throughput"] = table.n_requests / table.duration_s
+    return results
 
 
-def tool_tables(found: Comparison) -> tuple[ToolNumbers, ...]:
+def tool_tables(comparison: Comparison) -> tuple[ToolNumbers, ...]:
     """Return one table a tool that was asked for."""
-    tools = dict.fromkeys(tool for runs in found.arms for run in runs for tool in run.as_tools)
-    return tuple(_table(found, tool) for tool in tools)
+    tools = dict.fromkeys(tool for runs in comparison.arms for run in runs for tool in run.as_tools)
+    return tuple(_table(comparison, tool) for tool in tools)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +64,10 @@ class _Tool:
 def _as_jmeter(latency_s: FloatArray) -> dict[str, float]:
     ordered = np.sort(np.floor(latency_s * 1e3 + 1e-6)) / 1e3  # JMeter keeps whole milliseconds
     n = len(ordered)
-    found = {"mean": float(ordered.mean())}
-    return found | {name: float(ordered[max(1, int(np.floor(n * q + 0.5))) - 1]) for name, q in SHOWN.items()}
+    results = {"mean": float(ordered.mean())}
+    return results | {
+        name: float(ordered[max(1, int(np.floor(n * q + 0.5))) - 1]) for name, q in SHOWN.items()
+    }
 
 
 def _as_locust(latency_s: FloatArray) -> dict[str, float]:
@@ -73,12 +75,12 @@ def _as_locust(latency_s: FloatArray) -> dict[str, float]:
     step = 10.0 ** np.clip(np.floor(np.log10(np.maximum(ms, 1.0))) - 1, 0, 3)
     rounded = np.sort(np.round(ms / step) * step)
     n = len(rounded)
-    found = {"mean": float(latency_s.mean())}
+    results = {"mean": float(latency_s.mean())}
     for name, q in SHOWN.items():
         # From the slowest on, until no more than int(n q) are left: the largest value with so few below it.
         below = np.searchsorted(rounded, rounded, side="left")
-        found[name] = float(rounded[below <= int(n * q)].max()) / 1e3
-    return found
+        results[name] = float(rounded[below <= int(n * q)].max()) / 1e3
+    return results
 
 
 _TOOLS: Mapping[str, _Tool] = MappingProxyType(
@@ -96,9 +98,9 @@ _TOOLS: Mapping[str, _Tool] = MappingProxyType(
 )
 
 
-def _table(found: Comparison, tool: str) -> ToolNumbers:
+def _table(comparison: Comparison, tool: str) -> ToolNumbers:
     rows: list[tuple[str, ...]] = []
-    for name, runs in zip(NAMES, found.arms, strict=True):
+    for name, runs in zip(NAMES, comparison.arms, strict=True):
         for number, run in enumerate(runs, start=1):
             rows.append((f"{name}{number} {tool}", *_cells(run.as_tools.get(tool, {}))))
             rows.append((f"{name}{number} here", *_cells(_ours(run))))
@@ -110,8 +112,8 @@ def _table(found: Comparison, tool: str) -> ToolNumbers:
 
 
 def _ours(run: Run) -> dict[str, float]:
-    found = {metric: value for (label, metric), value in run.values.items() if label is None}
-    return found | {"requests": float(run.n_requests - run.n_errors)}
+    results = {metric: value for (label, metric), value in run.values.items() if label is None}
+    return results | {"requests": float(run.n_requests - run.n_errors)}
 
 
 def _cells(numbers: Mapping[str, float]) -> Sequence[str]:

@@ -136,8 +136,8 @@ def _read_part(path: Path, skip_s: float, latency_unit: LatencyUnit | None, deci
     symptoms: list[Symptom] = []
     checks = Checks(table, None, sides, units)
     if table.has_start_times:
-        found, answered = look_at_all(table, checks)
-        symptoms += [Symptom(trap="mixed_units", text=one.text) for one in found]
+        result, answered = look_at_all(table, checks)
+        symptoms += [Symptom(trap="mixed_units", text=item.text) for item in result]
         loop = checks.loop(answered)
         if loop is not None and (sides is None or (sides.thread is None and sides.all_threads is None)):
             loop = loop.model_copy(update={"users": None})  # estimated from the rhythm: too rough to compare
@@ -202,12 +202,12 @@ def _run_of_requests(name: str, tables: Sequence[RequestTable], as_tools: Sequen
             f"more than {MOST_LABELS} names of requests: the most frequent have rows of their own"
         )
     for code in [None, *shown]:
-        mine = np.ones(len(ok), dtype=np.bool_) if code is None else table.label_codes == code
-        found, missing = request_values(
-            table.latency_s[mine & ok], int(np.count_nonzero(mine & ~ok)), duration_s
+        own = np.ones(len(ok), dtype=np.bool_) if code is None else table.label_codes == code
+        result, missing = request_values(
+            table.latency_s[own & ok], int(np.count_nonzero(own & ~ok)), duration_s
         )
         label = None if code is None else table.labels[code]
-        values |= {(label, metric): value for metric, value in found.items()}
+        values |= {(label, metric): value for metric, value in result.items()}
         reasons |= {(label, metric): why for metric, why in missing.items()}
         if n_runs > 1:
             reasons[label, "throughput"] = f"its file holds {n_runs} runs"
@@ -220,7 +220,7 @@ def _run_of_requests(name: str, tables: Sequence[RequestTable], as_tools: Sequen
     failed = table.latency_s[~ok]
     return Run(
         name=name,
-        sources=tuple(dict.fromkeys(one.source for one in tables)),
+        sources=tuple(dict.fromkeys(item.source for item in tables)),
         n_requests=table.n_requests,
         n_errors=table.n_errors,
         resolution_s=table.resolution_s,
@@ -258,15 +258,15 @@ def symptoms_of(table: RequestTable, *, sides: SideColumns | None, loop: Kind) -
     Args:
         sides: threads and users of its first rows; None: it does not name them.
     """
-    found = []
+    results = []
     if table.unreadable.n_cut or any("ends early" in note or "is damaged" in note for note in table.notes):
-        found.append(
+        results.append(
             Symptom(trap=CUT, text="ends in the middle of a row: the tool was stopped, or the disk was full")
         )
     if not table.has_start_times or table.n_requests < 2:
-        return found
+        return results
     if (jump := clock_jump(table.start_epoch_s, table.latency_s)) is not None:
-        found.append(Symptom(trap=CLOCK, text=jump))
+        results.append(Symptom(trap=CLOCK, text=jump))
     elif (ramp := ramp_of(table, sides=sides, loop=loop)) is not None:
-        found.append(Symptom(trap=RAMP, text=f"{ramp.text}; {ramp.command} leaves it out"))
-    return found
+        results.append(Symptom(trap=RAMP, text=f"{ramp.text}; {ramp.command} leaves it out"))
+    return results

@@ -31,26 +31,26 @@ def run_of_totals(name: str, tables: Sequence[AggregateTable | RequestTable]) ->
     Raises:
         InputError: a file has no totals over all requests.
     """
-    found = [_totals(table) for table in tables]
+    results = [_totals(table) for table in tables]
     values: dict[Key, float] = {}
     reasons: dict[Key, str] = {}
     labels: dict[str, int] = {}
-    for label in dict.fromkeys(label for one in found for label in one):
-        some = [one[label] for one in found if label in one]
+    for label in dict.fromkeys(label for item in results for label in item):
+        some = [item[label] for item in results if label in item]
         if label is not None:
-            labels[label] = sum(one.n_requests for one in some)
+            labels[label] = sum(item.n_requests for item in some)
         whole, missing = _joined(some)
         values |= {(label, metric): value for metric, value in whole.items()}
         reasons |= {(label, metric): why for metric, why in missing.items()}
-    of_all = [one[None] for one in found]
+    of_all = [item[None] for item in results]
     starts = [table.start_epoch_s for table in tables if isinstance(table, AggregateTable)]
     starts += [table.first_start_epoch_s for table in tables if isinstance(table, RequestTable)]
-    rates = [one.per_s for one in of_all]
+    rates = [item.per_s for item in of_all]
     return Run(
         name=name,
         sources=tuple(dict.fromkeys(table.source for table in tables)),
-        n_requests=sum(one.n_requests for one in of_all),
-        n_errors=sum(one.n_errors for one in of_all),
+        n_requests=sum(item.n_requests for item in of_all),
+        n_errors=sum(item.n_errors for item in of_all),
         resolution_s=max(table.resolution_s for table in tables),
         values=values,
         reasons=reasons,
@@ -79,10 +79,10 @@ def _totals(table: AggregateTable | RequestTable) -> dict[str | None, _Total]:
             "holds no totals over all requests", file=table.path, found=table.kind,
             allowed="the file _stats.csv beside it, or single requests",
         )  # fmt: skip
-    found: dict[str | None, _Total] = {None: _of_row(table.of_requests or table.total, table.n_latencies)}
+    results: dict[str | None, _Total] = {None: _of_row(table.of_requests or table.total, table.n_latencies)}
     if len(table.rows) > 1:
-        found |= {" ".join(filter(None, (row.method, row.name))): _of_row(row, None) for row in table.rows}
-    return found
+        results |= {" ".join(filter(None, (row.method, row.name))): _of_row(row, None) for row in table.rows}
+    return results
 
 
 def _notes(table: AggregateTable | RequestTable) -> tuple[str, ...]:
@@ -108,28 +108,28 @@ def _of_row(row: AggregateRow, n_latencies: int | None) -> _Total:
 def _joined(some: Sequence[_Total]) -> tuple[dict[str, float], dict[str, str]]:
     values: dict[str, float] = {}
     reasons: dict[str, str] = {}
-    n_requests, n_errors = sum(one.n_requests for one in some), sum(one.n_errors for one in some)
+    n_requests, n_errors = sum(item.n_requests for item in some), sum(item.n_errors for item in some)
     if n_requests:
         values["errors"] = n_errors / n_requests
-    rates = [one.correct_per_s for one in some if one.correct_per_s is not None]
+    rates = [item.correct_per_s for item in some if item.correct_per_s is not None]
     if len(rates) == len(some):
         values["throughput"] = sum(rates)
     else:
         reasons["throughput"] = "the summary has no rate"
-    n_latencies = sum(one.n_latencies for one in some)
-    sums = [one.mean_s * one.n_latencies for one in some if one.mean_s is not None]
+    n_latencies = sum(item.n_latencies for item in some)
+    sums = [item.mean_s * item.n_latencies for item in some if item.mean_s is not None]
     if len(sums) == len(some) and n_latencies:
         values["mean"] = sum(sums) / n_latencies
     for name in QUANTILES:
-        there = [one.quantiles_s[name] for one in some if name in one.quantiles_s]
-        if len(there) < len(some):
+        present = [item.quantiles_s[name] for item in some if name in item.quantiles_s]
+        if len(present) < len(some):
             reasons[name] = f"the summary has no {name}"
-        elif len(there) == 1:
-            values[name] = there[0]
+        elif len(present) == 1:
+            values[name] = present[0]
         else:
-            low, high = (f"{plain(1e3 * end)}" for end in (min(there), max(there)))
+            low, high = (f"{plain(1e3 * end)}" for end in (min(present), max(present)))
             reasons[name] = (
-                f"percentiles of {len(there)} summaries cannot be merged: {name} lies between {low} and {high} ms"
+                f"percentiles of {len(present)} summaries cannot be merged: {name} lies between {low} and {high} ms"
             )
     reasons |= {
         name: "the summary has no such number"

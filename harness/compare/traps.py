@@ -49,10 +49,10 @@ def one_run(arms: Arms) -> Trap | None:
     alone = [name for name, runs in zip(NAMES, arms, strict=True) if len(runs) == 1]
     if not alone:
         return None
-    said = "one run each" if len(alone) == 2 else f"one run in arm {alone[0]}"
+    text = "one run each" if len(alone) == 2 else f"one run in arm {alone[0]}"
     return Trap(
         name="one_run",
-        text=f"{said}: no verdict; how much runs of the same arm differ is not known, so make 5 or more of each",
+        text=f"{text}: no verdict; how much runs of the same arm differ is not known, so make 5 or more of each",
         withholds=METRICS,
     )
 
@@ -270,19 +270,19 @@ def find_traps(arms: Arms, *, accept: Collection[str] = ()) -> tuple[Trap, ...]:
     Args:
         accept: traps that withhold nothing, because somebody knows why they are none here. They are still named.
     """
-    found = [trap for look in TRAPS if (trap := look(arms)) is not None]
+    results = [trap for look in TRAPS if (trap := look(arms)) is not None]
     return tuple(
         trap.model_copy(update={"withholds": (), "text": f"{trap.text} (accepted)"})
         if trap.name in accept
         else trap
-        for trap in found
+        for trap in results
     )
 
 
 def _loop(runs: Sequence[Run]) -> Kind:
     """The loop of an arm, where half of its runs tell and none contradicts: one run's rhythm may mislead."""
-    told = [run.loop for run in runs if run.loop != "cannot say"]
-    return told[0] if len(set(told)) == 1 and 2 * len(told) >= len(runs) else "cannot say"
+    reported = [run.loop for run in runs if run.loop != "cannot say"]
+    return reported[0] if len(set(reported)) == 1 and 2 * len(reported) >= len(runs) else "cannot say"
 
 
 def _frequent(runs: Sequence[Run]) -> set[str]:
@@ -298,12 +298,12 @@ def _all(arms: Arms) -> list[Run]:
 
 def _seen(arms: Arms, name: str) -> str | None:
     """What runs show by themselves: the first of them, and how many more."""
-    found = [(run, symptom) for run in _all(arms) for symptom in run.symptoms if symptom.trap == name]
-    if not found:
+    results = [(run, symptom) for run in _all(arms) for symptom in run.symptoms if symptom.trap == name]
+    if not results:
         return None
-    runs = {run.name for run, _ in found}
+    runs = {run.name for run, _ in results}
     more = f" (and {len(runs) - 1} more)" if len(runs) > 1 else ""
-    return f"{found[0][0].name}{more}: {found[0][1].text}"
+    return f"{results[0][0].name}{more}: {results[0][1].text}"
 
 
 def _listed(names: Iterable[str], most: int = 3) -> str:

@@ -25,15 +25,13 @@ _VERDICTS = {
 _MOST_ORDER = 40
 
 
-def verdict(found: Comparison) -> str:
+def verdict(comparison: Comparison) -> str:
     """Return the verdict on all requests in one short line: which arm is better, and by how much in one metric."""
-    rows = [row for row in found.rows if row.label is None]
+    rows = [row for row in comparison.rows if row.label is None]
     differ = [row for row in rows if row.verdict is Verdict.DIFFERENT]
     better = [row for row in differ if _is_better(row)]
     if not any(row.verdict is not None for row in rows):
-        return (
-            f"No verdict: {', '.join(trap.name.replace('_', ' ') for trap in found.traps if trap.withholds)}"
-        )
+        return f"No verdict: {', '.join(trap.name.replace('_', ' ') for trap in comparison.traps if trap.withholds)}"
     if not differ:
         same = {Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE}
         equal = all(row.verdict in same for row in rows if row.verdict is not None)
@@ -51,10 +49,10 @@ def _is_better(row: Row) -> bool:
     return more if row.metric == "throughput" else not more
 
 
-def summary(found: Comparison) -> str:
+def summary(comparison: Comparison) -> str:
     """Return the answer in one sentence: what differs, what is equal, what is open."""
-    rows = [row for row in found.rows if row.label is None]
-    n = [len(runs) for runs in found.arms]
+    rows = [row for row in comparison.rows if row.label is None]
+    n = [len(runs) for runs in comparison.arms]
     parts = [f"B against A, {n[1]} and {counted(n[0], 'run')}"]
     named = {verdict: [row for row in rows if row.verdict is verdict] for verdict in _VERDICTS}
     differ = named[Verdict.DIFFERENT]
@@ -65,12 +63,12 @@ def summary(found: Comparison) -> str:
         for verdict in (Verdict.DIFFERENT_BUT_NEGLIGIBLE, Verdict.EQUIVALENT, Verdict.INCONCLUSIVE)
         if named[verdict]
     ]
-    others = [row for row in rows if row.verdict is None]
-    if len(others) == len(rows):
-        parts.append(f"no verdict ({', '.join(trap.name for trap in found.traps if trap.withholds)})")
-    elif others:
-        parts.append("no verdict: " + ", ".join(row.metric for row in others))
-    of_labels = [row for row in found.rows if row.label is not None and row.verdict is Verdict.DIFFERENT]
+    rest = [row for row in rows if row.verdict is None]
+    if len(rest) == len(rows):
+        parts.append(f"no verdict ({', '.join(trap.name for trap in comparison.traps if trap.withholds)})")
+    elif rest:
+        parts.append("no verdict: " + ", ".join(row.metric for row in rest))
+    of_labels = [row for row in comparison.rows if row.label is not None and row.verdict is Verdict.DIFFERENT]
     if of_labels:
         parts.append(f"{counted(len(of_labels), 'row')} of single requests different")
     return "; ".join(parts) + "."
@@ -109,9 +107,9 @@ def order(found: Comparison) -> str | None:
     return " ".join(names[:_MOST_ORDER]) + (" ..." if len(names) > _MOST_ORDER else "")
 
 
-def arm(found: Comparison, place: int) -> str:
+def arm(comparison: Comparison, place: int) -> str:
     """Return what one arm is: its runs, requests and tools."""
-    runs = found.arms[place]
+    runs = comparison.arms[place]
     tools = ", ".join(dict.fromkeys(source for run in runs for source in run.sources))
     requests = counted(sum(run.n_requests for run in runs), "request")
     kinds = {(run.loop, run.users) for run in runs}
@@ -140,25 +138,25 @@ def limit_words(checked: Checked) -> str:
 _SPECIAL = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>#|~"} | {"\n": " ", "\r": " "})
 
 
-def render_markdown(found: Comparison, checked: Sequence[Checked] = ()) -> str:
+def render_markdown(comparison: Comparison, checked: Sequence[Checked] = ()) -> str:
     """Return the comparison: its summary, limits and traps, then a table; those of labels are folded."""
-    lines = [f"**{escaped(summary(found))}**", ""]
-    lines += [f"- {escaped(limit_words(one))}" for one in checked]
-    lines += [f"- trap `{trap.name}`: {escaped(trap.text)}" for trap in found.traps]
-    if checked or found.traps:
+    lines = [f"**{escaped(summary(comparison))}**", ""]
+    lines += [f"- {escaped(limit_words(item))}" for item in checked]
+    lines += [f"- trap `{trap.name}`: {escaped(trap.text)}" for trap in comparison.traps]
+    if checked or comparison.traps:
         lines.append("")
-    lines += _table([row for row in found.rows if row.label is None])
-    labels = [label for label in found.labels if label is not None]
+    lines += _table([row for row in comparison.rows if row.label is None])
+    labels = [label for label in comparison.labels if label is not None]
     if labels:
         lines += ["", "<details><summary>By request</summary>", ""]
         for label in labels:
             lines += [f"**{escaped(label_name(label))}**", ""]
-            lines += [*_table([row for row in found.rows if row.label == label]), ""]
+            lines += [*_table([row for row in comparison.rows if row.label == label]), ""]
         lines.append("</details>")
-    in_order = order(found)
-    lines += ["", *(f"- {escaped(arm(found, place))}" for place in (0, 1))]
+    in_order = order(comparison)
+    lines += ["", *(f"- {escaped(arm(comparison, place))}" for place in (0, 1))]
     lines += [f"- order of the runs: {in_order}"] if in_order else []
-    lines += [f"- {escaped(warning)}" for warning in found.warnings]
+    lines += [f"- {escaped(warning)}" for warning in comparison.warnings]
     return "\n".join(lines) + "\n"
 
 

@@ -35,7 +35,7 @@ class Agreement:
     @property
     def cases(self) -> tuple[str, ...]:
         """The cases that at least one side answers in another way."""
-        return tuple(dict.fromkeys(case for found in self.differences.values() for case in found))
+        return tuple(dict.fromkeys(case for difference in self.differences.values() for case in difference))
 
 
 def replay(duel: Duel, assembly: Assembly, *, ready_s: float, say: Callable[[str], None]) -> Agreement:
@@ -46,7 +46,7 @@ def replay(duel: Duel, assembly: Assembly, *, ready_s: float, say: Callable[[str
     """
     cases = load_cases(duel.contract)
     first = readiness_request(load_all_requests(duel.contract))
-    found: dict[str, dict[str, str]] = {}
+    results: dict[str, dict[str, str]] = {}
     for side in duel.sides:
         implementation = duel.implementation(side, assembly.root)
         try:
@@ -59,8 +59,8 @@ def replay(duel: Duel, assembly: Assembly, *, ready_s: float, say: Callable[[str
         except DoesNotStart as problem:
             raise _of_side(problem, duel, side) from None
         pairs = (failure.partition(": ") for failure in result.failures)
-        found[side.label] = {case: text for case, _, text in pairs}
-    return Agreement(n_cases=len(cases), differences=found)
+        results[side.label] = {case: text for case, _, text in pairs}
+    return Agreement(n_cases=len(cases), differences=results)
 
 
 def _of_side(problem: DoesNotStart, duel: Duel, side: Side) -> InputError:
@@ -80,41 +80,43 @@ def agreed_contract(duel: Duel, left_out: Collection[str]) -> None:
     """
     for name in (CASES, REQUESTS):
         file = duel.contract / name
-        kept = [line for line in _lines(file) if json.loads(line)["name"] not in left_out]
-        if name == REQUESTS and not kept:
+        retained = [line for line in _lines(file) if json.loads(line)["name"] not in left_out]
+        if name == REQUESTS and not retained:
             raise InputError(
                 "no request is answered alike by both versions",
                 place="--allow",
                 found=", ".join(sorted(left_out)),
             )
-        file.write_text("".join(f"{line}\n" for line in kept), "utf-8")
+        file.write_text("".join(f"{line}\n" for line in retained), "utf-8")
 
 
 def _lines(file: Path) -> list[str]:
     return [line for line in file.read_text("utf-8").split("\n") if line.strip()]
 
 
-def rows_of(found: Results) -> tuple[Row, ...]:
+def rows_of(results: Results) -> tuple[Row, ...]:
     """Return a row for each metric: A is the reference, B the other version. ``verdict`` is ``None`` where the
     session cannot have one: smoke, fewer blocks than a verdict takes, or something else than the services decided."""
     rows: list[Row] = []
-    for one in found.metrics:
-        for cell in one.cells:
-            reference, *others = cell.variants
-            rows += [_row(one.metric.name, reference, other, conclusive=found.conclusive) for other in others]
+    for metric in results.metrics:
+        for cell in metric.cells:
+            reference, *rest = cell.variants
+            rows += [
+                _row(metric.metric.name, reference, second, conclusive=results.conclusive) for second in rest
+            ]
     return tuple(rows)
 
 
-def _row(metric: str, reference: VariantResult, other: VariantResult, *, conclusive: bool) -> Row:
-    compared = other.comparison
-    row = Row(metric=metric, label=None, a=reference.estimate.value, b=other.estimate.value)
+def _row(metric: str, reference: VariantResult, result: VariantResult, *, conclusive: bool) -> Row:
+    compared = result.comparison
+    row = Row(metric=metric, label=None, a=reference.estimate.value, b=result.estimate.value)
     if compared is None:
         return row.model_copy(update={"why": "no trial of both versions has it"})
     ratio = compared.ratio
-    told = conclusive and compared.verdict is not Verdict.NOT_ABOUT_SERVICES
+    reported = conclusive and compared.verdict is not Verdict.NOT_ABOUT_SERVICES
     why = (
         f"of {YOUNG} processes" * compared.young
-        if told
+        if reported
         else (compared.not_about or NOT_ABOUT)
         if conclusive
         else "smoke checks that everything works"
@@ -122,6 +124,6 @@ def _row(metric: str, reference: VariantResult, other: VariantResult, *, conclus
     return row.model_copy(
         update={
             "ratio": ratio.value, "low": ratio.low, "high": ratio.high, "margin": compared.margin,
-            "verdict": compared.verdict if told else None, "why": why,
+            "verdict": compared.verdict if reported else None, "why": why,
         }
     )  # fmt: skip

@@ -74,7 +74,7 @@ def source_of(place: Workspace) -> Path:
 
 def set_up(
     place: Workspace,
-    both: tuple[Side, Side],
+    sides: tuple[Side, Side],
     folder: Path,
     generator: str | None = None,
     *,
@@ -84,7 +84,7 @@ def set_up(
 
     Args:
         place: the adopted service; start command, contract, loads, warm-up and CPUs are those of both sides.
-        both: the sides, the reference first.
+        sides: the sides, the reference first.
         folder: an empty one.
         generator: of the loads; default: those of the adopted experiment.
         rate: what else is offered to each process once its load is over; only where the experiment has no factors.
@@ -94,14 +94,16 @@ def set_up(
     """
     described, data = _described(place), _read(place.experiment)
     duel = Duel(
-        name=f"{place.name}{SUFFIX}", folder=folder, workload=place.name, sides=both, runtime=_runtime(data)
+        name=f"{place.name}{SUFFIX}", folder=folder, workload=place.name, sides=sides, runtime=_runtime(data)
     )
-    if described.get("runtime") != "jvm" and (named := [side.what for side in both if side.java is not None]):
+    if described.get("runtime") != "jvm" and (
+        named := [side.what for side in sides if side.java is not None]
+    ):
         raise InputError(
             "a JDK runs no such service", file=place.service_toml, place="runtime", found=described.get("runtime"),
             allowed=f'"jvm", for {named[0]}',
         )  # fmt: skip
-    for side in both:
+    for side in sides:
         words = {**described, "name": side.label, "workload": place.name, "source": str(side.source)}
         file = folder / "services" / place.name / side.label / "service.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -116,13 +118,13 @@ def set_up(
             "implementation": side.label,
             "runtime": {**duel.runtime, **({} if side.java is None else {"java": side.java})},
         }
-        for side in both
+        for side in sides
     }
     data |= {
         "name": duel.name,
-        "title": f"{both[0].what} and {both[1].what}",
+        "title": f"{sides[0].what} and {sides[1].what}",
         "question": "Which of the two is faster, and at what cost?",
-        "reference": both[0].label,
+        "reference": sides[0].label,
         "variants": variants,
     }
     for profile in data.get("profiles", {}).values():
@@ -165,7 +167,7 @@ def rate_tool(assembly: Assembly, contract: Path) -> str | None:
         OpenLoad(rate_per_s=100.0, duration_s=RATE_S, arrivals="constant"),
         ClosedLoad(users=16, duration_s=4.0),
     )
-    for tool in sorted(LOAD_TOOLS, key=lambda one: not one.saturates):
+    for tool in sorted(LOAD_TOOLS, key=lambda item: not item.saturates):
         if tool.name in usable and tool.runs_as == "program":
             adapter = assembly.generators[tool.name]()
             if all(adapter.supports(profile, requests) is None for profile in wanted):
@@ -174,8 +176,8 @@ def rate_tool(assembly: Assembly, contract: Path) -> str | None:
 
 
 def _runtime(data: dict[str, Any]) -> dict[str, Any]:
-    found = data.get("variants", {}).get(data.get("reference"), {}).get("runtime", {})
-    return {name: value for name, value in found.items() if name != "java"}
+    result = data.get("variants", {}).get(data.get("reference"), {}).get("runtime", {})
+    return {name: value for name, value in result.items() if name != "java"}
 
 
 def _described(place: Workspace) -> dict[str, Any]:
@@ -200,7 +202,7 @@ def _as_toml(values: dict[str, Any]) -> str:
 
 def _inline(value: Any) -> str:
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{json.dumps(name)} = {_inline(one)}' for name, one in value.items())}}}"
+        return f"{{{', '.join(f'{json.dumps(name)} = {_inline(item)}' for name, item in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_inline, value))}]"
     return json.dumps(value, ensure_ascii=False)

@@ -51,10 +51,10 @@ def sides(
             "both versions are the same", place="V1 V2", found=first, allowed=f"two of: {ALLOWED}"
         )
     with contextlib.ExitStack() as cleanup:
-        one, other = (_side(name, source, repository, cleanup) for name in (first, second))
-        if one.label == other.label:
-            one, other = replace(one, label=f"{one.label}-1"), replace(other, label=f"{other.label}-2")
-        yield one, other
+        item, rival = (_side(name, source, repository, cleanup) for name in (first, second))
+        if item.label == rival.label:
+            item, rival = replace(item, label=f"{item.label}-1"), replace(rival, label=f"{rival.label}-2")
+        yield item, rival
 
 
 def _side(name: str, source: Path, repository: Path | None, cleanup: contextlib.ExitStack) -> Side:
@@ -94,11 +94,11 @@ def _of_git(ref: str, inside: Path, below: bool, cleanup: contextlib.ExitStack) 
             "neither a folder nor a ref of this repository", place=top, found=ref, allowed=ALLOWED
         )
     prefix = (git(inside, "rev-parse", "--show-prefix") or "") if below else ""
-    there = cleanup.enter_context(checked_out(Path(top), commit)) / prefix
-    if not there.is_dir():
+    present = cleanup.enter_context(checked_out(Path(top), commit)) / prefix
+    if not present.is_dir():
         raise InputError(
             f"has no folder {prefix}", place=top, found=ref, allowed="a commit that has the service"
         )
     n_changes = n_uncommitted(Path(top), commit, prefix)
     remark = f"without {counted(n_changes, 'uncommitted change')} in {prefix or top}" if n_changes else ""
-    return Side(label=service_name(ref), source=there, what=f"git {ref} ({commit[:12]})", remark=remark)
+    return Side(label=service_name(ref), source=present, what=f"git {ref} ({commit[:12]})", remark=remark)

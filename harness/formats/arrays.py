@@ -18,13 +18,13 @@ IntArray = npt.NDArray[np.int64]
 Columns = TypeVar("Columns", bound=Any)
 
 
-def with_rows(columns: Columns, keep: BoolArray, *others: str) -> Columns:
+def with_rows(columns: Columns, keep: BoolArray, *rest: str) -> Columns:
     """Return a dataclass of arrays with only some of their rows; ``others``: arrays that are no columns.
 
     Args:
         keep: shape (n,).
     """
-    arrays = {one.name: getattr(columns, one.name) for one in fields(columns) if one.name not in others}
+    arrays = {item.name: getattr(columns, item.name) for item in fields(columns) if item.name not in rest}
     return replace(
         columns, **{name: each[keep] for name, each in arrays.items() if isinstance(each, np.ndarray)}
     )

@@ -175,16 +175,16 @@ class _Combinations(NamedTuple):
 
 
 def _combinations(columns: Sequence[tuple[CodeArray, tuple[str, ...]] | None], n: int) -> _Combinations:
-    there = [one for one in columns if one is not None]
-    if len(there) == 1:
-        code, distinct = there[0][0].astype(np.intp), np.arange(len(there[0][1]))[None, :]
+    present = [item for item in columns if item is not None]
+    if len(present) == 1:
+        code, distinct = present[0][0].astype(np.intp), np.arange(len(present[0][1]))[None, :]
     else:
-        codes = np.array([one[0] for one in there], dtype=np.int32).reshape(len(there), n)
+        codes = np.array([item[0] for item in present], dtype=np.int32).reshape(len(present), n)
         distinct, code = np.unique(codes, axis=1, return_inverse=True)
     texts = []
     for each in distinct.T.tolist():
-        found = iter(one[1][place] for one, place in zip(there, each, strict=True))
-        texts.append(tuple(None if one is None else next(found).strip() for one in columns))
+        result = iter(item[1][place] for item, place in zip(present, each, strict=True))
+        texts.append(tuple(None if item is None else next(result).strip() for item in columns))
     return _Combinations(code.reshape(-1), texts)
 
 
@@ -208,15 +208,15 @@ def _clean_kinds(
     of them. ``None``: the block is not plain."""
     if not len(failed):
         return np.zeros(0, dtype=np.int32), ()
-    there = [index for index in layout.kind_columns if index is not None]
+    present = [index for index in layout.kind_columns if index is not None]
     lines = Block(data=_lines(block.data, failed), first_line=block.first_line)
-    texts = read_clean_texts(lines, layout, there) if there else []
+    texts = read_clean_texts(lines, layout, present) if present else []
     if texts is None:
         return None
-    by_column = dict(zip(there, texts, strict=True))
+    by_column = dict(zip(present, texts, strict=True))
     columns = [None if index is None else by_column[index] for index in layout.kind_columns]
     combined = _combinations(columns, len(failed))
-    kinds = tuple(error_kind(*(one or "" for one in each)) for each in combined.texts)
+    kinds = tuple(error_kind(*(item or "" for item in each)) for each in combined.texts)
     return combined.code.astype(np.int32), kinds
 
 
@@ -243,11 +243,11 @@ def _clean_repeats(
     table: pa.Table, layout: Layout, label_codes: CodeArray, labels: tuple[str, ...]
 ) -> BoolArray:
     """Which rows are parts or sums of others."""
-    found = np.array([label in layout.repeats for label in labels], dtype=np.bool_)[label_codes]
+    result = np.array([label in layout.repeats for label in labels], dtype=np.bool_)[label_codes]
     if layout.message is not None:
         codes, messages = _texts(table, layout.message)
-        found |= np.array([is_transaction(message) for message in messages], dtype=np.bool_)[codes]
-    return found
+        result |= np.array([is_transaction(message) for message in messages], dtype=np.bool_)[codes]
+    return result
 
 
 def _numbers(column: pa.ChunkedArray) -> FloatArray:

@@ -76,12 +76,12 @@ class RequestStream:
             while n_rows is not None and joiner.n_waiting >= enough:
                 enough = 2 * n_rows
                 yield joiner.table(n_rows)
-        said = list(self.said)
+        text = list(self.said)
         if self.most_rows is not None and n_read >= self.most_rows:
-            said.append(
+            text.append(
                 f"{self.source} writes no more than {self.most_rows:,} rows: there may have been more requests"
             )
-        yield joiner.table(None).with_notes(*said, *self.notes.notes)
+        yield joiner.table(None).with_notes(*text, *self.notes.notes)
 
 
 def row_stream(

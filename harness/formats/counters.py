@@ -39,21 +39,23 @@ def answered(text: str) -> int | None:
     0: the service has such metrics, and has counted nothing yet. ``None``: it has none, or one of its numbers cannot
     be read.
     """
-    found = [one["value"] for one in _COUNTED.finditer(text) if not _OF_METRICS.search(one["labels"] or "")]
-    if not found and not _COUNTED.search(text):
+    results = [
+        item["value"] for item in _COUNTED.finditer(text) if not _OF_METRICS.search(item["labels"] or "")
+    ]
+    if not results and not _COUNTED.search(text):
         return 0 if _NONE_YET.search(text) else None
     try:
-        return sum(round(float(value)) for value in found)
+        return sum(round(float(value)) for value in results)
     except (ValueError, OverflowError):
         return None
 
 
 def go_cpus(metrics: str) -> RuntimeCpus:
     """Return what one answer to ``GET /metrics`` of a Go service says."""
-    found = parse_runtime_metrics(metrics).gauges.get(GOMAXPROCS)
-    if found is None or found < 1:
+    result = parse_runtime_metrics(metrics).gauges.get(GOMAXPROCS)
+    if result is None or result < 1:
         return RuntimeCpus(why_not=f"/metrics has no {GOMAXPROCS}")
-    return RuntimeCpus(cpus=int(found), said_in=f"/metrics: {GOMAXPROCS}")
+    return RuntimeCpus(cpus=int(result), said_in=f"/metrics: {GOMAXPROCS}")
 
 
 def jvm_cpus(log: str) -> RuntimeCpus:
@@ -64,10 +66,10 @@ def jvm_cpus(log: str) -> RuntimeCpus:
         line = parse_line(text[:LONGEST_LINE])
         if line is None:
             continue
-        if line.tags == "gc,init" and cpus is None and (said := _CPUS.fullmatch(line.text)):
-            cpus = int(said[1])
-        elif line.tags == "gc" and collector is None and (said := USING.match(line.text)):
-            collector = said[1]
+        if line.tags == "gc,init" and cpus is None and (sentence := _CPUS.fullmatch(line.text)):
+            cpus = int(sentence[1])
+        elif line.tags == "gc" and collector is None and (sentence := USING.match(line.text)):
+            collector = sentence[1]
         if cpus is not None and collector is not None:
             break
     if cpus is None and collector is None:

@@ -91,7 +91,7 @@ def _row(line: bytes) -> Row:
     if not at:
         raise ValueError("no verdict")
     stamps = fields[at - 4 : at] if at > _BEFORE + 1 else []
-    is_old = stamps and all(one.isdigit() and len(one) == _STAMP_DIGITS for one in stamps)
+    is_old = stamps and all(stamp.isdigit() and len(stamp) == _STAMP_DIGITS for stamp in stamps)
     start = at - 4 if is_old else at - 2
     start_ms, end_ms = int(fields[start]), int(fields[at - 1])
     ok = _VERDICTS[fields[at]]

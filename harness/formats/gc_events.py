@@ -106,7 +106,7 @@ def joined(logs: Sequence[GcLog]) -> GcLog:
     ordered = sorted(logs, key=lambda log: log.start_s or 0.0)
 
     def every(name: str) -> tuple[Any, ...]:
-        return tuple(one for log in ordered for one in getattr(log, name))
+        return tuple(item for log in ordered for item in getattr(log, name))
 
     return ordered[-1].model_copy(
         update={

@@ -44,17 +44,17 @@ class Trace(Stamped):
 
 def parse_trace(text: str) -> Trace | None:
     """Return the numbers of one line; ``None``: it is no trace, or one of them is none."""
-    found = _TRACE.match(text)
-    if found is None:
+    match = _TRACE.match(text)
+    if match is None:
         return None
-    parts = [found[part] for part in ("sweep", "mark", "term")]
-    gc_id = int(found["id"])
+    parts = [match[part] for part in ("sweep", "mark", "term")]
+    gc_id = int(match["id"])
     try:
         sweep_s, mark_s, term_s = (_finite(part) / 1e3 for part in parts)
         return Trace(
-            uptime_s=_finite(found["at"]), gc_id=gc_id, begins=gc_id == 1, parts_s=(sweep_s, mark_s, term_s),
-            cut_s=RESOLUTION_S + sum(map(_cut_s, parts)), before_bytes=int(found["before"]) * _MIB,
-            live_bytes=int(found["live"]) * _MIB,
+            uptime_s=_finite(match["at"]), gc_id=gc_id, begins=gc_id == 1, parts_s=(sweep_s, mark_s, term_s),
+            cut_s=RESOLUTION_S + sum(map(_cut_s, parts)), before_bytes=int(match["before"]) * _MIB,
+            live_bytes=int(match["live"]) * _MIB,
         )  # fmt: skip
     except ValueError:  # half a number, or digits without end
         return None

@@ -75,8 +75,8 @@ def parse_jfr_json(text: str, *, file: Path | None = None) -> FlightRecording:
         InputError: it is not JSON, or holds no recording.
     """
     try:
-        found = json.loads(text)
-        events = found["recording"]["events"]
+        result = json.loads(text)
+        events = result["recording"]["events"]
         if not isinstance(events, list):
             raise TypeError("events")
     except json.JSONDecodeError as error:
@@ -165,10 +165,10 @@ def duration_s(text: str) -> float:
     Raises:
         ValueError: it is not one.
     """
-    found = _DURATION.fullmatch(text)
-    if found is None or not any(found.groups()):
+    match = _DURATION.fullmatch(text)
+    if match is None or not any(match.groups()):
         raise ValueError(f"not a duration: {text!r}")
-    days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
@@ -196,13 +196,13 @@ def parse_contention(text: str) -> tuple[Contention, ...]:
 
 
 def _contention(line: str) -> Contention:
-    found = _ROW.match(line)
-    if found is None:
+    match = _ROW.match(line)
+    if match is None:
         raise InputError(
             "a line that cannot be read", found=line.strip()[:80], allowed="class, count, mean, p90, longest"
         )
     return Contention(
-        lock=found["lock"].strip(),
-        n=int(found["n"].replace(",", "")),
-        mean_s=float(found[3].replace(",", "")) * _SECONDS[found[4]],
+        lock=match["lock"].strip(),
+        n=int(match["n"].replace(",", "")),
+        mean_s=float(match[3].replace(",", "")) * _SECONDS[match[4]],
     )

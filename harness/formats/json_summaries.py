@@ -41,15 +41,16 @@ def read_json(path: Path | TextFile) -> AggregateTable:
         InputError: it is not whole JSON, holds several documents, is of no tool known here, or lacks a number.
     """
     file = text_file(path)
-    found = _document(file)
+    result = _document(file)
     title, read = next(
-        ((title, read) for title, keys, read in _FORMATS if all(_has(found, key) for key in keys)), ("", None)
+        ((title, read) for title, keys, read in _FORMATS if all(_has(result, key) for key in keys)),
+        ("", None),
     )
     if read is None:
-        names = ", ".join(map(str, found))[:80] if isinstance(found, dict) else type(found).__name__
+        names = ", ".join(map(str, result))[:80] if isinstance(result, dict) else type(result).__name__
         raise InputError("is JSON of no load tool known here", file=file.path, found=names, allowed=_READABLE)
     try:
-        table = read(file.path, found)
+        table = read(file.path, result)
     except KeyError as error:
         raise InputError(
             f"lacks the number {error.args[0]}", file=file.path, place="JSON", allowed=f"a whole {title}"
@@ -68,7 +69,7 @@ def read_json(path: Path | TextFile) -> AggregateTable:
 def _document(file: TextFile) -> Any:
     text = file.text().lstrip()
     try:
-        found, end = json.JSONDecoder().raw_decode(text)
+        result, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError) as error:
         raise InputError(
             "is no whole JSON: was it cut short?",
@@ -82,14 +83,14 @@ def _document(file: TextFile) -> Any:
         raise InputError(
             "holds several results", file=file.path, place=f"line {line}", allowed="one result in a file"
         )
-    return found
+    return result
 
 
-def _has(found: Any, path: tuple[str, ...]) -> bool:
+def _has(result: Any, path: tuple[str, ...]) -> bool:
     for key in path:
-        if not isinstance(found, dict) or key not in found:
+        if not isinstance(result, dict) or key not in result:
             return False
-        found = found[key]
+        result = result[key]
     return True
 
 
@@ -162,7 +163,7 @@ def _autocannon(path: Path, document: Document) -> AggregateTable:
     n_latencies, timeouts = int(latency.get("totalCount", answers)), int(document.get("timeouts", 0))
     codes = document.get("statusCodeStats") or {}
     kinds = {"timeout": timeouts, "no answer": broken - timeouts, "another body than expected": bodies}
-    kinds |= {f"HTTP {code}": int(one["count"]) for code, one in codes.items() if not code.startswith("2")}
+    kinds |= {f"HTTP {code}": int(item["count"]) for code, item in codes.items() if not code.startswith("2")}
     if not codes:
         kinds["status other than 2xx"] = status
     notes = ["autocannon writes no single requests; its latencies are whole milliseconds, of all answers"]
@@ -187,10 +188,10 @@ def _k6(path: Path, document: Document) -> AggregateTable:
     """As ``--summary-export``, ``handleSummary`` or k6's newer format has it."""
     metrics, duration_s = _k6_metrics(document)
     if "http_reqs" not in metrics:
-        others = sorted(name for name in metrics if name.endswith("_duration"))
+        rest = sorted(name for name in metrics if name.endswith("_duration"))
         raise InputError(
             f"has no HTTP requests: there is no {METRIC} in this k6 summary", file=path,
-            found=", ".join(others or sorted(metrics))[:120], allowed="the summary of a test with k6/http",
+            found=", ".join(rest or sorted(metrics))[:120], allowed="the summary of a test with k6/http",
         )  # fmt: skip
     if duration_s is not None and not math.isfinite(duration_s):
         raise ValueError("the test's duration is no number")
@@ -211,9 +212,9 @@ def _k6(path: Path, document: Document) -> AggregateTable:
 def _k6_metrics(document: Document) -> tuple[dict[str, dict[str, Any]], float | None]:
     """Each metric's values by name, and how long the test took."""
     if "results" in document:
-        named = {one["name"]: one["values"] for one in document["results"]["metrics"]}
+        named = {item["name"]: item["values"] for item in document["results"]["metrics"]}
         return named, float(document["config"]["duration"])
-    metrics = {name: one.get("values", one) for name, one in document["metrics"].items()}
+    metrics = {name: item.get("values", item) for name, item in document["metrics"].items()}
     took = document.get("state", {}).get("testRunDurationMs")
     return metrics, None if took is None else float(took) / 1e3
 

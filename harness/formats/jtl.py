@@ -45,7 +45,7 @@ def open_jtl(
     file = text_file(path)
     if not file.head.strip():
         raise InputError("is empty", file=file.path, allowed="a JMeter result file in csv")
-    layout, said = detect_layout(file, latency_unit, decimal)
+    layout, text = detect_layout(file, latency_unit, decimal)
     sides, layout = read_sides(file, layout)
     header = header_of(file.first)
     is_jmeters = header is None or header.is_jmeters
@@ -54,7 +54,7 @@ def open_jtl(
         layout,
         source="jmeter" if is_jmeters else "csv",
         resolution_s=layout.latency_step_s,
-        said=(*said, *_unclear_parts(file, layout)),
+        said=(*text, *_unclear_parts(file, layout)),
         sides=sides if is_jmeters else None,
         from_zero=not is_jmeters and layout.era_s is None and layout.time in PER_S,
     )

@@ -114,7 +114,7 @@ def looks_like_xml(head: str) -> bool:
 def header_of(line: str) -> Header | None:
     """Return what a line names where it is the header of JMeter's columns, or of another csv of requests."""
     jmeters: Header | None = None
-    others: Header | None = None
+    rest: Header | None = None
     for delimiter in dict.fromkeys((*DELIMITERS, *re.findall(r"[^\w\s\"]", line))):
         names = tuple(name.strip(" \t\0") for name in split_row(line, delimiter))
         columns = tuple(_BY_LOWER.get(name.lower(), "") for name in names)
@@ -122,10 +122,10 @@ def header_of(line: str) -> Header | None:
         own = "elapsed" in known or sum(name in JMETER_COLUMNS for name in names) >= 2
         if own and (jmeters is None or len(known) > sum(map(bool, jmeters.columns))):
             jmeters = Header(delimiter=delimiter, names=names, columns=columns, units={}, is_jmeters=True)
-        other = _other_header(names, delimiter) if delimiter in _USUAL else None
-        if other is not None and (others is None or len(names) > len(others.names)):
-            others = other
-    return jmeters or others
+        second = _other_header(names, delimiter) if delimiter in _USUAL else None
+        if second is not None and (rest is None or len(names) > len(rest.names)):
+            rest = second
+    return jmeters or rest
 
 
 def _other_header(names: tuple[str, ...], delimiter: str) -> Header | None:
@@ -141,8 +141,8 @@ def _other_header(names: tuple[str, ...], delimiter: str) -> Header | None:
         columns.append(meaning if meaning not in columns else "")
         if columns[-1] and unit is not None:
             units[meaning] = unit
-    found = {name for name in columns if name}
-    if "elapsed" not in found or len(found) < 2:
+    results = {name for name in columns if name}
+    if "elapsed" not in results or len(results) < 2:
         return None
     return Header(delimiter=delimiter, names=names, columns=tuple(columns), units=units, is_jmeters=False)
 
@@ -225,8 +225,8 @@ def _layout(
         if stamps_in is not None and n_read(stamps, _TIMES[stamps_in]):
             time = _TIMES[stamps_in]
         else:
-            time, said = time_format(stamps, path)
-            notes += said
+            time, text = time_format(stamps, path)
+            notes += text
         era_s = era_around(stamps, time)
     layout = Layout(
         delimiter=delimiter,
@@ -282,8 +282,8 @@ def _headerless(file: TextFile, how: How) -> tuple[Layout, tuple[str, ...]]:
         rows = [row for row in rows if len(row) == width]
         columns = _columns_by_content(rows, width)
         if columns is not None:
-            said = f"no header line: {width} columns read as {' '.join(filter(None, columns))}"
-            return _layout(columns, delimiter, rows, file.path, names=None, how=how, notes=(said,))
+            text = f"no header line: {width} columns read as {' '.join(filter(None, columns))}"
+            return _layout(columns, delimiter, rows, file.path, names=None, how=how, notes=(text,))
     raise another_file(
         "is not a JMeter result file, or one without header whose columns cannot be told", file,
         "a first line like timeStamp,elapsed,label,...: "

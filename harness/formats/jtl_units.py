@@ -218,14 +218,16 @@ def latency_columns(texts: Sequence[str], how: How, path: Path, column: str = "e
         texts = [text.replace(thousands, "") for text in texts]
     commas = [text for text in texts if _DECIMAL_COMMA.fullmatch(text)]
     if commas and how.decimal != "," and 2 * len(commas) > len(texts):
-        said = "--decimal ," if how.unit is not None else "--decimal , --latency-unit ms (or s, us, ns)"
+        sentence = "--decimal ," if how.unit is not None else "--decimal , --latency-unit ms (or s, us, ns)"
         groups = all(_IN_GROUPS.fullmatch(text) for text in commas)
         raise InputError(
             "has commas before three digits: a fraction, or thousands?" if groups else "has a decimal comma",
             file=path,
             place=f"column {column}",
             found=commas[0],
-            allowed=f"numbers without a sign between thousands; of fractions {said}" if groups else said,
+            allowed=f"numbers without a sign between thousands; of fractions {sentence}"
+            if groups
+            else sentence,
         )
     unit = how.unit
     numbers = [text for text in map(how.plain, texts) if _NUMBER.fullmatch(text)]

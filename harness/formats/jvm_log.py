@@ -46,13 +46,13 @@ class JvmLog(ProcessLog):
             self._safepoint(now, stopped[0], int(stopped[1]) * 1e-9)
         elif entered := _ENTERED.match(text):
             self.operation = entered[1]
-        elif found := _OLD_SAFEPOINT.search(text):
-            self._safepoint(now, self.operation, _number(found[1]))
+        elif match := _OLD_SAFEPOINT.search(text):
+            self._safepoint(now, self.operation, _number(match[1]))
             self.operation = "safepoint"
         elif _STALL in text and (stalled := _stalled_ms(text)):
             self.events.append(_event("Allocation Stall", "allocation_stall", now, _number(stalled) / 1e3))
-        elif "Pause " in text and "start" not in line.tags and (found := _PAUSE.match(text)):
-            gc_id, name, before, before_unit, after, after_unit, _, _, ms = found.groups()
+        elif "Pause " in text and "start" not in line.tags and (match := _PAUSE.match(text)):
+            gc_id, name, before, before_unit, after, after_unit, _, _, ms = match.groups()
             pause = _event(
                 name, "gc_pause", now, _number(ms) / 1e3,
                 gc_id=int(gc_id) if gc_id else None,
@@ -68,9 +68,9 @@ class JvmLog(ProcessLog):
                 self._safepoint(stop.end_s, stop.name, stop.duration_s)
             else:
                 self.pending.append(pause)
-        elif text.endswith("s") and (found := _CYCLE.match(text)):
-            length_s = _number(found[2]) * (1e-3 if found[3] == "ms" else 1.0)
-            self.cycles.append(Cycle(gc_id=int(found[1]), start_s=now - length_s, end_s=now))
+        elif text.endswith("s") and (match := _CYCLE.match(text)):
+            length_s = _number(match[2]) * (1e-3 if match[3] == "ms" else 1.0)
+            self.cycles.append(Cycle(gc_id=int(match[1]), start_s=now - length_s, end_s=now))
         elif text.endswith(_DROPPED) and (number := text.removesuffix(_DROPPED).strip()).isdigit():
             self.n_dropped += int(number)
         else:
@@ -118,11 +118,11 @@ class JvmLog(ProcessLog):
         inside = [pause for pause in self.pending if pause.end_s >= inside_from_s]
         self.events += [pause for pause in self.pending if pause.end_s < inside_from_s]
         self.pending = []
-        pause = max(inside, key=lambda one: one.duration_s, default=None)
+        pause = max(inside, key=lambda item: item.duration_s, default=None)
         cause: Cause = "gc_pause" if pause or _GC_OPERATION.match(operation) else "other_safepoint"
         name = operation if pause is None else f"{operation}: {pause.name}"
-        kept = ("gc_id", "heap_before_bytes", "heap_after_bytes")
-        of_pause = {key: getattr(pause, key) for key in kept} if pause else {}
+        retained = ("gc_id", "heap_before_bytes", "heap_after_bytes")
+        of_pause = {key: getattr(pause, key) for key in retained} if pause else {}
         self.events.append(_event(name, cause, end_s, total_s, whole_stop=True, **of_pause))
 
 
@@ -155,8 +155,8 @@ _UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}
 
 def pause_of(line: Line) -> str | None:
     """Return the name of the pause that a line reports; ``None``: it reports none."""
-    found = _PAUSE.match(line.text) if "start" not in line.tags else None
-    return found and found[2]
+    result = _PAUSE.match(line.text) if "start" not in line.tags else None
+    return result and result[2]
 
 
 def _number(text: str) -> float:

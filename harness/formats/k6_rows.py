@@ -48,14 +48,14 @@ def looks_like_k6_csv(line: str) -> bool:
 def lines_of(line: str) -> str | None:
     """Return whose JSON lines begin like this, k6's or vegeta's; ``None``: it is something else."""
     try:
-        found = json.loads(line) if line.startswith("{") else None
+        result = json.loads(line) if line.startswith("{") else None
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         return None
-    if found.get("type") in {"Metric", "Point"} and "metric" in found:
+    if result.get("type") in {"Metric", "Point"} and "metric" in result:
         return "k6"
-    return "vegeta" if {"code", "timestamp", "latency", "seq"} <= set(found) else None
+    return "vegeta" if {"code", "timestamp", "latency", "seq"} <= set(result) else None
 
 
 def open_k6_csv(path: Path | TextFile) -> RequestStream:
@@ -92,8 +92,8 @@ def open_k6_csv(path: Path | TextFile) -> RequestStream:
             found=",".join(header)[:120],
             allowed="a column expected_response or status among k6's system tags",
         )
-    said = (WITHOUT_CONNECTING, WHOLE_SECONDS) if is_whole else (WITHOUT_CONNECTING,)
-    return row_stream(file, layout, source="k6", resolution_s=_RESOLUTION_S, said=said, metric=METRIC)
+    text = (WITHOUT_CONNECTING, WHOLE_SECONDS) if is_whole else (WITHOUT_CONNECTING,)
+    return row_stream(file, layout, source="k6", resolution_s=_RESOLUTION_S, said=text, metric=METRIC)
 
 
 def _time_of(stamp: str) -> str:
@@ -129,11 +129,11 @@ def open_json_lines(path: Path | TextFile) -> RequestStream:
     )
 
 
-def _point(found: Any) -> Row | None:
+def _point(result: Any) -> Row | None:
     """The request of one of k6's lines; ``None``: it is of another metric, or describes one."""
-    if found["type"] != "Point" or found["metric"] != METRIC:
+    if result["type"] != "Point" or result["metric"] != METRIC:
         return None
-    data = found["data"]
+    data = result["data"]
     tags = data.get("tags") or {}
     latency_s = float(data["value"]) / 1e3
     code = str(tags.get("status", ""))
@@ -150,15 +150,15 @@ def _point(found: Any) -> Row | None:
     )
 
 
-def _result(found: Any) -> Row:
+def _result(result: Any) -> Row:
     """The request of one of vegeta's lines."""
-    code = str(found["code"])
+    code = str(result["code"])
     ok = is_good_code(code)
     return Row(
-        start_epoch_s=epoch_s(found["timestamp"]),
-        latency_s=int(found["latency"]) / 1e9,
+        start_epoch_s=epoch_s(result["timestamp"]),
+        latency_s=int(result["latency"]) / 1e9,
         ok=ok,
-        label=str(found.get("url") or ""),
+        label=str(result.get("url") or ""),
         transaction=False,
-        error_kind="" if ok else error_kind(code, "", "", str(found.get("error", ""))),
+        error_kind="" if ok else error_kind(code, "", "", str(result.get("error", ""))),
     )

@@ -61,7 +61,7 @@ class OtherLines:
         self.examples += [line.strip()[:200] for line in lines[: 3 - len(self.examples)]]
 
 
-def read_lines(path: Path, notes: SourceNotes, others: OtherLines) -> Iterator[LogLine]:
+def read_lines(path: Path, notes: SourceNotes, lines: OtherLines) -> Iterator[LogLine]:
     """Yield the lines of a runtime; all other lines are counted.
 
     Raises:
@@ -69,8 +69,8 @@ def read_lines(path: Path, notes: SourceNotes, others: OtherLines) -> Iterator[L
     """
     for block in _blocks(path, notes):
         at = 0
-        while found := BEGINS.search(block, at):
-            start = found.start()
+        while match := BEGINS.search(block, at):
+            start = match.start()
             end = block.find("\n", start)
             end = len(block) if end < 0 else end
             text, complete = block[start : min(end, start + LONGEST_LINE)], end < len(block)
@@ -82,11 +82,11 @@ def read_lines(path: Path, notes: SourceNotes, others: OtherLines) -> Iterator[L
                 yield LogLine("", text.rstrip("\r"), complete)
             else:
                 begin = max(block.rfind("\n", at, start) + 1, at)
-                others.pass_over(block[at:begin])
+                lines.pass_over(block[at:begin])
                 yield from _freed(block[max(begin, start - LONGEST_LINE) : start], text, complete)
             at = end + 1
-        others.pass_over(block[at:])
-        others.cut = not block.endswith("\n")
+        lines.pass_over(block[at:])
+        lines.cut = not block.endswith("\n")
 
 
 def _blocks(path: Path, notes: SourceNotes) -> Iterator[str]:
@@ -115,9 +115,11 @@ def _freed(before: str, text: str, complete: bool) -> Iterator[LogLine]:
                 except ValueError:
                     break
                 outside = line[: quoted.start()].partition("{")[0]
-                for one in inside.splitlines():
-                    if found := BEGINS.search(one):
-                        yield from _freed(outside + one[: found.start()], one[found.start() :], True)
+                for splitline in inside.splitlines():
+                    if match := BEGINS.search(splitline):
+                        yield from _freed(
+                            outside + splitline[: match.start()], splitline[match.start() :], True
+                        )
                 return
     while stamps := _OTHER_STAMPS.match(text):
         before, text = before + stamps[0], text[stamps.end() :]

@@ -52,14 +52,14 @@ def parse_nmt(text: str) -> NativeMemory:
     unknown: list[str] = []
     for line in text.splitlines():
         stripped = line.strip()
-        if found := _TOTAL.fullmatch(stripped):
+        if match := _TOTAL.fullmatch(stripped):
             total = Committed(
-                reserved_bytes=_bytes(found[1], found[2]), committed_bytes=_bytes(found[3], found[4])
+                reserved_bytes=_bytes(match[1], match[2]), committed_bytes=_bytes(match[3], match[4])
             )
-        elif found := _CATEGORY.fullmatch(stripped):
-            categories[found["name"]] = Committed(
-                reserved_bytes=_bytes(found["reserved"], found["ru"]),
-                committed_bytes=_bytes(found["committed"], found["cu"]),
+        elif match := _CATEGORY.fullmatch(stripped):
+            categories[match["name"]] = Committed(
+                reserved_bytes=_bytes(match["reserved"], match["ru"]),
+                committed_bytes=_bytes(match["committed"], match["cu"]),
             )
         elif not _DETAIL.match(stripped):
             unknown.append(stripped[:200])

@@ -93,8 +93,10 @@ class ProcessLog:
         if pause is None or self.first_id is None:
             return False
         number, name = pause
-        there = any(one.gc_id == number and one.name.endswith(name) for one in (*self.events, *self.pending))
-        return self.first_id <= number <= self.last_id + 1 and not there
+        present = any(
+            item.gc_id == number and item.name.endswith(name) for item in (*self.events, *self.pending)
+        )
+        return self.first_id <= number <= self.last_id + 1 and not present
 
     def was_silent_before(self, line: Stamped) -> bool:
         """Whether it had been silent for longer than ever when a line was written that may be of it."""
@@ -151,18 +153,18 @@ class ProcessLog:
         return log.model_copy(update={"processes": (Life(name, log.start_s, log.end_s),)})
 
     def _warnings(self) -> list[str]:
-        said: list[str] = []
+        notes: list[str] = []
         if self.before.strip():
-            said.append(f"its lines begin with {self.before[:60]!r}, which was taken off")
+            notes.append(f"its lines begin with {self.before[:60]!r}, which was taken off")
         if self.starts_late:
-            said.append(
+            notes.append(
                 f"the log starts late: its first collection is number {self.first_id}; earlier pauses are unknown"
             )
         if self.runtime == "go" and self.ids and self.last_id - min(self.ids) >= len(self.ids):
-            said.append("collection numbers have gaps: lines are missing")
+            notes.append("collection numbers have gaps: lines are missing")
         if self.n_dropped:
-            said.append(f"the JVM dropped {self.n_dropped} lines of its log: pauses may be missing")
+            notes.append(f"the JVM dropped {self.n_dropped} lines of its log: pauses may be missing")
         wandered_s = 0.0 if self.starts_s is None else self.starts_s[2] - self.starts_s[1]
         if wandered_s > _WANDERED_S:
-            said.append(f"wall and monotonic clock moved {wandered_s * 1e3:.0f} ms apart within the log")
-        return said
+            notes.append(f"wall and monotonic clock moved {wandered_s * 1e3:.0f} ms apart within the log")
+        return notes

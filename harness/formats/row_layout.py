@@ -152,10 +152,10 @@ class Layout:
         surplus = len(fields) - self.n_columns
         for column in self.texts if surplus > 0 else ():
             end = column + surplus + 1
-            found = [*fields[:column], self.delimiter.join(fields[column:end]), *fields[end:]]
-            numbers = all(found[i].isdigit() or not found[i] for i in self.numbers)
-            if numbers and (self.ok is None or verdict_of(found[self.ok]) is not None):
-                return found
+            results = [*fields[:column], self.delimiter.join(fields[column:end]), *fields[end:]]
+            numbers = all(results[i].isdigit() or not results[i] for i in self.numbers)
+            if numbers and (self.ok is None or verdict_of(results[self.ok]) is not None):
+                return results
         return None
 
     def error_kind(self, fields: Sequence[str]) -> str:
@@ -217,10 +217,10 @@ def _connect_s(fields: list[str], layout: Layout) -> float:
     """Time to connect, part of the latency; NaN where the row does not tell, which costs it nothing else."""
     if layout.connect is None:
         return math.nan
-    found = parse_latency(
+    result = parse_latency(
         fields[layout.connect], whole_ms=layout.whole_ms, units_per_s=layout.latency_units_per_s
     )
-    return math.nan if found is None else found
+    return math.nan if result is None else result
 
 
 def verdict_of(

@@ -80,9 +80,9 @@ class RunParts:
         """Return the runs in the order of time, or of the file where its times begin again."""
         if self._from_zero or not self._parts:
             return tuple(self._parts)
-        first, *others = sorted(self._parts)
+        first, *rest = sorted(self._parts)
         runs = [first]
-        for part in others:
+        for part in rest:
             last = runs[-1]
             if part.start_s - last.end_s > max(self._gap_s, GAP_S):
                 runs.append(part)
@@ -109,7 +109,7 @@ def restarts(start_s: FloatArray, latency_s: FloatArray) -> list[int]:
     """
     if start_s[-1] < start_s[0] or _share_back(start_s, latency_s, _AGAIN_S) > _ELSEWHERE:
         return []
-    found: list[int] = []
+    results: list[int] = []
     low = 0
     while low < len(start_s):
         most = np.maximum.accumulate(start_s[low:])
@@ -119,10 +119,10 @@ def restarts(start_s: FloatArray, latency_s: FloatArray) -> list[int]:
         before = np.convolve(start_s[low:] < most, np.ones(few), mode="valid") == few
         places = np.flatnonzero(behind[: len(before)] & before)
         if not len(places):
-            return found
+            return results
         low += int(places[0])
-        found.append(low)
-    return found
+        results.append(low)
+    return results
 
 
 def clocks_apart_s(start_s: FloatArray, host: CodeArray) -> float | None:
@@ -159,8 +159,8 @@ def set_back_s(start_s: FloatArray, latency_s: FloatArray) -> float:
     # Tools write rows when answers come, or sort them by start: one of the two orders is kept. Threads that were
     # held up write some rows late, among others; behind a clock that was set back, all rows are behind.
     back_s = np.minimum(*(np.maximum.accumulate(at) - at for at in (start_s, start_s + latency_s)))
-    behind = start_s[back_s > _BACKWARDS_S]
-    if _longest(back_s > _BACKWARDS_S) < _FEWEST_BEHIND or behind[-1] < behind[0]:
+    behind = start_s[_longest(back_s > _BACKWARDS_S)]
+    if len(behind) < _FEWEST_BEHIND or behind[-1] < behind[0]:
         return 0.0
     return float(back_s.max()) if np.mean(np.diff(behind) < -_BACKWARDS_S) <= _ELSEWHERE_BEHIND else 0.0
 
@@ -203,7 +203,7 @@ def _gaps_s(start: FloatArray, end: FloatArray) -> FloatArray:
     return np.asarray(start[1:] - np.maximum.accumulate(end)[:-1])
 
 
-def _longest(flags: npt.NDArray[np.bool_]) -> int:
-    """The longest stretch of flags that are set, shape (n,)."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
-    return int(np.diff(edges)[::2].max()) if len(edges) else 0
+def _longest(flags: npt.NDArray[np.bool_]) -> slice:
+    """The longest stretch of flags that are set, shape (n,); an empty one where none is."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8))).reshape(-1, 2)
+    return slice(*edges[np.argmax(np.diff(edges, axis=1))].tolist()) if len(edges) else slice(0)

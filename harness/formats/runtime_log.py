@@ -84,11 +84,11 @@ def _beginning(path: Path) -> tuple[float, float, Pause | None]:
     """Return the first stamps of a file, and its first pause; infinity: it has none."""
     first: Stamped | None = None
     for line in read_lines(path, SourceNotes(), OtherLines()):
-        one = _parsed(line.text)
-        first = first or one
-        name = pause_of(one) if isinstance(one, Line) else "sweep termination"
-        if first is not None and one is not None and one.gc_id is not None and name is not None:
-            return first.epoch_s or 0.0, first.uptime_s or 0.0, (one.gc_id, name)
+        item = _parsed(line.text)
+        first = first or item
+        name = pause_of(item) if isinstance(item, Line) else "sweep termination"
+        if first is not None and item is not None and item.gc_id is not None and name is not None:
+            return first.epoch_s or 0.0, first.uptime_s or 0.0, (item.gc_id, name)
     return (math.inf, 0.0, None) if first is None else (first.epoch_s or 0.0, first.uptime_s or 0.0, None)
 
 
@@ -194,17 +194,17 @@ class _Reader:
                 used = [log for log in used if _began_then(log, process_start_epoch_s)] or used
         else:
             _refuse_mixed(meant, every)
-        log = joined([one.as_log() for one in used])
+        log = joined([item.as_log() for item in used])
         unknown = self._others if isinstance(meant, JvmLog) else self._garbled
-        said = [*self._notes.notes, *_about_processes(used, every), *_about_pauses(log, is_empty=not every)]
+        notes = [*self._notes.notes, *_about_processes(used, every), *_about_pauses(log, is_empty=not every)]
         if unknown.cut:
-            said.append("the last line is half-written; it was left out")
+            notes.append("the last line is half-written; it was left out")
         update = {
             "n_unknown": unknown.n,
             "unknown_examples": tuple(unknown.examples),
             "truncated": unknown.cut,
         }
-        return log.model_copy(update={**update, "warnings": (*said, *log.warnings)})
+        return log.model_copy(update={**update, "warnings": (*notes, *log.warnings)})
 
     def _refuse(self, path: Path) -> NoReturn:
         head = read_head(path)
@@ -244,13 +244,13 @@ def _refuse_mixed(meant: JvmLog | GoLog, every: Sequence[JvmLog | GoLog]) -> Non
             file=next(iter(meant.places)), found=f"{meant.first_s:,.0f} s when the JVM began", allowed=WRITES,
         )  # fmt: skip
     mixed = [(next(iter(meant.places)), "collections that come twice")] if meant.is_mixed else []
-    for other in every:
-        for path, (first, last) in other.places.items():
+    for second in every:
+        for path, (first, last) in second.places.items():
             low, high = meant.places.get(path, (math.inf, -math.inf))
             by_turns = (first < high and low < last) or (first < low < math.inf and meant.starts_late)
-            if other is not meant and by_turns:
-                names = f"{other.before!r} and {meant.before!r}"
-                mixed.append((path, names if other.source != meant.source else "times that go back"))
+            if second is not meant and by_turns:
+                names = f"{second.before!r} and {meant.before!r}"
+                mixed.append((path, names if second.source != meant.source else "times that go back"))
     if mixed:
         raise InputError(
             "holds the lines of several processes side by side, without wall-clock stamps", file=mixed[-1][0],
@@ -261,12 +261,12 @@ def _refuse_mixed(meant: JvmLog | GoLog, every: Sequence[JvmLog | GoLog]) -> Non
 def _about_processes(used: Sequence[JvmLog | GoLog], every: Sequence[JvmLog | GoLog]) -> list[str]:
     """Which processes there are, and which of them were left out."""
     left = [log for log in every if log not in used]
-    said = []
+    notes = []
     if len(used) > 1:
-        said.append(f"it is of {len(used)} processes: each pause counts at its own time on the wall clock")
+        notes.append(f"it is of {len(used)} processes: each pause counts at its own time on the wall clock")
     if left:
         files = listed(sorted({path.name for log in left for path in log.places}))
         collections = counted(sum(len(log.ids) for log in left), "collection")
         which = "another process" if len(left) == 1 else f"{len(left)} other processes"
-        said.append(f"{collections} of {which} in {files} left out")
-    return said
+        notes.append(f"{collections} of {which} in {files} left out")
+    return notes

@@ -53,11 +53,11 @@ class PauseHistogram(Frozen):
             raise InputError(
                 "pauses became fewer: the process was started anew between the scrapes", found=counts
             )
-        both = self.sum_s is not None and earlier.sum_s is not None
+        pair = self.sum_s is not None and earlier.sum_s is not None
         return PauseHistogram(
             upper_s=self.upper_s,
             counts=counts,
-            sum_s=(self.sum_s or 0.0) - (earlier.sum_s or 0.0) if both else None,
+            sum_s=(self.sum_s or 0.0) - (earlier.sum_s or 0.0) if pair else None,
         )
 
 
@@ -90,20 +90,20 @@ def parse_runtime_metrics(text: str) -> RuntimeMetrics:
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):
             continue
-        found = _SAMPLE.fullmatch(line.strip())
+        match = _SAMPLE.fullmatch(line.strip())
         try:
-            if found is None:
+            if match is None:
                 raise ValueError(line)
-            value = float(found["value"])
-            if found["labels"] is None:
+            value = float(match["value"])
+            if match["labels"] is None:
                 if not math.isfinite(value) and (
-                    found["name"] in _COUNTED or found["name"].startswith(_HEAP)
+                    match["name"] in _COUNTED or match["name"].startswith(_HEAP)
                 ):
                     raise ValueError(line)  # a count that is not a number
-                plain[found["name"]] = value
-            elif found["name"].endswith("_bucket"):
-                edge = float(dict(_LABEL.findall(found["labels"]))["le"])
-                buckets.setdefault(found["name"].removesuffix("_bucket"), []).append((edge, int(value)))
+                plain[match["name"]] = value
+            elif match["name"].endswith("_bucket"):
+                edge = float(dict(_LABEL.findall(match["labels"]))["le"])
+                buckets.setdefault(match["name"].removesuffix("_bucket"), []).append((edge, int(value)))
         except (ValueError, KeyError, OverflowError):
             unknown.append(line[:200])
     cycles = plain.get("go_gc_cycles_total_gc_cycles_total", plain.get("go_gc_duration_seconds_count"))

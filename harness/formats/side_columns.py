@@ -130,22 +130,22 @@ def _repeats(
         stack.append(i)
     n_each = np.bincount(label, minlength=len(names))
     empty = np.bincount(label[without_code], minlength=len(names)) == n_each
-    found: set[str] = set()
+    results: set[str] = set()
     for (part, whole), n_inside in inside.items():
         numbered = _NUMBERED.fullmatch(names[part])
         is_part = numbered is not None and numbered[1] == names[whole] and not empty[whole]
         if is_part and n_inside >= max(_FEWEST, _MOST * n_each[part]):
-            found.add(names[part])
+            results.add(names[part])
     for whole in np.flatnonzero(n_around >= np.maximum(_FEWEST, _MOST * n_each)).tolist():
         parts = {names[part] for part, outer in inside if outer == whole}
-        if not parts <= found:
-            found.add(names[whole])
-    others = np.array([name not in found for name in names], dtype=np.bool_)[of]
-    if _n_overlaps(thread[others], start[others], end[others]) > (1 - _MOST) * np.count_nonzero(others):
+        if not parts <= results:
+            results.add(names[whole])
+    rest = np.array([name not in results for name in names], dtype=np.bool_)[of]
+    if _n_overlaps(thread[rest], start[rest], end[rest]) > (1 - _MOST) * np.count_nonzero(rest):
         return (
             frozenset()
         )  # threads of several generators bear the same names: what overlaps is not of one thread
-    return frozenset(found)
+    return frozenset(results)
 
 
 def _n_overlaps(thread: CodeArray, start: FloatArray, end: FloatArray) -> int:

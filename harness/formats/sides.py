@@ -44,8 +44,8 @@ class SideColumns:
             return None
         host = np.zeros(self.n_requests, dtype=np.int32) if self.host is None else self.host
         most = [
-            np.nanmax(self.all_threads[host == one], initial=0.0)
-            for one in np.unique(host[np.isfinite(self.all_threads)])
+            np.nanmax(self.all_threads[host == item], initial=0.0)
+            for item in np.unique(host[np.isfinite(self.all_threads)])
         ]
         return int(sum(most)) or None
 
@@ -68,19 +68,21 @@ def side_columns_together(files: Sequence[SideColumns]) -> SideColumns:
     """Return the rows of files of several load generators: their threads and hosts are different ones."""
     first_thread = first_host = 0
     apart = []
-    for one in files:
-        n_hosts = 1 if one.host is None else int(one.host.max(initial=0)) + 1
-        host = np.zeros(one.n_requests, dtype=np.int32) if one.host is None else one.host
+    for item in files:
+        n_hosts = 1 if item.host is None else int(item.host.max(initial=0)) + 1
+        host = np.zeros(item.n_requests, dtype=np.int32) if item.host is None else item.host
         apart.append(
             replace(
-                one, thread=None if one.thread is None else one.thread + first_thread, host=host + first_host
+                item,
+                thread=None if item.thread is None else item.thread + first_thread,
+                host=host + first_host,
             )
         )
-        first_thread += 0 if one.thread is None else int(one.thread.max(initial=0)) + 1
+        first_thread += 0 if item.thread is None else int(item.thread.max(initial=0)) + 1
         first_host += n_hosts
-    columns = {one.name: [getattr(file, one.name) for file in apart] for one in fields(SideColumns)}
+    columns = {item.name: [getattr(file, item.name) for file in apart] for item in fields(SideColumns)}
     arrays: dict[str, Any] = {
-        name: None if any(one is None for one in each) else np.concatenate(each)
+        name: None if any(item is None for item in each) else np.concatenate(each)
         for name, each in columns.items()
         if name not in {"hosts", "services", "is_whole_file"}
     }

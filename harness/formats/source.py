@@ -86,8 +86,8 @@ class TextFile:
     def said(self) -> tuple[str, ...]:
         """A note on the lines before it."""
         lines = counted(self.n_before, "line")
-        said = f"left out: {lines} before line {self.first_line}, where the results begin"
-        return (said,) if self.n_before else ()
+        text = f"left out: {lines} before line {self.first_line}, where the results begin"
+        return (text,) if self.n_before else ()
 
     def pieces(self, notes: SourceNotes) -> Iterator[bytes]:
         """Yield the text from its first line on, as :func:`read_text_pieces`."""
@@ -320,20 +320,20 @@ def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 def _utf8(pieces: Iterator[bytes], notes: SourceNotes) -> Iterator[bytes]:
     """Pass UTF-8 through; lines that are not UTF-8 are read as Windows-1252."""
-    kept = b""
+    retained = b""
     for piece in pieces:
-        if not kept and piece.isascii():
+        if not retained and piece.isascii():
             yield piece
             continue
-        data = kept + piece
+        data = retained + piece
         cut = data.rfind(b"\n") + 1  # a character may be cut at the end of a piece, never at a line end
         if not cut and len(data) > LONGEST_RECORD_BYTES:
             cut = len(data)
-        kept = data[cut:]
+        retained = data[cut:]
         if cut:
             yield _lines_as_utf8(data[:cut], notes)
-    if kept:
-        yield _lines_as_utf8(kept, notes)
+    if retained:
+        yield _lines_as_utf8(retained, notes)
 
 
 def _lines_as_utf8(data: bytes, notes: SourceNotes) -> bytes:

@@ -36,12 +36,14 @@ class Unreadable:
     n_cut: int = 0
     other_header: int | None = None
 
-    def plus(self, other: Unreadable) -> Unreadable:
+    def plus(self, unreadable: Unreadable) -> Unreadable:
         """Both together; the first stays the first."""
         if self.n == 0:
-            return other
-        header = other.other_header if self.other_header is None else self.other_header
-        return replace(self, n=self.n + other.n, n_cut=self.n_cut + other.n_cut, other_header=header)
+            return unreadable
+        header = unreadable.other_header if self.other_header is None else self.other_header
+        return replace(
+            self, n=self.n + unreadable.n, n_cut=self.n_cut + unreadable.n_cut, other_header=header
+        )
 
     def __str__(self) -> str:
         if self.n == 0:

@@ -328,10 +328,10 @@ def _ms(fields: Fields, names: tuple[str, ...]) -> float | None:
 
 def _quantiles(fields: Fields) -> dict[str, float]:
     """Columns like ``99.9%`` or ``90% Line`` as ``p99.9``, in seconds."""
-    found: dict[str, float] = {}
+    results: dict[str, float] = {}
     for name in fields:
         match = _QUANTILE.fullmatch(name)
         latency_s = _ms(fields, (name,)) if match is not None and is_percentile(match[1]) else None
         if match is not None and latency_s is not None:
-            found["max" if float(match[1]) == 100 else f"p{match[1]}"] = latency_s
-    return found
+            results["max" if float(match[1]) == 100 else f"p{match[1]}"] = latency_s
+    return results

@@ -57,15 +57,15 @@ def parse_line(text: str) -> Line | None:
     match = _LINE.match(text)
     if match is None:
         return None
-    *stamps, words, said = match.groups()
+    *stamps, words, sentence = match.groups()
     epoch, uptime, exact = _moment(*stamps)
     if epoch is None and uptime is None:
         return None
-    numbered = _GC_ID.match(said) if said.startswith("GC(") else None
+    numbered = _GC_ID.match(sentence) if sentence.startswith("GC(") else None
     return Line(
         epoch_s=epoch, uptime_s=uptime, gc_id=int(numbered[1]) if numbered else None,
-        begins=said.startswith("Using ") and USING.match(said) is not None, exact=exact,
-        tags=words[words.rfind("[") + 1 : -1].strip(), text=said,
+        begins=sentence.startswith("Using ") and USING.match(sentence) is not None, exact=exact,
+        tags=words[words.rfind("[") + 1 : -1].strip(), text=sentence,
     )  # fmt: skip
 
 

@@ -54,10 +54,10 @@ def epoch_s(text: str) -> float:
     Raises:
         ValueError: it is not one.
     """
-    found = _INSTANT.fullmatch(text)
-    if found is None:
+    match = _INSTANT.fullmatch(text)
+    if match is None:
         raise ValueError(f"not an instant: {text!r}")
-    return _whole_s(found[1], found[3]) + float(f"0.{found[2] or 0}")
+    return _whole_s(match[1], match[3]) + float(f"0.{match[2] or 0}")
 
 
 @lru_cache(maxsize=256)

@@ -49,10 +49,10 @@ def read_wrk2(path: Path | TextFile) -> AggregateTable:
     parts, text = read_parts(file, "wrk2"), file.text()
     try:
         spectrum = _recorded(text)
-        found = None if spectrum is None else _latencies(spectrum, parts.total)
+        result = None if spectrum is None else _latencies(spectrum, parts.total)
     except ValueError as problem:
         raise InputError(str(problem), file=file.path, allowed="numbers as wrk2 prints them") from problem
-    if found is None:
+    if result is None:
         raise InputError(
             "not a complete wrk2 summary",
             file=file.path,
@@ -60,7 +60,7 @@ def read_wrk2(path: Path | TextFile) -> AggregateTable:
             found=file.first[:80],
             allowed="the text that wrk2 prints with --latency when it ends by itself",
         )
-    total, n_latencies = found
+    total, n_latencies = result
     answers = total.n_requests - total.n_unanswered
     kinds = {kind: n for kind, n in parts.errors_by_kind.items() if kind != "timeout"}
     total = total.model_copy(update={"n_errors": total.n_unanswered + min(answers, kinds.get("status", 0))})
@@ -84,17 +84,17 @@ def read_wrk2(path: Path | TextFile) -> AggregateTable:
 
 def read_threads(path: Path) -> int | None:
     """Return how many threads a summary names; ``None``: it names none."""
-    found = _THREADS.search(text_file(path).text())
-    return None if found is None else int(found.group(1))
+    match = _THREADS.search(text_file(path).text())
+    return None if match is None else int(match.group(1))
 
 
 def _left_out(text: str, n_requests: int, n_latencies: int) -> tuple[str, ...]:
     if n_latencies >= n_requests:
         return ()
-    said = f"its latencies are of {n_latencies} of {n_requests} requests"
+    sentence = f"its latencies are of {n_latencies} of {n_requests} requests"
     if _CALIBRATION.search(text) is not None:
-        return (f"{said}: it empties its histogram ten seconds after the start",)
-    return (f"{said}: those answered after the end are not among them",)
+        return (f"{sentence}: it empties its histogram ten seconds after the start",)
+    return (f"{sentence}: those answered after the end are not among them",)
 
 
 def _idle(n_timeouts: int) -> tuple[str, ...]:

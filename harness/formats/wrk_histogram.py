@@ -89,13 +89,13 @@ def undo_correction(corrected: LatencyHistogram, interval_us: int, *, n_recorded
     if (left < 0).any():
         raise InputError(f"no correction by {interval_us} us made this histogram: counts below zero are left")
     some = left > 0
-    found = LatencyHistogram(value_us=value[some], count=left[some])
-    if found.n != n_recorded:
+    histogram = LatencyHistogram(value_us=value[some], count=left[some])
+    if histogram.n != n_recorded:
         raise InputError(
-            f"with its correction by {interval_us} us undone the histogram has {found.n} requests,"
+            f"with its correction by {interval_us} us undone the histogram has {histogram.n} requests,"
             f" and wrk measured {n_recorded}"
         )
-    return found
+    return histogram
 
 
 def read_wrk_histogram(path: Path) -> LatencyHistogram:

@@ -156,7 +156,7 @@ def read_wrk(path: Path | TextFile) -> AggregateTable:
     parts = read_parts(file, "wrk")
     answers = parts.total.n_requests - parts.total.n_unanswered
     n_latencies = answers - parts.late
-    said = (
+    text = (
         f"{parts.late:,} timeouts are answers that came late: wrk counts them among its requests, and its latencies "
         f"are of the other {n_latencies:,}",
     ) * (parts.late > 0)
@@ -174,7 +174,7 @@ def read_wrk(path: Path | TextFile) -> AggregateTable:
         resolution_s=RESOLUTION_S,
         notes=(
             "wrk prints no single requests; times carry two decimals of the printed unit",
-            *said,
+            *text,
             *file.said,
         ),
     )

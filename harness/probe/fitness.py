@@ -39,7 +39,7 @@ class Fitness(Frozen):
     @property
     def status(self) -> int:
         """The status of most answers."""
-        return max(self.statuses, key=lambda one: self.statuses[one])
+        return max(self.statuses, key=lambda item: self.statuses[item])
 
 
 def ask(target: Target) -> Fitness:
@@ -91,27 +91,27 @@ def _kept(answers: list[Answer]) -> bool:
     return all(answer.headers.get("connection", "").lower() != "close" for answer in answers)
 
 
-def _faults(found: Fitness) -> tuple[str, ...]:
+def _faults(fitness: Fitness) -> tuple[str, ...]:
     faults = []
-    if len(found.statuses) > 1:
-        text = ", ".join(f"{n} x {status}" for status, n in sorted(found.statuses.items()))
+    if len(fitness.statuses) > 1:
+        text = ", ".join(f"{n} x {status}" for status, n in sorted(fitness.statuses.items()))
         faults.append(f"the status changes from request to request: {text}")
-    elif 300 <= found.status < 400:
-        faults.append(f"status {found.status}: give the address that it leads to")
-    elif not 200 <= found.status < 300:
-        faults.append(f"status {found.status}: a load would measure how it refuses")
+    elif 300 <= fitness.status < 400:
+        faults.append(f"status {fitness.status}: give the address that it leads to")
+    elif not 200 <= fitness.status < 300:
+        faults.append(f"status {fitness.status}: a load would measure how it refuses")
     return tuple(faults)
 
 
-def _warnings(found: Fitness) -> tuple[str, ...]:
-    said = []
-    if not found.keeps_alive:
-        said.append("it closes its connections: every request pays for a new one, and ports may run out")
-    if not found.same_body:
-        said.append("its answers differ in their bodies: requests may not all cost the same")
-    if found.later_s is not None and _PLATEAU_S[0] <= found.later_s <= _PLATEAU_S[1]:
-        said.append(
-            f"about {plain(found.later_s * 1e3)} ms for one user alone is the mark of a delayed acknowledgement: set "
+def _warnings(fitness: Fitness) -> tuple[str, ...]:
+    notes = []
+    if not fitness.keeps_alive:
+        notes.append("it closes its connections: every request pays for a new one, and ports may run out")
+    if not fitness.same_body:
+        notes.append("its answers differ in their bodies: requests may not all cost the same")
+    if fitness.later_s is not None and _PLATEAU_S[0] <= fitness.later_s <= _PLATEAU_S[1]:
+        notes.append(
+            f"about {plain(fitness.later_s * 1e3)} ms for one user alone is the mark of a delayed acknowledgement: set "
             "TCP_NODELAY, or write head and body at once"
         )
-    return tuple(said)
+    return tuple(notes)

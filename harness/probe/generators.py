@@ -69,7 +69,7 @@ class Generators:
         self._cpus = len(usable_cpus())
         installed = Installed(programs=programs, n_cpus=self._cpus)
         lean_first = sorted(
-            (tool for tool in LOAD_TOOLS if tool.name in programs), key=lambda one: not one.saturates
+            (tool for tool in LOAD_TOOLS if tool.name in programs), key=lambda item: not item.saturates
         )
         # what leaves out the beginning of a load has nothing to say of one of some seconds
         self._adapters = [

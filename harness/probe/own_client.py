@@ -89,18 +89,18 @@ def _run(endpoint: Endpoint, request: bytes, n: int, next_due: object, start_s: 
     )
 
 
-def _send(endpoint: Endpoint, request: bytes, next_due: object, mine: Sent) -> None:
+def _send(endpoint: Endpoint, request: bytes, next_due: object, sent: Sent) -> None:
     assert callable(next_due)
     with Connection(endpoint, TIMEOUT_S) as connection:
         while (due_s := next_due()) is not None:
             try:
                 answer = connection.exchange(request)
             except (ExchangeError, OSError):
-                mine.n_failed += 1
-                mine.lasted_s = time.monotonic()
+                sent.n_failed += 1
+                sent.lasted_s = time.monotonic()
                 continue
-            mine.lasted_s = answer.received_monotonic_s
+            sent.lasted_s = answer.received_monotonic_s
             if 200 <= answer.status < 300:
-                mine.latency_s.append(answer.received_monotonic_s - due_s)
+                sent.latency_s.append(answer.received_monotonic_s - due_s)
             else:
-                mine.n_failed += 1
+                sent.n_failed += 1

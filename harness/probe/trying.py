@@ -97,7 +97,7 @@ def try_target(
             raise
     most = max((point.answered_per_s for point in closed), default=0.0)
     at, why = _knee(opened)
-    kept, kept_why = _kept(opened, most)
+    retained, kept_why = _kept(opened, most)
     told("asking once more")
     return Tried(
         url=target.url,
@@ -106,7 +106,7 @@ def try_target(
         closed=tuple(closed),
         open_loop=tuple(opened),
         most_per_s=most,
-        kept_up_to_per_s=kept,
+        kept_up_to_per_s=retained,
         kept_why=kept_why,
         answers_after=_answers(target),
         knee_per_s=at,
@@ -116,18 +116,22 @@ def try_target(
 
 
 def _load(
-    generators: Generators, each_s: int, told: Callable[[str], None], closed: list[Point], opened: list[Point]
+    generators: Generators,
+    each_s: int,
+    reported: Callable[[str], None],
+    closed: list[Point],
+    opened: list[Point],
 ) -> None:
     """Offer the loads one after the other; what was measured is there also where a tool fails."""
     for users in USERS:
-        told(f"closed loop, {users} users")
+        reported(f"closed loop, {users} users")
         closed.append(generators.closed(users, each_s))
         if len(closed) > 2 and closed[-1].answered_per_s < _ENOUGH * closed[-3].answered_per_s:
             break
     most = max(point.answered_per_s for point in closed)
     for share in SHARES if most > 0 else ():
         rate = max(1.0, share * most)
-        told(f"open loop, {plain(rate)} requests/s")
+        reported(f"open loop, {plain(rate)} requests/s")
         opened.append(generators.open_loop(rate, max(1, round(1.5 * each_s))))
 
 
@@ -146,7 +150,7 @@ def _kept(points: list[Point], most_per_s: float = 0.0) -> tuple[float | None, s
         most_per_s: answers to users who wait: a service that gave them is not at its limit far below.
     """
     calm_s = points[0].p99_s if points else None
-    kept: float | None = None
+    retained: float | None = None
     for point in points:
         offered = point.offered_per_s or 0.0
         late = point.p99_s is None or (calm_s is not None and point.p99_s > _CALM * calm_s)
@@ -155,9 +159,9 @@ def _kept(points: list[Point], most_per_s: float = 0.0) -> tuple[float | None, s
             whose = f"{point.tool} was at its own" if point.generator_bound else None
             whose = whose or (f"{point.tool} or this machine was at its" if is_far else None)
             limit = f"{whose} limit at {plain(offered)}/s, so that higher rates are not judged"
-            return kept, None if whose is None else limit
-        kept = offered
-    return kept, None
+            return retained, None if whose is None else limit
+        retained = offered
+    return retained, None
 
 
 def _knee(points: list[Point]) -> tuple[float | None, str | None]:
@@ -169,16 +173,16 @@ def _knee(points: list[Point]) -> tuple[float | None, str | None]:
 
 
 def _warnings(points: list[Point]) -> list[str]:
-    said = []
+    notes = []
     bound = sum(point.generator_bound for point in points)
     if bound:
-        said.append(
+        notes.append(
             f"in {bound} of {len(points)} loads the load generator was near its own limit: the service may do more"
         )
     failed = max((point.error_share for point in points), default=0.0)
     if failed > 0:
-        said.append(f"up to {plain(100 * failed)} % of the requests of a load failed")
+        notes.append(f"up to {plain(100 * failed)} % of the requests of a load failed")
     if sum(point.answered_per_s for point in points) and len({point.tool for point in points}) > 1:
         names = " and ".join(sorted({point.tool for point in points}))
-        said.append(f"the loads came from {names}: latencies of the two tables are not comparable")
-    return said
+        notes.append(f"the loads came from {names}: latencies of the two tables are not comparable")
+    return notes

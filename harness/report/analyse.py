@@ -95,11 +95,11 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None, quantiles: Mapping[s
         }
     loop = by_design(table.source, table.users)
     background = [TOTALS_ONLY, *table.notes, *(loop.warnings if loop is not None else ())]
-    said = [] if table.bounds is None else [table.bounds.reason]
+    text = [] if table.bounds is None else [table.bounds.reason]
     if table.unreadable_lines:
-        said.append(f"left out: {counted(table.unreadable_lines, 'line')} that cannot be read")
+        text.append(f"left out: {counted(table.unreadable_lines, 'line')} that cannot be read")
     if gc_log is not None:
-        said.append("the runtime's log was not used: this file has no single requests")
+        text.append("the runtime's log was not used: this file has no single requests")
     return Report(
         path=table.path,
         source=table.source,
@@ -120,7 +120,7 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None, quantiles: Mapping[s
         loop=loop,
         errors_by_kind=table.errors_by_kind,
         stalls=None,
-        warnings=(*said, *background),
+        warnings=(*text, *background),
         background=frozenset(background),
     )
 
@@ -134,15 +134,15 @@ def _bounds_ms(
     }
     known |= {0.0: total.latency_min_s} if total.latency_min_s is not None else {}
     known |= {1.0: total.latency_max_s} if total.latency_max_s is not None else {}
-    found: dict[str, tuple[float | None, float | None]] = {}
+    results: dict[str, tuple[float | None, float | None]] = {}
     for name, q in quantiles.items():
         if name in total.latency_quantiles_s:
             continue
         low = max((value for share, value in known.items() if share < q), default=None)
         high = min((value for share, value in known.items() if share > q), default=None)
         if low is not None or high is not None:
-            found[name] = (in_ms(low), in_ms(high))
-    return found
+            results[name] = (in_ms(low), in_ms(high))
+    return results
 
 
 def _between(bounds: tuple[float | None, float | None] | None) -> str:

@@ -102,18 +102,18 @@ class Checks:
 
     def _contradictions(self, start: FloatArray, latency: FloatArray) -> tuple[UnitFinding, ...]:
         if self._sides is not None:
-            found = contradictions(self._sides, self._units)
-            if found:
-                return found
-        other = rhythm_contradicts(start, latency, self._units)
-        if other is None and self._gc_log is not None and self._gc_log.clock == "epoch":
+            result = contradictions(self._sides, self._units)
+            if result:
+                return result
+        second = rhythm_contradicts(start, latency, self._units)
+        if second is None and self._gc_log is not None and self._gc_log.clock == "epoch":
             pauses = [
                 (event.start_s, event.end_s)
                 for event in self._gc_log.events
                 if event.end_s >= start[0] and event.start_s <= start[-1]
             ]
-            other = pauses_contradict(start, latency, pauses, self._units)
-        return () if other is None else (other,)
+            second = pauses_contradict(start, latency, pauses, self._units)
+        return () if second is None else (second,)
 
     def _check_era(self, start_s: float) -> None:
         """Later than the year 2100 is another unit: nothing that depends on time would be right."""

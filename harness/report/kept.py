@@ -88,21 +88,21 @@ class Kept:
         """
         if self._all is None:
             return [], []
-        said = []
+        notes = []
         if not self._all.exact:
-            said.append(
+            notes.append(
                 f"more than {MOST_VALUES:,} different latencies among more than {self._most:,} requests: they are "
                 f"rounded, and mean, percentiles and maximum are off by at most {percent(GRID_ERROR)}"
             )
         by_name = self._by_name
         if by_name is not None and names_shown > 1 and not by_name.has_blocks:
-            said.append("by request: no intervals, because the names have too many different latencies")
+            notes.append("by request: no intervals, because the names have too many different latencies")
         if by_name is not None and names_shown > 1 and by_name.left_out:
-            said.append(
+            notes.append(
                 "by request: latencies only of the names with most requests in the first part of the file"
             )
         percentiles = "exact percentiles" if self._all.exact else "percentiles"
-        return said, [
+        return notes, [
             f"more than {self._most:,} successful requests: {percentiles} come from how often each latency occurs, "
             "and intervals from 30 batches of about equal size"
         ]

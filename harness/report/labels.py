@@ -41,37 +41,37 @@ class Labels:
         codes = table.label_codes if successful is None else table.label_codes[successful]
         return codes.astype(np.uint8 if n <= 256 else np.uint32)
 
-    def rows(self, kept: Kept, duration_s: float | None, said: list[str]) -> tuple[LabelRow, ...]:
+    def rows(self, retained: Kept, duration_s: float | None, text: list[str]) -> tuple[LabelRow, ...]:
         """Return a row for each name, the most frequent first; none where the file names nothing.
 
         Args:
-            kept: the latencies with the codes that ``take`` returned.
+            retained: the latencies with the codes that ``take`` returned.
             duration_s: of the whole file; ``None``: unknown.
-            said: what is to be known about them is added here.
+            text: what is to be known about them is added here.
         """
         frequent = np.argsort(-self._requests, kind="stable")
         frequent = frequent[self._requests[frequent] > 0]
         if not len(frequent) or [self._names[i] for i in frequent] == [""]:
             return ()
         if len(frequent) > MOST_LABELS:
-            said.append(
+            text.append(
                 f"{len(frequent):,} different names of requests: the {MOST_LABELS} with most requests are shown"
             )
         return tuple(
-            self._row(int(i), kept.whole if len(frequent) == 1 else kept.of_name(int(i)), duration_s)
+            self._row(int(i), retained.whole if len(frequent) == 1 else retained.of_name(int(i)), duration_s)
             for i in frequent[:MOST_LABELS]
         )
 
     def _row(self, code: int, latency: Spread | None, duration_s: float | None) -> LabelRow:
-        found = summarise_latencies(latency, self._resolution_s, LABEL_QUANTILES)
+        result = summarise_latencies(latency, self._resolution_s, LABEL_QUANTILES)
         n = int(self._requests[code])
         return LabelRow(
             label=self._names[code],
             requests=n,
             errors=int(self._errors[code]),
             throughput_per_s=n / duration_s if duration_s else None,
-            latency_ms=found.values,
-            intervals=found.intervals,
+            latency_ms=result.values,
+            intervals=result.intervals,
         )
 
 

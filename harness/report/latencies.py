@@ -57,18 +57,18 @@ def summarise_latencies(
     else:
         reasons["mean"] = f"needs {FEWEST_FOR_INTERVALS} requests"
     for name, q in quantiles.items():
-        found = latency.quantile(q)
-        values[name] = in_ms(found.value)
-        intervals[name] = _bounds_ms(found)
+        result = latency.quantile(q)
+        values[name] = in_ms(result.value)
+        intervals[name] = _bounds_ms(result)
         if intervals[name] is None:
-            reasons[name] = _why_none(latency, found, q, resolution_s)
+            reasons[name] = _why_none(latency, result, q, resolution_s)
     values["max"] = in_ms(float(latency.at(np.array([latency.n]))[0]))
     return Latencies(values, intervals, reasons)
 
 
 def resolution_warnings(median_s: float, resolution_s: float) -> list[str]:
     """Return what the tool's clock hides of latencies with this median."""
-    judged, steps, said = judge_resolution(median_s, resolution_s, "quantile")
+    judged, steps, text = judge_resolution(median_s, resolution_s, "quantile")
     step = resolution(resolution_s * 1e3)
     if judged == "refused":
         below = (
@@ -82,14 +82,14 @@ def resolution_warnings(median_s: float, resolution_s: float) -> list[str]:
             f"p50 is only {steps:.2g} steps of the tool's clock of {step}, "
             "so that its ratio to the p50 of another file is inexact"
         ]
-    return list(said)
+    return list(text)
 
 
-def _why_none(latency: Spread, found: Bounded, q: float, resolution_s: float) -> str:
+def _why_none(latency: Spread, bounded: Bounded, q: float, resolution_s: float) -> str:
     """Why a percentile has no interval, or is not said at all."""
     n = latency.n
     tail = min(q, 1 - q)
-    if found.value is None:
+    if bounded.value is None:
         return f"needs {_needed(FEWEST_BEYOND_EXTREME if q >= EXTREME else 1, tail):,} requests"
     if n_beyond(n, q) < FEWEST_BEYOND - 1e-6:
         return f"needs {_needed(FEWEST_BEYOND, tail):,} requests"
@@ -104,7 +104,7 @@ def _needed(beyond: int, tail: float) -> int:
     return round(beyond / tail)
 
 
-def _bounds_ms(found: Bounded) -> tuple[float, float] | None:
-    if found.low is None or found.high is None or found.low < 0:
+def _bounds_ms(bounded: Bounded) -> tuple[float, float] | None:
+    if bounded.low is None or bounded.high is None or bounded.low < 0:
         return None
-    return found.low * 1e3, found.high * 1e3
+    return bounded.low * 1e3, bounded.high * 1e3

@@ -122,18 +122,18 @@ def check_file(limit: FileLimit, report: Report) -> CheckedLimit:
     value, bounds = _found(limit, report)
     if value is not None:
         bounds = (value, value)
-        said = _spoken(limit.metric, value)
+        text = _spoken(limit.metric, value)
     elif bounds is not None:
         low, high = bounds
         ends = [f"at least {_spoken(limit.metric, low)}"] if low is not None else []
         ends += [f"at most {_spoken(limit.metric, high)}"] if high is not None else []
-        said = f"not in the file, {' and '.join(ends)}"
+        text = f"not in the file, {' and '.join(ends)}"
     else:
         return CheckedLimit(
             text=f"{limit.text}: cannot be told: the file does not say it", outcome="cannot be told"
         )
     outcome = _judged(limit, *bounds)
-    return CheckedLimit(text=f"{limit.text}: {outcome}: {said}", outcome=outcome)
+    return CheckedLimit(text=f"{limit.text}: {outcome}: {text}", outcome=outcome)
 
 
 def _is_time(metric: str) -> bool:
@@ -149,7 +149,7 @@ def quantiles_named(text: str | None, limits: Sequence[FileLimit] = ()) -> dict[
     Raises:
         InputError: one is none.
     """
-    found = dict(QUANTILES) if text is None else {}
+    result = dict(QUANTILES) if text is None else {}
     for part in (text or "").split(",") if text is not None else ():
         name = f"p{part.strip().removeprefix('p')}"
         share = share_of(name)
@@ -160,12 +160,12 @@ def quantiles_named(text: str | None, limits: Sequence[FileLimit] = ()) -> dict[
                 found=part,
                 allowed="numbers between 0 and 100: 50,99.9",
             )
-        found[f"p{100 * share:.10g}"] = share
+        result[f"p{100 * share:.10g}"] = share
     for limit in limits:
         share = share_of(limit.metric)
         if share is not None and limit.label is None:
-            found.setdefault(limit.metric, share)
-    return dict(sorted(found.items(), key=lambda pair: pair[1]))
+            result.setdefault(limit.metric, share)
+    return dict(sorted(result.items(), key=lambda pair: pair[1]))
 
 
 def _judged(limit: FileLimit, low: float | None, high: float | None) -> Outcome:
@@ -184,8 +184,8 @@ def _found(limit: FileLimit, report: Report) -> tuple[float | None, tuple[float 
         if limit.metric == "throughput":
             return report.correct_per_s, None
         if limit.metric == "errors":
-            told = report.requests and report.errors_known
-            return report.errors / report.requests if told else None, None
+            reported = report.requests and report.errors_known
+            return report.errors / report.requests if reported else None, None
         return report.latency_ms.get(limit.metric), report.bounds_ms.get(limit.metric)
     row = next((row for row in report.labels if row.label == limit.label), None)
     if row is None:

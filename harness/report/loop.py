@@ -104,16 +104,21 @@ def judge_loop(
         sides: threads and users, as the file names them.
     """
     start, latency = start[:RHYTHM_ROWS], latency[:RHYTHM_ROWS]
-    told = _by_threads(sides, resolution_s) if sides is not None else _Threads("cannot say", None, ())
-    users = told.users
-    if users is None and told.kind != "open" and sides is not None and sides.joined_engines <= _ONE_ENGINE:
+    reported = _by_threads(sides, resolution_s) if sides is not None else _Threads("cannot say", None, ())
+    users = reported.users
+    if (
+        users is None
+        and reported.kind != "open"
+        and sides is not None
+        and sides.joined_engines <= _ONE_ENGINE
+    ):
         users = sides.users
     check = coordinated_omission_check(start, latency, resolution_s=resolution_s, stalls=())
     design = by_design(source)
-    kind, evidence = _together(told, check, design)
+    kind, evidence = _together(reported, check, design)
     if kind != "closed":
-        said = check.warnings if check.flagged else ()
-        return Loop(kind=kind, users=None, evidence=evidence, warnings=said), None
+        text = check.warnings if check.flagged else ()
+        return Loop(kind=kind, users=None, evidence=evidence, warnings=text), None
     known = users or check.users
     if known is None:
         unknown = "not corrected: the number of users is unknown; JMeter's column threadName would tell it"
@@ -136,12 +141,12 @@ def corrected(loop: Loop, interval_s: float | None, latency: Spread) -> Loop:
     if every is None:
         return loop.model_copy(update={"warnings": (*loop.warnings, TOO_MANY_ADDED)})
     at = every.at(np.array([rank(every.n, q) for q in CORRECTED.values()])).tolist()
-    found = {
+    results = {
         name: None if quantile_refused(latency.n, CORRECTED[name]) else float(value) * 1e3
         for name, value in zip(CORRECTED, at, strict=True)
     }
     return loop.model_copy(
-        update={"interval_ms": interval_s * 1e3, "corrected_ms": found, "n_added": every.n - latency.n}
+        update={"interval_ms": interval_s * 1e3, "corrected_ms": results, "n_added": every.n - latency.n}
     )
 
 
@@ -162,14 +167,14 @@ def doubted(loop: Loop, stalls: Sequence[Stall]) -> Loop:
     return loop.model_copy(update={"warnings": (*loop.warnings, *doubts)})
 
 
-def _together(told: _Threads, check: OmissionCheck, design: Loop | None) -> tuple[Kind, tuple[str, ...]]:
-    evidence = (*told.evidence, *check.evidence)
-    if told.kind == "open" and check.loop == "closed":
+def _together(reported: _Threads, check: OmissionCheck, design: Loop | None) -> tuple[Kind, tuple[str, ...]]:
+    evidence = (*reported.evidence, *check.evidence)
+    if reported.kind == "open" and check.loop == "closed":
         return "cannot say", evidence
-    if told.kind == "closed" and check.loop == "open":  # more users than the stalls could hold up
-        return "closed", (*told.evidence, *(f"but {one}" for one in check.evidence))
-    if told.kind != "cannot say":
-        return told.kind, evidence
+    if reported.kind == "closed" and check.loop == "open":  # more users than the stalls could hold up
+        return "closed", (*reported.evidence, *(f"but {item}" for item in check.evidence))
+    if reported.kind != "cannot say":
+        return reported.kind, evidence
     if design is not None:
         return design.kind, (*design.evidence, *evidence)
     if check.loop != "cannot say":

@@ -83,8 +83,8 @@ def main(
     checked = [[check_file(limit, report) for limit in limits] for report in reports]
     if as_json:
         plain = [report.as_json() for report in reports]
-        for one, outcomes in zip(plain, checked, strict=True):
-            one["limits"] = [{"text": limit.text, "outcome": limit.outcome} for limit in outcomes]
+        for item, outcomes in zip(plain, checked, strict=True):
+            item["limits"] = [{"text": limit.text, "outcome": limit.outcome} for limit in outcomes]
         print(json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, allow_nan=False))
         return [limit for outcomes in checked for limit in outcomes]
     from harness.report.text import show  # rich: not before the files are read, and not for programs
@@ -126,8 +126,8 @@ def opened_together(
     paths = files_of_run(path)
     if len(paths) == 1:
         return open_any(path, latency_unit, decimal)
-    opened = [open_any(one, latency_unit, decimal) for one in paths]
-    tables = [one.collect() if isinstance(one, RequestStream) else one for one in opened]
+    opened = [open_any(item, latency_unit, decimal) for item in paths]
+    tables = [item.collect() if isinstance(item, RequestStream) else item for item in opened]
     for table in tables:
         if isinstance(table, AggregateTable):
             raise InputError(

@@ -109,8 +109,8 @@ class Peaks:
     def _sum_up_short(self) -> None:
         """Keep a sum of the stalls that will not be listed: the limit of a file is the largest of its stretches."""
         limit_s = self.shortest_visible_s or 0.0
-        keep = np.array([one.duration_s >= limit_s for one in self.stalls])
-        short = [one.duration_s for one, stays in zip(self.stalls, keep, strict=True) if not stays]
+        keep = np.array([stall.duration_s >= limit_s for stall in self.stalls])
+        short = [stall.duration_s for stall, stays in zip(self.stalls, keep, strict=True) if not stays]
         if short:
             self._summed_up.append((len(short), max(short), sum(short)))
         at = np.flatnonzero(keep).tolist()
@@ -145,12 +145,12 @@ class Peaks:
     def visible(self) -> tuple[tuple[Listed, ...], ShortStalls | None]:
         """Return the stalls of ``shortest_visible_s`` or longer, the most harmful first, and a sum of the others."""
         limit_s = self.shortest_visible_s or 0.0
-        every = [Listed(*one) for one in zip(self.stalls, self.causes, self.harms_s, strict=True)]
+        every = [Listed(*item) for item in zip(self.stalls, self.causes, self.harms_s, strict=True)]
         shown = sorted(
-            (one for one in every if one.stall.duration_s >= limit_s),
-            key=lambda one: (-one.harm_s, one.stall.start_s),
+            (item for item in every if item.stall.duration_s >= limit_s),
+            key=lambda item: (-item.harm_s, item.stall.start_s),
         )
-        lengths = [one.stall.duration_s for one in every if one.stall.duration_s < limit_s]
+        lengths = [item.stall.duration_s for item in every if item.stall.duration_s < limit_s]
         parts = [*self._summed_up, *([(len(lengths), max(lengths), sum(lengths))] if lengths else [])]
         if not parts:
             return tuple(shown), None
@@ -165,57 +165,57 @@ class Peaks:
             ),
         )
 
-    def attribution(self, said: list[str], background: list[str]) -> dict[str, Any] | None:
+    def attribution(self, notes: list[str], background: list[str]) -> dict[str, Any] | None:
         """Return what the pauses explain of all stretches; ``None``: no log was given.
 
         Args:
-            said, background: what is to be known about it is added here, the second of any such file.
+            notes, background: what is to be known about it is added here, the second of any such file.
         """
         log = self.gc_log
         if log is None:
             return None
-        said += [f"runtime's log: {warning}" for warning in log.warnings]
+        notes += [f"runtime's log: {warning}" for warning in log.warnings]
         if log.n_unknown:
-            said.append(
+            notes.append(
                 f"runtime's log: {log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}"
             )
-        said += _coverage(log, self._first_s, self._last_s)
+        notes += _coverage(log, self._first_s, self._last_s)
         background += [_pauses_of(log)] if log.events else []
         if not self._apart:
             refusal, offset_s = self._refusals[0] if self._refusals else ("no request succeeded", None)
-            said.append(f"attribution refused: {refusal}")
+            notes.append(f"attribution refused: {refusal}")
             return {"refused": refusal, "clock_offset_s": offset_s}
         if self._refusals:
-            said.append(
+            notes.append(
                 f"in {len(self._refusals)} of {len(self._apart) + len(self._refusals)} stretches pauses could not be "
                 f"aligned with the requests: {self._refusals[0][0]}"
             )
         background.append(_not_looked_for(connect_told=self._connect_told))
         if not self._offsets:
-            said.append(
+            notes.append(
                 f"whether the clocks agree could not be checked: fewer than {MIN_PAUSES} pauses can be seen"
             )
         return {
             "clock_offset_s": float(np.median(self._offsets)) if self._offsets else None,
-            "coincidence": self._coincidence(log, said),
-            **{name: self._tail(name, said) for name in TAILS},
+            "coincidence": self._coincidence(log, notes),
+            **{name: self._tail(name, notes) for name in TAILS},
         }
 
-    def _coincidence(self, log: GcLog, said: list[str]) -> dict[str, Any]:
+    def _coincidence(self, log: GcLog, text: list[str]) -> dict[str, Any]:
         window = (self._first_s, self._last_s)
         hard = [(stall.start_s, stall.end_s) for stall in self.stalls if stall.kind == "stall"]
         pauses = [span for cause in _spans(log).values() for span in cause]
         chance = coincidence_test(hard, pauses, window=window, tolerance_s=TOLERANCE_S)
         if chance.p_value is not None and chance.p_value > 0.05:
-            said.append(
+            text.append(
                 f"stalls and pauses coincide no more than chance would have it ({chance.n_matched} of {len(hard)}, "
                 f"{chance.expected_by_chance:.1f} by chance): is this the log of the same process?"
             )
         return chance.model_dump(mode="json")
 
-    def _tail(self, name: str, said: list[str]) -> dict[str, Any]:
+    def _tail(self, name: str, notes: list[str]) -> dict[str, Any]:
         every = [apart[name] for apart in self._apart]
-        said += [
+        notes += [
             f"{name}: {warning}"
             for warning in dict.fromkeys(warning for parts in every for warning in parts.warnings)
         ]
@@ -259,18 +259,18 @@ def _coverage(gc_log: GcLog, first_s: float, last_s: float) -> list[str]:
     # Between two events a log is silent: only more than its longest silence means that it is missing.
     edges = np.array([gc_log.start_s, *sorted(event.end_s for event in gc_log.events), gc_log.end_s])
     silence = max(1.0, 2 * float(np.diff(edges).max()))
-    said = []
+    notes = []
     if first_s + silence < gc_log.start_s <= last_s:
-        said.append(
+        notes.append(
             f"the runtime's log begins {gc_log.start_s - first_s:,.1f} s after the first request: "
             "what was paused before is not in it, and counts as unexplained"
         )
     if first_s <= gc_log.end_s < last_s - silence:
-        said.append(
+        notes.append(
             f"the runtime's log ends {last_s - gc_log.end_s:,.1f} s before the last answer: "
             "what was paused after is not in it, and counts as unexplained"
         )
-    return said
+    return notes
 
 
 def _pauses_of(log: GcLog) -> str:
@@ -296,10 +296,11 @@ def _unusable(gc_log: GcLog, window: Span) -> str | None:
         return (
             f"the log has no wall-clock stamps: {written}give the start of the process with --process-start"
         )
-    alive = [one for one in gc_log.processes if one.start_s < window[1] and one.end_s > window[0]]
-    if any(later.start_s < one.end_s - _ONE_AFTER_THE_OTHER_S for one, later in itertools.pairwise(alive)):
+    alive = [life for life in gc_log.processes if life.start_s < window[1] and life.end_s > window[0]]
+    names = listed([life.name for life in alive])
+    if any(later.start_s < life.end_s - _ONE_AFTER_THE_OTHER_S for life, later in itertools.pairwise(alive)):
         return (
-            f"the log is of {len(alive)} processes that ran at the same time ({listed([one.name for one in alive])}): "
+            f"the log is of {len(alive)} processes that ran at the same time ({names}): "
             "give the lines of the one that answered"
         )
     return None

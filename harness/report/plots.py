@@ -152,10 +152,10 @@ def latency_by_percentile(latency: Spread, corrected: Ranked | None = None) -> d
         )  # fmt: skip
     axes.legend(loc="upper left", fontsize=8, frameon=False)
     axis_of_nines(axes, (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999), float(nines[-1]))
-    told = {name: q for name, q in QUANTILES.items() if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)}
-    at = latency.at(np.array([rank(n, q) for q in told.values()])) * 1e3
-    said = ", ".join(f"{name} {value:.3g} ms" for name, value in zip(told, at.tolist(), strict=True))
-    caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {said}."
+    reported = {name: q for name, q in QUANTILES.items() if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)}
+    at = latency.at(np.array([rank(n, q) for q in reported.values()])) * 1e3
+    text = ", ".join(f"{name} {value:.3g} ms" for name, value in zip(reported, at.tolist(), strict=True))
+    caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {text}."
     caption += (
         " No interval: too few requests."
         if band is None

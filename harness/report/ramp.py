@@ -73,8 +73,8 @@ def ramp_of(table: RequestTable, *, sides: SideColumns | None, loop: Kind) -> Ra
         and np.median(cold) > max(_COLD_START * np.median(warm), np.median(warm) + step_s)
     ):
         times = plain(float(np.median(cold) / np.median(warm)), 2)
-        slices = [latency[ok & (place == one)] for one in range(_SLICES)]
-        medians = np.array([np.median(one) if len(one) else np.inf for one in slices])
+        slices = [latency[ok & (place == item)] for item in range(_SLICES)]
+        medians = np.array([np.median(item) if len(item) else np.inf for item in slices])
         text = f"its first tenth has {times} times the p50 of its second half: the warm-up is included"
         return Ramp(text, until_s(medians <= np.median(warm) / _AS_LATER))
     return None

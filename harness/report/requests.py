@@ -255,19 +255,19 @@ class Gathered:
         if not self._n_requests:
             self._refuse()
         latency = self.kept.whole
-        said, background = self._about_the_file(n_ok), [ONE_TRIAL]
+        notes, background = self._about_the_file(n_ok), [ONE_TRIAL]
         if 0 < n_ok < self._n_requests:
             background.append(
                 f"latencies are of the {n_ok:,} successful requests; "
                 f"{counted(self._n_requests - n_ok, 'error')} left out"
             )
         background += [note for note in self._notes if note in BACKGROUND]
-        found = summarise_latencies(latency, first.resolution_s, self._quantiles)
-        said += resolution_warnings(latency.median(), first.resolution_s) if n_ok else []
+        result = summarise_latencies(latency, first.resolution_s, self._quantiles)
+        notes += resolution_warnings(latency.median(), first.resolution_s) if n_ok else []
         units = self._checks.findings(
             n=self._n_requests, span_s=self._last_start_s - self._start_s, sum_s=self._sum_s, latency=latency
         )
-        said = [one.text for one in units] + said
+        notes = [item.text for item in units] + notes
         runs = self._runs.found() if first.has_start_times else ()
         runs = runs if len(runs) > 1 else ()
         sides = self._sides if runs else None
@@ -280,24 +280,24 @@ class Gathered:
                 "high; or files of several load generators were joined, and it is right"
             )
         if self._ramp is not None and not runs:
-            said.append(self._ramp)
+            notes.append(self._ramp)
         of_names: list[str] = []
         labels = self._labels.rows(self.kept, duration, of_names)
         loop = self._checks.loop(latency)
         self._wait_for_peaks()
         listed, shorter = self._peaks.visible()
-        stalls = tuple(one.stall for one in listed)
+        stalls = tuple(item.stall for item in listed)
         if loop is not None:
             loop = without_correction(loop) if runs else doubted(loop, stalls)
         for warning in loop.warnings if loop is not None else ():
-            (background if warning == HIDES else said).append(warning)
-        said += of_clock
-        attribution = None if runs else self._attribution(said, background)
+            (background if warning == HIDES else notes).append(warning)
+        notes += of_clock
+        attribution = None if runs else self._attribution(notes, background)
         has_peaks = first.has_start_times and not self._checks.coarse and not runs
         busy_s = None if loop is None or not loop.users or not duration else loop.users * duration
-        said += of_names
+        notes += of_names
         rounded, only_counts = self.kept.about(names_shown=len(labels))
-        said += rounded
+        notes += rounded
         background += only_counts
         return Report(
             path=first.path,
@@ -313,9 +313,9 @@ class Gathered:
             throughput_per_s=self._n_requests / duration if duration else None,
             correct_per_s=n_ok / duration if duration else None,
             resolution_ms=first.resolution_s * 1e3,
-            latency_ms=found.values,
-            intervals=found.intervals,
-            interval_reasons=found.reasons,
+            latency_ms=result.values,
+            intervals=result.intervals,
+            interval_reasons=result.reasons,
             labels=labels,
             loop=loop,
             units=units,
@@ -323,10 +323,10 @@ class Gathered:
             stalls=stalls if has_peaks else None,
             shorter_stalls=shorter if has_peaks else None,
             shortest_visible_ms=in_ms(self._peaks.shortest_visible_s) if has_peaks else None,
-            causes=tuple(one.cause for one in listed) if has_peaks else (),
-            harms_s=tuple(one.harm_s for one in listed) if has_peaks else (),
+            causes=tuple(item.cause for item in listed) if has_peaks else (),
+            harms_s=tuple(item.harm_s for item in listed) if has_peaks else (),
             attribution=attribution,
-            warnings=(*said, *background),
+            warnings=(*notes, *background),
             background=frozenset(background),
         )
 
@@ -342,29 +342,29 @@ class Gathered:
             found=str(bad) if bad.n else None, allowed="a header and at least one row below it",
         )  # fmt: skip
 
-    def _duration_s(self, said: list[str]) -> float | None:
+    def _duration_s(self, text: list[str]) -> float | None:
         """First start to last answer; ``None``: unknown, or a few steps of too coarse a clock."""
         if not self._first.has_start_times:
             return None
         duration = self._end_s - self._start_s
         if self._checks.coarse and duration < SHORTEST_COARSE_S:
-            said.append(
+            text.append(
                 f"time stamps are whole seconds and span less than {SHORTEST_COARSE_S:g} s, so no rate is given"
             )
             return None
         return duration
 
     def _about_the_file(self, n_ok: int) -> list[str]:
-        said = [repeats_left_out(self._n_repeats, self._repeats)] if self._n_repeats else []
-        said += [note for note in self._notes if note not in BACKGROUND]
+        notes = [repeats_left_out(self._n_repeats, self._repeats)] if self._n_repeats else []
+        notes += [note for note in self._notes if note not in BACKGROUND]
         if self._unreadable.n:
             may = "" if self._unreadable.n == self._unreadable.n_cut else "; any of them may have failed"
-            said.append(f"left out: {self._unreadable}{may}")
+            notes.append(f"left out: {self._unreadable}{may}")
         if not self._first.ok_known:
-            said.append("the file does not say which requests failed: all are taken as successful")
+            notes.append("the file does not say which requests failed: all are taken as successful")
         if not n_ok:
-            said.append("no request succeeded: no latency is reported")
-        return said
+            notes.append("no request succeeded: no latency is reported")
+        return notes
 
     def _ramp_of(self, table: RequestTable) -> str | None:
         """What the first requests have that later ones have not, and how to leave them out."""
@@ -372,25 +372,25 @@ class Gathered:
         ramp = None if self._checks.coarse else ramp_of(table, sides=self._sides, loop=loop)
         return None if ramp is None else f"{ramp.text}; {ramp.command} leaves it out"
 
-    def _attribution(self, said: list[str], background: list[str]) -> dict[str, Any] | None:
+    def _attribution(self, text: list[str], background: list[str]) -> dict[str, Any] | None:
         if not self._first.has_start_times:
-            said.append("the file has no start times, so neither stalls nor their causes can be found")
+            text.append("the file has no start times, so neither stalls nor their causes can be found")
             return None
         if self._checks.coarse:
-            said.append(
+            text.append(
                 "time stamps are whole seconds, so neither loop nor stalls nor their causes can be determined"
             )
             return None
         if self._n_stretches > 1:
-            said.append(
+            text.append(
                 f"stalls and their causes were computed in {self._n_stretches} stretches of the file: shares are means "
                 "over the stretches, and a stall across two of them may be counted twice"
             )
         if not self.kept.n:
             return None
         if self._log_unused:
-            said.append("the runtime's log was not used: the file does not say when its times begin")
-        return self._peaks.attribution(said, background)
+            text.append("the runtime's log was not used: the file does not say when its times begin")
+        return self._peaks.attribution(text, background)
 
 
 def about_runs(runs: Sequence[RunPart], *, from_zero: bool, clocks_apart_s: float | None = None) -> str:

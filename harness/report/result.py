@@ -172,9 +172,9 @@ class Report(Frozen):
         window = None
         if self.start_epoch_s is not None and self.duration_s is not None:
             window = (self.start_epoch_s, self.start_epoch_s + self.duration_s)
-        found = summarise_samples(path, window)
-        said = (*(f"samples: {warning}" for warning in found.warnings), *self.warnings)
-        return self.model_copy(update={"resources": found.processes, "warnings": said})
+        result = summarise_samples(path, window)
+        notes = (*(f"samples: {warning}" for warning in result.warnings), *self.warnings)
+        return self.model_copy(update={"resources": result.processes, "warnings": notes})
 
     @property
     def listed_stalls(self) -> tuple[tuple[Stall, str | None, float | None], ...]:

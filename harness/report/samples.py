@@ -61,7 +61,7 @@ def summarise_samples(path: Path, window: tuple[float, float] | None) -> SampleS
         str(name): _resources(rows.sort_values(time, kind="stable"), time)
         for name, rows in frame.groupby(names, sort=False)
     }
-    if any(one.cpu_s is not None and one.cpu_s < 0 for one in processes.values()):
+    if any(process.cpu_s is not None and process.cpu_s < 0 for process in processes.values()):
         raise InputError(
             "CPU time runs backwards: samples of two processes under one name?", file=path, allowed=ALLOWED
         )

@@ -120,11 +120,11 @@ def select_rows(table: RequestTable, selection: Selection) -> RequestTable:
         keep &= selection.within(table.start_epoch_s, float(table.start_epoch_s.min()))
         if not keep.any():
             raise _too_short(table, selection)
-    kept, note = _of_label(keep, table.labels, table.label_codes, selection.label)
-    if not kept.any():
+    retained, note = _of_label(keep, table.labels, table.label_codes, selection.label)
+    if not retained.any():
         raise _no_label(table, selection, table.labels)
-    said = _words(selection, int(np.count_nonzero(~keep)), int(np.count_nonzero(kept)), note)
-    return table.rows(kept).with_notes(*said)
+    text = _words(selection, int(np.count_nonzero(~keep)), int(np.count_nonzero(retained)), note)
+    return table.rows(retained).with_notes(*text)
 
 
 def _chunks(stream: RequestStream, selection: Selection) -> Iterator[RequestChunk]:
@@ -141,16 +141,16 @@ def _chunks(stream: RequestStream, selection: Selection) -> Iterator[RequestChun
                 first_s = float(chunk.start_epoch_s.min())
             keep = selection.within(chunk.start_epoch_s, first_s)
             n_before += int(np.count_nonzero(~keep))
-        kept, others = _of_label(keep, chunk.labels, chunk.label_codes, selection.label)
-        n_kept += int(np.count_nonzero(kept))
-        n_others += others
-        yield chunk.rows(kept)
+        retained, rest = _of_label(keep, chunk.labels, chunk.label_codes, selection.label)
+        n_kept += int(np.count_nonzero(retained))
+        n_others += rest
+        yield chunk.rows(retained)
     if n_rows and n_before == n_rows:
         raise _too_short(stream, selection)
     if n_rows and not n_kept:
         raise _no_label(stream, selection, tuple(labels))
-    for said in _words(selection, n_before, n_kept, n_others):
-        stream.notes.say(said)
+    for text in _words(selection, n_before, n_kept, n_others):
+        stream.notes.say(text)
 
 
 def _of_label(
@@ -159,20 +159,20 @@ def _of_label(
     """The rows of ``keep`` that have this name, and how many have another one."""
     if label is None:
         return keep, 0
-    mine = keep & (codes == labels.index(label)) if label in labels else np.zeros(len(keep), dtype=np.bool_)
-    return mine, int(np.count_nonzero(keep) - np.count_nonzero(mine))
+    own = keep & (codes == labels.index(label)) if label in labels else np.zeros(len(keep), dtype=np.bool_)
+    return own, int(np.count_nonzero(keep) - np.count_nonzero(own))
 
 
 def _words(selection: Selection, n_before: int, n_kept: int, n_others: int) -> list[str]:
-    said = []
+    notes = []
     if selection.until_s is not None:
         begin, end = length(selection.skip_s * 1e3), length(selection.until_s * 1e3)
-        said.append(f"only from {begin} to {end}: {counted(n_before, 'request')} left out")
+        notes.append(f"only from {begin} to {end}: {counted(n_before, 'request')} left out")
     elif selection.skip_s:
-        said.append(f"left out: the first {length(selection.skip_s * 1e3)}, {counted(n_before, 'request')}")
+        notes.append(f"left out: the first {length(selection.skip_s * 1e3)}, {counted(n_before, 'request')}")
     if selection.label is not None:
-        said.append(f"only {selection.label}: {n_kept:,} requests; {n_others:,} of other names left out")
-    return said
+        notes.append(f"only {selection.label}: {n_kept:,} requests; {n_others:,} of other names left out")
+    return notes
 
 
 def _of_totals(table: AggregateTable, selection: Selection) -> AggregateTable:

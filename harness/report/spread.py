@@ -112,8 +112,8 @@ class EveryLatency:
 
     def mean(self) -> Bounded:
         """Return the mean with its interval from batch means."""
-        found = batch_means_ci(self.latency_s)
-        return Bounded(float(self.latency_s.mean()), found.low, found.high)
+        result = batch_means_ci(self.latency_s)
+        return Bounded(float(self.latency_s.mean()), result.low, result.high)
 
     def median(self) -> float:
         """Return the median."""

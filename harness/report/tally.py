@@ -91,15 +91,15 @@ class Tally:
 
     def of(self, group: int = 0) -> CountedLatencies | None:
         """Return the latencies of one group; ``None``: there are none, or their counts were given up."""
-        mine = self._cell // _STRIDE == group
-        if group in self.left_out or not mine.any():
+        own = self._cell // _STRIDE == group
+        if group in self.left_out or not own.any():
             return None
-        used, code = np.unique(self._code[mine], return_inverse=True)
+        used, code = np.unique(self._code[own], return_inverse=True)
         return CountedLatencies(
             self._values[used],
             code,
-            self._count[mine],
-            block=self._cell[mine] % _STRIDE if self.has_blocks else None,
+            self._count[own],
+            block=self._cell[own] % _STRIDE if self.has_blocks else None,
         )
 
     @property
@@ -137,7 +137,7 @@ class Tally:
     def _keep_most_frequent(self) -> None:
         groups, place = np.unique(self._cell // _STRIDE, return_inverse=True)
         n_each = np.bincount(place, weights=self._count)
-        kept = np.argsort(-n_each, kind="stable")[:MOST_GROUPS]
-        self.left_out |= frozenset(np.delete(groups, kept).tolist())
-        mine = np.isin(place, kept)
-        self._cell, self._code, self._count = self._cell[mine], self._code[mine], self._count[mine]
+        retained = np.argsort(-n_each, kind="stable")[:MOST_GROUPS]
+        self.left_out |= frozenset(np.delete(groups, retained).tolist())
+        own = np.isin(place, retained)
+        self._cell, self._code, self._count = self._cell[own], self._code[own], self._count[own]

@@ -47,8 +47,8 @@ def show(report: Report, limits: Sequence[CheckedLimit] = ()) -> None:
     line(f"{counted(report.requests, 'request')}{failed}{correct}")
     if report.loop is not None:
         line(f"{report.loop.words}: {'; '.join(report.loop.evidence)}")
-    for one in report.units:
-        line(one.text, "bold red")
+    for unit in report.units:
+        line(unit.text, "bold red")
     for warning in words.weighty(report):
         line(f"warning: {warning}", "yellow")
     console.print(_latency_table(report))
@@ -151,16 +151,16 @@ def _show_attribution(report: Report, console: Console) -> None:
                 f"  how much of {name} the pauses explain cannot be said: too few requests met none"
             )
             continue
-        said = percent_between(share["value"], share["low"], share["high"])
-        console.print(f"  without the pauses and the queues behind them {name} would be lower by {said}")
+        text = percent_between(share["value"], share["low"], share["high"])
+        console.print(f"  without the pauses and the queues behind them {name} would be lower by {text}")
 
 
 def _show_resources(report: Report, console: Console) -> None:
     for name, used in (report.resources or {}).items():
-        said = [f"{used.n_samples:,} samples over {plain(used.lasted_s)} s"]
+        notes = [f"{used.n_samples:,} samples over {plain(used.lasted_s)} s"]
         if used.rss_max_bytes is not None and used.rss_median_bytes is not None:
             median, most = plain(used.rss_median_bytes / _MIB), plain(used.rss_max_bytes / _MIB)
-            said.append(f"memory {median} MiB (median), {most} MiB (most)")
+            notes.append(f"memory {median} MiB (median), {most} MiB (most)")
         if used.cpu_s is not None and used.cores is not None:
-            said.append(f"CPU {plain(used.cpu_s)} s, {plain(used.cores)} cores")
-        console.print(printable(f"{name}: {'; '.join(said)}"), markup=False, highlight=False)
+            notes.append(f"CPU {plain(used.cpu_s)} s, {plain(used.cores)} cores")
+        console.print(printable(f"{name}: {'; '.join(notes)}"), markup=False, highlight=False)

@@ -54,21 +54,21 @@ class Units:
         self._can_be_said = can_be_said
 
     def finding(
-        self, found: str, factor: float | None, then: str, *, contradicted: bool = True
+        self, result: str, factor: float | None, then: str, *, contradicted: bool = True
     ) -> UnitFinding:
         """Return the finding: what was found, and what it would be with latencies ``factor`` times those read."""
-        mine, other = self._name(1.0), None if factor is None else self._name(factor)
-        text = f"{self.file}: column {self.column}, read as {_NAMES[mine] if mine else 'given'}: {found}"
-        if other is not None:
-            text += f"; in {_NAMES[other]} {then}"
+        own, second = self._name(1.0), None if factor is None else self._name(factor)
+        text = f"{self.file}: column {self.column}, read as {_NAMES[own] if own else 'given'}: {result}"
+        if second is not None:
+            text += f"; in {_NAMES[second]} {then}"
             how = (
-                f"use --latency-unit {other}"
+                f"use --latency-unit {second}"
                 if self._can_be_said
-                else f"convert the column to {_NAMES[mine or 'ms']}"
+                else f"convert the column to {_NAMES[own or 'ms']}"
             )
             text += f"; if that is right, {how}"
         return UnitFinding(
-            column=self.column, read_as=mine or "given", rather=other, contradicted=contradicted, text=text
+            column=self.column, read_as=own or "given", rather=second, contradicted=contradicted, text=text
         )
 
     def _name(self, factor: float) -> LatencyUnit | None:
@@ -126,7 +126,7 @@ def contradictions(sides: SideColumns, units: Units) -> tuple[UnitFinding, ...]:
         _first_byte_is_the_same_number,
         _intervals_follow_in_seconds,
     )
-    return tuple(found for check in checks if (found := check(sides, units)) is not None)
+    return tuple(result for check in checks if (result := check(sides, units)) is not None)
 
 
 def _first_byte_agrees(sides: SideColumns) -> bool:
@@ -337,5 +337,5 @@ def _shows(start: FloatArray, latency: FloatArray, pauses: Sequence[Span]) -> bo
     visible = [span for span in pauses if span[1] - span[0] >= 2 * ordinary]
     if len(visible) < MIN_PAUSES:
         return False
-    found = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)
-    return found.supports_attribution
+    result = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)
+    return result.supports_attribution

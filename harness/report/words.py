@@ -56,19 +56,19 @@ def errors(report: Report) -> str:
         some = f" among the {report.requests:,} rows that could be read" if report.unreadable else ""
         return f"no errors{some}"
     kinds = list(report.errors_by_kind.items())
-    said = f"{report.errors:,}"
+    text = f"{report.errors:,}"
     if kinds:
         kind, n = kinds[0]
         name = kind if len(kind) <= _LONGEST_KIND else kind[: _LONGEST_KIND - 3] + "..."
-        said = f"{n:,} x {name}" + (f", {counted(len(kinds) - 1, 'other kind')}" if len(kinds) > 1 else "")
-    return f"{percent(report.errors / report.requests)} errors ({said})"
+        text = f"{n:,} x {name}" + (f", {counted(len(kinds) - 1, 'other kind')}" if len(kinds) > 1 else "")
+    return f"{percent(report.errors / report.requests)} errors ({text})"
 
 
 def stalls(report: Report) -> str:
     """Return how often and how long nothing was answered."""
-    found = report.stalls or ()
-    if found:
-        longest = max(stall.duration_s for stall in found) * 1e3
+    result = report.stalls or ()
+    if result:
+        longest = max(stall.duration_s for stall in result) * 1e3
         return f"{count_stalls(report)}, the longest {length(longest)}"
     if report.shortest_visible_ms is None:
         return "no stall found"
@@ -77,10 +77,10 @@ def stalls(report: Report) -> str:
 
 def count_stalls(report: Report) -> str:
     """Return how many stalls and slow periods there are."""
-    found = report.stalls or ()
-    hard = sum(stall.kind == "stall" for stall in found)
-    kinds = [counted(hard, "stall")] if hard or len(found) == 0 else []
-    kinds += [counted(len(found) - hard, "slow period")] if len(found) > hard else []
+    result = report.stalls or ()
+    hard = sum(stall.kind == "stall" for stall in result)
+    kinds = [counted(hard, "stall")] if hard or len(result) == 0 else []
+    kinds += [counted(len(result) - hard, "slow period")] if len(result) > hard else []
     return " and ".join(kinds)
 
 
@@ -119,13 +119,13 @@ def _date(epoch_s: float) -> str:
 
 def weighty(report: Report) -> list[str]:
     """Return the warnings that speak of this file, without those shown as findings of units."""
-    shown = {one.text for one in report.units} | report.background
-    return [said for said in report.warnings if said not in shown]
+    shown = {unit.text for unit in report.units} | report.background
+    return [text for text in report.warnings if text not in shown]
 
 
 def background(report: Report) -> list[str]:
     """Return the warnings that hold for any such file."""
-    return [said for said in report.warnings if said in report.background]
+    return [text for text in report.warnings if text in report.background]
 
 
 def latency_rows(report: Report) -> list[tuple[str, ...]]:
@@ -156,11 +156,11 @@ def label_cells(report: Report, row: LabelRow) -> tuple[str, ...]:
 
 def label_latencies(report: Report, row: LabelRow) -> list[tuple[str, str]]:
     """Return each latency of one name and its interval; an empty one where there is none."""
-    found = []
+    results = []
     for name in LABEL_STATISTICS:
         value, bounds = row.latency_ms.get(name), row.intervals.get(name)
         step_ms = 0.0 if name == "mean" else report.resolution_ms
-        found.append((
+        results.append((
             milliseconds(value, bounds, resolution_ms=step_ms), interval(value, bounds, resolution_ms=step_ms)
         ))  # fmt: skip
-    return found
+    return results

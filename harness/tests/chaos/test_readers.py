@@ -24,7 +24,7 @@ NAMES_OF_READERS = (
     "claims", "service", "requests", "cases", "hosts", "record", "archive",
 )  # fmt: skip
 #: Files of each reader in a run of ``make test``, and of ``make test-all``.
-N_FILES = 400 if long_tests_are_asked_for() else 4
+N_FILES = 400 if long_tests_are_asked_for() else 12
 _SETTINGS = settings(
     max_examples=N_FILES, deadline=None, derandomize=True, database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],

@@ -204,6 +204,11 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     assert all("machine: " in reason for reason in whole["exclusion_reasons"])
     every = json.loads(rematch(root, *words[:4], "--every-speed", "--json")[1])
     assert every["trials"] == whole["trials"] | {"kept": made} and every["exclusion_reasons"] == {}
+    for results in (whole, every):
+        rows = [row for of in results["metrics"] for cell in of["cells"] for row in cell["variants"]]
+        compared = [row for row in rows if row["comparison"] and row["comparison"]["ratio"] is not None]
+        assert compared  # a value is of the trials of its ratio, one in each block
+        assert all(row["n_trials"] == row["comparison"]["n_blocks"] for row in compared)
     told = whole["against"]
     counts = told["counts"]
     changed = told["counts_changed"]

@@ -54,13 +54,6 @@ def test_totals_of_autocannon() -> None:
     assert report.errors_by_kind == {"HTTP 503": written["non2xx"]}
 
 
-def test_a_cut_result_of_autocannon(tmp_path: Path) -> None:
-    path = tmp_path / "cut.json"
-    path.write_text(AUTOCANNON.read_text("utf-8")[:-20], "utf-8")
-    with pytest.raises(InputError, match="no whole JSON: was it cut short"):
-        read_any(path)
-
-
 #: As the releases 2, 3.0 to 3.3, and 3.4 to 3.11 write the same request.
 REQUESTS = {
     "2": "REQUEST\tscenario\t17\tshop,cart\tadd\t1700000000100\t1700000000350\t{}\t{}",

@@ -7,10 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.table import AggregateTable
 from harness.formats.wrk_text import parse_count, parse_time_s, read_wrk
@@ -87,17 +84,3 @@ def test_counts_carry_their_scale(text: str, value: float) -> None:
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="wrk"):
         parse_time_s(text)
-
-
-@given(cut=st.integers(0, 454))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_summary_cut_anywhere_is_read_or_refused_with_the_file(tmp_path: Path, cut: int) -> None:
-    path = tmp_path / "wrk.txt"
-    path.write_text((GOLDEN / "latency.txt").read_text()[:cut])
-    try:
-        total = read_wrk(path).total
-    except InputError as problem:
-        assert str(path) in str(problem)
-    else:
-        assert total is not None
-        assert total.n_requests == 175_844
