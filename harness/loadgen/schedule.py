@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from harness.model import LoadProfile, OpenLoad
+from harness.model import ClosedLoad, LoadProfile, OpenLoad
 
 
 def plain_only(tool: str, profile: LoadProfile, *, waits: bool = False) -> str | None:
@@ -19,7 +19,7 @@ def plain_only(tool: str, profile: LoadProfile, *, waits: bool = False) -> str |
     if profile.parts > 1:
         return f"{tool} offers one load and ends: use k6 for parts = {profile.parts}, or same_process"
     if profile.busy == "wait" and not waits:
-        return f"{tool} makes one more connection when all are busy: use k6, oha or wrk2 for busy = wait"
+        return f"{tool} makes one more connection when all are busy: use k6, oha, wrk2 or metronome for busy = wait"
     return None
 
 
@@ -27,7 +27,16 @@ def even_only(tool: str, profile: OpenLoad) -> str | None:
     """Return why a tool whose arrivals are evenly spaced cannot offer this load, or ``None``."""
     if profile.arrivals == "constant":
         return None
-    return f"{tool}'s arrivals are evenly spaced: set arrivals = constant, or use jmeter for poisson"
+    return f"{tool}'s arrivals are evenly spaced: set arrivals = constant, or use jmeter or metronome for poisson"
 
 
-__all__ = ["even_only", "plain_only"]
+def at_once_only(tool: str, profile: ClosedLoad) -> str | None:
+    """Return why a tool whose users all begin at once and never pause cannot offer this load, or ``None``."""
+    if profile.ramp_up_s:
+        return f"{tool} opens all connections at once: use k6, jmeter or locust for ramp_up_s"
+    if profile.think_time_s:
+        return f"{tool} does not wait between requests: use k6, jmeter or locust for think_time_s"
+    return None
+
+
+__all__ = ["at_once_only", "even_only", "plain_only"]

@@ -61,7 +61,11 @@ class Generators:
         around = Surroundings(project=root)
         programs: dict[str, Path | None] = {}
         for tool in LOAD_TOOLS:
-            if tool.runs_as == "program" and (wanted is None or tool.name in wanted):
+            if (
+                tool.runs_as == "program"
+                and not tool.never_sleeps
+                and (wanted is None or tool.name in wanted)
+            ):
                 result = find_tool(tool.name, around)
                 if result.usable:
                     programs[tool.name] = result.path

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from harness.agent.machine_counters import MachineReader
 from harness.agent.process_tree import ProcessReader, TreeReader, reading_of
 from harness.agent.ticks import Calls, Schedule
-from harness.toolchains import tick_library
+from harness.toolchains import GLANCES
 
 if TYPE_CHECKING:
     from harness.agent.ticks import Tick
@@ -98,7 +98,7 @@ def native_glancer() -> NativeTicks:
     Raises:
         OSError: as ``NativeTicks``.
     """
-    return NativeTicks(tick_library(_TOOLS))
+    return NativeTicks(GLANCES.built(_TOOLS))
 
 
 __all__ = ["NativeTicks", "native_glancer"]

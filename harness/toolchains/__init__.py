@@ -37,15 +37,14 @@ from .jmeter import (
     list_tree,
     read_manifest,
 )
-from .native_sampler import GLANCES_FLAGS, GLANCES_SOURCE, find_tick_library, tick_library
+from .native_sampler import GLANCES, METRONOME, NATIVE, find_native
 from .one_maven import one_maven
 from .packages import MEASURING, lacking_packages, require_package
 from .probe import which
 from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
 
 __all__ = [
-    "GLANCES_FLAGS",
-    "GLANCES_SOURCE",
+    "GLANCES",
     "JAVA_MINIMUM",
     "JAVA_REFERENCE",
     "JMETER_VERSION",
@@ -53,6 +52,8 @@ __all__ = [
     "LATEX_FILES",
     "MANIFEST",
     "MEASURING",
+    "METRONOME",
+    "NATIVE",
     "OHA_VERSION",
     "OTHER_GO",
     "OTHER_JAVA",
@@ -75,9 +76,9 @@ __all__ = [
     "find_jmeter",
     "find_latex",
     "find_maven",
+    "find_native",
     "find_postgres",
     "find_runtimes",
-    "find_tick_library",
     "find_tool",
     "how_to_get",
     "jmeter_home",
@@ -91,7 +92,6 @@ __all__ = [
     "read_jdk",
     "read_manifest",
     "require_package",
-    "tick_library",
     "wanted",
     "which",
 ]

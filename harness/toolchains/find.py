@@ -10,7 +10,7 @@ from pathlib import Path
 from .catalogue import LATEX_FILES, WANTED, Wanted, wanted
 from .jdks import find_jdk, find_jdks
 from .jmeter import find_jmeter
-from .native_sampler import find_tick_library
+from .native_sampler import NATIVE, find_native
 from .probe import as_tool, ask, new_enough, version_in, which
 from .tool import Surroundings, Tool, parse_version
 
@@ -173,12 +173,13 @@ def find_tool(name: str, around: Surroundings) -> Tool:
         "go": find_go,
         "maven": find_maven,
         "jmeter": find_jmeter,
-        "glances": find_tick_library,
         "latex": find_latex,
         "postgres": find_postgres,
     }
     if name in own:
         return own[name](around)
+    if name in NATIVE:
+        return find_native(name, around)
     return (_find_wrk if name in {"wrk", "wrk2"} else _find_program)(wanted(name), around)
 
 

@@ -16,7 +16,7 @@ from harness.formats.runtime_log import read_runtime_log
 from harness.report.output import main
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
-REQUESTS = ("jmeter/*", "k6/*", "locust/*", "oha/*", "vegeta/results.csv", "wrk/*", "wrk2/*")
+REQUESTS = ("jmeter/*", "k6/*", "locust/*", "oha/*", "vegeta/results.csv", "metronome/*", "wrk/*", "wrk2/*")
 LOGS = ("jvm_log/*", "gctrace/*", "jfr_json/*")
 #: Mutations of each of the two kinds: some seconds. Another seed or number looks further.
 MUTATIONS = 800

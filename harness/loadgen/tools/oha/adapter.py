@@ -22,7 +22,7 @@ from harness.errors import InputError, TrialFailure
 from harness.formats.oha_db import read_oha_db, statuses
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import no_flow
-from harness.loadgen.schedule import even_only, plain_only
+from harness.loadgen.schedule import at_once_only, even_only, plain_only
 from harness.loadgen.summary import ORDER_FILE, existing, open_text, order_text, read_order, said
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
@@ -152,13 +152,9 @@ def adapter(installed: Installed) -> Oha:
 def _refusal(profile: LoadProfile) -> str | None:
     if isinstance(profile, OpenLoad):
         return even_only("oha", profile)
-    if profile.ramp_up_s:
-        return "oha opens all connections at once: use k6, jmeter or locust for ramp_up_s"
-    if profile.think_time_s:
-        return "oha does not wait between requests: use k6, jmeter or locust for think_time_s"
     if profile.loops is not None and profile.users > 1:
         return "oha counts requests of all users together, not of each: give duration_s, or use k6 for loops"
-    return None
+    return at_once_only("oha", profile)
 
 
 def _load_arguments(profile: LoadProfile) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, requi
 from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import QUANTILES, even_threads, render_script
 from harness.loadgen.mix import other_statuses, unsupported_mix
-from harness.loadgen.schedule import plain_only
+from harness.loadgen.schedule import at_once_only, plain_only
 from harness.loadgen.summary import ORDER_FILE, existing, open_text, order_text, read_order, said
 from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
 
@@ -214,8 +214,4 @@ def _refusal(profile: LoadProfile) -> str | None:
         return "wrk cannot count requests per user: give duration_s, or use jmeter or locust for loops"
     if profile.duration_s != int(profile.duration_s):
         return f"wrk counts duration_s in whole seconds, found {profile.duration_s}: choose a whole number"
-    if profile.ramp_up_s:
-        return "wrk opens all connections at once: use jmeter or locust for ramp_up_s"
-    if profile.think_time_s:
-        return "wrk does not wait between requests: use jmeter or locust for think_time_s"
-    return None
+    return at_once_only("wrk", profile)
