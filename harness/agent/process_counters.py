@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel counts of a process: its children, threads, open descriptors, and its share of shared pages."""
+"""What the kernel counts of a process: its children, threads, open descriptors, its share of shared pages, and for how
+long its threads waited for a CPU."""
 
 from __future__ import annotations
 
@@ -27,6 +28,28 @@ def count_threads(pid: int) -> int:
         return max(0, os.stat(f"{PROC}/{pid}/task").st_nlink - 2)
     except OSError:
         return 0
+
+
+def run_queue_wait_s(pid: int) -> float | None:
+    """Return for how long the threads that a process has now could have run and had no CPU, seconds in all.
+
+    One file a thread. ``None``: it is gone, or the kernel keeps no such count.
+    """
+    waited_ns = 0
+    try:
+        tasks = os.listdir(f"{PROC}/{pid}/task")
+    except OSError:
+        return None
+    for task in tasks:
+        try:
+            with open(f"{PROC}/{pid}/task/{task}/schedstat", "rb") as stream:
+                waited_ns += int(stream.read().split()[1])
+        except FileNotFoundError:  # a thread that has just ended, or a kernel without the file
+            if task == str(pid):
+                return None
+        except (OSError, IndexError):
+            return None
+    return waited_ns / 1e9
 
 
 def count_descriptors(pid: int) -> int | None:

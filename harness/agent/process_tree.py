@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.agent.jvm_counters import compile_seconds
-from harness.agent.process_counters import children, count_descriptors, count_threads, pss_bytes
+from harness.agent.process_counters import (
+    children,
+    count_descriptors,
+    count_threads,
+    pss_bytes,
+    run_queue_wait_s,
+)
 from harness.agent.processes import PROC, ProcessStat, parse_stat, read_stat
 
 if TYPE_CHECKING:
@@ -217,6 +223,11 @@ class TreeReader:
         known = [time_s for time_s in times if time_s is not None]
         return sum(known) if len(known) == len(times) and not self._short_lived else None
 
+    def wait_s(self) -> float | None:
+        """Return for how long threads of the tree could have run and had no CPU, all together; ``None``: not told."""
+        known = [wait_s for pid in self._readers if (wait_s := run_queue_wait_s(pid)) is not None]
+        return sum(known) if len(known) == len(self._readers) else None
+
     def n_descriptors(self) -> int | None:
         """Return how many descriptors the tree has open, or ``None`` when we may not look."""
         counts = [reader.n_descriptors() for reader in self._readers.values()]
@@ -245,6 +256,7 @@ class TreeResources:
     n_descriptors: int | None = None
     compile_s: float | None = None
     system_s: float | None = None
+    wait_s: float | None = None
 
 
 def read_tree(
@@ -281,6 +293,7 @@ def read_tree(
             n_descriptors=tree.n_descriptors(),
             compile_s=compile_seconds(pid),
             system_s=tree.system_s(),
+            wait_s=tree.wait_s(),
         )
     finally:
         tree.close()

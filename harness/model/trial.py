@@ -147,10 +147,12 @@ class StoredFile(Frozen):
 #: Reasons to look twice at an ok trial; it stays in, flagged.
 Flag = Literal[
     "generator_bottleneck",
+    "generator_late",
     "headroom_unknown",
     "errors_seen",
     "arrivals_dropped",
     "throttled",
+    "service_waited",
     "noisy_machine",
     "shared_cores",
     "killed_on_stop",

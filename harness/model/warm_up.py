@@ -37,7 +37,7 @@ class WarmUpSpec(Frozen):
     repeats: int = Field(
         default=0, ge=0, le=5,
         description="how often at most a load is offered again to the same process, when the JIT compilers worked for "
-        "more than compile_share of it",
+        "more than compile_share of it, or the generator itself sent too much of it late",
     )  # fmt: skip
 
     @model_validator(mode="after")
@@ -86,7 +86,8 @@ class WarmUpWindow(Frozen):
 
 
 class EarlierLoad(Frozen):
-    """A trial's load that does not count, because a JVM compiled during it: the same process took it once more."""
+    """A trial's load that does not count, because a JVM compiled during it or the generator was late: the same process
+    took it once more."""
 
     folder: str = Field(description="of the trial's folder: what its generator wrote")
     duration_s: float = Field(ge=0, description="as the tool says")
@@ -94,6 +95,7 @@ class EarlierLoad(Frozen):
     n_errors: int = Field(ge=0)
     cpu_s: float | None = Field(description="of the service")
     compile_s: float | None = Field(description="of its JIT compilers, all threads together")
+    late_share: float | None = Field(default=None, description="of the requests, as of the load that counts")
 
 
 class WarmUpRecord(Frozen):

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load during which a JVM still compiled is offered once more to the same process, and is kept beside the trial.
+"""A load during which a JVM still compiled, or that the generator sent late, is offered once more to the same process.
+
+The earlier one is kept beside the trial.
 
 Some services are compiled once more long after their warm-up has settled, at a moment that cannot be foreseen, and for
-longer than a warm load allows (``docs/warm-and-cold.md``). Which load counts is decided by the time of the compilers
-alone, and never by throughput, CPU time of requests or latency (``rematch verify repeats``).
+longer than a warm load allows (``docs/warm-and-cold.md``). A generator that never sleeps knows how many requests it
+held up itself. Which load counts is decided by the time of the compilers and by that, never by throughput, CPU time of
+requests or latency (``rematch verify repeats``).
 """
 
 from __future__ import annotations
 
 from harness.model import EarlierLoad, Outcome, Phase
+from harness.model.load_summary import sent_late
 from harness.runner.context import Notes, TrialContext, TrialSpec
 from harness.runner.load_phase import used_in_load
 
@@ -24,8 +28,8 @@ _FILES = tuple(f"boundary-{name}." for name in _BOUNDARIES)
 def to_be_repeated(spec: TrialSpec, context: TrialContext, notes: Notes) -> bool:
     """Whether a load that is over shall be offered again.
 
-    It shall where the JVM's compilers worked for more of it than the warm-up allows a settled service, and it was not
-    yet repeated as often as it may be. Arms of a duet go on together, so theirs is not.
+    It shall where the JVM's compilers worked for more of it than the warm-up allows a settled service, or the generator
+    sent it late, and it was not yet repeated as often as it may be. Arms of a duet go on together, so theirs is not.
     """
     asked, load = spec.planned.configuration.warm_up, notes.load
     if asked is None or load is None or notes.outcome != Outcome.OK:  # a load that failed is not made good
@@ -33,7 +37,9 @@ def to_be_repeated(spec: TrialSpec, context: TrialContext, notes: Notes) -> bool
     if context.duet is not None or len(notes.earlier_loads) >= asked.repeats:
         return False
     compiled_s = used_in_load(notes, "compile_s")
-    return compiled_s is not None and asked.compiled_too_long(compiled_s, load.duration_s)
+    return sent_late(load.late_share) or (
+        compiled_s is not None and asked.compiled_too_long(compiled_s, load.duration_s)
+    )
 
 
 def set_aside(spec: TrialSpec, notes: Notes) -> None:
@@ -56,6 +62,7 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
             n_errors=load.n_errors,
             cpu_s=used_in_load(notes, "cpu_s"),
             compile_s=used_in_load(notes, "compile_s"),
+            late_share=load.late_share,
         )
     )
     (spec.folder / _LOAD).rename(aside)

@@ -175,8 +175,9 @@ def _wait_for_load(
         raise crash(service_exit, "while under load", notes.service_folder, context.host)
 
 
-def used_in_load(notes: Notes, what: Literal["cpu_s", "compile_s"]) -> float | None:
-    """The service's CPU time, or that of its JIT compilers, between the two boundaries of the measurement."""
+def used_in_load(notes: Notes, what: Literal["cpu_s", "compile_s", "wait_s"]) -> float | None:
+    """The service's CPU time, that of its JIT compilers, or how long its threads waited for a CPU, between the two
+    boundaries of the measurement."""
     used = {boundary.name: getattr(boundary.reading, what) for boundary in notes.boundaries}
     before, after = used.get("before-load"), used.get("after-load")
     return None if before is None or after is None else after - before

@@ -22,6 +22,7 @@ def as_reading(read: TreeResources) -> ResourceReading:
         n_descriptors=read.n_descriptors,
         compile_s=read.compile_s,
         system_s=read.system_s,
+        wait_s=read.wait_s,
     )
 
 
