@@ -18,19 +18,15 @@
 #include <inttypes.h>
 #include <math.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,8 +65,7 @@ static uint64_t clock_ns(clockid_t clock) {
 static uint64_t now(void) { return clock_ns(CLOCK_MONOTONIC); }
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* CLOCK_MONOTONIC less CLOCK_REALTIME: the closest of some pairs of readings. */
-static uint64_t clock_offset_ns(void) {
+static uint64_t clock_offset_ns(void) { /* CLOCK_MONOTONIC less CLOCK_REALTIME: the closest of some readings */
     uint64_t offset = 0, closest = UINT64_MAX;
     for (int i = 0; i < 20; i++) {
         uint64_t before = now(), real = clock_ns(CLOCK_REALTIME), apart = now() - before;
@@ -124,8 +119,7 @@ static void read_requests(const char *path) {
         int n = fscanf(file, "%u %u %u %zu %zu %u", &weight, &status, &is_head, &name_size, &size, &n_right);
         if (n == EOF) break;
         if (n != 6 || fgetc(file) != '\n' || !weight || size > MAX_ANSWER)
-            fail(BAD_INPUT, "%s: request %u: found no WEIGHT STATUS IS_HEAD NAME_BYTES REQUEST_BYTES N_BODIES", path,
-                n_requests + 1);
+            fail(BAD_INPUT, "%s: request %u: found no line of six numbers", path, n_requests + 1);
         requests = grown(requests, n_requests + 1, sizeof *requests);
         uint64_t before = n_requests ? requests[n_requests - 1].weight_up_to : 0;
         Request *r = &requests[n_requests++];
@@ -170,6 +164,7 @@ static void read_arguments(int argc, char **argv) {
 
 /* -- rows -- */
 
+/* An outcome from NO_HTTP on ends the connection. */
 typedef enum { RIGHT, WRONG_STATUS, WRONG_BODY, NO_HTTP, CLOSED, REFUSED, TIMEOUT } Outcome;
 static const char *const WORDS[] = {
     "", "status", "wrong body", "malformed HTTP", "connection closed", "connection refused", "timeout"};
@@ -262,7 +257,6 @@ static void finish(Connection *c, Outcome outcome, uint64_t at) {
 }
 
 static Outcome why_lost(void) { return errno == ECONNREFUSED ? REFUSED : CLOSED; }
-
 static bool push_request(Connection *c) {
     const Text *bytes = &requests[c->request].bytes;
     while (c->sent < bytes->size) {
@@ -417,8 +411,7 @@ static void run(void) {
 
 static void prepare(void) {
     max_rows = (size_t)(opt.duration_s * (opt.closed ? 5e4 : opt.rate_per_s * 1.1) + 1e4);
-    rows = grown(NULL, max_rows, sizeof *rows);
-    memset(rows, 1, max_rows * sizeof *rows); /* no page is to be had during the load */
+    rows = memset(grown(NULL, max_rows, sizeof *rows), 1, max_rows * sizeof *rows); /* every page is there now */
     connections = grown(NULL, opt.connections, sizeof *connections);
     free_ring = grown(NULL, opt.connections, sizeof *free_ring);
     poller = epoll_create1(EPOLL_CLOEXEC);
@@ -459,8 +452,7 @@ int main(int argc, char **argv) {
     write_rows(out);
     fprintf(totals, "{\"n_rows\": %zu, \"n_unsent\": %" PRIu64 ", \"n_late\": %" PRIu64 ", \"late_after_s\": %.9g}\n",
         n_rows, n_unsent, n_late, 1e-6 * opt.late_us);
-    FILE *files[] = {out, totals};
-    for (int i = 0; i < 2; i++)
-        if (fflush(files[i]) || ferror(files[i])) fail(FAILED, "its results cannot be written: %s", strerror(errno));
+    bool failed = ferror(out) || ferror(totals);
+    if (fclose(out) || fclose(totals) || failed) fail(FAILED, "its results cannot be written: %s", strerror(errno));
     return 0;
 }
