@@ -37,18 +37,12 @@ def run_queue_wait_s(pid: int) -> float | None:
     """
     waited_ns = 0
     try:
-        tasks = os.listdir(f"{PROC}/{pid}/task")
-    except OSError:
+        os.stat(f"{PROC}/{pid}/schedstat")
+        for task in os.listdir(f"{PROC}/{pid}/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+                waited_ns += int(Path(f"{PROC}/{pid}/task/{task}/schedstat").read_text().split()[1])
+    except (OSError, IndexError):
         return None
-    for task in tasks:
-        try:
-            with open(f"{PROC}/{pid}/task/{task}/schedstat", "rb") as stream:
-                waited_ns += int(stream.read().split()[1])
-        except FileNotFoundError:  # a thread that has just ended, or a kernel without the file
-            if task == str(pid):
-                return None
-        except (OSError, IndexError):
-            return None
     return waited_ns / 1e9
 
 

@@ -60,12 +60,8 @@ class Generators:
         wanted = None if tools is None else set(tools)
         around = Surroundings(project=root)
         programs: dict[str, Path | None] = {}
-        for tool in LOAD_TOOLS:
-            if (
-                tool.runs_as == "program"
-                and not tool.never_sleeps
-                and (wanted is None or tool.name in wanted)
-            ):
+        for tool in (row for row in LOAD_TOOLS if not row.never_sleeps):
+            if tool.runs_as == "program" and (wanted is None or tool.name in wanted):
                 result = find_tool(tool.name, around)
                 if result.usable:
                     programs[tool.name] = result.path

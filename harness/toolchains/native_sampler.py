@@ -58,7 +58,7 @@ METRONOME = NativeSource(
     libraries=("-lm",),
     file="metronome",
 )
-NATIVE: Mapping[str, NativeSource] = {one.name: one for one in (GLANCES, METRONOME)}
+NATIVE: Mapping[str, NativeSource] = {row.name: row for row in (GLANCES, METRONOME)}
 
 
 def find_native(name: str, around: Surroundings) -> Tool:

@@ -22,10 +22,9 @@ from pydantic import ValidationError
 from harness.agent.http_exchange import request_bytes
 from harness.errors import TrialFailure
 from harness.formats.row_files import METRONOME_SAMPLES
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.mix import right_bodies
-from harness.loadgen.schedule import at_once_only, plain_only
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
@@ -36,7 +35,7 @@ from harness.loadgen.summary import (
     said,
     summarise,
 )
-from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.model import Frozen, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 
 SAMPLES, TOTALS, REQUESTS = "samples.csv", "totals.json", "requests.txt"
@@ -67,11 +66,8 @@ class Metronome:
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """A rate, or users who ask without pause for some time; requests that can be repeated as they are."""
-        return (
-            plain_only("metronome", profile, waits=True)
-            or _refusal(profile)
-            or no_flow("metronome", requests)
-        )
+        plain = plain_only("metronome", profile, waits=True, at_once=True, loops=False)
+        return plain or no_flow("metronome", requests)
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Start, load, and writing its rows, in seconds."""
@@ -133,14 +129,6 @@ class Metronome:
 def adapter(installed: Installed) -> Metronome:
     """Return the adapter of what is installed."""
     return Metronome(program=installed.programs.get("metronome"))
-
-
-def _refusal(profile: LoadProfile) -> str | None:
-    if not isinstance(profile, ClosedLoad):
-        return None
-    if profile.duration_s is None:
-        return "metronome does not count requests of each user: give duration_s, or use k6, jmeter or locust for loops"
-    return at_once_only("metronome", profile)
 
 
 def _written(request: Request, endpoint: Endpoint) -> str:

@@ -20,9 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.errors import InputError, TrialFailure
 from harness.formats.oha_db import read_oha_db, statuses
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse, require_program
 from harness.loadgen.flow import no_flow
-from harness.loadgen.schedule import at_once_only, even_only, plain_only
 from harness.loadgen.summary import ORDER_FILE, existing, open_text, order_text, read_order, said
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
@@ -72,7 +71,7 @@ class Oha:
             return (
                 f"oha takes 2xx and 3xx as right, and {requests[0].name} expects {requests[0].expect.status}"
             )
-        return plain_only("oha", profile, waits=True) or _refusal(profile)
+        return plain_only("oha", profile, waits=True, at_once=True, even=True) or _refusal(profile)
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Start, load and stop, in seconds."""
@@ -150,11 +149,9 @@ def adapter(installed: Installed) -> Oha:
 
 
 def _refusal(profile: LoadProfile) -> str | None:
-    if isinstance(profile, OpenLoad):
-        return even_only("oha", profile)
-    if profile.loops is not None and profile.users > 1:
+    if isinstance(profile, ClosedLoad) and profile.loops is not None and profile.users > 1:
         return "oha counts requests of all users together, not of each: give duration_s, or use k6 for loops"
-    return at_once_only("oha", profile)
+    return None
 
 
 def _load_arguments(profile: LoadProfile) -> tuple[str, ...]:
