@@ -7,8 +7,8 @@ from pydantic import Field
 
 from harness.model.base import Frozen
 
-#: Of the requests, held up by the generator itself. Quiet trials on two virtual cores have 0 to .3 %, and any work on
-#: the generator's CPU 10 % and more.
+#: Of the requests, held up by the generator itself: half of the hundredth that lies beyond a 99th percentile. Other
+#: programs on the generator's CPU hold up a fifth and more (``docs/generators.md``).
 LATE_SHARE = 0.005
 
 
