@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from harness.errors import printable
 from harness.model import Frozen, TrialRecord
-from harness.model.load_summary import sent_late
 from harness.model.phrases import counted
 from harness.model.readings import SLOWED_SHARE, slowed_share
 
@@ -158,9 +157,7 @@ def outcome_words(record: TrialRecord) -> str:
     """``ok``, or the outcome with its reason, in one line."""
     reason = f" ({record.reason})" if record.reason else ""
     n_earlier = len(record.earlier_loads)
-    late = any(sent_late(earlier.late_share) for earlier in record.earlier_loads)
-    why = "it was sent late" if late else "the JVM compiled"
-    again = f"; took its load {n_earlier + 1} times, because {why}" if n_earlier else ""
+    again = f"; took its load {n_earlier + 1} times" if n_earlier else ""
     return printable(f"{record.outcome.value}{reason}{again}".replace("\n", " "))
 
 

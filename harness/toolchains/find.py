@@ -19,8 +19,8 @@ _RATE_OPTION = re.compile(r"^\s*-R,\s", re.MULTILINE)
 
 def find_go(around: Surroundings) -> Tool:
     """The first Go that is new enough; the newest that is not, when none is."""
-    said = re.compile(r"go version go(\S+)")
-    return _first_new_enough(wanted("go"), around, _go_programs(around), "version", said)
+    version = re.compile(r"go version go(\S+)")
+    return _first_new_enough(wanted("go"), around, _go_programs(around), "version", version)
 
 
 def _go_programs(around: Surroundings) -> Iterator[Path]:
@@ -83,8 +83,8 @@ def find_postgres(around: Surroundings) -> Tool:
     Looked for in the conda environment and on PATH, where Debian puts it (not on PATH), and in the
     wheel that set-up puts into ``.venv``.
     """
-    said = re.compile(r"PostgreSQL\) (\d\S*)")
-    return _first_new_enough(wanted("postgres"), around, _postgres_programs(around), "--version", said)
+    version = re.compile(r"PostgreSQL\) (\d\S*)")
+    return _first_new_enough(wanted("postgres"), around, _postgres_programs(around), "--version", version)
 
 
 def _postgres_programs(around: Surroundings) -> Iterator[Path]:
@@ -109,12 +109,12 @@ def _postgres_programs(around: Surroundings) -> Iterator[Path]:
 
 
 def _first_new_enough(
-    row: Wanted, around: Surroundings, programs: Iterable[Path], flag: str, said: re.Pattern[str]
+    row: Wanted, around: Surroundings, programs: Iterable[Path], flag: str, pattern: re.Pattern[str]
 ) -> Tool:
     """The first that is new enough; the newest that is not, when none is."""
     old: list[tuple[tuple[int, ...], Path, str]] = []
     for program in programs:
-        match = said.search(ask([str(program), flag], around=around) or "")
+        match = pattern.search(ask([str(program), flag], around=around) or "")
         if match is None:
             continue
         if new_enough(match.group(1), row.minimum):
@@ -156,9 +156,9 @@ def _find_wrk(row: Wanted, around: Surroundings) -> Tool:
     for program in (made_program(row, around), *(which(name, around) for name in row.programs)):
         if program is None or not program.exists():
             continue
-        said = ask([str(program), row.version_flag], around=around) or ""
-        if (_RATE_OPTION.search(said) is not None) == (row.name == "wrk2"):
-            return as_tool(row, around, program, version_in(said), "ok")
+        output = ask([str(program), row.version_flag], around=around) or ""
+        if (_RATE_OPTION.search(output) is not None) == (row.name == "wrk2"):
+            return as_tool(row, around, program, version_in(output), "ok")
     return as_tool(row, around, None, None, "missing")
 
 
