@@ -38,7 +38,7 @@ help:  ## print this table
 	@echo "make bench     benchmarks of the harness; BENCH=\"NAMES\": only these"
 	@echo "make test-kubernetes  tests in the cluster that KUBECONFIG names"
 	@echo "make setup     only set up, and print what is here and what is missing"
-	@echo "make generators  build more load generators: k6 and vegeta with Go, oha with cargo, wrk2 with cc"
+	@echo "make generators  build more load generators: k6 and vegeta with Go, oha with cargo, wrk2 and metronome with cc"
 	@echo "make toolchains  fetch other releases of Go and of the JDK, for the experiments that compare them"
 	@echo "make lab       JupyterLab in the environment of this project"
 	@echo "make workshop  JupyterLab at the exercise notebooks"

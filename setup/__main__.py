@@ -141,10 +141,11 @@ def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool, *, li
     except SetupError as error:
         step(f"wrk2: unavailable: {error}")
     _bring_oha(lacking)
-    try:
-        _bring_glances(extras)
-    except SetupError as error:
-        step(f"going on without glances: {error}")
+    for name in toolchains.NATIVE:
+        try:
+            _bring_native(name, extras)
+        except SetupError as error:
+            step(f"going on without {name}: {error}")
 
 
 def _bring_with_apt(
@@ -216,10 +217,10 @@ def _bring_wrk2(lacking: set[str]) -> None:
         wrk2.build_wrk2(PROJECT, _path_of(toolchains.find_tool("cc", around)), os.environ)
 
 
-def _bring_glances(lacking: set[str]) -> None:
-    if "glances" in lacking:
+def _bring_native(name: str, lacking: set[str]) -> None:
+    if name in lacking:
         around = toolchains.Surroundings(project=PROJECT)
-        source_builds.build_glances(PROJECT, _path_of(toolchains.find_tool("cc", around)))
+        source_builds.build_native(name, around.tools, _path_of(toolchains.find_tool("cc", around)))
 
 
 def _bring_oha(lacking: set[str]) -> None:

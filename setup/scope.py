@@ -21,15 +21,16 @@ CHECKING = ("poppler",)
 #: Brought where a package is in reach, done without elsewhere: what uses it says so and goes on.
 WISHED = ("wrk", "cc")
 #: Built from source once: k6 in a minute or two (the clients' loads are its, and without it the rest is measured),
-#: glances in a second (it takes the sampler's ticks, and without it the interpreter does).
-BUILT = ("k6", "glances")
+#: glances and metronome in a second each (the sampler's ticks, which the interpreter takes without it, and the load
+#: generator that never sleeps).
+BUILT = ("k6", "glances", "metronome")
 #: sshd serves the tests of hosts over SSH, node runs the example service, chromium opens pages. Without
 #: them their tests say that they were not run, which is a failure in CI.
 WISHED_BY_TESTS = ("sshd", "node", "chromium")
 #: vegeta and oha are built by `make generators` only; oha needs a compiler of Rust and more minutes.
 GENERATORS = ("k6", "vegeta", "oha")
 #: Built by the same command where its source is at hand, done without elsewhere.
-WISHED_GENERATORS = ("wrk2",)
+WISHED_GENERATORS = ("wrk2", "metronome")
 
 
 def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:

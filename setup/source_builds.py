@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is built from source into ``.tools``: k6 and vegeta with Go, oha with cargo, the sampler's library with
-the C compiler.
+"""What is built from source into ``.tools``: k6 and vegeta with Go, oha with cargo, this project's own C
+(the sampler's library, the load generator metronome) with the C compiler.
 
 What is fetched for it is pinned: k6 and vegeta by the module files and hashes in ``setup/k6`` and ``setup/vegeta``,
 oha by its version and the lock file inside its package, which cargo holds every dependency against.
@@ -117,22 +117,23 @@ def _cargo(env: Mapping[str, str]) -> str:
     return cargo
 
 
-def build_glances(project: Path, compiler: Path) -> Path:
-    """Build the library that takes the sampler's ticks and return it; its folder is named after its source.
+def build_native(name: str, tools: Path, compiler: Path) -> Path:
+    """Build a row of ``NATIVE`` below the folder of tools and return it; its own is named after its source.
 
     Raises:
         SetupError: it does not compile.
     """
-    library = toolchains.tick_library(project / ".tools")
-    step("building the sampler's library")
-    fresh = fresh_folder(library.parent)
+    row = toolchains.NATIVE[name]
+    built = row.built(tools)
+    step(f"building {row.title}")
+    fresh = fresh_folder(built.parent)
     fresh.mkdir(parents=True)
     run(
-        [compiler, *toolchains.GLANCES_FLAGS, "-o", fresh / library.name, toolchains.GLANCES_SOURCE],
-        doing="building the sampler's library",
+        [compiler, *row.flags, "-o", fresh / built.name, row.source, *row.libraries],
+        doing=f"building {row.title}",
         then="check that the headers of the C library are there (Debian: libc6-dev), then call this again",
     )
-    return in_place(fresh, library.parent) / library.name
+    return in_place(fresh, built.parent) / built.name
 
 
 def fresh_folder(home: Path) -> Path:

@@ -212,6 +212,7 @@ def _generators(assembly: Assembly) -> tuple[str, str | None]:
         tool
         for tool in LOAD_TOOLS
         if (tool.name in usable or tool.runs_as == "python")
+        and not tool.never_sleeps  # a CPU of its own is not everywhere
         and (tool.only_loop is None or tool.only_loop[0] == "closed")
     ]
     leanest = min(closed, key=lambda tool: (not tool.saturates, QUICK_START.index(tool.runs_as)))

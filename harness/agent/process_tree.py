@@ -226,6 +226,11 @@ class TreeReader:
         known = [time_s for time_s in times if time_s is not None]
         return sum(known) if len(known) == len(times) and not self._short_lived else None
 
+    def wait_s(self) -> float | None:
+        """Return for how long threads of the tree could have run and had no CPU, all together; ``None``: not told."""
+        known = [wait_s for pid in self._readers if (wait_s := run_queue_wait_s(pid)) is not None]
+        return sum(known) if len(known) == len(self._readers) else None
+
     def n_descriptors(self) -> int | None:
         """Return how many descriptors the tree has open, or ``None`` when we may not look."""
         counts = [reader.n_descriptors() for reader in self._readers.values()]
@@ -263,6 +268,7 @@ class TreeResources:
     n_descriptors: int | None = None
     compile_s: float | None = None
     system_s: float | None = None
+    wait_s: float | None = None
 
 
 def read_tree(
@@ -299,9 +305,26 @@ def read_tree(
             n_descriptors=tree.n_descriptors(),
             compile_s=compile_seconds(pid),
             system_s=tree.system_s(),
+            wait_s=tree.wait_s(),
         )
     finally:
         tree.close()
+
+
+def run_queue_wait_s(pid: int) -> float | None:
+    """Return for how long the threads that a process has now could have run and had no CPU, seconds in all.
+
+    One file a thread. ``None``: it is gone, or the kernel keeps no such count.
+    """
+    waited_ns = 0
+    try:
+        os.stat(f"{PROC}/{pid}/schedstat")
+        for task in os.listdir(f"{PROC}/{pid}/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+                waited_ns += int(Path(f"{PROC}/{pid}/task/{task}/schedstat").read_text().split()[1])
+    except (OSError, IndexError):
+        return None
+    return waited_ns / 1e9
 
 
 def children(pid: int) -> set[int]:

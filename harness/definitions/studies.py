@@ -97,6 +97,7 @@ def _definition_sha256(experiment: Experiment) -> str:
     _drop_if(None, data, "backing")
     _drop_if(1, data, "warm_up_users")
     _drop_if(None, data, "same_process", "launcher")
+    _drop_if("file", data, "same_process_order")
     _drop_if("alternating", data, "design")
     _drop_if(Experiment.model_fields["exchange_s"].default, data, "exchange_s")
     if "backing" in data:
@@ -118,6 +119,7 @@ def _definition_sha256(experiment: Experiment) -> str:
             _drop_if(None, load["profile"], "renew_s")
             _drop_if("independent", load, "coordination")
             _drop_if("kept", load, "rows")
+            _drop_if("session", load, "of")
         _drop_if({}, profile, "scaled_loads")
         _drop_if(None, profile, "calibration", "warm_up", "search")
         _drop_if(0, profile.get("warm_up", {}), "repeats")

@@ -168,7 +168,7 @@ def rate_tool(assembly: Assembly, contract: Path) -> str | None:
         ClosedLoad(users=16, duration_s=4.0),
     )
     for tool in sorted(LOAD_TOOLS, key=lambda item: not item.saturates):
-        if tool.name in usable and tool.runs_as == "program":
+        if tool.name in usable and tool.runs_as == "program" and not tool.never_sleeps:
             adapter = assembly.generators[tool.name]()
             if all(adapter.supports(profile, requests) is None for profile in wanted):
                 return tool.name

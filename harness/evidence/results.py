@@ -57,10 +57,12 @@ PROPORTIONAL = Metric(
 #: What a flag is called at the head of a column; when it is set stands in ``harness.runner.outcome``.
 FLAG_WORDS: dict[Flag, str] = {
     "generator_bottleneck": "generator at its limit",
+    "generator_late": "generator late",
     "headroom_unknown": "generator's limit unknown",
     "errors_seen": "errors",
     "arrivals_dropped": "arrivals dropped",
     "throttled": "throttled",
+    "service_waited": "service waited for CPUs",
     "noisy_machine": "machine noisy",
     "shared_cores": "cores shared",
     "killed_on_stop": "killed at the end",

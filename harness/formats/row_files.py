@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delimited files with one row a request, each as the map of its columns.
 
-k6's and Locust's samples are written by this project's script and listener: k6's own csv holds a dozen rows and
-1.4 kB for each request. ``k6_latency_ms``: from asking for a connection to the last byte, as k6 timed it.
+k6's, Locust's and metronome's samples are written by this project's script, listener and program: k6's own csv holds a
+dozen rows and 1.4 kB for each request. ``k6_latency_ms``: from asking for a connection to the last byte, as k6 timed
+it.
 
 vegeta's csv has no header: timestamp, status, latency, bytes out, bytes in, error, body (base64), attack, sequence,
 method, URL, headers (base64). Releases before 12.8 end after the sixth, seventh or ninth column. A request without
@@ -31,6 +32,8 @@ from harness.model.load_tools import FileSource
 _K6 = {"start_epoch_s": "start", "k6_latency_ms": "latency", "ok": "ok", "name": "label", "error": "error"}
 K6_HEADER = ",".join(_K6)
 _LOCUST = {"start_epoch_s": "start", "latency_ms": "latency", "ok": "ok", "name": "label"}
+_METRONOME = {"due_epoch_s": "start", "latency_s": "latency", "ok": "ok", "name": "label", "error": "error",
+              "service_time_s": "", "send_delay_s": ""}  # fmt: skip
 _HEY = {"response-time": "latency", "DNS+dialup": "connect", "DNS": "", "Request-write": "", "Response-delay": "",
         "Response-read": ""}  # fmt: skip
 _OHA = {"request-start": "start", "DNS": "", "DNS+dialup": "", "Response-delay": "", "request-duration": "latency",
@@ -135,6 +138,13 @@ LOCUST_SAMPLES = RowFormat(
     more={"error": "error"},
     resolution_s=1e-7,  # the listener writes ten-thousandths of a millisecond; the clock behind it is finer
 )
+METRONOME_SAMPLES = RowFormat(
+    source="metronome",
+    title="rows of metronome, which begin when a request was due",
+    columns=_METRONOME,
+    resolution_s=1e-9,
+    written={"latency_units_per_s": 1.0},
+)
 HEY_CSV = RowFormat(
     source="hey",
     title="a csv of hey",
@@ -164,4 +174,4 @@ VEGETA_CSV = RowFormat(
     resolution_s=1e-9,
     written={"time": EPOCH_NS, "whole_ms": True, "latency_units_per_s": 1e9},
 )
-ROW_FORMATS = (K6_SAMPLES, HEY_CSV, OHA_CSV, VEGETA_CSV, LOCUST_SAMPLES)
+ROW_FORMATS = (K6_SAMPLES, HEY_CSV, OHA_CSV, VEGETA_CSV, LOCUST_SAMPLES, METRONOME_SAMPLES)

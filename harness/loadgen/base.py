@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from harness.errors import MissingTool, UnsupportedLoad
 from harness.loadgen.flow import flow_fault
-from harness.model import Frozen, LoadProfile, LoadSummary, Request
+from harness.model import Frozen, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 
 
@@ -133,3 +133,49 @@ def require_program(name: str, program: Path | None, how_to_get: str) -> None:
     """
     if program is None or not program.exists():
         raise MissingTool(name, why="to offer the load", how_to_get=how_to_get)
+
+
+#: Who can do most with users.
+_USERS = "use k6, jmeter or locust for"
+
+
+def plain_only(
+    tool: str,
+    profile: LoadProfile,
+    *,
+    waits: bool = False,
+    at_once: bool = False,
+    loops: bool = True,
+    even: bool = False,
+) -> str | None:
+    """Return why a tool that offers one load once cannot offer this one, or ``None``.
+
+    Args:
+        waits: by itself it sends late what found every connection busy, and counts from when it was due.
+        at_once: its users begin together and never pause. loops: it counts the requests of each user.
+        even: its arrivals are evenly spaced.
+    """
+    if profile.renew_s is not None:
+        return f"{tool} does not renew connections by their age: use k6 for renew_s = {profile.renew_s:g}"
+    if not isinstance(profile, OpenLoad):
+        refused = (
+            ("knows no stages of users", "use k6", profile.stages),
+            ("cannot count requests of each user", f"{_USERS} loops", profile.loops and not loops),
+            ("opens all connections at once", f"{_USERS} ramp_up_s", at_once and profile.ramp_up_s),
+            ("does not wait between requests", f"{_USERS} think_time_s", at_once and profile.think_time_s),
+        )
+        return next((f"{tool} {what}: {instead}" for what, instead, holds in refused if holds), None)
+    if even and (uneven := even_only(tool, profile)) is not None:
+        return uneven
+    if profile.parts > 1:
+        return f"{tool} offers one load and ends: use k6 for parts = {profile.parts}, or same_process"
+    if profile.busy == "wait" and not waits:
+        return f"{tool} makes one more connection when all are busy: use k6, oha, wrk2 or metronome for busy = wait"
+    return None
+
+
+def even_only(tool: str, profile: OpenLoad) -> str | None:
+    """Return why a tool whose arrivals are evenly spaced cannot offer this load, or ``None``."""
+    if profile.arrivals == "constant":
+        return None
+    return f"{tool}'s arrivals are evenly spaced: set arrivals = constant, or use jmeter or metronome for poisson"

@@ -92,6 +92,7 @@ def merge_summaries(parts: Sequence[LoadSummary], shifts_s: Sequence[float]) -> 
         n_dropped=_sum([part.n_dropped for part in parts]),
         n_flows=_sum([part.n_flows for part in parts]),
         n_flows_right=_sum([part.n_flows_right for part in parts]),
+        late_share=_mean([part.late_share for part in parts], [part.n_requests for part in parts]),
         bodies_checked=None if None in checked else all(checked),
         unreadable_lines=sum(part.unreadable_lines for part in parts),
         errors_by_kind=dict(kinds.most_common()),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta"]
+GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta", "metronome"]
 #: Tools whose files are read, and which no session runs.
 FileOnlyName = Literal["gatling", "hey", "autocannon", "csv"]
 #: Who wrote a file.
@@ -32,6 +32,8 @@ class LoadTool:
     ``resolution_s``: the smallest step of its latencies, in seconds. ``latencies_after_s``: how much of a longer load
     its latencies leave out, from the start on. ``sends_late_s``: of a tool that counts latencies from when a request
     was due, how late at most its own waiting sends it; 0: its latencies have no such part.
+    ``never_sleeps``: it looks for answers without a pause, so it needs a CPU of its own, uses all of it whatever it
+    offers, and knows how late it sent each request.
     ``only_loop``: the loop of a tool that has one only, and how it shows; ``None``: it has both.
     ``threads_option``: the word of its command that is followed by its number of threads; ``None``: it has none.
     ``error_words``: its own words for errors, in lower case, and the kind of each.
@@ -47,6 +49,7 @@ class LoadTool:
     resolution_s: float
     latencies_after_s: float = 0.0
     sends_late_s: float = 0.0
+    never_sleeps: bool = False
     only_loop: tuple[Literal["closed", "open"], str] | None = None
     threads_option: str | None = None
     error_words: Mapping[str, ErrorKind] = field(default_factory=dict)
@@ -123,6 +126,14 @@ LOAD_TOOLS: tuple[LoadTool, ...] = (
     ),
     LoadTool(name="oha", title="oha", saturates=True, resolution_s=1e-9),
     LoadTool(name="vegeta", title="vegeta", resolution_s=1e-9, error_words={"no answer": "refused"}),
+    LoadTool(
+        name="metronome",
+        title="metronome",
+        checks_bodies=True,
+        saturates=True,
+        never_sleeps=True,
+        resolution_s=1e-9,
+    ),
 )
 
 

@@ -162,10 +162,12 @@ def make_plan(
     for block in range(1, n_blocks + 1):
         members = [(process, False) for process in block_of]
         members += [(process, True) for process in doubled]
-        _block_rng(experiment.name, profile, seed, block).shuffle(members)
+        rng = _block_rng(experiment.name, profile, seed, block)
+        rng.shuffle(members)
         for process, duplicate in members:
+            drawn = experiment.same_process_order == "random"
             first: str | None = None
-            for configuration in process:
+            for configuration in rng.sample(process, len(process)) if drawn else process:
                 position = len(trials) + 1
                 trial_id = f"{position:04d}-{configuration.variant_name}{'-aa' if duplicate else ''}"
                 trials.append(
@@ -294,7 +296,7 @@ def _configuration(
         levels=cell,
         mix=mix,
         load_name=load_name,
-        load=profile.load(load_name) if load_name else None,
+        load=profile.load(load_name, variant=name) if load_name else None,
         warm_up_requests=warm_up,
         warm_up_users=experiment.warm_up_users,
         warm_up_mix=warm_up_mix,

@@ -18,6 +18,7 @@ from harness.model.load import (
     Coordination,
     Load,
     OpenLoad,
+    Rows,
     Spacing,
     WhenBusy,
     refuse_lone_pause,
@@ -66,6 +67,11 @@ class ScaledLoad(Frozen):
     profile: Annotated[OpenShare | ClosedShare, Field(discriminator="model")]
     processes: int = Field(default=1, ge=1, le=MOST_PROCESSES, description="as of ``Load``")
     coordination: Coordination = Field(default="independent", description="as of ``Load``")
+    rows: Rows = Field(default="kept", description="as of ``Load``")
+    of: Literal["session", "variant"] = Field(
+        default="session",
+        description="whose capacity it is a share of: the session's, or that of the variant which takes the load",
+    )
 
     def at(self, capacity_per_s: float) -> Load:
         """Return the load for a capacity in passes per second (of a plain mix a request is a pass)."""
@@ -86,6 +92,7 @@ class ScaledLoad(Frozen):
             profile=profile,
             processes=self.processes,
             coordination=self.coordination,
+            rows=self.rows,
         )
 
 

@@ -39,6 +39,10 @@ class ResourceReading(Frozen):
     system_s: float | None = Field(
         default=None, description="the part of cpu_s that the kernel spent for it; None: it was not read"
     )
+    wait_s: float | None = Field(
+        default=None,
+        description="for how long its threads could have run and had no CPU, all together; None: it was not read",
+    )
 
 
 class GroupReading(Frozen):

@@ -204,9 +204,7 @@ class ProfileDefinition(Frozen):
         if short:
             raise ValueError(f"settle_s = {self.settle_s:g} leaves nothing of loads {short}")
         totals = sorted(
-            name
-            for name, load in loads.items()
-            if load.generator in TOTALS_ONLY or (isinstance(load, Load) and load.rows == "counted")
+            name for name, load in loads.items() if load.generator in TOTALS_ONLY or load.rows == "counted"
         )
         if self.settle_s and totals:
             raise ValueError(
@@ -222,14 +220,30 @@ class ProfileDefinition(Frozen):
         of_one_tool = self.calibration is not None and self.calibration.of == "reference"
         if self.calibration is not None and of_one_tool and others != {self.calibration.generator}:
             raise ValueError(f"a capacity is that of its generator: calibrate with {sorted(others)}")
+        own = sorted(name for name, load in self.scaled_loads.items() if load.of == "variant")
+        if own and (of_one_tool or (self.calibration is not None and self.calibration.among)):
+            raise ValueError(
+                f"loads {own} are of each variant's capacity: calibrate with of = 'slowest' and all variants"
+            )
         both = sorted(set(self.loads) & set(self.scaled_loads))
         if both:
             raise ValueError(f"a load is either scaled or not, found both: {both}")
         return self
 
-    def load(self, name: str, capacity_per_s: float = NOMINAL_PER_S) -> Load:
-        """Return a load by its name; a scaled one for this capacity (the nominal one: for planning only)."""
+    def load(self, name: str, capacity_per_s: float = NOMINAL_PER_S, *, variant: Name | None = None) -> Load:
+        """Return a load by its name; a scaled one for this capacity (the nominal one: for planning only).
+
+        ``variant``: who takes it, where it may be a share of that one's own capacity.
+        """
+        own = None if variant is None else self.loads.get(own_load(name, variant))
+        if own is not None:
+            return own
         return self.loads[name] if name in self.loads else self.scaled_loads[name].at(capacity_per_s)
+
+
+def own_load(name: str, variant: Name) -> str:
+    """Return the name of a load that is a share of a variant's own capacity, once that is known."""
+    return f"{name} of {variant}"
 
 
 def _lasts_s(profile: ClosedLoad | OpenLoad | ClosedShare | OpenShare) -> float | None:
@@ -273,6 +287,9 @@ class Experiment(Frozen):
         description="factor whose levels follow each other on one process, in the file's order; None: each trial "
         "has a fresh one",
     )
+    same_process_order: Literal["file", "random"] = Field(
+        default="file", description="of these levels: the file's, or one that is drawn for each process"
+    )
     design: Design = Field(
         default="alternating", description="whether trials of a block run one by one or in pairs"
     )
@@ -309,10 +326,21 @@ class Experiment(Frozen):
         """Return how trials of a block are arranged under this profile."""
         return self.profiles[profile].design or self.design
 
-    def calibrated(self, profile: ProfileName, capacity_per_s: float) -> Experiment:
-        """Return the experiment with the profile's scaled loads replaced by loads for this capacity."""
+    def calibrated(
+        self, profile: ProfileName, capacity_per_s: float, of_variants: Mapping[Name, float] | None = None
+    ) -> Experiment:
+        """Return the experiment with the profile's scaled loads replaced by loads for this capacity.
+
+        ``of_variants``: variant -> its own capacity, for loads that are shares of that.
+        """
         definition = self.profiles[profile]
         loads = {name: definition.load(name, capacity_per_s) for name in definition.scaled_loads}
+        loads |= {
+            own_load(name, variant): scaled.at(own_per_s)
+            for name, scaled in definition.scaled_loads.items()
+            if scaled.of == "variant"
+            for variant, own_per_s in (of_variants or {}).items()
+        }
         changed = definition.model_copy(
             update={"loads": {**definition.loads, **loads}, "scaled_loads": {}, "calibration": None}
         )
@@ -392,6 +420,8 @@ class Experiment(Frozen):
     def _check_same_process(self) -> None:
         """On a process that runs already nothing but the load can change."""
         if self.same_process is None:
+            if self.same_process_order != "file":
+                raise ValueError("same_process_order = 'random' requires same_process")
             return
         if self.same_process not in self.factors:
             raise ValueError(

@@ -24,6 +24,15 @@ from harness.model.started import (
 )
 from harness.model.warm_up import EarlierLoad, WarmUpRecord
 
+#: Of the requests, held up by the generator itself: half of the hundredth that lies beyond a 99th percentile. Other
+#: programs on the generator's CPU hold up a fifth and more (``docs/generators.md``).
+LATE_SHARE = 0.005
+
+
+def sent_late(late_share: float | None) -> bool:
+    """Return whether a generator held up more requests than latencies of microseconds allow; ``None``: not known."""
+    return late_share is not None and late_share > LATE_SHARE
+
 
 class AnswerCount(Frozen):
     """How often a request of a mix was sent, and how often it was answered rightly."""
@@ -71,6 +80,11 @@ class LoadSummary(Frozen):
     n_flows: int | None = Field(default=None, ge=0, description="passes begun; None: not a flow")
     n_flows_right: int | None = Field(
         default=None, ge=0, description="passes whose last step was answered rightly; None: not a flow"
+    )
+    late_share: float | None = Field(
+        default=None,
+        description="of the requests, those that the generator itself held up for longer than 50 us once they were due "
+        "and their connection free; None: it does not know",
     )
     bodies_checked: bool | None = Field(
         default=None, description="the tool held every answer's body against the right one; None: not noted"
@@ -239,10 +253,12 @@ class StoredFile(Frozen):
 #: Reasons to look twice at an ok trial; it stays in, flagged.
 Flag = Literal[
     "generator_bottleneck",
+    "generator_late",
     "headroom_unknown",
     "errors_seen",
     "arrivals_dropped",
     "throttled",
+    "service_waited",
     "noisy_machine",
     "shared_cores",
     "killed_on_stop",

@@ -38,7 +38,7 @@ class WarmUpSpec(Frozen):
     repeats: int = Field(
         default=0, ge=0, le=5,
         description="how often at most a load is offered again to the same process, when the JIT compilers worked for "
-        "more than compile_share of it",
+        "more than compile_share of it, or the generator itself sent too much of it late",
     )  # fmt: skip
 
     @model_validator(mode="after")
@@ -87,7 +87,10 @@ class WarmUpWindow(Frozen):
 
 
 class EarlierLoad(Frozen):
-    """A trial's load that does not count, because a JVM compiled or the CPUs were slowed: it was offered again."""
+    """A trial's load that does not count, because a JVM compiled, the generator was late or the CPUs were slowed.
+
+    It was offered again.
+    """
 
     folder: str = Field(description="of the trial's folder: what its generator wrote")
     duration_s: float = Field(ge=0, description="as the tool says")
@@ -95,6 +98,7 @@ class EarlierLoad(Frozen):
     n_errors: int = Field(ge=0)
     cpu_s: float | None = Field(description="of the service")
     compile_s: float | None = Field(description="of its JIT compilers, all threads together")
+    late_share: float | None = Field(default=None, description="of the requests, as of the load that counts")
     cpu_speeds: tuple[CpuSpeed, ...] = ()
 
 

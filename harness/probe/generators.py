@@ -61,7 +61,7 @@ class Generators:
         wanted = None if tools is None else set(tools)
         around = Surroundings(project=root)
         programs: dict[str, Path | None] = {}
-        for tool in LOAD_TOOLS:
+        for tool in (row for row in LOAD_TOOLS if not row.never_sleeps):
             if tool.runs_as == "program" and (wanted is None or tool.name in wanted):
                 result = find_tool(tool.name, around)
                 if result.usable:

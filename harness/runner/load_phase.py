@@ -20,6 +20,7 @@ from harness.hosts.measuring import Sampling, SpeedMeter
 from harness.launchers.base import Instance
 from harness.loadgen.row_counts import count_rows
 from harness.model import EarlierLoad, MachineWindow, Outcome, Phase
+from harness.model.trial import sent_late
 from harness.runner.backing_phase import backing_cpu_s, log_reader_cpu_s
 from harness.runner.context import Notes, TrialContext, TrialSpec, compare_clocks, phase
 from harness.runner.load_process import (
@@ -180,8 +181,9 @@ def _wait_for_load(
         raise crash(service_exit, "while under load", notes.service_folder, context.host)
 
 
-def used_in_load(notes: Notes, what: Literal["cpu_s", "compile_s"]) -> float | None:
-    """The service's CPU time, or that of its JIT compilers, between the two boundaries of the measurement."""
+def used_in_load(notes: Notes, what: Literal["cpu_s", "compile_s", "wait_s"]) -> float | None:
+    """The service's CPU time, that of its JIT compilers, or how long its threads waited for a CPU, between the two
+    boundaries of the measurement."""
     used = {boundary.name: getattr(boundary.reading, what) for boundary in notes.boundaries}
     before, after = used.get("before-load"), used.get("after-load")
     return None if before is None or after is None else after - before
@@ -230,9 +232,9 @@ _FILES = tuple(f"boundary-{name}." for name in _BOUNDARIES)
 def to_be_repeated(spec: TrialSpec, context: TrialContext, notes: Notes) -> bool:
     """Whether a load that is over shall be offered again.
 
-    It shall where the JVM's compilers worked for more of it than the warm-up allows a settled service, or another guest
-    slowed the CPUs of a session that waits for their speed, and it was not yet repeated as often as it may be. Arms of
-    a duet go on together, so theirs is not.
+    It shall where the JVM's compilers worked for more of it than the warm-up allows a settled service, the generator
+    sent it late, or another guest slowed the CPUs of a session that waits for their speed, and it was not yet repeated
+    as often as it may be. Arms of a duet go on together, so theirs is not.
     """
     asked, load = spec.planned.configuration.warm_up, notes.load
     if asked is None or load is None or notes.outcome != Outcome.OK:  # a load that failed is not made good
@@ -244,11 +246,8 @@ def to_be_repeated(spec: TrialSpec, context: TrialContext, notes: Notes) -> bool
     if gate is not None and may_wait and gate.slowed(notes.cpu_speeds):
         return True
     compiled_s = used_in_load(notes, "compile_s")
-    return (
-        n_loads < asked.repeats
-        and compiled_s is not None
-        and asked.compiled_too_long(compiled_s, load.duration_s)
-    )
+    compiled = compiled_s is not None and asked.compiled_too_long(compiled_s, load.duration_s)
+    return n_loads < asked.repeats and (compiled or sent_late(load.late_share))
 
 
 def set_aside(spec: TrialSpec, notes: Notes) -> None:
@@ -271,6 +270,7 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
             n_errors=load.n_errors,
             cpu_s=used_in_load(notes, "cpu_s"),
             compile_s=used_in_load(notes, "compile_s"),
+            late_share=load.late_share,
             cpu_speeds=notes.cpu_speeds,
         )
     )

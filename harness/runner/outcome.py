@@ -11,7 +11,10 @@ what went wrong in the generator's words.
 
 Flags. ``generator_bottleneck``: against the echo service the generator did less than 1.25 times as much
 (closed loop), or did not keep 95 % of the offered rate even there (open loop), or it used more than
-90 % of the CPUs that were its own. ``headroom_unknown``: no echo reading.
+90 % of the CPUs that were its own (one that never sleeps always does). ``headroom_unknown``: no echo reading.
+``generator_late``: the generator held up more than one in two hundred requests itself; latencies beyond that share
+are its own. ``service_waited``: the service's threads waited for a CPU, and others used it, for more than 5 % of the
+load.
 ``errors_seen``: any error. ``arrivals_dropped``: more than one in a thousand arrivals of an
 open loop was never sent, or answered too late to be noted; what is left speaks too well of the service.
 ``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
@@ -41,6 +44,8 @@ from harness.model import (
     Outcome,
     Phase,
 )
+from harness.model.load_tools import BY_NAME
+from harness.model.trial import sent_late
 from harness.runner.pinning import Placement
 
 OVERLOADED_SHARE = 0.5
@@ -48,6 +53,8 @@ HEADROOM_ENOUGH = 1.25
 GENERATOR_BUSY_SHARE = 0.9
 OPEN_LOOP_KEPT_SHARE = 0.95
 DROPPED_SHARE = 0.001
+#: Of the load: the service waited for a CPU, and others used one.
+WAITED_SHARE = 0.05
 SAMPLING_GAP_S = 0.25
 FEW_REQUESTS = 1_000
 #: Pauses are placed by wall clocks; this is far below the pauses that matter, and above what NTP leaves.
@@ -120,16 +127,19 @@ def trial_flags(
     placement: Placement | None,
     clocks: Sequence[HostClock] = (),
     shared_by_design: bool = False,
+    service_wait_s: float | None = None,
 ) -> tuple[Flag, ...]:
     """Return the reasons to look twice, in a fixed order.
 
     ``shared_by_design``: service and generator share their CPUs as the plan says; no echo reading is made of such.
+    ``service_wait_s``: for how long its threads, all together, waited for a CPU during the load.
     """
     window_s = _measured_s(phases)
     flags: list[tuple[Flag, bool]] = []
     if load is not None and generator is not None:
         flags += [
             ("generator_bottleneck", _is_bottleneck(load, generator, window_s)),
+            ("generator_late", sent_late(load.late_share)),
             ("headroom_unknown", generator.echo_achieved_per_s is None and not shared_by_design),
             ("errors_seen", load.n_errors > 0),
             ("arrivals_dropped", _has_dropped(load)),
@@ -138,6 +148,7 @@ def trial_flags(
         ]
     flags += [
         ("throttled", bool(machine and machine.n_throttled)),
+        ("service_waited", _has_waited(service_wait_s, machine, window_s)),
         ("noisy_machine", machine is not None and machine.is_noisy(window_s)),
         ("killed_on_stop", instance is not None and instance.stop_signal == "SIGKILL"),
         ("limits_not_enforced", _is_unlimited(instance)),
@@ -150,12 +161,23 @@ def trial_flags(
 def _is_bottleneck(load: LoadSummary, generator: GeneratorRecord, window_s: float) -> bool:
     n_cpus = len(generator.cpu_affinity)
     cores_used = generator.cpu_s / window_s if generator.cpu_s is not None and window_s > 0 else 0.0
-    if n_cpus and cores_used > GENERATOR_BUSY_SHARE * n_cpus:
+    tool = BY_NAME.get(generator.name)
+    if n_cpus and cores_used > GENERATOR_BUSY_SHARE * n_cpus and not (tool and tool.never_sleeps):
         return True
     if load.offered_per_s is not None:
         echo = generator.echo_achieved_per_s
         return echo is not None and echo < OPEN_LOOP_KEPT_SHARE * load.offered_per_s
     return generator.headroom_ratio is not None and generator.headroom_ratio < HEADROOM_ENOUGH
+
+
+def _has_waited(wait_s: float | None, machine: MachineWindow | None, window_s: float) -> bool:
+    """Whether others had the service's CPUs while it waited for them.
+
+    Its threads wait behind each other, too: no more of that is others' doing than they used CPU time.
+    """
+    if wait_s is None or machine is None or machine.other_cpu_s is None or window_s <= 0:
+        return False
+    return min(wait_s, machine.other_cpu_s) > WAITED_SHARE * window_s
 
 
 def _is_unlimited(instance: InstanceRecord | None) -> bool:

@@ -13,7 +13,7 @@ from harness.launchers.arguments import GC_LOG
 from harness.model import TrialRecord
 from harness.runner.backing_phase import lay_together
 from harness.runner.context import Notes, TrialSpec, now, tidy_values, tidy_words
-from harness.runner.load_phase import headroom_ratio
+from harness.runner.load_phase import headroom_ratio, used_in_load
 from harness.runner.load_process import OWN_SAMPLES
 from harness.runner.outcome import trial_flags
 from harness.runner.request_log import count_lines
@@ -98,6 +98,7 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
             placement=notes.placement,
             clocks=notes.clocks,
             shared_by_design=spec.planned.shares_cpus,
+            service_wait_s=used_in_load(notes, "wait_s"),
         ),
         started=notes.started,
         ended=now(),

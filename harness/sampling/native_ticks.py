@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from harness.agent.process_tree import ProcessReader, reading_of
 from harness.agent.sampler import Calls, PythonTicks, Schedule
-from harness.toolchains import tick_library
+from harness.toolchains import GLANCES
 
 if TYPE_CHECKING:
     from harness.agent.sampler import Tick
@@ -95,4 +95,4 @@ def native_glancer() -> NativeTicks:
     Raises:
         OSError: as ``NativeTicks``.
     """
-    return NativeTicks(tick_library(_TOOLS))
+    return NativeTicks(GLANCES.built(_TOOLS))

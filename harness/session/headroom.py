@@ -8,7 +8,9 @@ for its length (a cold generator in the trial is a cold one here): at most 50,00
 Closed loop: ``headroom_ratio`` = rate against echo / rate against the service; near 1, the generator
 was the limit. Open loop: the rate is given, so the ratio would be 1 by design and is left out of
 consideration; what counts is whether the generator kept the offered rate against echo. The latencies that the tool
-reports of echo are kept as well: what a service at the same rate has no part in.
+reports of echo are kept as well: what a service at the same rate has no part in. Most of echo's is the waking of an
+idle process, which a service that is compared has in its latency too. A generator that never sleeps sees this, so its
+echo service does not sleep either.
 
 Echo has one answer for all: it is that of the mix's first request, and every request expects it. A
 flow is met with an answer that holds something at every place it captures from, so that the
@@ -43,6 +45,8 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
+from harness.model.backing import SettingValue
+from harness.model.load_tools import BY_NAME
 from harness.runner import Limits, TrialContext, TrialSpec
 from harness.runner.trial import MAX_S, bounded, rehearse, unplanned
 from harness.session.capacity_trials import rows_of
@@ -129,11 +133,12 @@ def _with(value: JsonValue, way: tuple[str | int, ...], pointer: str) -> JsonVal
     raise TrialFailure("failed", f"no single answer of echo holds all that the flow captures: {pointer}")
 
 
-def echo_variant(body: str | None = None) -> Variant:
+def echo_variant(body: str | None = None, *, never_sleeps: bool = False) -> Variant:
     """Return the echo service as a variant that answers ``body``; None: its own."""
+    settings: dict[str, SettingValue] = {} if body is None else {"body": body}
     return Variant(
         implementation=ECHO_IMPLEMENTATION,
-        settings={} if body is None else {"body": body},
+        settings=settings | ({"wait": "spin"} if never_sleeps else {}),
         runtime=RuntimeSettings(),
     )
 
@@ -183,7 +188,7 @@ def _as_trial(spec: EchoSpec) -> TrialSpec:
     configuration = Configuration(
         workload=ECHO_WORKLOAD,
         variant_name="echo",
-        variant=echo_variant(body),
+        variant=echo_variant(body, never_sleeps=BY_NAME[spec.load.generator].never_sleeps),
         levels={},
         mix=spec.mix,
         load_name="echo",

@@ -210,7 +210,8 @@ def _as_written(root: Path, study: Study) -> Study:
 def calibrated(prepared: Prepared, calibration: Calibration) -> Prepared:
     """Return the same plan with every scaled load made a load for the measured capacity."""
     profile = prepared.plan.profile
-    return _of(prepared, prepared.experiment.calibrated(profile, calibration.capacity_per_s))
+    own = calibration.capacities_per_s or {calibration.variant: calibration.capacity_per_s}
+    return _of(prepared, prepared.experiment.calibrated(profile, calibration.capacity_per_s, own))
 
 
 def fitted(prepared: Prepared, memory: MemoryFit) -> Prepared:

@@ -129,7 +129,7 @@ WANTED: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="cc",
-        why="to build the native sampling loop",
+        why="to build the native sampling loop and the load generator metronome",
         programs=("cc", "gcc", "clang"),
         apt=("gcc", "libc6-dev"),
         elsewhere="a C compiler with the headers of the C library, as your system has it",
@@ -137,6 +137,11 @@ WANTED: tuple[Wanted, ...] = (
     Wanted(
         name="glances",
         why="to build the native sampling loop (without it sampling costs more CPU)",
+        by_setup=True,
+    ),
+    Wanted(
+        name="metronome",
+        why="as the generator that never sleeps, for latencies of microseconds",
         by_setup=True,
     ),
     Wanted(

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 from .catalogue import LATEX_FILES, WANTED, Wanted, wanted
 from .jdks import find_jdk, find_jdks
 from .jmeter import find_jmeter
+from .native_sampler import NATIVE, find_native
 from .probe import as_tool, ask, new_enough, version_in, which
 from .tool import Surroundings, Tool, parse_version
 
@@ -174,47 +173,16 @@ def find_tool(name: str, around: Surroundings) -> Tool:
         "go": find_go,
         "maven": find_maven,
         "jmeter": find_jmeter,
-        "glances": find_tick_library,
         "latex": find_latex,
         "postgres": find_postgres,
     }
     if name in own:
         return own[name](around)
+    if name in NATIVE:
+        return find_native(name, around)
     return (_find_wrk if name in {"wrk", "wrk2"} else _find_program)(wanted(name), around)
 
 
 def find_all(around: Surroundings) -> tuple[Tool, ...]:
     """Every tool in the order of `WANTED`."""
     return tuple(find_tool(row.name, around) for row in WANTED)
-
-
-GLANCES_SOURCE = Path(__file__).resolve().parents[1] / "sampling" / "native" / "ticks.c"
-#: A warning is an error: nobody would read it in the middle of a set-up.
-GLANCES_FLAGS = (
-    *("-std=c11", "-O2", "-fPIC", "-shared"),
-    *("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"),
-)
-
-
-def tick_library(tools: Path, source: Path = GLANCES_SOURCE) -> Path:
-    """Where the library of this source for this kind of machine is, or is to be, below ``.tools``.
-
-    Another source has another place, so what was built of an older one is never loaded.
-
-    Raises:
-        OSError: the source cannot be read.
-    """
-    digest = hashlib.sha256("\0".join((os.uname().machine, *GLANCES_FLAGS, "")).encode())
-    digest.update(source.read_bytes())
-    return tools / f"glances-{digest.hexdigest()[:16]}" / "glances.so"
-
-
-def find_tick_library(around: Surroundings) -> Tool:
-    """The library of the source that stands here; a package without its sources has none."""
-    row = wanted("glances")
-    try:
-        library = tick_library(around.tools)
-    except OSError:
-        return as_tool(row, around, None, None, "missing")
-    built = library.is_file()
-    return as_tool(row, around, library if built else None, None, "ok" if built else "missing")

@@ -62,6 +62,7 @@ class Part:
     cores: float | None  # CPU seconds per second while the load ran
     cpus: frozenset[tuple[str, int]] = frozenset()  # it may use; empty: not known
     most: float | None = None  # fewer CPUs' worth than that: a quota, GOMAXPROCS, its own threads
+    spins: bool = False  # it uses all of them whatever it does
 
     @property
     def may_use(self) -> float | None:
@@ -71,8 +72,8 @@ class Part:
 
     @property
     def share(self) -> float | None:
-        """What it used of that."""
-        return None if self.cores is None or not self.may_use else self.cores / self.may_use
+        """What it used of that; ``None``: not known, or it says nothing of what it does."""
+        return None if self.cores is None or self.spins or not self.may_use else self.cores / self.may_use
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +246,7 @@ def _machine(seen: Seen) -> _Said | None:
             )
     for part in seen.parts:
         limit = part.may_use
-        if limit is None or part.cores is None or around.taken_cores < OTHERS_SHARE * limit:
+        if limit is None or part.cores is None or part.spins or around.taken_cores < OTHERS_SHARE * limit:
             continue
         if part.cores + around.taken_cores >= FULL_SHARE * limit and _is_there(part, seen):
             return "machine", f"{_taken(around)}; the {WORDS[part.name]} used {_used(part)}"

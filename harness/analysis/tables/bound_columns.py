@@ -72,6 +72,7 @@ MACHINE = "machine.csv"
 BACKING_ROLES = {"database": "postgresql", "upstream": "upstream"}
 #: A Python lets one thread at a time work, so each process of such a tool is one CPU's worth.
 ONE_THREAD = frozenset(tool.name for tool in LOAD_TOOLS if tool.runs_as == "python")
+NEVER_SLEEP = frozenset(tool.name for tool in LOAD_TOOLS if tool.never_sleeps)
 #: The word of a tool's command that is followed by its number of threads.
 THREADS_OPTION: dict[str, str | None] = {tool.name: tool.threads_option for tool in LOAD_TOOLS}
 
@@ -139,6 +140,7 @@ def _parts(
             cores=_per_second(_load_side_cpu(samples, window), window) if known else None,  # type: ignore[arg-type]  # known says so
             cpus=_load_cpus(provenance, generator.cpu_affinity if generator else (), service_cpus, record),
             most=_threads(record),
+            spins=generator is not None and generator.name in NEVER_SLEEP,
         ),
     ]
     needed = [

@@ -60,6 +60,17 @@ def test_the_kernels_part_of_cpu_time_is_told_apart(puppet: Puppet) -> None:
     assert reading.system_s - before_s < 0.2, "a loop of the process's own is none of the kernel's time"
 
 
+def test_time_in_which_threads_had_no_cpu_is_counted(puppet: Puppet) -> None:
+    """Two processes that work for half a second on one CPU: each waits for about half of the time of both."""
+    before = read_tree(puppet.pid, puppet.start_ticks, pss=False)
+    puppet.do("os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})")
+    work = "[sum(range(50_000)) for _ in iter(lambda: time.monotonic() < until, False)]"
+    puppet.do(f"until = time.monotonic() + 0.5; child = os.fork(); {work}; child or os._exit(0)")
+    after = read_tree(puppet.pid, puppet.start_ticks, pss=False)
+    assert before.wait_s is not None and after.wait_s is not None
+    assert after.wait_s - before.wait_s > 0.1
+
+
 def test_cpu_time_before_launch_is_taken_off(puppet: Puppet) -> None:
     whole = read_tree(puppet.pid, puppet.start_ticks, pss=False).cpu_s
     less = read_tree(puppet.pid, puppet.start_ticks, cpu_at_launch_s=5.0, pss=False).cpu_s

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,13 @@ from harness.sampling.portable import PortableTicks, PsutilProcesses
 from harness.tests.contracts.sampler import SamplerContract
 from harness.tests.contracts.tick_source import TickSourceContract
 from harness.tests.support.available import program_or_not_run
-from harness.toolchains import GLANCES_SOURCE, tick_library
-from setup.source_builds import build_glances
+from harness.toolchains import GLANCES
+from setup.source_builds import build_native
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_glances(tmp_path_factory.mktemp("project"), program_or_not_run("cc"))
+    return build_native("glances", tmp_path_factory.mktemp("tools"), program_or_not_run("cc"))
 
 
 class Interpreter:
@@ -98,9 +99,9 @@ def test_what_was_built_of_another_source_is_not_loaded(
     tools, source = library.parent.parent, tmp_path / "glances.c"
     monkeypatch.setattr(native_ticks, "_TOOLS", tools)
     assert ticks_by(tmp_path) == "native"
-    source.write_text(GLANCES_SOURCE.read_text() + "\n")
-    assert tick_library(tools, source) != library
-    monkeypatch.setattr(native_ticks, "tick_library", lambda tools: tick_library(tools, source))
+    source.write_text(GLANCES.source.read_text() + "\n")
+    assert GLANCES.built(tools, source) != library
+    monkeypatch.setattr(native_ticks, "GLANCES", replace(GLANCES, source=source))
     assert ticks_by(tmp_path) == "interpreter"
     _, why_not = tick_source_here()
     assert why_not is not None and "make setup" in why_not
@@ -110,7 +111,7 @@ def test_a_library_that_is_none_is_said_and_the_interpreter_takes_the_ticks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native_ticks, "_TOOLS", tmp_path)
-    library = tick_library(tmp_path)
+    library = GLANCES.built(tmp_path)
     library.parent.mkdir()
     library.write_bytes(b"of another machine")
     glancer, why_not = tick_source_here()

@@ -19,7 +19,8 @@ from harness.tests.support.available import long_tests_are_asked_for
 
 ROOT = find_root(Path(__file__).parent)
 NAMES_OF_READERS = (
-    "jmeter csv", "locust csv", "k6 csv", "k6 json", "oha csv", "oha sqlite", "vegeta csv", "wrk text", "wrk2 text",
+    "jmeter csv", "locust csv", "k6 csv", "k6 json", "oha csv", "oha sqlite", "vegeta csv",
+    "metronome csv", "wrk text", "wrk2 text",
     "jvm log", "gctrace", "jfr json", "nmt", "prometheus", "contention", "samples", "cgroup", "experiment",
     "claims", "service", "requests", "cases", "hosts", "record", "archive",
 )  # fmt: skip

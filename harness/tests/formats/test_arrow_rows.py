@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 CAPTURED = (
     "jmeter/samples.jtl", "jmeter/default-transactions.jtl", "jmeter/no-header.jtl", "jmeter/tab-few-columns.jtl",
     "jmeter/semicolon-dates.jtl", "jmeter/open-arrivals.jtl.gz", "k6/samples.csv", "locust/samples.csv",
-    "oha/oha.csv", "vegeta/results.csv",
+    "oha/oha.csv", "vegeta/results.csv", "metronome/samples.csv",
 )  # fmt: skip
 
 ROWS = [f"{1795261972662 + i},{i % 50},hello,true" for i in range(3000)]

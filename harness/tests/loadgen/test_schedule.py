@@ -12,6 +12,7 @@ from harness.loadgen.parallel import shares
 from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.loadgen.tools.k6.adapter import K6
 from harness.loadgen.tools.locust.adapter import Locust
+from harness.loadgen.tools.metronome.adapter import Metronome
 from harness.loadgen.tools.oha.adapter import Oha
 from harness.loadgen.tools.vegeta.adapter import Vegeta
 from harness.loadgen.tools.wrk.adapter import Wrk
@@ -28,6 +29,7 @@ RENEWED = ClosedLoad(users=4, duration_s=2, renew_s=0.5)
 OTHERS: tuple[LoadGenerator, ...] = (
     JMeter(home=None, java=None),
     Locust(python=None),
+    Metronome(program=None),
     Oha(program=None),
     Vegeta(program=None),
     Wrk(program=None),
@@ -52,7 +54,7 @@ def test_only_who_counts_from_when_an_arrival_was_due_lets_it_wait() -> None:
         for one in (*OTHERS, K6(program=None))
         if one.supports(WAITING, (request_to("/right"),)) is None
     }
-    assert able == {"k6", "oha", "wrk2"}
+    assert able == {"k6", "oha", "wrk2", "metronome"}
 
 
 def test_who_does_not_renew_connections_says_who_does() -> None:

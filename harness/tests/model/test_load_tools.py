@@ -25,6 +25,7 @@ GOLDEN = HARNESS / "tests" / "golden"
 CAPTURED = {
     "jmeter": "jmeter/samples.jtl", "locust": "locust/samples.csv", "wrk": "wrk/latency.txt",
     "wrk2": "wrk2/latency.txt", "k6": "k6/samples.csv", "oha": "oha/oha.csv", "vegeta": "vegeta/results.csv",
+    "metronome": "metronome/samples.csv",
 }  # fmt: skip
 #: Who may name one tool: its adapter and its readers, its row here, and set-up, which knows where each comes from.
 OWN_PLACES = (
@@ -134,4 +135,4 @@ def test_the_table_tells_what_a_tool_cannot_do_in_full() -> None:
 
 
 def test_a_sentence_names_every_tool() -> None:
-    assert titles() == "JMeter, Locust, wrk, wrk2, k6, oha or vegeta"
+    assert titles() == "JMeter, Locust, wrk, wrk2, k6, oha, vegeta or metronome"

@@ -6,16 +6,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from harness.model import (
+    CalibrationSpec,
     ClosedLoad,
     Experiment,
     Level,
     Load,
+    OpenLoad,
     Plan,
     ProfileDefinition,
+    ScaledLoad,
     Variant,
     WarmUpSpec,
     make_plan,
@@ -165,6 +170,63 @@ def test_a_profile_may_have_another_design_than_its_experiment() -> None:
     plan = make_plan(alternating.model_copy(update={"profiles": {"quick": quick}}), "quick", 1)
     assert all(trial.duet is not None for trial in plan.trials)
     assert all(trial.duet is None for trial in make_plan(alternating, "quick", 1).trials)
+
+
+@given(sizes, sizes, seeds)
+@settings(max_examples=50, deadline=None)
+def test_loads_of_a_process_are_in_the_files_order_or_in_one_that_is_drawn_for_it(
+    n_variants: int, blocks: int, seed: int
+) -> None:
+    levels = {f"l{number}": Level(load="only") for number in range(5)}
+    in_file = experiment(n_variants, 1, blocks).model_copy(
+        update={"factors": {"level": levels}, "same_process": "level"}
+    )
+    of_file = make_plan(in_file, "quick", seed)
+    drawn = make_plan(in_file.model_copy(update={"same_process_order": "random"}), "quick", seed)
+
+    def by_process(plan: Plan) -> list[list[str]]:
+        processes: dict[str, list[str]] = {}
+        for trial in plan.trials:
+            first = trial.process_of or trial.trial_id
+            processes.setdefault(first, []).append(trial.configuration.levels["level"])
+        return list(processes.values())
+
+    assert all(levels_of == list(levels) for levels_of in by_process(of_file))
+    assert all(sorted(levels_of) == list(levels) for levels_of in by_process(drawn))
+    assert len(by_process(of_file)) == len(by_process(drawn)) == blocks * (n_variants + 1)
+    if len(by_process(drawn)) > 5:  # all alike, or all in order, by chance: one in 120 to the fifth
+        assert len({tuple(levels_of) for levels_of in by_process(drawn)}) > 1
+
+
+def test_a_load_may_be_a_share_of_the_capacity_of_the_variant_that_takes_it() -> None:
+    share = {"model": "open", "rate_share": 0.5, "duration_s": 1.0}
+    scaled = {
+        name: ScaledLoad.model_validate(
+            {"generator": "metronome", "of": of, "rows": "counted", "profile": share}
+        )
+        for name, of in (("own", "variant"), ("equal", "session"))
+    }
+    calibration = CalibrationSpec(generator="metronome", of="slowest")
+    quick = ProfileDefinition(blocks=1, scaled_loads=scaled, calibration=calibration)
+    made = experiment(2, 1, 1).model_copy(
+        update={
+            "factors": {"load": {name: Level(load=name) for name in scaled}},
+            "profiles": {"quick": quick},
+        }
+    )
+    of_variants = {"v0": 1000.0, "v1": 3000.0}
+    plan = make_plan(made.calibrated("quick", 1000.0, of_variants), "quick", 1)
+    rates = {
+        trial.configuration.key: trial.configuration.load.profile.rate_per_s
+        for trial in plan.trials
+        if trial.configuration.load and isinstance(trial.configuration.load.profile, OpenLoad)
+    }
+    assert rates == {"v0,load=own": 500, "v0,load=equal": 500, "v1,load=own": 1500, "v1,load=equal": 500}
+    assert all(
+        trial.configuration.load and trial.configuration.load.rows == "counted" for trial in plan.trials
+    )
+    with pytest.raises(ValidationError, match="of each variant's capacity"):
+        ProfileDefinition.model_validate({**quick.model_dump(), "calibration": {"generator": "metronome"}})
 
 
 def test_a_level_may_leave_out_the_warm_up_in_windows_of_its_profile() -> None:

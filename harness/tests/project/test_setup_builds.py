@@ -84,18 +84,18 @@ def test_the_samplers_library_is_built_by_the_compiler_that_is_found_and_only_on
     place = with_a_compiler(tmp_path, monkeypatch, script)
     setup_main.bring((), ("cc", "glances"), place)
     setup_main.bring((), ("cc", "glances"), place)
-    assert toolchains.find_tool("glances", place).path == toolchains.tick_library(place.tools)
+    assert toolchains.find_tool("glances", place).path == toolchains.GLANCES.built(place.tools)
     built = [line for line in (tmp_path / "calls").read_text().splitlines() if "-o" in line.split()]
     assert len(built) == 1
-    assert "-Werror" in built[0].split() and built[0].endswith(str(toolchains.GLANCES_SOURCE))
+    assert "-Werror" in built[0].split() and built[0].endswith(str(toolchains.GLANCES.source))
     assert not list(place.tools.glob("*.new"))
 
 
 def test_a_library_of_another_source_does_not_stand_for_this_one(tmp_path: Path) -> None:
     place = around(tmp_path)
     source = tmp_path / "glances.c"
-    source.write_bytes(toolchains.GLANCES_SOURCE.read_bytes() + b"// changed\n")
-    program(toolchains.tick_library(place.tools, source))
+    source.write_bytes(toolchains.GLANCES.source.read_bytes() + b"// changed\n")
+    program(toolchains.GLANCES.built(place.tools, source))
     assert toolchains.find_tool("glances", place).state == "missing"
-    program(toolchains.tick_library(place.tools))
+    program(toolchains.GLANCES.built(place.tools))
     assert toolchains.find_tool("glances", place).usable

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load during which the JVM compiled is offered again to the same process; the last one counts."""
+"""A load during which the JVM compiled, or that was sent late, is offered again to the same process; the last one counts."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from harness.agent.sampler import Watched
 from harness.analysis.tables.runtime_columns import warm_up_columns
 from harness.hosts.local import LocalHost
-from harness.model import Outcome, ResourceReading, TrialRecord
+from harness.model import LoadSummary, Outcome, ResourceReading, TrialRecord
 from harness.session import measure, prepare
 from harness.store import SessionFolder
 from harness.tests.runner.test_one_process import two_loads, with_windows
+from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import LIMITS, running_below
 
@@ -47,13 +49,25 @@ class CompilingHost(LocalHost):
         return super().resources(watched, pss=pss).model_copy(update={"compile_s": compiled_s})
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LateAtFirst(FakeLoadGenerator):
+    """Stands for a tool that knows how late it was: at its first try of a process's second load, of 16 requests."""
+
+    def read(self, folder: Path) -> LoadSummary:
+        summary, again = super().read(folder), any(folder.parent.glob("earlier-load-*"))
+        return summary.model_copy(update={"late_share": 0.3 * (summary.n_requests == 16 and not again)})
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
-    """One session: its first calm process compiles during its first load, its second one during all of them."""
+    """One session: its first calm process compiles during its first load and has its second one sent late, its second
+    process compiles during all of them."""
     root = two_loads(tmp_path_factory.mktemp("again"), more="")
     file = root / "harness" / "experiments" / "tiny.toml"
     file.write_text(file.read_text().replace("at_most_s = 60\n", f"at_most_s = 60\nrepeats = {REPEATS}\n"))
-    assembly = dataclasses.replace(with_windows(root), host=CompilingHost(COMPILING_LOADS))
+    assembly = with_windows(root)
+    generators = {**assembly.generators, "locust": LateAtFirst}
+    assembly = dataclasses.replace(assembly, generators=generators, host=CompilingHost(COMPILING_LOADS))
     prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
     folder = measure(assembly, prepared, limits=LIMITS)
     assert folder.complete and folder.verify() == ()
@@ -88,7 +102,10 @@ def test_the_last_load_counts_and_the_one_before_it_is_kept(folder: SessionFolde
         folder.open(name, "load/samples.csv").read()
         != folder.open(name, f"{earlier.folder}/samples.csv").read()
     )
-    assert second.earlier_loads == () and second.instance is not None and first.instance is not None
+    (late,) = second.earlier_loads
+    assert (late.n_requests, late.compile_s, late.late_share, earlier.late_share) == (16, 0.0, 0.3, 0.0)
+    assert second.load is not None and second.load.late_share == 0.0 and "generator_late" not in second.flags
+    assert second.instance is not None and first.instance is not None
     assert second.instance.pid == first.instance.pid
 
 

@@ -18,7 +18,16 @@ from harness.agent.platforms import usable_cpus
 from harness.agent.sampler import Watched
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadSpec
-from harness.model import Flag, GeneratorRecord, LoadSummary, Outcome, TrialRecord
+from harness.model import (
+    ClockReading,
+    Flag,
+    GeneratorRecord,
+    LoadSummary,
+    MachineWindow,
+    Outcome,
+    Phase,
+    TrialRecord,
+)
 from harness.runner import Limits
 from harness.runner.outcome import judge_load, trial_flags
 from harness.sampling import tick_source_here
@@ -338,6 +347,39 @@ def test_more_than_one_arrival_in_a_thousand_that_was_never_sent_is_flagged(
         placement=None,
     )
     assert ("arrivals_dropped" in flags) == flagged
+
+
+@pytest.mark.parametrize(
+    ("late_share", "wait_s", "other_cpu_s", "flagged"),
+    [
+        (None, None, 9.0, set()),
+        (0.005, 0.4, 9.0, set()),
+        (0.006, 9.0, 0.4, {"generator_late"}),
+        (None, 0.6, 0.6, {"service_waited"}),
+    ],
+)
+def test_a_late_generator_and_a_service_that_others_kept_waiting_are_flagged(
+    late_share: float | None, wait_s: float | None, other_cpu_s: float, flagged: set[str]
+) -> None:
+    """Ten seconds of load; a service's threads that wait for each other are nobody else's doing."""
+    load = summary(1000, 0, offered=100.0, achieved=100.0).model_copy(update={"late_share": late_share})
+    generator = GeneratorRecord(
+        name="metronome", version=None, argv=(), cpu_affinity=(1,), cpu_s=10.0, exit_code=0,
+        echo_achieved_per_s=100.0, headroom_ratio=1.0,
+    )  # fmt: skip
+    window = dict.fromkeys(MachineWindow.model_fields, None) | {"other_cpu_s": other_cpu_s}
+    begun, ended = (ClockReading(wall_epoch_s=at, monotonic_s=at) for at in (0.0, 10.0))
+    flags = trial_flags(
+        load=load,
+        generator=generator,
+        instance=None,
+        machine=MachineWindow.model_validate(window),
+        longest_gap_s=None,
+        phases=(Phase(name="measurement", start=begun, end=ended),),
+        placement=None,
+        service_wait_s=wait_s,
+    )
+    assert set(flags) - {"noisy_machine", "shared_cores"} == flagged
 
 
 @dataclass(frozen=True, kw_only=True)

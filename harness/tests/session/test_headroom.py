@@ -11,17 +11,18 @@ import pytest
 
 from harness.agent.http_exchange import Answer
 from harness.conformance import judge
-from harness.definitions import load_study
+from harness.definitions import load_implementations, load_study
 from harness.errors import TrialFailure
 from harness.formats.wrk_histogram import LEFT, UNDONE
 from harness.loadgen.correlation import Scalar
 from harness.loadgen.flow import flow_fault
 from harness.loadgen.tools.locust.adapter import Locust
-from harness.model import ClosedLoad, OpenLoad
+from harness.model import ClosedLoad, GeneratorName, OpenLoad
+from harness.model.load_tools import BY_NAME
 from harness.project import find_root
 from harness.questions.validity import generators
 from harness.runner.trial import bounded
-from harness.session.headroom import echoed
+from harness.session.headroom import ECHO_IMPLEMENTATION, ECHO_WORKLOAD, echo_variant, echoed
 from harness.tests.support.accounts_server import step, transfer_flow
 from harness.tests.support.answering_server import request_to
 
@@ -37,6 +38,15 @@ def test_the_one_answer_to_a_flow_holds_all_it_captures_and_is_right_at_every_st
         assert fault is None
         values |= taken
     assert values == {"a": 1, "owner": 1, "b": 1, "t": 1}
+
+
+@pytest.mark.parametrize(("generator", "settings"), [("k6", {}), ("metronome", {"wait": "spin"})])
+def test_who_never_sleeps_is_held_against_a_service_that_never_does(
+    generator: GeneratorName, settings: dict[str, str]
+) -> None:
+    variant = echo_variant(never_sleeps=BY_NAME[generator].never_sleeps)
+    echo = load_implementations(find_root(), ECHO_WORKLOAD)[ECHO_IMPLEMENTATION]
+    assert variant.settings == settings and set(settings) <= set(echo.settings)
 
 
 def test_a_flow_without_captures_is_right_with_any_answer() -> None:

@@ -41,7 +41,7 @@ def test_each_tool_of_the_page_has_a_file_here() -> None:
     table = page.split("## Input files")[1].split("\n\n")[1]
     tools = {name.strip() for row in table.splitlines()[2:] for name in row.split("|")[1].split(",")}
     known = {"JMeter": "results.jtl", "Locust": "run_stats.csv", "k6": "k6.csv", "oha": "oha.csv", "vegeta": "vegeta.csv",
-             "wrk": "wrk.txt", "wrk2": "wrk2.txt", "Gatling": "simulation.log", "hey": "hey.csv",
+             "metronome": "metronome.csv", "wrk": "wrk.txt", "wrk2": "wrk2.txt", "Gatling": "simulation.log", "hey": "hey.csv",
              "autocannon": "autocannon.json", "any other": "other.csv"}  # fmt: skip
     assert tools == set(known) and set(known.values()) <= {kind.name for kind in KINDS}
 

@@ -119,6 +119,14 @@ def _locust_samples(made: Made) -> str:
     return _lines("start_epoch_s,latency_ms,ok,name", *rows)
 
 
+def _metronome(made: Made) -> str:
+    rows = [
+        f"{START_S + at / 1e3:.9f},{took / 1e3:.9f},{str(ok).lower()},a,{'' if ok else 'status 500'},{took / 1e3:.9f},0.000001000"
+        for at, took, ok in _rows(made)
+    ]
+    return _lines("due_epoch_s,latency_s,ok,name,error,service_time_s,send_delay_s", *rows)
+
+
 def _k6_csv(made: Made) -> str:
     head = "metric_name,timestamp,metric_value,error,expected_response,name,status"
     rows = [
@@ -349,6 +357,7 @@ KINDS = (
     Kind(name="run_stats.csv", write=_locust_stats, has_rows=False, of_all=True),
     Kind(name="run_stats_history.csv", write=_locust_history, has_rows=False, of_all=True, has_labels=False),
     Kind(name="samples.csv", write=_locust_samples),
+    Kind(name="metronome.csv", write=_metronome),
     Kind(name="k6.csv", write=_k6_csv),
     Kind(name="k6.json", write=_k6_json),
     Kind(name="summary.json", write=_k6_summary, has_rows=False, of_all=True, has_labels=False),

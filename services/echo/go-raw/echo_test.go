@@ -140,15 +140,19 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 }
 
 func TestRequestsMayBeCutAnywhere(t *testing.T) {
-	address, _, _ := started(t)
-	conn := dial(t, address)
-	in := bufio.NewReader(conn)
-	for cut := 1; cut < len(hello); cut++ {
-		send(t, conn, hello[:cut])
-		send(t, conn, hello[cut:])
-		if _, body := receive(t, in, "POST"); body != `{"v":"HELLO"}` {
-			t.Fatalf("cut at %d: body %q", cut, body)
-		}
+	for _, wait := range []string{"sleep", "spin"} {
+		t.Run(wait, func(t *testing.T) {
+			address, _, _ := started(t, "--wait="+wait)
+			conn := dial(t, address)
+			in := bufio.NewReader(conn)
+			for cut := 1; cut < len(hello); cut++ {
+				send(t, conn, hello[:cut])
+				send(t, conn, hello[cut:])
+				if _, body := receive(t, in, "POST"); body != `{"v":"HELLO"}` {
+					t.Fatalf("cut at %d: body %q", cut, body)
+				}
+			}
+		})
 	}
 }
 
@@ -223,7 +227,13 @@ func TestMetricsArePrometheusText(t *testing.T) {
 }
 
 func TestStopFinishesTheRequestInFlightAndEndsIdleConnections(t *testing.T) {
-	address, stop, exited := started(t)
+	for _, wait := range []string{"sleep", "spin"} {
+		t.Run(wait, func(t *testing.T) { stopInFlight(t, "--wait="+wait) })
+	}
+}
+
+func stopInFlight(t *testing.T, args ...string) {
+	address, stop, exited := started(t, args...)
 	idle, busy := dial(t, address), dial(t, address)
 	in := bufio.NewReader(busy)
 	for _, conn := range []net.Conn{idle, busy} { // both are being served
@@ -248,7 +258,7 @@ func TestStopFinishesTheRequestInFlightAndEndsIdleConnections(t *testing.T) {
 
 func TestBadFlagsAreNamedInOneLineWithStatus2(t *testing.T) {
 	for line, name := range map[string]string{
-		"": "--port", "--port 65536": `"65536"`, "--port 0 --verbose": "-verbose", "--port 0 surplus": `"surplus"`,
+		"": "--port", "--port 0 --wait long": `"long"`, "--port 65536": `"65536"`, "--port 0 --verbose": "-verbose", "--port 0 surplus": `"surplus"`,
 	} {
 		var stderr strings.Builder
 		status := run(context.Background(), strings.Fields(line), io.Discard, &stderr)

@@ -23,12 +23,13 @@ const (
 	badUsage
 )
 
-const usage = "allowed: --host ADDRESS --port 0..65535 --body TEXT"
+const usage = "allowed: --host ADDRESS --port 0..65535 --body TEXT --wait sleep|spin"
 
 type options struct {
 	host string
 	port int
 	body string
+	spin bool
 }
 
 func main() {
@@ -59,12 +60,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // parseFlags reads --flag value and --flag=value.
 func parseFlags(args []string) (options, error) {
 	var opts options
-	var port string
+	var port, wait string
 	flags := flag.NewFlagSet("go-raw", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&opts.host, "host", "127.0.0.1", "")
 	flags.StringVar(&port, "port", "", "")
 	flags.StringVar(&opts.body, "body", `{"v":"HELLO"}`, "")
+	flags.StringVar(&wait, "wait", "sleep", "")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return opts, err
@@ -78,6 +80,9 @@ func parseFlags(args []string) (options, error) {
 	if opts.port, err = strconv.Atoi(port); err != nil || opts.port < 0 || opts.port > 65535 {
 		return opts, fmt.Errorf("--port %q; needed: a number from 0 to 65535", port)
 	}
+	if opts.spin = wait == "spin"; !opts.spin && wait != "sleep" {
+		return opts, fmt.Errorf("--wait %q; needed: sleep or spin", wait)
+	}
 	return opts, nil
 }
 
@@ -85,6 +90,11 @@ func serve(ctx context.Context, opts options, stderr io.Writer) error {
 	listener, err := net.Listen("tcp", net.JoinHostPort(opts.host, strconv.Itoa(opts.port)))
 	if err != nil {
 		return err
+	}
+	if opts.spin {
+		if listener, err = spinning(listener); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(stderr, "listening host=%s port=%d\n", opts.host, listener.Addr().(*net.TCPAddr).Port)
 	service := newEcho(opts.body)

@@ -22,10 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.formats.row_files import K6_HEADER, K6_SAMPLES
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, even_only, refuse, require_program
 from harness.loadgen.flow import is_flow
 from harness.loadgen.mix import unsupported_mix
-from harness.loadgen.schedule import even_only
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,

@@ -15,10 +15,9 @@ from pathlib import Path
 
 from harness.errors import MissingTool
 from harness.formats.row_files import LOCUST_SAMPLES
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse
 from harness.loadgen.flow import closed_s, flow_document, is_flow
 from harness.loadgen.mix import right_bodies
-from harness.loadgen.schedule import plain_only
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,

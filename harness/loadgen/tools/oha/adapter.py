@@ -20,9 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.errors import InputError, TrialFailure
 from harness.formats.oha_db import read_oha_db, statuses
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse, require_program
 from harness.loadgen.flow import no_flow
-from harness.loadgen.schedule import even_only, plain_only
 from harness.loadgen.summary import ORDER_FILE, existing, open_text, order_text, read_order, said
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
@@ -72,7 +71,7 @@ class Oha:
             return (
                 f"oha takes 2xx and 3xx as right, and {requests[0].name} expects {requests[0].expect.status}"
             )
-        return plain_only("oha", profile, waits=True) or _refusal(profile)
+        return plain_only("oha", profile, waits=True, at_once=True, even=True) or _refusal(profile)
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Start, load and stop, in seconds."""
@@ -150,13 +149,7 @@ def adapter(installed: Installed) -> Oha:
 
 
 def _refusal(profile: LoadProfile) -> str | None:
-    if isinstance(profile, OpenLoad):
-        return even_only("oha", profile)
-    if profile.ramp_up_s:
-        return "oha opens all connections at once: use k6, jmeter or locust for ramp_up_s"
-    if profile.think_time_s:
-        return "oha does not wait between requests: use k6, jmeter or locust for think_time_s"
-    if profile.loops is not None and profile.users > 1:
+    if isinstance(profile, ClosedLoad) and profile.loops is not None and profile.users > 1:
         return "oha counts requests of all users together, not of each: give duration_s, or use k6 for loops"
     return None
 

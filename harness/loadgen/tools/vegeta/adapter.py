@@ -20,10 +20,9 @@ from pathlib import Path
 
 from harness.errors import TrialFailure
 from harness.formats.row_files import VEGETA_COLUMNS, VEGETA_CSV, VEGETA_ERROR, VEGETA_STATUS
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.mix import one_round, other_statuses, unsupported_mix
-from harness.loadgen.schedule import even_only, plain_only
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
@@ -54,8 +53,8 @@ class Vegeta:
         """Only a rate with even spacing, and only requests that can be repeated as they are."""
         if not isinstance(profile, OpenLoad):
             return "vegeta has a rate and no users: use k6, jmeter, locust or wrk for a closed loop"
-        refusal = even_only("vegeta", profile) or other_statuses("vegeta", requests)
-        refusal = refusal or plain_only("vegeta", profile) or no_flow("vegeta", requests)
+        refusal = plain_only("vegeta", profile, even=True) or other_statuses("vegeta", requests)
+        refusal = refusal or no_flow("vegeta", requests)
         return refusal or unsupported_mix(requests)
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:

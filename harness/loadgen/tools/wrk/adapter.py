@@ -23,11 +23,10 @@ from harness.formats.wrk_histogram import (
     read_wrk_histogram,
     undo_correction,
 )
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import QUANTILES, even_threads, render_script
 from harness.loadgen.mix import other_statuses, unsupported_mix
-from harness.loadgen.schedule import plain_only
 from harness.loadgen.summary import ORDER_FILE, existing, open_text, order_text, read_order, said
 from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
 
@@ -73,8 +72,7 @@ class Wrk:
         A script of wrk's could read answers, but it would have to cut JSON from text and keep apart
         the connections of its thread, which wrk does not name to it.
         """
-        stages = plain_only("wrk", profile) if isinstance(profile, ClosedLoad) else None
-        refusal = stages or _refusal(profile) or no_flow("wrk", requests)
+        refusal = _refusal(profile) or no_flow("wrk", requests)
         return refusal or other_statuses("wrk", requests) or unsupported_mix(requests)
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
@@ -210,12 +208,6 @@ def _as_reported(result: _Result, method: str | None) -> _Latencies:
 def _refusal(profile: LoadProfile) -> str | None:
     if not isinstance(profile, ClosedLoad):
         return "wrk has no rate: for an open loop use jmeter (or wrk2, k6, vegeta)"
-    if profile.duration_s is None:
-        return "wrk cannot count requests per user: give duration_s, or use jmeter or locust for loops"
-    if profile.duration_s != int(profile.duration_s):
+    if profile.duration_s and profile.duration_s != int(profile.duration_s):
         return f"wrk counts duration_s in whole seconds, found {profile.duration_s}: choose a whole number"
-    if profile.ramp_up_s:
-        return "wrk opens all connections at once: use jmeter or locust for ramp_up_s"
-    if profile.think_time_s:
-        return "wrk does not wait between requests: use jmeter or locust for think_time_s"
-    return None
+    return plain_only("wrk", profile, at_once=True, loops=False)

@@ -25,11 +25,10 @@ from pathlib import Path
 
 from harness.errors import InputError, TrialFailure
 from harness.formats.wrk2_text import read_threads, read_wrk2
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import even_threads, render_script
 from harness.loadgen.mix import other_statuses, unsupported_mix
-from harness.loadgen.schedule import even_only, plain_only
 from harness.loadgen.summary import ORDER_FILE, existing, last_words, order_text, read_order
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 
@@ -83,7 +82,7 @@ class Wrk2:
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Only a whole rate with even spacing for a number of whole seconds."""
         refusal = _refusal(profile) or other_statuses("wrk2", requests)
-        refusal = refusal or plain_only("wrk2", profile, waits=True) or no_flow("wrk2", requests)
+        refusal = refusal or plain_only("wrk2", profile, waits=True, even=True) or no_flow("wrk2", requests)
         return refusal or unsupported_mix(requests)
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
@@ -168,8 +167,6 @@ def _timeout_s(profile: OpenLoad) -> int:
 def _refusal(profile: LoadProfile) -> str | None:
     if not isinstance(profile, OpenLoad):
         return "wrk2 asks at a rate: use wrk (or k6, jmeter, locust) for a closed loop"
-    if (uneven := even_only("wrk2", profile)) is not None:
-        return uneven
     for what, value in (("rate_per_s", profile.rate_per_s), ("duration_s", profile.duration_s)):
         if value != int(value):
             return f"wrk2 has whole numbers for {what}, found {value:g}: choose one"

@@ -110,6 +110,7 @@ def readers(root: Path) -> tuple[Reader, ...]:
         ("oha csv", "csv", (f"{golden}/oha/oha.csv",)),
         ("oha sqlite", "bytes", (f"{golden}/oha/samples.db.gz",)),
         ("vegeta csv", "csv", (f"{golden}/vegeta/results.csv",)),
+        ("metronome csv", "csv", (f"{golden}/metronome/samples.csv",)),
         ("wrk text", "lines", (f"{golden}/wrk/*.txt",)),
         ("wrk2 text", "lines", (f"{golden}/wrk2/*.txt",)),
     )

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""metronome, this project's own generator (``metronome.c``): open or closed loop, one row a request, times in ns.
+
+It never sleeps, so a request is sent when it is due, and it knows how late it was itself. It needs a CPU of its own.
+Latencies begin when a request was due; a row has its time from sending as well, and for how long the generator itself
+held it up. Bodies are compared as text with the renderings that are right.
+
+A request that finds every connection busy waits for one and is sent as soon as it can be. After the load waiting
+requests are sent and answers awaited for ten seconds; what was never sent is ``n_dropped``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.agent.http_exchange import request_bytes
+from harness.errors import TrialFailure
+from harness.formats.row_files import METRONOME_SAMPLES
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse, require_program
+from harness.loadgen.flow import no_flow
+from harness.loadgen.mix import right_bodies
+from harness.loadgen.summary import (
+    ORDER_FILE,
+    existing,
+    open_text,
+    order_text,
+    read_order,
+    read_rows,
+    said,
+    summarise,
+)
+from harness.model import Frozen, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.model.endpoint import Endpoint
+
+SAMPLES, TOTALS, REQUESTS = "samples.csv", "totals.json", "requests.txt"
+START_AND_STOP_S = 1.0
+#: An answer that takes longer is an error; how long the last ones are awaited; a later sending is late.
+TIMEOUT_S, GRACE_S, LATE_US = 60, 10, 50
+#: For planning only: what it asks of a quick service on one CPU, and how fast it writes its rows.
+ASSUMED_PER_S, WRITTEN_PER_S = 50_000.0, 1_000_000.0
+#: Seeds are whole numbers below this.
+SEEDS = 2**53
+
+
+class Totals(Frozen):
+    """What it writes beside its rows."""
+
+    n_rows: int
+    n_unsent: int
+    n_late: int
+    late_after_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metronome:
+    """``program``: where metronome is; None: not on this machine."""
+
+    program: Path | None
+    name: str = "metronome"
+
+    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
+        """A rate, or users who ask without pause for some time; requests that can be repeated as they are."""
+        plain = plain_only("metronome", profile, waits=True, at_once=True, loops=False)
+        return plain or no_flow("metronome", requests)
+
+    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+        """Start, load, and writing its rows, in seconds."""
+        rate_per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else ASSUMED_PER_S
+        return START_AND_STOP_S + (profile.whole_s or 0.0) * (1 + rate_per_s / WRITTEN_PER_S)
+
+    def require(self) -> None:
+        """See ``LoadGenerator.require``."""
+        require_program("metronome", self.program, "make setup")
+
+    def command(self, spec: LoadSpec) -> LoadCommand:
+        """metronome, with the requests as they go over the wire in a file."""
+        refuse(self, spec.profile, spec.requests)
+        profile, folder = spec.profile, spec.folder
+        if isinstance(profile, OpenLoad):
+            rate = ("-r", f"{profile.rate_per_s:.6f}", *(("-p",) if profile.arrivals == "poisson" else ()))
+            load = (*rate, "-c", str(profile.connections))
+        else:
+            load = ("-u", "-c", str(profile.users))
+        return LoadCommand(
+            argv=(
+                str(self.program),
+                *load,
+                *("-d", f"{profile.whole_s:.6f}", "-g", str(GRACE_S), "-t", str(TIMEOUT_S)),
+                *("-l", str(LATE_US), "-s", str(spec.seed % SEEDS)),
+                *("-o", str(folder / SAMPLES), "-j", str(folder / TOTALS)),
+                *(spec.endpoint.host, str(spec.endpoint.port), str(folder / REQUESTS)),
+            ),
+            files={
+                REQUESTS: "".join(_written(request, spec.endpoint) for request in spec.requests),
+                ORDER_FILE: order_text(spec),
+            },
+            outputs=(SAMPLES, TOTALS, REQUESTS, ORDER_FILE),
+            expected_s=self.expected_s(profile, spec.requests),
+        )
+
+    def read(self, folder: Path) -> LoadSummary:
+        """Totals of ``samples.csv``. ``n_dropped``: arrivals that were never sent."""
+        order, path = read_order(folder), existing(folder, TOTALS)
+        try:
+            with open_text(path) as stream:
+                totals = Totals.model_validate_json(stream.read())
+        except (OSError, ValidationError) as problem:
+            reason = f"metronome ended before it wrote its totals ({path.name}); {said(folder)}"
+            raise TrialFailure("failed", reason) from problem
+        table = read_rows(METRONOME_SAMPLES.read, existing(folder, SAMPLES), "metronome")
+        at_a_rate = isinstance(order.profile, OpenLoad)
+        summary = summarise(
+            table,
+            order,
+            errors_by_kind=Counter(table.errors_by_kind),
+            n_dropped=totals.n_unsent if at_a_rate else None,
+        )
+        return summary.model_copy(
+            update={"late_share": totals.n_late / totals.n_rows if at_a_rate and totals.n_rows else None}
+        )
+
+
+def adapter(installed: Installed) -> Metronome:
+    """Return the adapter of what is installed."""
+    return Metronome(program=installed.programs.get("metronome"))
+
+
+def _written(request: Request, endpoint: Endpoint) -> str:
+    """The request as the head of ``metronome.c`` describes it; its name as a field of csv."""
+    field = io.StringIO()
+    csv.writer(field, lineterminator="").writerow([request.name])
+    name = field.getvalue()
+    body = None if request.body is None else request.body.encode()
+    sent = request_bytes(request.method, request.path, request.headers, body, endpoint)
+    right = right_bodies(request.expect) or ()
+    sizes = (len(name.encode()), len(sent), len(right))
+    head = (request.weight, request.expect.status, int(request.method == "HEAD"), *sizes)
+    bodies = "".join(f"{len(text.encode())}\n{text}" for text in right)
+    return f"{' '.join(map(str, head))}\n{name}{sent.decode()}{bodies}"
