@@ -45,8 +45,8 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
-from harness.model.backing import SettingValue
 from harness.model.load_tools import BY_NAME
+from harness.model.started import SettingValue
 from harness.runner import Limits, TrialContext, TrialSpec
 from harness.runner.trial import MAX_S, bounded, rehearse, unplanned
 from harness.session.capacity_trials import rows_of
