@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import complain, counted, width, wrapped
+from harness.cli.lines import complain, counted, say, width
 from harness.cli.options import Launcher
 from harness.errors import InputError, RematchError
 from harness.project import find_root
@@ -235,28 +235,24 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
         }
         print(json.dumps(said, indent=1))
         return
-    print(wrapped(f"{plan.experiment}/{prepared.session_id}: {prepared.experiment.question}"))
+    say(f"{plan.experiment}/{prepared.session_id}: {prepared.experiment.question}")
     print("\ncommands:")
     _print_commands(commands)
     print()
     if prepared.experiment.profiles[plan.profile].scaled_loads:
-        print(
-            wrapped("Rates and users are set by calibration; values above assume a capacity of 100 passes/s.")
-        )
+        say("Rates and users are set by calibration; values above assume a capacity of 100 passes/s.")
     if asked:
-        print(wrapped("Heaps and limits that are multiples or another variant's memory are measured first:"))
+        say("Heaps and limits that are multiples or another variant's memory are measured first:")
         for name, what in asked.items():
-            print(wrapped(f"{name}: {what}", indent="  ", hang="    "))
+            say(f"{name}: {what}", indent="  ", hang="    ")
     of_profile = prepared.experiment.profiles[plan.profile].blocks
     instead = "" if prepared.blocks_asked is None else f" (the profile has {of_profile})"
     large = prepared.experiment.profiles[plan.profile].large_host
     where = "on a large host, for which it is meant" if large else "on two cores"
-    print(
-        wrapped(
-            f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}{instead}, "
-            "shuffled within each block "
-            f"(their order: --dry-run --json); about {in_words(total_s)} {where}."
-        )
+    say(
+        f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}{instead}, "
+        "shuffled within each block "
+        f"(their order: --dry-run --json); about {in_words(total_s)} {where}."
     )
 
 
@@ -270,12 +266,12 @@ def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
         names = [
             key if kinds[0] != kind else key.split(" ", 1)[1] for key, kind in zip(keys, kinds, strict=True)
         ]
-        print(wrapped(f"{kinds[0]} {', '.join(names)}:", indent="  ", hang="    "))
+        say(f"{kinds[0]} {', '.join(names)}:", indent="  ", hang="    ")
         if not argv:
             print("    no command: nothing is started")
             continue
         if argv[0] == "#":  # it cannot be told, and why
-            print(wrapped(f"# {argv[1]}", indent="    ", hang="    # "))
+            say(f"# {argv[1]}", indent="    ", hang="    # ")
             continue
         print(" \\\n".join(_shell_lines(argv)))
 

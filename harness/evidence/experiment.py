@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.pairing import counting, with_plain_texts
-from harness.analysis.tables.layout import Source
-from harness.analysis.tables.load import load_requests, load_samples, load_trials, load_windows
+from harness.analysis.tables.layout import Source, TrialTable, load_table, load_trials
+from harness.analysis.tables.resource_columns import with_every_speed
 from harness.analysis.tables.schema import factor_column
-from harness.analysis.tables.settled import settled_requests
-from harness.analysis.tables.speed_columns import with_every_speed
+from harness.analysis.tables.trial_row import settled_requests
 from harness.errors import InputError
 from harness.model import Experiment, Machine, SessionHeader, TrialRecord
 from harness.model.naming import label_of
@@ -53,7 +52,7 @@ class Evidence:
     @cached_property
     def trials(self) -> pd.DataFrame:
         """One row per trial of these sessions, excluded ones too; by cell and variant in the definition's order."""
-        frame = load_trials(self.root, self.experiment, "sample" if self.bundled else None)
+        frame = load_trials(self.root, self.experiment, "bundled" if self.bundled else None)
         of_sessions = frame["session_id"].isin([session.folder.name for session in self.sessions])
         chosen = frame[of_sessions & (frame["source"] == self._source)]
         if chosen.empty:
@@ -237,7 +236,7 @@ class Evidence:
 
         No metric is taken from them; ``None``: the tool wrote no single ones.
         """
-        return self._table(load_requests, session_id, trial_id)
+        return self._table("requests", session_id, trial_id)
 
     def with_records(self) -> Iterator[tuple[pd.Series, SessionFolder, TrialRecord]]:
         """Yield each row of ``trials`` with its session and its record."""
@@ -248,22 +247,20 @@ class Evidence:
 
     def trial_samples(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return one trial's samples as ``docs/data.md`` has them; ``None``: it left none."""
-        return self._table(load_samples, session_id, trial_id)
+        return self._table("samples", session_id, trial_id)
 
     def windows(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return the windows in which a trial's process was warmed up, as ``docs/data.md`` has them; ``None``: it has
         none, or an earlier trial of the process has them."""
-        return self._table(load_windows, session_id, trial_id)
+        return self._table("windows", session_id, trial_id)
 
     @property
     def _source(self) -> Source:
         return "bundled" if self.bundled else "measured"
 
-    def _table(
-        self, load: Callable[..., pd.DataFrame], session_id: str, trial_id: str
-    ) -> pd.DataFrame | None:
+    def _table(self, kind: TrialTable, session_id: str, trial_id: str) -> pd.DataFrame | None:
         try:
-            return load(self.root, self.experiment, session_id, trial_id, source=self._source)
+            return load_table(self.root, self.experiment, kind, session_id, trial_id, source=self._source)
         except InputError:
             return (
                 None  # a tool without single requests, or a trial without samples: there is nothing to show

@@ -6,15 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from harness.analysis.load.overload import overload
-from harness.analysis.load.recovery import recovery
-from harness.analysis.load.sustained import offered_for_s, serve_s, sustained_per_s
+from harness.analysis.load.load_response import offered_for_s, overload, recovery, serve_s, sustained_per_s
 from harness.analysis.stats.pairing import with_plain_texts
-from harness.analysis.tables.database_use import FILE as DATABASE_FILE
-from harness.analysis.tables.database_use import read_database, use_of
-from harness.analysis.tables.error_kinds import errors_by_kind
-from harness.analysis.tables.speed_columns import at_other_speed
-from harness.analysis.tables.success_shares import failed_share, right_share
+from harness.analysis.tables.bound_columns import DATABASE_FILE, read_database, use_of
+from harness.analysis.tables.resource_columns import at_other_speed
+from harness.analysis.tables.success_shares import errors_by_kind, failed_share, right_share
 from harness.definitions import load_requests
 from harness.errors import InputError
 from harness.evidence import Evidence
@@ -39,7 +35,7 @@ def load_response(evidence: Evidence | None) -> pd.DataFrame | None:
     """Return the table of trials with what the load did to each: one row per trial, those that went wrong too.
 
     Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``sustained_per_s`` and
-    ``serve_s`` (see ``harness.analysis.load.sustained``), ``error_share`` and
+    ``serve_s`` (see ``harness.analysis.load.load_response``), ``error_share`` and
     ``right_share`` (of a flow in passes; what was never sent was not answered), ``errors_<kind>``,
     ``highest_backlog``, ``left_at_last_arrival``, ``drain_s``, ``recovery_s``, ``most_connections``,
     ``most_active``; and while requests still came ``slow_s``, ``recovery_under_load_s``, ``recovered``,

@@ -6,8 +6,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.analysis.tables.layout import Source
-from harness.analysis.tables.load import load_exclusions
+from harness.analysis.tables.layout import Source, load_exclusions
 from harness.analysis.tables.tidy import tidy
 from harness.definitions import experiment_files
 from harness.errors import InputError

@@ -13,7 +13,7 @@ import numpy as np
 import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
 
-from harness.analysis.stats.detectable import BLOCKS, Detectable, power_curve, unpaired_curve
+from harness.analysis.stats.sample_size import BLOCKS, Detectable, power_curve, unpaired_curve
 from harness.evidence.experiment import Evidence
 from harness.evidence.results import METRICS, Metric
 from harness.model.base import Frozen

@@ -14,9 +14,8 @@ from typing import Literal
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
-from harness.analysis.stats.expected_agreement import expected_agreement
 from harness.analysis.stats.pairing import inputs_of
-from harness.analysis.stats.session_agreement import SessionAgreement, agreement
+from harness.analysis.stats.session_agreement import SessionAgreement, agreement, expected_agreement
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.experiment import Evidence

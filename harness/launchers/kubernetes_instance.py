@@ -18,7 +18,7 @@ from lightkube.resources.core_v1 import Event, Pod
 
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.errors import HostError
-from harness.formats.runtime_cpus import go_cpus, jvm_cpus
+from harness.formats.counters import go_cpus, jvm_cpus
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import GC_LOG

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.analysis.stats.registration import ALTERED, changed_since
-from harness.analysis.stats.verdicts import ALPHA, DEFAULT_MARGIN
+from harness.analysis.stats.verdicts import ALPHA, ALTERED, DEFAULT_MARGIN, changed_since
 from harness.definitions import load_study
 from harness.errors import InputError
 from harness.evidence import Evidence

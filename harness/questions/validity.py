@@ -8,12 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.audit.adequacy import equal_cells
-from harness.analysis.audit.checks import AuditedTrial
-from harness.analysis.audit.drift_and_order import equal_arms
-from harness.analysis.audit.trial_checks import audit_trial
+from harness.analysis.audit.session_checks import equal_arms, equal_cells
+from harness.analysis.audit.trial_checks import AuditedTrial, audit_trial
 from harness.analysis.stats.pairing import counting, in_duet, with_own_reference
-from harness.analysis.tables.trial_files import read_restored
+from harness.analysis.tables.tidy import read_restored
 from harness.evidence.results import session_agreement
 from harness.formats.wrk_histogram import UNDONE
 from harness.rows import Session, compare, count, of_estimate, stack, tidy
@@ -41,20 +39,11 @@ def noise(session: Session) -> pd.DataFrame:
     if evidence is None:
         return empty("experiment", "cell")
     rows: list[dict[str, Any]] = []
-    for cell in equal_cells(session.trials, evidence.factors):
-        test, reference = cell.found, session.reference
-        row = of_estimate(
-            test.ratio,
-            name="itself",
-            kind="ratio",
-            metric=cell.metric,
-            variant=reference,
-            reference=reference,
-        )
-        place = {"experiment": session.experiment, "cell": "-".join(cell.levels.values()) or "all"}
-        rows.append(
-            row | place | {"label": session.experiment, "margin": test.noise, "n_blocks": cell.n_blocks}
-        )
+    for levels, noise in equal_cells(session.trials, evidence.factors):
+        about = {"variant": session.reference, "reference": session.reference, "label": session.experiment}
+        place = {"experiment": session.experiment, "cell": "-".join(levels.values()) or "all"}
+        row = of_estimate(noise.ratio, name="itself", kind="ratio", metric=noise.metric)
+        rows.append(row | about | place | {"margin": noise.noise, "n_blocks": noise.n_blocks})
     return tidy(rows)
 
 

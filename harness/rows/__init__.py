@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every result is a row: open a session as frames, compare, pivot, draw, publish (``docs/analyse.md``)."""
 
-from harness.analysis.audit.slopes import slope_within
-from harness.analysis.audit.speed_response import speed_response
+from harness.analysis.audit.session_checks import slope_within, speed_response
 from harness.figures.style import log_scale
 from harness.rows.break_even import even, leads, races
 from harness.rows.build_costs import builds

@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.audit.speed_response import speed_response
-from harness.analysis.stats.factor_effects import FactorEffect, factor_effects
+from harness.analysis.audit.session_checks import speed_response
+from harness.analysis.stats.factor_effects import Interaction
+from harness.analysis.stats.factor_effects import interactions as interactions_of
 from harness.analysis.stats.intervals import t_critical
 from harness.model import Verdict
 from harness.rows.results import of_estimate
@@ -31,16 +32,16 @@ def interactions(
     rows = []
     for key, cell in trials.groupby(list(by), sort=False) if by else [((), trials)]:
         place = dict(zip(by, map(str, key), strict=True))
-        effects = factor_effects(cell, metric, factors) if cell[metric].notna().any() else ()
-        rows += [_row(effect, name, metric) | effect.levels | place for effect in effects if effect.order > 1]
+        effects = interactions_of(cell, metric, factors) if cell[metric].notna().any() else ()
+        rows += [_row(effect, name, metric) | effect.levels | place for effect in effects]
     for row in rows:
         row["label"] = labels.get(row.get("variant"))
     return stack(empty(*levels, *(factor for factor in by if factor != "variant")), tidy(rows))
 
 
-def _row(effect: FactorEffect, name: str, metric: str) -> dict[str, Any]:
+def _row(effect: Interaction, name: str, metric: str) -> dict[str, Any]:
     """Return the record of an effect; one that was found is *different*, any other inconclusive."""
-    verdict = Verdict.DIFFERENT if effect.found else Verdict.INCONCLUSIVE
+    verdict = Verdict.DIFFERENT if effect.shown else Verdict.INCONCLUSIVE
     row = of_estimate(effect.ratio, name=name, kind="ratio", metric=metric)
     return row | {
         "reference": ", ".join(effect.against.values()),

@@ -83,7 +83,7 @@ def attribution(
         if cell.memory:
             rows.append(fact(f"{prefix}setting", cell.memory) | about)
         rows += [
-            of_estimate(getattr(cell, field), name=prefix + name, kind="mean", metric=field) | about
+            of_estimate(cell.numbers[field], name=prefix + name, kind="mean", metric=field) | about
             for name, field in NUMBERS.items()
         ]
     return stack(empty(*by), tidy(rows))

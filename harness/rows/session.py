@@ -15,7 +15,7 @@ import pandas as pd
 from harness.analysis.attribution.log_clock import service_log
 from harness.analysis.stats.pairing import counting
 from harness.analysis.tables.schema import as_trials, factor_column
-from harness.analysis.tables.trial_files import read_seconds
+from harness.analysis.tables.tidy import read_seconds
 from harness.definitions import experiment_files, load_study
 from harness.errors import InputError
 from harness.evidence import Evidence
@@ -24,7 +24,7 @@ from harness.evidence.opening import find_evidence, make_tables, open_evidence
 from harness.evidence.parameters import StageParameters
 from harness.figures.style import describe
 from harness.figures.variant_style import VariantStyle, variant_styles
-from harness.formats.jfr_contention import CONTENTION, parse_contention
+from harness.formats.jfr_json import CONTENTION, parse_contention
 from harness.model import Experiment, TrialRecord
 from harness.model.declared import DeclaredComparison
 from harness.project import find_root

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 
-from harness.analysis.load.load_segments import COLUMN as PART
+from harness.analysis.load.load_response import COLUMN as PART
 from harness.analysis.stats import ages
 from harness.analysis.stats.pairing import counting
 from harness.analysis.tables.runtime_columns import gauge_growth

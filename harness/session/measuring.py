@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from harness.agent.platforms import return_large_blocks
-from harness.analysis.stats.registration import register
+from harness.analysis.stats.verdicts import register
 from harness.errors import RematchError, StoreError
 from harness.launchers.base import SweepsLeft
 from harness.launchers.cgroup import sweep_groups

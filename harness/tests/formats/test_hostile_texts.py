@@ -16,8 +16,7 @@ from harness.definitions import load_requests
 from harness.definitions.strict_files import read_toml
 from harness.errors import InputError
 from harness.formats import source, totals_csv
-from harness.formats.jfr_contention import parse_contention
-from harness.formats.jfr_json import parse_jfr_json
+from harness.formats.jfr_json import parse_contention, parse_jfr_json
 from harness.formats.json_summaries import read_json
 from harness.formats.nmt import parse_nmt
 from harness.formats.oha_db import read_oha_db

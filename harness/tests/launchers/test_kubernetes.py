@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from lightkube.resources.core_v1 import Pod
 
-from harness.analysis.tables.pod_columns import answered_by_pod
+from harness.analysis.tables.resource_columns import answered_by_pod
 from harness.errors import TrialFailure
 from harness.launchers.kubernetes_cluster import kubeconfig
 from harness.launchers.kubernetes_images import ClusterImages

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.duel.rows import rows_of
+from harness.duel import rows_of
 from harness.evidence.results import METRICS, CellResult, MetricResult, Results, VariantResult
 from harness.figures.style import describe
 from harness.model import Verdict

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.attribution.memory_labels import memory_fit, memory_words
-from harness.analysis.attribution.trial import TrialAttribution
+from harness.analysis.attribution.trial import TrialAttribution, memory_fit, memory_words
 from harness.analysis.tables.tidy import tidy
 from harness.definitions import load_study
 from harness.model import SessionHeader, Verdict

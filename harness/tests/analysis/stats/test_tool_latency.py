@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.analysis.stats.about_services import tool_part
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.tool_latency import tool_part
 from harness.model import Verdict
 from harness.tests.analysis.stats.test_about_services import trials
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.analysis.tables.load import load_trials
-from harness.analysis.tables.pod_columns import answered_by_pod, pod_columns
+from harness.analysis.tables.layout import load_trials
+from harness.analysis.tables.resource_columns import answered_by_pod, pod_columns
 from harness.cli.results_text import print_results
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence

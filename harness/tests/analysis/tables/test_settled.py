@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.tables.settled import is_settled
 from harness.analysis.tables.tidy import tidy
-from harness.analysis.tables.trial_row import trial_row
+from harness.analysis.tables.trial_row import is_settled, trial_row
 from harness.evidence import Evidence
 from harness.evidence.opening import find_evidence
 from harness.pipeline import StageParameters

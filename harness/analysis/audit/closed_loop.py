@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long users wait inside the load generator between an answer and their next request.
+"""The law of a closed loop, and how long users wait inside the load generator between an answer and their next request.
 
-No generator counts it among its latencies, and beside a service on the same cores it can be most of a user's
+No generator counts that wait among its latencies, and beside a service on the same cores it can be most of a user's
 time. Rows rarely say which user sent a request, so users are put together again: whoever has been free the
 longest sends next, which is the order in which an operating system serves threads that wait for a core.
 """
@@ -17,6 +17,44 @@ from pydantic import Field
 from harness.analysis.stats.inputs import finite
 from harness.errors import InputError
 from harness.model.base import Frozen
+
+
+def closed_loop_per_s(
+    *,
+    users: int,
+    loops: int,
+    mean_response_s: float,
+    ramp_up_s: float = 0.0,
+    think_time_s: float = 0.0,
+    between_s: float = 0.0,
+) -> float:
+    """Return the throughput that follows from a closed plan, in requests per second.
+
+    ``users`` start evenly over ``ramp_up_s`` and each sends ``loops`` requests, waiting for the answer and for
+    ``think_time_s``, and then for the generator to get round to sending: the last user starts at R (N-1)/N and needs
+    L (RT + think + between), so the throughput is N L / (R (N-1)/N + L (RT + think + between)).
+
+    Args:
+        between_s: mean time from an answer to the same user's next request beyond ``think_time_s``
+            (:func:`time_between`): the generator's own, which is in none of its latencies; 0 where it is not known, as
+            of every published table.
+
+    Raises:
+        InputError: no users or loops, a negative time, or nothing that takes any time.
+    """
+    times = (mean_response_s, ramp_up_s, think_time_s, between_s)
+    if users < 1 or loops < 1 or not all(0 <= time < float("inf") for time in times):
+        raise InputError(
+            "not a plan",
+            found=f"users={users}, loops={loops}, mean_response_s={mean_response_s}, ramp_up_s={ramp_up_s}",
+            allowed="at least one user and loop, and finite times of 0 or more",
+        )
+    duration_s = ramp_up_s * (users - 1) / users + loops * (mean_response_s + think_time_s + between_s)
+    if duration_s <= 0:
+        raise InputError(
+            "a plan that takes no time", found="0 s", allowed="a mean response or a ramp above 0"
+        )
+    return users * loops / duration_s
 
 
 class TimeBetween(Frozen):

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kind of a failed request in words, from whatever columns a tool writes about it."""
+"""Values that several formats have: instants as ISO 8601 and RFC 3339 write them, with up to nine decimals, and the
+kind of a failed request in words, from whatever columns a tool writes about it."""
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
+from functools import lru_cache
 
 #: Kinds counted by name; what comes after them is counted together.
 MOST_KINDS = 200
@@ -12,6 +15,7 @@ _LONGEST = 160
 _STATUS = re.compile(r"[1-9]\d\d")
 _NO_ANSWER = "Non HTTP response code: "
 _NO_MESSAGE = "Non HTTP response message: "
+_INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:?\d\d)", re.ASCII)
 
 
 def error_kind(code: str, message: str, failure: str, error: str) -> str:
@@ -42,3 +46,24 @@ def add_kinds(counts: dict[str, int], more: dict[str, int]) -> None:
 
 def _joined(first: str, second: str) -> str:
     return ": ".join(part for part in (first.strip(), second.strip()) if part)
+
+
+def epoch_s(text: str) -> float:
+    """Return an instant as epoch seconds.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    found = _INSTANT.fullmatch(text)
+    if found is None:
+        raise ValueError(f"not an instant: {text!r}")
+    return _whole_s(found[1], found[3]) + float(f"0.{found[2] or 0}")
+
+
+@lru_cache(maxsize=256)
+def _whole_s(second: str, zone: str) -> float:
+    """Return whole epoch seconds; lines of one second share them."""
+    try:
+        return datetime.fromisoformat(second + zone.replace("Z", "+00:00")).timestamp()
+    except OverflowError as error:
+        raise ValueError(f"not an instant: {second}{zone}") from error
