@@ -407,7 +407,7 @@ def make_and_start(
 
     memory = memory_bytes(spec.variant.runtime)
     cpus = spec.variant.runtime.cpus
-    limits = {
+    limits: dict[str, Any] = {
         "mem_limit": memory,
         "memswap_limit": memory,
         "nano_cpus": cpus * 10**9 if cpus else None,

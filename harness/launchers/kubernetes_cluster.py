@@ -111,13 +111,13 @@ class Cluster:
         where: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
         where |= {} if labels is None else {"labels": dict(labels)}
         with self.asking("list", _resource_of(kind)):
-            return list(self._client.list(kind, **where))  # type: ignore[call-overload]  # any resource
+            return list(self._client.list(kind, **where))  # type: ignore[type-var]  # any resource
 
     def get(self, kind: type[Resource], name: str, namespace: str | None = None) -> Resource | None:
         """Return an object, or ``None``: it is gone."""
         where = {} if namespace is None else {"namespace": namespace}
         with contextlib.suppress(NotThere), self.asking("get", _resource_of(kind)):
-            result: Resource = self._client.get(kind, name, **where)  # type: ignore[call-overload]  # any resource
+            result: Resource = self._client.get(kind, name, **where)  # type: ignore[type-var]  # any resource
             return result
         return None
 
@@ -134,7 +134,7 @@ class Cluster:
         """Delete an object and what belongs to it; one that is gone is no error."""
         where = {} if namespace is None else {"namespace": namespace}
         with contextlib.suppress(NotThere), self.asking("delete", _resource_of(kind)):
-            self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)
+            self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)  # type: ignore[call-overload]  # any resource
 
     def remove(self, spec: PodsSpec, *, ingress: bool = False) -> None:
         """Delete an instance's objects as far as the cluster answers; what adds pods goes first."""
