@@ -195,7 +195,7 @@ def dataset_command(
         bool, typer.Option("--dictionary", help="write docs/data-dictionary.md instead")
     ] = False,
 ) -> None:
-    """Write the bundled sessions as a data package: archives, tables, schema, metadata, checksums.
+    """Write the bundled sessions as a data package: archives, tables, claims, schema, metadata, checksums.
 
     datapackage.json has types, units and constraints of every column,
     ro-crate-metadata.json describes each file, checksums.sha256 is for sha256sum -c.
@@ -211,6 +211,7 @@ def dataset_command(
     """
     from harness.publish.dataset import FOLDER, write_package
     from harness.publish.dataset_check import problems_of
+    from harness.questions import claims
 
     root = find_root()
     if dictionary:
@@ -224,7 +225,9 @@ def dataset_command(
         return
     target = root / FOLDER if folder is None else folder
     if not check:
-        files = write_package(root, target, experiment)
+        files = write_package(
+            root, target, experiment, ledger=None if experiment else claims.of_bundled(root)
+        )
         size = sum((target / name).stat().st_size for name in files)
         print(f"{os.path.relpath(target)}: {len(files)} files, {size / 1e6:.1f} MB")
     problems = problems_of(target)

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import difflib
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import completion
-from harness.cli.options import fields_of
 from harness.errors import InputError
 from harness.project import find_root
 
 if TYPE_CHECKING:
     from harness.model.claim import Claim
-    from harness.questions.claims import JudgedClaim, JudgedTest
-    from harness.questions.claims.measured import Measured
 
 #: Verdict on the command line -> in the ledger.
 VERDICTS = {
@@ -52,6 +50,9 @@ def claims_command(
         bool, typer.Option("--verbose", help="show each claim whole, with the evidence that was passed over")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="print CSV: a line for each number, with its verdicts then and now")
+    ] = False,
 ) -> None:
     """List published claims with their verdicts, or show one whole.
 
@@ -66,110 +67,52 @@ def claims_command(
         rematch claims N4
 
         rematch claims --source tivrfoa2024 --verdict holds --json
+
+        rematch claims --csv
     """
+    from harness.cli.claims_text import as_plain, print_claim, print_list
     from harness.definitions.claims import load_ledgers
+    from harness.questions import claims
 
     root = find_root()
-    ledger = load_ledgers(root)
-    _check(ledger, claim, source or [], verdict or [])
-    judged = judge(root, ledger, bundled_only=bundled)
+    _check(load_ledgers(root), claim, source or [], verdict or [])
+    # All are judged, whichever are shown: the p-values of a family are adjusted together.
+    sessions = claims.newest_sessions(root, claims.experiments(root), bundled_only=bundled)
+    judged = claims.judge_all(sessions, root=root)
     shown = [
-        one
-        for one in judged
-        if (claim is None or one.name == claim)
-        and (not source or one.claim.source in source)
-        and (not verdict or one.verdict.value in {VERDICTS[name] for name in verdict})
+        each
+        for each in judged
+        if (claim is None or each.name == claim)
+        and (not source or each.claim.source in source)
+        and (not verdict or each.verdict.value in {VERDICTS[name] for name in verdict})
     ]
     if as_json:
-        plain = [as_plain(one) for one in shown]
+        plain = [as_plain(each) for each in shown]
         print(json.dumps(plain[0] if claim is not None and plain else plain, indent=1, allow_nan=False))
         return
-    from harness.cli.claims_text import print_claim, print_list
-
+    if as_csv:
+        whole = sessions if len(shown) == len(judged) else None
+        claims.data_set(shown, whole, root=root).to_csv(sys.stdout, index=False, lineterminator="\n")
+        return
     if verbose or (claim is not None and shown):
-        for place, one in enumerate(shown):
+        for place, each in enumerate(shown):
             print("\n" if place else "", end="")
-            print_claim(one)
+            print_claim(each)
     else:
         print_list(shown)
 
 
-def judge(root: Path, ledger: dict[str, Claim], *, bundled_only: bool = False) -> tuple[JudgedClaim, ...]:
-    """Return every claim with its verdict.
-
-    All are judged, whichever are shown: the p-values of a family are adjusted together.
-    """
-    from harness.questions.claims import PublishedTables, judge_claims, newest_evidence
-
-    return judge_claims(ledger, newest_evidence(root, bundled_only=bundled_only), PublishedTables(root))
-
-
-def _check(ledger: dict[str, Claim], claim: str | None, sources: list[str], verdicts: list[str]) -> None:
+def _check(ledger: Mapping[str, Claim], claim: str | None, sources: list[str], verdicts: list[str]) -> None:
     if claim is not None and claim not in ledger:
         near = difflib.get_close_matches(claim, ledger, n=1, cutoff=0.4)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise InputError(
             f"no such claim{hint}", place="CLAIM", found=claim, allowed="a name that rematch claims lists"
         )
-    known = sorted({one.source for one in ledger.values()})
+    known = sorted({each.source for each in ledger.values()})
     for name in sources:
         if name not in known:
             raise InputError("no such source", place="--source", found=name, allowed=", ".join(known))
     for name in verdicts:
         if name not in VERDICTS:
             raise InputError("no such verdict", place="--verdict", found=name, allowed=", ".join(VERDICTS))
-
-
-def as_plain(one: JudgedClaim) -> dict[str, Any]:
-    """Return a claim as plain values for JSON; ``null``: cannot be said."""
-    return {
-        "claim": one.name,
-        **one.claim.model_dump(
-            mode="json",
-            include={
-                "source", "origin", "statement", "workload", "condition", "metric", "printed", "quote", "page",
-                "family", "opposes", "remark",
-            },
-        ),
-        "verdict": one.verdict.value,
-        "measured_verdict": one.measured_verdict.value,
-        "tests": [_plain_test(test) for test in one.tests],
-        "facts": [{"what": fact.what, "published": value} for fact, value in one.facts],
-    }  # fmt: skip
-
-
-def _plain_test(one: JudgedTest) -> dict[str, Any]:
-    from harness.questions.claims.words import unit
-
-    measured = None
-    if one.measured is not None:
-        measured = _plain_number(one.measured) | fields_of(one.judgement, "margin", "p_adjusted", "n_family")
-    return {
-        "what": one.test.what,
-        "predicate": one.test.predicate.model_dump(mode="json"),
-        "unit": unit(one.test),
-        **fields_of(one, "published", "published_holds", "outcome", "size"),
-        "why": one.judgement.why,
-        "measured": measured,
-        "passed_over": [
-            {
-                "number": passed.number.model_dump(mode="json"),
-                **fields_of(passed, "session", "why"),
-                "measured": None if passed.measured is None else _plain_number(passed.measured),
-            }
-            for passed in one.passed_over
-        ],
-    }
-
-
-def _plain_number(measured: Measured) -> dict[str, Any]:
-    estimate = measured.estimate
-    return {
-        "number": measured.number.model_dump(mode="json"),
-        **fields_of(measured, "session", "machine"),
-        "value": estimate.value if measured.below is None else None,
-        **fields_of(estimate, "low", "high"),
-        "below": measured.below,
-        "level": estimate.level,
-        **fields_of(measured, "n", "young", "warm", "bound_by", "not_about"),
-    }

@@ -1,32 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims for a person: how many have which verdict, a line for each; or one whole."""
+"""Claims in a terminal: how many have which verdict, a line for each, or one whole; and as values for JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from harness.cli.lines import say, table
+from harness.cli.lines import table, wrapped
 from harness.model.age import with_age
-from harness.model.claim import ClaimVerdict
+from harness.model.claim import ClaimVerdict, RowFilter
+from harness.model.digits import fixed, whole_percent
 from harness.model.formatting import show
 from harness.model.phrases import counted
 from harness.questions.claims import JudgedClaim, JudgedTest, counts
 from harness.questions.claims.words import (
+    OUTCOME_WORDS,
     VERDICT_WORDS,
-    bound_words,
     compared_words,
     here_words,
-    margin_words,
     measured_words,
     number,
-    p_words,
+    outcome_words,
     passed_over_words,
     place_words,
     predicate_words,
-    published_words,
     unit,
     verdict_words,
 )
+from harness.rows.limits import FACTS
+from harness.rows.text import estimate_of
 
 #: Verdicts where a column has little room.
 _SHORT = {
@@ -40,60 +42,58 @@ _SHORT = {
     ClaimVerdict.UNTESTABLE: "untestable",
 }
 _HANG = " " * 13
+#: Columns of a row in JSON.
+_PRINTED = (
+    "session", "machine", "value", "low", "high", "below", "level", "n", "young", "warm", "bound_by", "says", "margin",
+)  # fmt: skip
 
 
 def print_list(judged: Sequence[JudgedClaim]) -> None:
     """Print the counts by verdict, and one line a claim."""
     words = {verdict: text.replace(" its ", " their ") for verdict, text in VERDICT_WORDS.items()}
-    said = ", ".join(f"{n} {words[verdict]}" for verdict, n in counts(judged).items() if n)
-    say(f"{counted(len(judged), 'claim')}" + (f": {said}." if said else "."))
+    numbers = ", ".join(f"{n} {words[verdict]}" for verdict, n in counts(judged).items() if n)
+    print(wrapped(f"{counted(len(judged), 'claim')}" + (f": {numbers}." if numbers else ".")))
     if not judged:
         return
-    sessions = sorted({session for one in judged for session in one.sessions})
-    say(f"Judged from {', '.join(sessions) or 'published numbers alone'}.", hang="  ")
-    machines = sorted({t.measured.machine for one in judged for t in one.tests if t.measured is not None})
+    rows = [test.row for claim in judged for test in claim.tests if test.row is not None]
+    sessions = sorted({row["session"] for row in rows})
+    print(wrapped(f"Judged from {', '.join(sessions) or 'published numbers alone'}.", hang="  "))
+    machines = sorted({row["machine"] for row in rows})
     if machines:
-        say(f"Measured on {'; '.join(machines)}.", hang="  ")
+        print(wrapped(f"Measured on {'; '.join(machines)}.", hang="  "))
     print()
-    rows = [
-        (one.name, _SHORT[one.verdict], f"{one.claim.statement} [claimed {needed}{here}]")
-        for one in judged
-        for needed, here in [_number(one)]
+    lines = [
+        (claim.name, _SHORT[claim.verdict], f"{claim.claim.statement} [{_number(claim)}]") for claim in judged
     ]
-    print(table(("claim", "verdict", "statement"), rows))
+    print(table(("claim", "verdict", "statement"), lines))
     print()
-    say(
-        "claimed: the number, or ratio, that the claim needs; here: what was measured, or was printed where the "
-        "claim's own numbers (verdict: own numbers) contradict it. All of one claim: rematch claims NAME."
+    print(
+        wrapped(
+            "claimed: the number, or ratio, that the claim needs; here: what was measured, or was printed where the "
+            "claim's own numbers (verdict: own numbers) contradict it. All of one claim: rematch claims NAME."
+        )
     )
 
 
-def _number(one: JudgedClaim) -> tuple[str, str]:
-    """What a claim needs and what there is, of the test that decided: ``, here 0.42``."""
-    wrong = one.contradiction
-    if wrong is not None and wrong.published is not None:
-        test, here = wrong, number(wrong.published, unit(wrong.test))
-    else:
-        test, here = one.shown, ""
-        found = test.measured
-        if found is not None:
-            here = (
-                here_words(found)
-                if found.below is not None
-                else with_age(show(found.estimate).text, found.young)
-            )
-    return _needed(test), f", here {here}".replace("\N{NARROW NO-BREAK SPACE}", " ") if here else ""
+def _number(claim: JudgedClaim) -> str:
+    """Return what a claim needs and what there is, of the test that decided: ``claimed > 0.5, here 0.42``."""
+    test, measured = claim.contradiction or claim.shown, ""
+    if test is claim.contradiction and test.published is not None:
+        measured = number(test.published, unit(test.test))
+    elif test.row is not None and test.row["below"] is not None:
+        measured = here_words(test.row)
+    elif test.row is not None:
+        measured = with_age(show(estimate_of(test.row)).text, test.row["young"])
+    words = f"claimed {predicate_words(test.test)}{f', here {measured}' if measured else ''}"
+    for long, short in (("\N{NARROW NO-BREAK SPACE}", " "), ("above ", "> "), ("below ", "< ")):
+        words = words.replace(long, short)
+    return words.replace("between ", "").replace(" and ", "-")
 
 
-def _needed(one: JudgedTest) -> str:
-    said = predicate_words(one.test).replace("\N{NARROW NO-BREAK SPACE}", " ")
-    return said.replace("above ", "> ").replace("below ", "< ").replace("between ", "").replace(" and ", "-")
-
-
-def print_claim(one: JudgedClaim) -> None:
+def print_claim(judged: JudgedClaim) -> None:
     """Print one claim whole."""
-    claim = one.claim
-    say(f"{one.name}: {verdict_words(one)}")
+    claim = judged.claim
+    print(wrapped(f"{judged.name}: {verdict_words(judged)}"))
     print()
     for head, text in (
         ("statement", claim.statement),
@@ -109,41 +109,98 @@ def print_claim(one: JudgedClaim) -> None:
         ("opposite", None if not claim.opposes else f"{', '.join(claim.opposes)} says the opposite"),
     ):
         _line(head, text)
-    for place, test in enumerate(one.tests, start=1):
+    for place, test in enumerate(judged.tests, start=1):
         print()
-        _print_test(test, f"{place} of {len(one.tests)}")
-    if one.facts:
+        _print_test(test, f"{place} of {len(judged.tests)}")
+    if judged.facts:
         print()
         print("Also printed there:")
-        for fact, value in one.facts:
+        for fact, value in judged.facts:
             ratio = "ratio" if fact.published.is_ratio else "1"
-            say(f"- {fact.what}: {number(value, ratio)}", indent="  ", hang="    ")
+            print(wrapped(f"- {fact.what}: {number(value, ratio)}", indent="  ", hang="    "))
 
 
-def _print_test(one: JudgedTest, place: str) -> None:
-    say(f"Number {place}: {one.test.what}", hang="  ")
-    _line("claimed", predicate_words(one.test))
-    published = one.test.published
-    if published is not None:
-        _line("published", f"{published_words(one)} ({place_words(published)})")
-    _line("here", measured_words(one))
-    for other in one.passed_over:
-        _line("passed over", passed_over_words(other))
-    found = one.measured
-    if found is None:
+def _print_test(judged: JudgedTest, place: str) -> None:
+    test, row, judgement = judged.test, judged.row, judged.judgement
+    print(wrapped(f"Number {place}: {test.what}", hang="  "))
+    _line("claimed", predicate_words(test))
+    if test.published is not None and judged.published is not None:
+        holds = OUTCOME_WORDS["holds" if judged.published_holds else "fails"]
+        printed = number(judged.published, unit(test))
+        _line("published", f"{printed}, {holds} ({place_words(test.published)})")
+    _line("then", outcome_words(judged.then))
+    _line("here", measured_words(judged))
+    _line("since then", judged.not_reproduced)
+    for candidate in judged.choice.passed_over:
+        _line("passed over", passed_over_words(candidate))
+    if row is None:
         return
-    what = "pairs of trials" if found.comparison is not None else "trials"
-    _line("compared", compared_words(found.number))
-    _line("session", f"{found.session}; {found.machine}")
-    _line("trials", None if found.fact else f"{found.n} {what}; {found.estimate.method}")
-    if found.ages is not None:
-        arms = (found.ages.variant, *([found.ages.reference] if found.comparison is not None else []))
-        _line("age", ", ".join(arm.in_words for arm in arms))
-    _line("bound by", bound_words(found.bound_by))
-    _line("margin", None if found.fact else margin_words(one.judgement.margin))
-    _line("adjusted p", p_words(one.judgement.p_adjusted, one.judgement.n_family))
+    _line("compared", compared_words(row["filter"]))
+    _line("session", f"{row['session']}; {row['machine']}")
+    if row["metric"] not in FACTS:
+        _line(
+            "trials",
+            f"{row['n']} {'trials' if row['kind'] == 'mean' else 'pairs of trials'}; {row['method']}",
+        )
+    if row["kind"] == "ratio" and row["metric"] not in FACTS:
+        _line("margin", "none" if row["margin"] is None else whole_percent(row["margin"]))
+    _line("age", ", ".join(filter(None, (row["age"], row["reference_age"]))) or None)
+    _line("bound by", row["bound_by"])
+    if judgement.p_adjusted is not None:
+        _line("adjusted p", f"{fixed(judgement.p_adjusted, 3)} over {judgement.n_family} numbers")
 
 
 def _line(head: str, text: str | None) -> None:
     if text is not None:
-        say(text, indent=f"  {head:<10} ", hang=_HANG)
+        print(wrapped(text, indent=f"  {head:<10} ", hang=_HANG))
+
+
+def as_plain(judged: JudgedClaim) -> dict[str, Any]:
+    """Return a claim as plain values for JSON; ``null``: cannot be said."""
+    return {
+        "claim": judged.name,
+        **judged.claim.model_dump(
+            mode="json",
+            include={
+                "source", "origin", "statement", "workload", "condition", "metric", "printed", "quote", "page",
+                "family", "opposes", "remark",
+            },
+        ),
+        "verdict": judged.verdict.value,
+        "measured_verdict": judged.measured_verdict.value,
+        "tests": [_plain_test(test) for test in judged.tests],
+        "facts": [{"what": fact.what, "published": value} for fact, value in judged.facts],
+    }  # fmt: skip
+
+
+def _plain_test(judged: JudgedTest) -> dict[str, Any]:
+    judgement = judged.judgement
+    return {
+        "what": judged.test.what,
+        "predicate": judged.test.predicate.model_dump(mode="json"),
+        "unit": unit(judged.test),
+        "published": judged.published,
+        "published_holds": judged.published_holds,
+        "outcome": judged.outcome,
+        "size": judged.size,
+        "why": judgement.why,
+        "then": {"outcome": judged.then.outcome, "why": judged.then.why},
+        "then_ours": {"outcome": judged.then_ours.outcome, "why": judged.then_ours.why},
+        "not_reproduced": judged.not_reproduced,
+        "measured": None
+        if judged.row is None
+        else _plain_row(judged.row["filter"], judged.row)
+        | {"p_adjusted": judgement.p_adjusted, "n_family": judgement.n_family},
+        "passed_over": [
+            {
+                "number": candidate.filter.model_dump(mode="json"),
+                "why": candidate.why,
+                "measured": None if candidate.row is None else _plain_row(candidate.filter, candidate.row),
+            }
+            for candidate in judged.choice.passed_over
+        ],
+    }
+
+
+def _plain_row(number: RowFilter, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"number": number.model_dump(mode="json")} | {name: row[name] for name in _PRINTED}

@@ -7,18 +7,27 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.definitions.strict_files import short, text_of, to_model, toml_of, unknown
 from harness.errors import InputError
-from harness.model.claim import Above, Below, Claim, Ledger, MeasuredNumber, PublishedNumber
+from harness.model.claim import Above, Below, Claim, Ledger, NotThen, PublishedNumber, RowFilter
 from harness.project import EXPERIMENTS, LEDGERS, experiment_paths
 
 PUBLISHED = Path("data") / "published"
 REFERENCES = Path("paper") / "references.bib"
 #: The factor of an experiment whose load has parts.
 PART = "part"
-_KEY = re.compile(r"^@\w+\{([^,\s]+),", re.MULTILINE)
+_ENTRY = re.compile(r"^@\w+\{([^,\s]+),(.*?)^\}", re.MULTILINE | re.DOTALL)
+_FIELD = re.compile(r"^  (title|year|howpublished) = \{(.*)\},?$", re.MULTILINE)
+
+
+class Reference(NamedTuple):
+    """An entry of the paper's references, without braces; what it does not have is empty."""
+
+    title: str
+    year: str
+    place: str
 
 
 def load_claims(root: Path, ledger: str = LEDGERS[0]) -> dict[str, Claim]:
@@ -29,11 +38,37 @@ def load_claims(root: Path, ledger: str = LEDGERS[0]) -> dict[str, Claim]:
             that is not there, or an experiment, variant, factor or level of nothing.
     """
     path = short(root / EXPERIMENTS / f"{ledger}.toml")
-    claims = dict(_ledger(path, text_of(path)).claims)
+    content = _ledger(path, text_of(path))
     check = _Check(root, path)
-    for name, claim in claims.items():
-        check.claim(f"claims.{name}", claim, claims)
-    return claims
+    for source, reason in content.not_then.items():
+        check.reason(f"not_then.{source}", source, reason)
+    for name, claim in content.claims.items():
+        check.claim(f"claims.{name}", claim, content)
+    return dict(content.claims)
+
+
+def load_not_then(root: Path) -> dict[str, NotThen]:
+    """Return source -> why its claims have no verdict of their time where no row is named, of all ledgers."""
+    paths = [short(root / EXPERIMENTS / f"{ledger}.toml") for ledger in LEDGERS]
+    return {source: why for path in paths for source, why in _ledger(path, text_of(path)).not_then.items()}
+
+
+def references(root: Path) -> dict[str, Reference]:
+    """Return the paper's references by their key.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    path = root / REFERENCES
+    try:
+        text = path.read_text("utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=short(path)) from None
+    entries = {}
+    for key, body in _ENTRY.findall(text):
+        fields = {name: value.replace("{", "").replace("}", "") for name, value in _FIELD.findall(body)}
+        entries[key] = Reference(*(fields.get(name, "") for name in ("title", "year", "howpublished")))
+    return entries
 
 
 @lru_cache(maxsize=8)
@@ -70,24 +105,35 @@ class _Check:
 
     def __init__(self, root: Path, path: Path) -> None:
         self._path = path
-        self._sources = _sources(root)
+        self._sources = references(root)
         self._tables = {file.stem for file in (root / PUBLISHED).glob("*.csv")}
         self._files = experiment_paths(root)
         self._read: dict[str, Mapping[str, Any]] = {}
 
-    def claim(self, place: str, claim: Claim, all_claims: Mapping[str, Claim]) -> None:
+    def reason(self, place: str, source: str, reason: NotThen) -> None:
+        self._known("source", source, self._sources, place)
+        for which, row in enumerate(reason.rows):
+            self._row(f"{place}.rows.{which}", row)
+
+    def claim(self, place: str, claim: Claim, ledger: Ledger) -> None:
         self._known("source", claim.source, self._sources, f"{place}.source")
         for number, test in enumerate(claim.tests):
             at = f"{place}.tests.{number}"
             if test.published is not None:
                 self._published(f"{at}.published", test.published)
-            for which, measured in enumerate(test.measured):
-                self._measured(f"{at}.measured.{which}", measured)
+            for key in ("rows", "then", "then_ours"):
+                for which, row in enumerate(getattr(test, key)):
+                    self._row(f"{at}.{key}.{which}", row)
+            if not test.then and claim.source not in ledger.not_then:
+                raise InputError(
+                    "no row of its time, and no reason", file=self._path, place=f"{at}.then",
+                    allowed=f"rows of the source's programs, or not_then.{claim.source} with a reason",
+                )  # fmt: skip
         for number, fact in enumerate(claim.facts):
             self._published(f"{place}.facts.{number}.published", fact.published)
         for name in claim.opposes:
-            self._known("claim", name, all_claims, f"{place}.opposes")
-            if not opposite(claim, all_claims[name]):
+            self._known("claim", name, ledger.claims, f"{place}.opposes")
+            if not opposite(claim, ledger.claims[name]):
                 raise InputError(
                     "does not say the opposite", file=self._path, place=f"{place}.opposes", found=name,
                     allowed="a claim with a test of the same number, one above and one below its limit",
@@ -96,29 +142,26 @@ class _Check:
     def _published(self, place: str, number: PublishedNumber) -> None:
         self._known("table", number.file, self._tables, f"{place}.file")
 
-    def _measured(self, place: str, number: MeasuredNumber) -> None:
-        self._known("experiment", number.experiment, self._files, f"{place}.experiment")
-        data = self._experiment(number.experiment)
-        for key, variant in (("variant", number.variant), ("over", number.over)):
-            if variant is not None:
-                self._known("variant", variant, data.get("variants", {}), f"{place}.{key}")
+    def _row(self, place: str, row: RowFilter) -> None:
+        self._known("experiment", row.experiment, self._files, f"{place}.experiment")
+        data = self._experiment(row.experiment)
         factors: dict[str, Any] = dict(data.get("factors", {}))
-        if number.parts:
+        if PART in row.where:
             factors[PART] = {str(part): {} for part in range(1, 5)}
-        given = dict(number.levels)
-        for factor, level in given.items():
-            self._known("factor", factor, factors, f"{place}.levels")
-            self._known("level", level, factors[factor], f"{place}.levels.{factor}")
-        if number.factor is not None:
-            self._known("factor", number.factor, factors, f"{place}.factor")
-            for key, name in (("level", number.level), ("base", number.base)):
-                self._known("level", str(name), factors[number.factor], f"{place}.{key}")
-            given[number.factor] = str(number.level)
-        lacking = sorted(set(factors) - set(given))
+        for factor, level in row.where.items():
+            self._known("factor", factor, factors, f"{place}.where")
+            self._known("level", level, factors[factor], f"{place}.where.{factor}")
+        variants = data.get("variants", {})
+        self._known("variant", row.variant, variants, f"{place}.variant")
+        if row.along is not None:
+            self._known("level", str(row.reference), factors[row.along], f"{place}.reference")
+        elif row.reference is not None:
+            self._known("variant", row.reference, variants, f"{place}.reference")
+        lacking = sorted(set(factors) - set(row.where))
         if lacking:
             raise InputError(
-                "every factor of the experiment needs a level", file=self._path, place=f"{place}.levels",
-                found=", ".join(given) or "none", allowed=f"a level of {', '.join(lacking)} too",
+                "every factor of the experiment needs a level", file=self._path, place=f"{place}.where",
+                found=", ".join(row.where) or "none", allowed=f"a level of {', '.join(lacking)} too",
             )  # fmt: skip
 
     def _experiment(self, name: str) -> Mapping[str, Any]:
@@ -142,11 +185,3 @@ def opposite(one: Claim, other: Claim) -> bool:
             if isinstance(above, Above) and isinstance(below, Below) and above.limit >= below.limit:
                 return True
     return False
-
-
-def _sources(root: Path) -> tuple[str, ...]:
-    path = root / REFERENCES
-    try:
-        return tuple(_KEY.findall(path.read_text("utf-8")))
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=short(path)) from None

@@ -106,34 +106,33 @@ class PublishedNumber(Frozen):
         return self
 
 
-class MeasuredNumber(Frozen):
-    """What of an experiment tests a claim: a variant over another, a level over another, or a variant's own value.
+class RowFilter(Frozen):
+    """The row of an experiment that a number of a claim is: a ratio of two arms, or a variant's own value.
 
-    ``levels``: of every factor that is not compared. ``parts``: of the parts of a load, with the factor ``part``.
+    ``where``: the level of every factor, and with the factor ``part`` of a part of the load. ``along``: the factor of
+    which two levels are compared, that of ``where`` over ``reference``, within one variant.
     """
 
     experiment: str
     metric: str = Field(description="a column of trials.parquet, or error_share")
     variant: str
-    over: str | None = None
-    factor: str | None = None
-    level: str | None = None
-    base: str | None = None
-    levels: dict[str, str] = Field(default_factory=dict)
-    parts: bool = False
+    reference: str | None = Field(
+        default=None, description="denominator: a variant, or a level of along; None: a value"
+    )
+    along: str | None = None
+    where: dict[str, str] = Field(default_factory=dict)
 
     @property
     def is_ratio(self) -> bool:
         """Whether it is one arm over another."""
-        return self.over is not None or self.factor is not None
+        return self.reference is not None
 
     @model_validator(mode="after")
     def _one_comparison(self) -> Self:
-        given = [one is not None for one in (self.factor, self.level, self.base)]
-        if any(given) != all(given) or (any(given) and self.over is not None):
-            raise ValueError("must have over, or factor with level and base, or none of them")
-        if self.factor is not None and self.factor in self.levels:
-            raise ValueError(f"levels must not name the factor that is compared: {self.factor}")
+        if self.along is not None and (self.reference is None or self.along not in self.where):
+            raise ValueError("along needs a reference, and its level in where")
+        if self.along is not None and self.where[self.along] == self.reference:
+            raise ValueError("along must compare two levels")
         return self
 
 
@@ -143,8 +142,14 @@ class ClaimTest(Frozen):
     what: str = Field(min_length=1, description="the number in words")
     predicate: Predicate
     published: PublishedNumber | None = None
-    measured: tuple[MeasuredNumber, ...] = Field(
+    rows: tuple[RowFilter, ...] = Field(
         default=(), description="all that could judge it; the best evidence of them does"
+    )
+    then: tuple[RowFilter, ...] = Field(
+        default=(), description="the same of the source's programs and runtimes, by its method"
+    )
+    then_ours: tuple[RowFilter, ...] = Field(
+        default=(), description="the same of the source's programs and runtimes, by ours"
     )
     missing: str | None = Field(default=None, description="why nothing here measures it")
     age: Literal["warm"] | None = Field(
@@ -161,15 +166,19 @@ class ClaimTest(Frozen):
     @property
     def is_ratio(self) -> bool:
         """Whether its number is a ratio; else it has the unit of its metric."""
-        return any(one.is_ratio for one in (self.published, *self.measured) if one is not None)
+        return any(self._ratios)
+
+    @property
+    def _ratios(self) -> set[bool]:
+        numbers = (self.published, *self.rows, *self.then, *self.then_ours)
+        return {number.is_ratio for number in numbers if number is not None}
 
     @model_validator(mode="after")
-    def _measured_or_missing(self) -> Self:
-        if bool(self.measured) == (self.missing is not None):
-            raise ValueError("must have either measured or missing")
-        sides = {one.is_ratio for one in (self.published, *self.measured) if one is not None}
-        if len(sides) > 1:
-            raise ValueError("published and measured must be both ratios, or both values")
+    def _rows_or_missing(self) -> Self:
+        if bool(self.rows) == (self.missing is not None):
+            raise ValueError("must have either rows or missing")
+        if len(self._ratios) > 1:
+            raise ValueError("published and rows must be all ratios, or all values")
         return self
 
 
@@ -201,7 +210,18 @@ class Claim(Frozen):
     remark: str | None = None
 
 
+class NotThen(Frozen):
+    """Why claims of a source have no verdict of its time: no session, or none that is needed.
+
+    ``rows``: numbers that the reason rests on.
+    """
+
+    reason: str = Field(min_length=1)
+    rows: tuple[RowFilter, ...] = ()
+
+
 class Ledger(Frozen):
-    """All claims by their name, in the file's order."""
+    """All claims by their name, in the file's order. ``not_then``: by source."""
 
     claims: dict[str, Claim] = Field(min_length=1)
+    not_then: dict[str, NotThen] = Field(default_factory=dict)

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no
 from harness.agent.files import file_sha256
 from harness.analysis.tables import schema
 from harness.analysis.tables.layout import Processed
-from harness.analysis.tables.schema import Column, columns, page, unit_of
+from harness.analysis.tables.schema import LEDGER, Column, columns, page, unit_of
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, StoreError
 from harness.publish.generated import GENERATED
@@ -31,6 +31,7 @@ from harness.store import Store
 
 FOLDER = Path("results") / "data-package"
 CHECKSUMS, SCHEMA, CRATE = "checksums.sha256", "datapackage.json", "ro-crate-metadata.json"
+CLAIMS = "claims.csv"
 TITLE = "Rematch: measured trials of Java and Go microservices"
 DESCRIPTION = (
     "Trials of microservices in Java and Go as the tools wrote them, the tables derived from them, and the numbers "
@@ -44,11 +45,18 @@ _FORMATS = {
 }  # fmt: skip
 
 
-def write_package(root: Path, folder: Path, experiments: Collection[str] | None = None) -> list[str]:
+def write_package(
+    root: Path,
+    folder: Path,
+    experiments: Collection[str] | None = None,
+    *,
+    ledger: pd.DataFrame | None = None,
+) -> list[str]:
     """Write the package into a new or empty folder, or over an earlier package.
 
     Args:
         experiments: names; ``None``: all that have a bundled session.
+        ledger: published claims with their verdicts, columns as of ``dictionary.LEDGER``; ``None``: left out.
 
     Returns:
         The files that it has, relative to ``folder``.
@@ -89,6 +97,7 @@ def write_package(root: Path, folder: Path, experiments: Collection[str] | None 
             _copy_rows(root, folder / "rows")
         resources = [_trials(root, folder, name) for name in names]
         resources += [_published(path, folder) for path in sorted((folder / "published").glob("*.csv"))]
+        resources += [] if ledger is None else [_ledger(ledger, folder)]
         (folder / "data-dictionary.md").write_text(page(), "utf-8")
         _json(folder / SCHEMA, _schema(resources))
         newest = max(session.events()[-1]["at_epoch_s"] for session in sessions)
@@ -156,6 +165,17 @@ def _trials(root: Path, folder: Path, experiment: str) -> dict[str, Any]:
         "title": f"one row per trial of {experiment}; the same table as trials.parquet",
     }
     return made | _tabular(fields, {"primaryKey": _KEY})
+
+
+def _ledger(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
+    """Write the ledger of claims; return its resource."""
+    frame.to_csv(folder / CLAIMS, index=False, lineterminator="\n")
+    resource = {
+        "name": "claims",
+        "path": CLAIMS,
+        "title": "published claims, a row a number, with verdicts then and now",
+    }
+    return resource | _tabular([_field(column) for column in LEDGER], {})
 
 
 def _tabular(fields: list[dict[str, Any]], more: Mapping[str, Any]) -> dict[str, Any]:

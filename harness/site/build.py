@@ -16,8 +16,8 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from harness.errors import InputError, RematchError
+from harness.questions.claims import data_set, experiments, judge_all, newest_sessions
 from harness.report.html import page_style
-from harness.site.claims import claim_rows, judged_claims
 from harness.site.download import NAME, archive
 from harness.site.page import (
     INDEX,
@@ -134,7 +134,8 @@ def _content(root: Path, sections: tuple[Section, ...]) -> Content:
     cited = {key for trials in trial_sets(sections) for key in trials}
     opened = opened_sessions(root, cited)
     bundled_only = all(evidence.bundled for evidence in opened.values())
-    claims = claim_rows(judged_claims(root, bundled_only=bundled_only))
+    sessions = newest_sessions(root, experiments(root), bundled_only=bundled_only)
+    claims = judge_all(sessions, root=root)
     cited |= {key for claim in claims for test in claim.tests for key in test.trials}
     trials = trial_rows(opened_sessions(root, cited), cited)
     return Content(
@@ -142,7 +143,7 @@ def _content(root: Path, sections: tuple[Section, ...]) -> Content:
         sections=sections,
         trials=trials,
         claims=claims,
-        packed=archive(sections, trials, claims),
+        packed=archive(sections, trials, data_set(claims, sessions, root=root)),
         notebooks={
             section.notebook: f"{NOTEBOOKS}/{section.notebook}.html"
             for section in sections

@@ -9,7 +9,8 @@ import json
 import zipfile
 from collections.abc import Iterable, Sequence
 
-from harness.site.claims import ClaimRow
+import pandas as pd
+
 from harness.site.published import Section, printed, trials_of
 from harness.site.trials import METRICS, TrialRow
 
@@ -19,7 +20,7 @@ _README = """Results of Rematch: the data behind the results page. UTF-8; an emp
 values.csv   every published number: key, value, interval, unit, verdict and margin of a ratio, estimand, its trials
 tables.json  every published table as it is printed
 trials.csv   every trial that a number rests on, in SI units: s, bytes, 1/s
-claims.csv   published claims with their verdicts: one row a number of a claim
+claims.csv   published claims, one row a number, with verdicts then and now (docs/data-dictionary.md in the repository)
 
 Raw records: data/raw in the repository. From a key to its trials: rematch trace KEY. Licence: CC-BY-4.0.
 """
@@ -42,8 +43,8 @@ _VALUE = (
 )
 
 
-def archive(sections: Sequence[Section], trials: Sequence[TrialRow], claims: Sequence[ClaimRow]) -> bytes:
-    """Return a ZIP with the tables that its README.txt lists."""
+def archive(sections: Sequence[Section], trials: Sequence[TrialRow], ledger: pd.DataFrame) -> bytes:
+    """Return a ZIP with the tables that its README.txt lists. ``ledger``: claims with their verdicts."""
     files = {
         "README.txt": _README,
         "values.csv": _csv(
@@ -67,14 +68,7 @@ def archive(sections: Sequence[Section], trials: Sequence[TrialRow], claims: Seq
             ("trial", "variant", "levels", "block", "outcome", "flags", *METRICS),
             ((t.key, t.variant, t.cell, t.block, t.outcome, t.flags, *t.values) for t in trials),
         ),
-        "claims.csv": _csv(
-            ("claim", "source", "statement", "verdict", "number", "claimed", "printed", "here", "bound_by", "session"),
-            (
-                (c.name, c.source, c.statement, c.verdict, t.what, t.claimed, t.printed, t.here, t.bound, t.session)
-                for c in claims
-                for t in c.tests
-            ),
-        ),
+        "claims.csv": ledger.to_csv(index=False, lineterminator="\n"),
     }  # fmt: skip
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:

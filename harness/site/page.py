@@ -16,8 +16,9 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from harness.model.formatting import NOT_MEASURED
+from harness.questions.claims import JudgedClaim, counts, line
+from harness.questions.claims.words import VERDICT_WORDS, verdict_words
 from harness.report.html import page_style
-from harness.site.claims import ClaimRow, verdict_counts
 from harness.site.download import NAME
 from harness.site.published import (
     Entry,
@@ -51,7 +52,7 @@ class Content:
     root: Path
     sections: tuple[Section, ...]
     trials: Sequence[TrialRow]
-    claims: Sequence[ClaimRow]
+    claims: Sequence[JudgedClaim]
     packed: bytes
     notebooks: Mapping[str, str]
     beside: Mapping[str, str]
@@ -61,7 +62,7 @@ class Trials:
     """Where the page of the trials lists those behind a number: every set of them once."""
 
     def __init__(self, content: Content) -> None:
-        tests = (test for claim in content.claims for test in (claim.shown, *claim.tests))
+        tests = (test for claim in content.claims for test in claim.tests)
         sets = [
             *trial_sets(content.sections),
             *(test.trials for test in tests if test.trials),
@@ -108,8 +109,9 @@ def render_index(content: Content, trials: Trials) -> str:
         "site.html.jinja", QUESTION, script,
         head=sections[0], facts=_facts(sections), figures=_drawn(content), beside=content.beside,
         sections=sections, notebooks=content.notebooks, link=trials.link,
-        claims=content.claims, claim_counts=verdict_counts(content.claims),
-        sources=list(dict.fromkeys(one.source for one in content.claims)),
+        claims=content.claims, line=line, verdict_words=verdict_words,
+        claim_counts={verdict.value: (VERDICT_WORDS[verdict], n) for verdict, n in counts(content.claims).items() if n},
+        sources=list(dict.fromkeys(claim.claim.source for claim in content.claims)),
         data_kib=-(-len(content.packed) // 1024), data=_for_script(content),
     )  # fmt: skip
 

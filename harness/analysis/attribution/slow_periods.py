@@ -413,10 +413,10 @@ def _alike(n: int, share: float, rho: float) -> float:
     return float(np.sum((n - lag) * np.maximum(joint - share, 0.0)) / (n * (n - 1) / 2) / (1 - share))
 
 
-def merged(found: Sequence[Stall], distance_s: float) -> list[Stall]:
+def merged(stalls: Sequence[Stall], distance_s: float) -> list[Stall]:
     """Join neighbours that are no farther apart than ``distance_s``; in time order."""
     joined: list[Stall] = []
-    for stall in sorted(found, key=lambda s: s.start_s):
+    for stall in sorted(stalls, key=lambda s: s.start_s):
         last = joined[-1] if joined else None
         if last is not None and stall.start_s - last.end_s <= distance_s:
             joined[-1] = last.model_copy(

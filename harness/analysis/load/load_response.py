@@ -95,11 +95,11 @@ def _places(since_s: Floats, begins_s: Floats, duration_s: float, n_each: int) -
     return np.asarray(scheduled * n_each + np.clip(within, 0, n_each - 1), dtype=np.int64)
 
 
-def _latencies(mine: pd.DataFrame, length_s: float) -> dict[str, object]:
-    ok = mine["ok"].to_numpy(dtype=np.bool_)
-    right = np.sort(mine["latency_s"].to_numpy(dtype=np.float64)[ok])
+def _latencies(segment: pd.DataFrame, length_s: float) -> dict[str, object]:
+    ok = segment["ok"].to_numpy(dtype=np.bool_)
+    right = np.sort(segment["latency_s"].to_numpy(dtype=np.float64)[ok])
     row: dict[str, object] = {
-        "n_requests": len(mine),
+        "n_requests": len(segment),
         "n_errors": int(np.count_nonzero(~ok)),
         "throughput_per_s": right.size / length_s,
     }

@@ -134,16 +134,16 @@ def noise_for(
         own: configurations of the reference in the cell. arms: the reference and the variant.
     """
 
-    def size(one: PairNoise) -> float:
-        return one.found.noise or 0.0
+    def size(pair: PairNoise) -> float:
+        return pair.found.noise or 0.0
 
     in_cell = [noises[name] for name in dict.fromkeys(own) if name in noises]
     if in_cell:
         return max(in_cell, key=size).found
-    in_others = {name: one for name, one in noises.items() if one.variant in arms}
+    in_others = {name: pair for name, pair in noises.items() if pair.variant in arms}
     if not in_others:
         return _no_noise(metric, 0, 0.95)
-    name = max(in_others, key=lambda one: size(in_others[one]))
+    name = max(in_others, key=lambda pair: size(in_others[pair]))
     return in_others[name].found.model_copy(update={"elsewhere": _cell_words(name)})
 
 

@@ -411,7 +411,7 @@ def _age_notes(comparison: Comparison) -> list[str]:
     return notes
 
 
-def _notes(comparison: Comparison, said: Decision, wanted: float) -> list[str]:
+def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[str]:
     """Return what a reader of a verdict must know of the margin and the p-value behind it."""
     noise, notes = comparison.noise, []
     if comparison.not_about is not None:
@@ -423,13 +423,15 @@ def _notes(comparison: Comparison, said: Decision, wanted: float) -> list[str]:
     if comparison.grade == "too few":
         blocks = "1 block" if comparison.n_blocks == 1 else f"{comparison.n_blocks} blocks"
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
-    elif (why := said.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by)) is not None:
+    elif (
+        why := decision.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by)
+    ) is not None:
         notes.append(why)
     low, high = comparison.ratio.low, comparison.ratio.high
     if not comparison.about_services:
         return notes
-    if low is not None and high is not None and not low <= 1 <= high and (said.p_adjusted or 0) > ALPHA:
-        notes.append(f"different on its own, not within its family (adjusted p = {said.p_adjusted:.2g})")
+    if low is not None and high is not None and not low <= 1 <= high and (decision.p_adjusted or 0) > ALPHA:
+        notes.append(f"different on its own, not within its family (adjusted p = {decision.p_adjusted:.2g})")
     return notes
 
 

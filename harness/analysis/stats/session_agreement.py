@@ -144,8 +144,13 @@ def kind_of_verdicts(first: Verdict, second: Verdict, *, same_side: bool, overla
     return "one undecided"
 
 
-def _place(one: Comparison) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
-    return one.reference, one.variant, one.metric, tuple(sorted(one.levels.items()))
+def _place(comparison: Comparison) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
+    return (
+        comparison.reference,
+        comparison.variant,
+        comparison.metric,
+        tuple(sorted(comparison.levels.items())),
+    )
 
 
 def _overlap(a: Estimate, b: Estimate) -> bool:
@@ -154,8 +159,8 @@ def _overlap(a: Estimate, b: Estimate) -> bool:
     return a.low <= b.high and b.low <= a.high
 
 
-def _above(one: Comparison) -> bool:
-    return one.ratio.value is not None and one.ratio.value > 1
+def _above(comparison: Comparison) -> bool:
+    return comparison.ratio.value is not None and comparison.ratio.value > 1
 
 
 Indices = NDArray[np.int64]
@@ -302,7 +307,7 @@ def _index(kind: Kind) -> int:
 
 
 def side_of(one: Comparison) -> Side | None:
-    """Return what decides a comparison; ``None``: its interval has no width."""
+    """Return what decides a one; ``None``: its interval has no width."""
     value, low, high = one.ratio.value, one.ratio.low, one.ratio.high
     if value is None or low is None or high is None or not 0 < low < high:
         return None

@@ -226,8 +226,8 @@ def summarised(trials: pd.DataFrame, metric: str, *, unit: str | None = None) ->
     return _summary(counted, metric, unit=unit or unit_of(metric), level=0.95, n_excluded=n_excluded)
 
 
-def _summary(kept: pd.DataFrame, metric: str, *, unit: str, level: float, n_excluded: int) -> Estimate:
-    present, warnings = split_missing(kept, metric)
+def _summary(trials: pd.DataFrame, metric: str, *, unit: str, level: float, n_excluded: int) -> Estimate:
+    present, warnings = split_missing(trials, metric)
     if n_excluded:
         warnings += (f"{n_excluded} trials excluded",)
     estimand = f"mean over trials of {metric}"

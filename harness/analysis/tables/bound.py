@@ -310,8 +310,8 @@ def _waiting(seen: Seen) -> _Said | None:
     )
 
 
-def _locked(found: Connections) -> bool:
-    return found.n_in_use > 0 and found.n_waiting_for_lock >= LOCKED_SHARE * found.n_in_use
+def _locked(connections: Connections) -> bool:
+    return connections.n_in_use > 0 and connections.n_waiting_for_lock >= LOCKED_SHARE * connections.n_in_use
 
 
 def _pressure(seen: Seen) -> _Said | None:

@@ -304,6 +304,60 @@ class Column:
     meaning: str
 
 
+#: Column of ``claims.csv`` -> type and meaning.
+_LEDGER: Mapping[str, tuple[ColumnType, str]] = MappingProxyType(
+    {
+        "claim": ("string", "name in the ledger; in a row of a whole source its key"),
+        "source": ("string", "key of the source in the references"),
+        "article": ("string", "its title"),
+        "year": ("integer", "year of its publication"),
+        "published_in": ("string", "where it was published"),
+        "place": ("string", "where the number stands: table, column and cells, or a page"),
+        "statement": ("string", "what is claimed, in our words"),
+        "condition": ("string", "under which condition"),
+        "number": ("string", "number that the claim is about"),
+        "claimed": ("string", "what it has to be"),
+        "unit": ("string", "unit of `published`, `measured`, `low` and `high`; `ratio` and `1` have none"),
+        "published": ("number", "as it was published; empty: no number was"),
+        "measured": (
+            "number",
+            "as it was measured here with today's programs; empty: it was not, or is below `high`",
+        ),
+        "low": ("number", "lower end of its 95 % interval"),
+        "high": ("number", "upper end of it"),
+        "n": ("integer", "pairs of trials, or trials, of the measured number"),
+        "bound_by": ("string", "what bounded them, with how many"),
+        "session": ("string", "session of the measured number"),
+        "verdict_then": (
+            "string",
+            "what the source's programs on its runtimes say by its method: `holds`, `fails`, `undecided`, "
+            "`not measured` with the reason, or `not needed` with the numbers that say so",
+        ),
+        "verdict_now": ("string", "what `measured` says: the same words"),
+        "not_reproduced": (
+            "string",
+            "where both are known: `wrong then`, `artefact of the method` (the source's programs fail by our method) "
+            "or `outdated` (today's programs fail)",
+        ),
+        "why": ("string", "why `verdict_now` is what it is"),
+        "verdict": ("string", "of the claim, from all its numbers"),
+        "decides": ("boolean", "whether the number decided it"),
+    }
+)
+LEDGER = tuple(
+    Column(
+        name=name,
+        type=kind,
+        unit="",
+        required=name in ("claim", "source", "statement", "number", "decides"),
+        minimum=None,
+        allowed=("wrong then", "artefact of the method", "outdated") if name == "not_reproduced" else (),
+        meaning=meaning,
+    )
+    for name, (kind, meaning) in _LEDGER.items()
+)
+
+
 def unit_of(name: str) -> str:
     """Return the unit that a numeric column's name says; ``1`` for counts and ratios."""
     return next((unit for end, unit in UNITS if name.endswith(end)), _unit_inside(name))
@@ -351,14 +405,27 @@ def page() -> str:
         "After them stands one column of text for each factor of the experiment.",
         "What is not known is empty, never zero. The unit `1` is a count or a ratio.",
         "",
+        *_table(columns()),
+        "",
+        "## The ledger of claims",
+        "",
+        "The columns of `claims.csv`, one row a number of a published claim (`docs/claims.md`).",
+        "",
+        *_table(LEDGER),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(described: Sequence[Column]) -> list[str]:
+    lines = [
         "| column | type | unit | may be empty | least | values | meaning |",
         "|---|---|---|---|--:|---|---|",
     ]
-    for item in columns():
-        values = ", ".join(f"`{value}`" for value in item.allowed)
-        least = "" if item.minimum is None else str(item.minimum)
-        empty = "no" if item.required else "yes"
+    for column in described:
+        values = ", ".join(f"`{value}`" for value in column.allowed)
+        least = "" if column.minimum is None else str(column.minimum)
+        empty = "no" if column.required else "yes"
         lines.append(
-            f"| `{item.name}` | {item.type} | {item.unit} | {empty} | {least} | {values} | {item.meaning} |"
+            f"| `{column.name}` | {column.type} | {column.unit} | {empty} | {least} | {values} | {column.meaning} |"
         )
-    return "\n".join(lines) + "\n"
+    return lines

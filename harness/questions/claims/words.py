@@ -5,17 +5,15 @@ beside them: what is printed cannot say more than what was tested."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 from harness.analysis.stats.pairing import unit_of
 from harness.model.age import with_age
-from harness.model.claim import ClaimTest, ClaimVerdict, MeasuredNumber, Near, Predicate, PublishedNumber
-from harness.model.digits import fixed, plain, whole_percent
+from harness.model.claim import ClaimTest, ClaimVerdict, Near, PublishedNumber, RowFilter
+from harness.model.digits import plain
 from harness.model.formatting import DASH, joined, scale_of, show
-from harness.questions.claims.choosing import PassedOver
-from harness.questions.claims.evaluation import JudgedClaim, JudgedTest
-from harness.questions.claims.judging import Outcome
-from harness.questions.claims.measured import Measured
+from harness.questions.claims.evaluation import JudgedClaim, JudgedTest, Judgement
+from harness.questions.claims.rows import Candidate, Row
+from harness.rows.text import estimate_of
 
 VERDICT_WORDS = {
     ClaimVerdict.HOLDS: "holds",
@@ -27,19 +25,18 @@ VERDICT_WORDS = {
     ClaimVerdict.INCONCLUSIVE: "inconclusive",
     ClaimVerdict.UNTESTABLE: "untestable here",
 }
+#: What a number says of its predicate.
+OUTCOME_WORDS = {"holds": "as claimed", "fails": "not as claimed", "undecided": "undecided"}
+_COUNTED = {"holds": "hold", "undecided": "undecided", "not testable": "untestable here"}
 
 
 def predicate_words(test: ClaimTest) -> str:
-    """Return the predicate: ``above 1.1``, ``between 0.95 and 1.05``."""
-    return limits(test.predicate, unit(test))
-
-
-def limits(predicate: Predicate, of: str) -> str:
-    """Return the numbers that fulfil a predicate, in this unit."""
+    """Return the numbers that fulfil a predicate, in the test's unit: ``above 1.1``, ``between 0.95 and 1.05``."""
+    predicate = test.predicate
     if isinstance(predicate, Near):
-        low, high = predicate.band
-        return f"between {number(low, of)} and {number(high, of)}"
-    factor, name = scale_of(of, predicate.limit)
+        low, high = (number(end, unit(test)) for end in predicate.band)
+        return f"between {low} and {high}"
+    factor, name = scale_of(unit(test), predicate.limit)
     return f"{predicate.kind} {predicate.limit * factor:g}{joined(name)}"
 
 
@@ -47,7 +44,7 @@ def unit(test: ClaimTest) -> str:
     """Return the unit of a test's number: none of a ratio, else that of the metric."""
     if test.is_ratio:
         return "ratio"
-    return unit_of(test.measured[0].metric) if test.measured else "1"
+    return unit_of(test.rows[0].metric) if test.rows else "1"
 
 
 def number(value: float, of: str) -> str:
@@ -56,99 +53,67 @@ def number(value: float, of: str) -> str:
     return plain(float(value * factor)) + joined(name)
 
 
-def published_words(one: JudgedTest) -> str | None:
-    """Return the published number and whether it fulfils the predicate; ``None``: none was printed."""
-    if one.published is None:
-        return None
-    said = "as claimed" if one.published_holds else "not as claimed"
-    return f"{number(one.published, unit(one.test))}, {said}"
-
-
-def measured_words(one: JudgedTest) -> str:
+def measured_words(test: JudgedTest) -> str:
     """Return the measured number with its interval, and what it says of the predicate."""
-    if one.measured is None:
-        return f"untestable here: {one.judgement.why}"
-    said = {"holds": "as claimed", "fails": "not as claimed", "undecided": "undecided"}[one.outcome]
-    return f"{here_words(one.measured)}, {said}{_than_published(one)}: {one.judgement.why}"
+    if test.row is None:
+        return f"untestable here: {test.judgement.why}"
+    size = {None: "", "reversed": ", the other way round"}.get(test.size, f", {test.size} than published")
+    return f"{here_words(test.row)}, {OUTCOME_WORDS[test.outcome]}{size}: {test.judgement.why}"
 
 
-def here_words(found: Measured | None) -> str:
+def here_words(row: Row | None) -> str:
     """Return what was measured, with its interval and the word for young processes, or what it is less than; a dash."""
-    if found is None:
+    if row is None:
         return DASH
-    if found.below is not None:
-        return f"< {number(found.below, found.estimate.unit)}"
-    return with_age(show(found.estimate).interval, found.young)
+    if row["below"] is not None:
+        return f"< {number(row['below'], row['unit'])}"
+    return with_age(show(estimate_of(row)).interval, row["young"])
 
 
-def verdict_words(one: JudgedClaim) -> str:
+def outcome_words(judgement: Judgement) -> str:
+    """Return what a number says of its predicate, or why it was not measured."""
+    return f"not measured: {judgement.why}" if judgement.outcome == "not testable" else judgement.outcome
+
+
+def verdict_words(claim: JudgedClaim) -> str:
     """Return the verdict, with both numbers where it says how they differ, and what an inconclusive one lacks."""
-    said = VERDICT_WORDS[one.verdict]
-    if one.verdict is ClaimVerdict.CONTRADICTED:
-        if one.measured_verdict is ClaimVerdict.UNTESTABLE:
-            return said
-        return f"{said}; measured here: {VERDICT_WORDS[one.measured_verdict]}"
-    if one.verdict is ClaimVerdict.INCONCLUSIVE and len(one.tests) > 1:
-        outcomes = Counter(test.outcome for test in one.tests)
-        counted = [f"{outcomes[outcome]} {word}" for outcome, word in _OUTCOMES.items() if outcomes[outcome]]
-        return f"{said}: of {len(one.tests)} numbers {', '.join(counted)}"
-    shown = one.shown
+    words = VERDICT_WORDS[claim.verdict]
+    if claim.verdict is ClaimVerdict.CONTRADICTED:
+        measured = VERDICT_WORDS[claim.measured_verdict]
+        untested = claim.measured_verdict is ClaimVerdict.UNTESTABLE
+        return words if untested else f"{words}; measured here: {measured}"
+    if claim.verdict is ClaimVerdict.INCONCLUSIVE and len(claim.tests) > 1:
+        outcomes = Counter(test.outcome for test in claim.tests)
+        numbers = [f"{outcomes[outcome]} {word}" for outcome, word in _COUNTED.items() if outcomes[outcome]]
+        return f"{words}: of {len(claim.tests)} numbers {', '.join(numbers)}"
+    shown = claim.shown
     if shown.size is None or shown.published is None:
-        return said
-    return f"{said}: published {number(shown.published, unit(shown.test))}, here {here_words(shown.measured)}"
+        return words
+    return f"{words}: published {number(shown.published, unit(shown.test))}, here {here_words(shown.row)}"
 
 
-_OUTCOMES: Mapping[Outcome, str] = {
-    "holds": "hold",
-    "undecided": "undecided",
-    "not testable": "untestable here",
-}
+def passed_over_words(candidate: Candidate) -> str:
+    """Return a row that judges nothing: its session, what it says, and why another one judges."""
+    row = candidate.row
+    session = candidate.filter.experiment if row is None else row["session"]
+    says = "" if row is None else f"{here_words(row)}; "
+    return f"{session}, {candidate.filter.metric} {compared_words(candidate.filter)}: {says}{candidate.why}"
 
 
-def _than_published(one: JudgedTest) -> str:
-    """Return how the number stands to the published one; empty: about the same, or none was printed."""
-    if one.size is None:
-        return ""
-    return ", the other way round" if one.size == "reversed" else f", {one.size} than published"
-
-
-def passed_over_words(one: PassedOver) -> str:
-    """Return evidence that judges nothing: its session, what it says, and why other evidence judges."""
-    compared = " ".join(filter(None, (one.number.metric, compared_words(one.number))))
-    says = "" if one.measured is None else f"{here_words(one.measured)}; "
-    return f"{one.session or one.number.experiment}, {compared}: {says}{one.why}"
-
-
-def compared_words(number: MeasuredNumber) -> str:
+def compared_words(row: RowFilter) -> str:
     """Return what of an experiment is compared: ``java-vertx over go-nethttp (craft=idiomatic)``."""
-    level = f"{number.factor} {number.level} over {number.base}, " if number.factor else ""
-    against = f" over {number.over}" if number.over else ""
-    levels = ", ".join(f"{factor}={name}" for factor, name in number.levels.items())
-    return f"{level}{number.variant}{against}" + (f" ({levels})" if levels else "")
-
-
-def bound_words(bound_by: dict[str, int]) -> str | None:
-    """Return what bounded the trials: ``service 9 of 10, machine 1 of 10``; ``None``: the tables do not say."""
-    n = sum(bound_by.values())
-    return ", ".join(f"{by} {count} of {n}" for by, count in bound_by.items()) or None
+    against = f" over {row.reference}" if row.reference else ""
+    levels = ", ".join(f"{factor}={name}" for factor, name in row.where.items() if factor != row.along)
+    own = (
+        f"{row.along} {row.where[row.along]}{against}, {row.variant}" if row.along else row.variant + against
+    )
+    return own + (f" ({levels})" if levels else "")
 
 
 def place_words(published: PublishedNumber) -> str:
     """Return where a published number stands."""
-    cells = ", ".join(f"{column}={value}" for column, value in published.of.items())
-    said = f"data/published/{published.file}.csv, {published.column}" + (f" at {cells}" if cells else "")
-    if published.over is not None:
-        said += " over " + ", ".join(f"{column}={value}" for column, value in published.over.items())
-    if published.over_column is not None:
-        said += f" over {published.over_column}"
-    return said
-
-
-def margin_words(margin: float | None) -> str:
-    """Return the margin that was used; none: nothing could be called equal."""
-    return "none" if margin is None else whole_percent(margin)
-
-
-def p_words(p: float | None, n_family: int) -> str | None:
-    """Return the adjusted p-value with its family's size; ``None``: there is none."""
-    return None if p is None else f"{fixed(p, 3)} over {n_family} numbers"
+    words = f"data/published/{published.file}.csv, {published.column}"
+    for joint, cell in ((" at ", published.of), (" over ", published.over or {})):
+        cells = ", ".join(f"{column}={value}" for column, value in cell.items())
+        words += joint + cells if cells else ""
+    return words if published.over_column is None else f"{words} over {published.over_column}"

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from functools import cache
 from pathlib import Path
@@ -10,19 +12,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.definitions.claims import load_claims
-from harness.evidence.opening import find_evidence
+from harness.definitions.claims import load_ledgers
 from harness.evidence.parameters import StageParameters
 from harness.model.claim import ClaimVerdict
-from harness.project import LEDGERS
 from harness.questions.claims import as_table, experiments, judge_all, results
 from harness.questions.claims.words import VERDICT_WORDS
+from harness.rows import find_session
 from harness.rows.schema import keyed, slug
 from harness.tests.support.claims_project import make_claims_project
 from harness.tests.support.command import run_here
 from harness.tests.support.sessions import REPOSITORY
 
-NAMES = [name for ledger in LEDGERS for name in load_claims(REPOSITORY, ledger)]
+LEDGER = load_ledgers(REPOSITORY)
+NAMES = list(LEDGER)
 SESSIONS = (
     "strings-startup",
     "strings-warm",
@@ -59,8 +61,7 @@ def test_every_claim_has_its_whole_statement_in_lines_that_fit(printed: Path) ->
     assert [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in NAMES] == NAMES
     assert "Judged from published numbers alone." in out
     said = " ".join(out.split())
-    claims = [one for ledger in LEDGERS for one in load_claims(REPOSITORY, ledger).values()]
-    assert [one.statement for one in claims if " ".join(one.statement.split()) not in said] == []
+    assert [c.statement for c in LEDGER.values() if " ".join(c.statement.split()) not in said] == []
 
 
 def test_one_claim_is_shown_whole(printed: Path) -> None:
@@ -71,6 +72,7 @@ def test_one_claim_is_shown_whole(printed: Path) -> None:
     assert "claimed above 0.5" in said
     assert "published 0.150, not as claimed (data/published/strings-rounds.csv" in said
     assert "untestable here: no session of scaling" in said
+    assert "then not measured: of its programs on its Java" in said
     assert [line for line in out.splitlines() if len(line) > 80 and "csv" not in line] == []
 
 
@@ -120,7 +122,7 @@ def test_the_bundled_sessions_judge_what_they_measured(bundled: Path) -> None:
         measured = test["measured"]
         assert measured["session"].split("/")[-2] in SESSIONS or measured["session"].split("/")[1] in SESSIONS
         assert measured["machine"]
-        if measured["not_about"] is not None:
+        if measured["says"] == "refused":
             assert test["outcome"] == "undecided"
     memory = found["N5"]["tests"][0]
     assert memory["outcome"] == "holds" and memory["measured"]["low"] > 2
@@ -134,7 +136,8 @@ def test_the_best_of_several_sessions_judges_and_the_others_are_named(bundled: P
     assert cause["outcome"] == "holds"
     # the claim names two causes, and a server with another limit was not measured
     assert (limit["outcome"], found["R1"]["verdict"]) == ("not testable", "inconclusive")
-    assert [other["session"] for other in cause["passed_over"]] == ["bundled/bank-rematch/quick-local-2"]
+    passed = [each["measured"]["session"] for each in cause["passed_over"]]
+    assert passed == ["bundled/bank-rematch/quick-local-2"]
     for name in ("T6", "T7"):
         test = [
             one
@@ -155,11 +158,10 @@ def test_the_ledger_and_the_paper_say_the_same_of_every_claim(bundled: Path) -> 
     """The notebook behind the paper opens its sessions by another way than the command."""
     plain = {one["claim"]: one for one in json.loads(rematch(bundled, "claims", "--json")[1])}
     settings = StageParameters(profile="sample")
-    judged = judge_all(
-        {name: find_evidence(settings, name, root=bundled) for name in experiments(bundled)}, root=bundled
-    )
+    sessions = {name: find_session(name, settings, root=bundled) for name in experiments(bundled)}
+    judged = judge_all(sessions, root=bundled)
     rows = keyed("claims", results(judged)).set_index("key")
-    decided = as_table(judged).query("decides").set_index("claim")
+    decided = as_table(judged, root=bundled).query("decides").set_index("claim")
     assert list(plain) == list(decided.index)
     for name, one in plain.items():
         words = VERDICT_WORDS[ClaimVerdict(one["verdict"])]
@@ -183,6 +185,24 @@ def test_the_ledger_and_the_paper_say_the_same_of_every_claim(bundled: Path) -> 
     assert rows.loc["claims.judged.count", "value"] == sum(
         n for verdict, n in counted.items() if verdict.judged
     )
+
+
+def test_the_data_set_has_a_line_for_each_number(bundled: Path) -> None:
+    code, out, err = rematch(bundled, "claims", "--csv")
+    assert (code, err) == (0, "")
+    lines = list(csv.DictReader(io.StringIO(out)))
+    plain = json.loads(rematch(bundled, "claims", "--json")[1])
+    numbers = [(claim["claim"], test) for claim in plain for test in claim["tests"]]
+    assert [line["claim"] for line in lines] == [*(name for name, _ in numbers), "nikitsenka2018"]
+    for line, (_, test) in zip(lines, numbers, strict=False):
+        measured = test["measured"]
+        assert line["measured"] == (
+            "" if measured is None or measured["value"] is None else str(measured["value"])
+        )
+        assert line["verdict_now"].split(":")[0] == test["outcome"].replace("not testable", "not measured")
+        assert line["verdict_then"].startswith("not measured: ") and line["not_reproduced"] == ""
+    only = csv.DictReader(io.StringIO(rematch(bundled, "claims", "N5", "--csv")[1]))
+    assert [line["claim"] for line in only] == ["N5"]
 
 
 def test_the_list_names_sessions_and_machine(bundled: Path) -> None:

@@ -49,9 +49,10 @@ def test_what_stands_in_repositories_alone_says_so(ledger: dict[str, Claim]) -> 
 
 def test_every_metric_is_a_column_of_what_is_measured(ledger: dict[str, Claim]) -> None:
     known = {True: OF_PARTS, False: {*NUMBERS, "error_share"}}
-    numbers = [number for claim in ledger.values() for test in claim.tests for number in test.measured]
+    tests = [test for claim in ledger.values() for test in claim.tests]
+    numbers = [row for test in tests for row in (*test.rows, *test.then, *test.then_ours)]
     assert len(numbers) > 50
-    assert [number for number in numbers if number.metric not in known[number.parts]] == []
+    assert [number for number in numbers if number.metric not in known["part" in number.where]] == []
 
 
 #: Source -> the mixes of requests that are its article's: of the bank's rematch also in the same shares, one by one.
@@ -68,16 +69,14 @@ def test_what_judges_a_claim_of_an_article_asks_the_articles_requests(ledger: di
     """One query a request of a program that no article had is another bank."""
     other = []
     for name, claim in ledger.items():
-        for number in (number for test in claim.tests for number in test.measured):
+        for number in (number for test in claim.tests for number in test.rows):
             experiment = load_study(REPOSITORY, number.experiment).experiment
-            levels = number.levels | ({str(number.factor): str(number.level)} if number.factor else {})
-            chosen = (experiment.factors.get(factor, {}).get(level) for factor, level in levels.items())
+            chosen = (experiment.factors.get(factor, {}).get(level) for factor, level in number.where.items())
             mixes = {level.mix for level in chosen if level is not None and level.mix}
             if not (mixes or {experiment.mix}) <= REQUESTS[claim.source]:
                 other.append((name, number.experiment, mixes))
-            programs = {
-                experiment.variants[one].implementation for one in (number.variant, number.over) if one
-            }
+            arms = (number.variant, None if number.along else number.reference)
+            programs = {experiment.variants[arm].implementation for arm in arms if arm}
             if claim.workload == "bank" and not programs <= {"go-gorilla", "java-spring"}:
                 other.append((name, number.experiment, programs))
     assert other == []
@@ -113,18 +112,19 @@ def complaint(root: Path, before: str, after: str) -> str:
         ("limit = 0.9 }", "limit = -1.0 }", ["claims.N1.tests.0.predicate.limit", "greater than 0"]),
         ("limit = 0.9 }", 'limit = "0.9" }', ["claims.N1.tests.0.predicate.limit", "valid number"]),
         ('file = "strings-rounds"', 'file = "strings-round"', ["published.file", "did you mean 'strings-rounds'"]),
-        ('experiment = "strings-published"', 'experiment = "strings"', ["measured.0.experiment", "unknown experiment"]),
-        ('variant = "go-kit", factor', 'variant = "gokit", factor', ["measured.0.variant", "did you mean 'go-kit'"]),
-        ('factor = "logging"', 'factor = "loging"', ["measured.0.factor", "did you mean 'logging'"]),
-        ('base = "off"', 'base = "of"', ["measured.0.base", "'off'"]),
-        ('base = "off", ', "", ["claims.N1.tests.0.measured", "factor with level and base"]),
-        ('levels = { load = "saturation" }', 'levels = { load = "most" }', ["levels.load", "unknown level"]),
-        ('levels = { load = "saturation" }', "levels = {}", ["every factor", "a level of load too"]),
-        ('levels = { warm_up = "none" }', 'levels = { logging = "on" }', ["must not name the factor"]),
+        ('experiment = "strings-published"', 'experiment = "strings"', ["rows.0.experiment", "unknown experiment"]),
+        ('variant = "go-kit", along', 'variant = "gokit", along', ["rows.0.variant", "did you mean 'go-kit'"]),
+        ('along = "logging", ', 'along = "loging", ', ["rows.0", "along needs a reference, and its level in where"]),
+        ('reference = "off"', 'reference = "of"', ["rows.0.reference", "'off'"]),
+        ('reference = "off", ', "", ["claims.N1.tests.0.rows", "along needs a reference"]),
+        ('load = "saturation", logging', 'load = "most", logging', ["where.load", "unknown level"]),
+        ('load = "saturation", logging', "logging", ["every factor", "a level of load too"]),
+        ('warm_up = "none", logging = "on"', 'warm_up = "none", logging = "off"', ["must compare two levels"]),
+        ("[not_then.nelson2026]", "[not_then.go125]", ["claims.X3.tests.0.then", "no row of its time, and no reason"]),
         (
             'missing = "no experiment varies logging, machine, runtime and warm-up together"',
             "",
-            ["claims.N3.tests.0", "either measured or missing"],
+            ["claims.N3.tests.0", "either rows or missing"],
         ),
         ('opposes = ["N19"]', 'opposes = ["N20"]', ["claims.N18.opposes", "does not say the opposite"]),
         ('opposes = ["N19"]', 'opposes = ["N99"]', ["claims.N18.opposes", "unknown claim"]),

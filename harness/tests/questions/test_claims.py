@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.definitions.claims import load_claims
+from harness.definitions.claims import load_ledgers
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.model import ClosedLoad, Estimate
+from harness.model import ClosedLoad
 from harness.model.claim import (
     Above,
     Below,
@@ -24,39 +24,34 @@ from harness.model.claim import (
     Claim,
     ClaimTest,
     ClaimVerdict,
-    MeasuredNumber,
     Near,
     Predicate,
     PublishedNumber,
+    RowFilter,
 )
-from harness.project import LEDGERS
-from harness.questions.claims import (
-    JudgedClaim,
-    PublishedTables,
-    counts,
-    judge_claims,
-)
-from harness.questions.claims.evaluation import measured_verdict
-from harness.questions.claims.judging import Outcome, judge, size_of
-from harness.questions.claims.measured import Measured, NotMeasured, measure
+from harness.questions.claims import JudgedClaim, PublishedTables, counts, judge_claims
+from harness.questions.claims.evaluation import Outcome, evaluate, measured_verdict, size_of
+from harness.questions.claims.rows import Row
 from harness.questions.claims.words import predicate_words
+from harness.rows import Session
+from harness.rows.limits import row_of
 from harness.tests.support.sessions import REPOSITORY
 
-LEDGER = load_claims(REPOSITORY) | load_claims(REPOSITORY, LEDGERS[1])
+LEDGER = load_ledgers(REPOSITORY)
 TABLES = PublishedTables(REPOSITORY)
 TESTS = [
     (f"{name}-{place}", test) for name, claim in LEDGER.items() for place, test in enumerate(claim.tests)
 ]
 #: CPUs of the made-up machine: enough for every claim.
 MANY = 64
-RATIO = MeasuredNumber(experiment="e", metric="throughput_per_s", variant="a", over="b")
-LEVELS = MeasuredNumber(
-    experiment="e", metric="throughput_per_s", variant="a", factor="f", level="on", base="off"
+RATIO = RowFilter(experiment="e", metric="throughput_per_s", variant="a", reference="b")
+LEVELS = RowFilter(
+    experiment="e", metric="throughput_per_s", variant="a", along="f", reference="off", where={"f": "on"}
 )
-VALUE = MeasuredNumber(experiment="e", metric="rss_after_bytes", variant="a")
+VALUE = RowFilter(experiment="e", metric="rss_after_bytes", variant="a")
 
 
-def made_evidence(
+def made_session(
     trials: pd.DataFrame,
     *,
     n_cpus: int = MANY,
@@ -64,10 +59,10 @@ def made_evidence(
     commit: str | None = None,
     begun_epoch_s: float = 0.0,
     connections: int = 16,
-) -> Evidence:
-    """Evidence of one session without files: its trials, its reference, its machine, and when and how it was made."""
-    session: Any = SimpleNamespace(key=f"{experiment}/made", bundled=True)
-    evidence = Evidence(root=Path(), experiment=experiment, sessions=(session,))
+) -> Session:
+    """A session without files: its trials, its reference, its machine, and when and how it was made."""
+    folder: Any = SimpleNamespace(key=f"{experiment}/made", bundled=True)
+    evidence = Evidence(root=Path(), experiment=experiment, sessions=(folder,))
     machine = SimpleNamespace(n_cpus=n_cpus, cpu_model="made up")
     load = SimpleNamespace(profile=ClosedLoad(users=connections, loops=1))
     warm_up = SimpleNamespace(window_s=1.0)
@@ -81,11 +76,11 @@ def made_evidence(
         ),
     )
     vars(evidence).update(trials=trials, header=header)
-    return evidence
+    return Session(root=Path(), experiment=experiment, evidence=evidence)
 
 
 def made_trials(
-    number: MeasuredNumber,
+    wanted: RowFilter,
     value: float,
     *,
     blocks: int = 8,
@@ -95,15 +90,11 @@ def made_trials(
 ) -> pd.DataFrame:
     """Trials in which the number is ``value``: of a ratio the base is 1, and everything scatters by ``noise``."""
     rng = np.random.default_rng(seed)
-    if number.factor is not None:
-        arms = [
-            ({number.factor: number.level}, number.variant, value),
-            ({number.factor: number.base}, number.variant, 1.0),
-        ]
-    elif number.over is not None:
-        arms = [({}, number.variant, value), ({}, number.over, 1.0)]
-    else:
-        arms = [({}, number.variant, value)]
+    arms: list[tuple[dict[str, Any], str, float]] = [({}, wanted.variant, value)]
+    if wanted.along is not None:
+        arms.append(({wanted.along: wanted.reference}, wanted.variant, 1.0))
+    elif wanted.reference is not None:
+        arms.append(({}, wanted.reference, 1.0))
     rows: list[dict[str, object]] = []
     for block in range(1, blocks + 1):
         for own, variant, mean in arms:
@@ -112,10 +103,10 @@ def made_trials(
                 "experiment": "e", "session_id": "s", "trial_id": f"{len(rows):04d}", "block": block,
                 "position": len(rows) + 1, "duplicate": False, "variant": variant, "label": variant, "flags": "",
                 "configuration": f"{variant},{own}", "excluded": False, "bound_by": bound_by, "n_requests": 1e6,
-                "n_errors": 1e6 * made if number.metric == "error_share" else 0.0, "measurement_s": 10.0,
-                **number.levels, **own,
+                "n_errors": 1e6 * made if wanted.metric == "error_share" else 0.0, "measurement_s": 10.0,
+                **wanted.where, **own,
             }  # fmt: skip
-            rows.append(row if number.metric == "error_share" else row | {number.metric: made})
+            rows.append(row if wanted.metric == "error_share" else row | {wanted.metric: made})
     return pd.DataFrame(rows)
 
 
@@ -129,32 +120,40 @@ def failing(predicate: Predicate) -> float:
     return predicate.limit * {"above": 0.5, "below": 1.5}[predicate.kind]
 
 
-def judged(number: MeasuredNumber, predicate: Predicate, value: float, **made: Any) -> tuple[Outcome, str]:
-    found = measure(made_evidence(made_trials(number, value, **made)), number, limit=predicate.limit)
-    assert isinstance(found, Measured), found
-    said = judge(predicate, found, p_adjusted=found.p_value, n_family=1)
-    return said.outcome, said.why
+def made_row(trials: pd.DataFrame, wanted: RowFilter, predicate: Predicate) -> Row:
+    row = row_of(made_session(trials), wanted, limit=predicate.limit, margin=predicate.margin)
+    assert isinstance(row, dict), row
+    return row
+
+
+def outcome_of(predicate: Predicate, row: Row, n_family: int = 1) -> tuple[Outcome, str]:
+    """What a row says; its p-value is that of the smallest of a family."""
+    p = None if isinstance(predicate, Near) or row["p_value"] is None else min(1.0, n_family * row["p_value"])
+    judgement = evaluate(predicate, row, p, n_family)
+    return judgement.outcome, judgement.why
+
+
+def judged(wanted: RowFilter, predicate: Predicate, value: float, **made: Any) -> tuple[Outcome, str]:
+    return outcome_of(predicate, made_row(made_trials(wanted, value, **made), wanted, predicate))
 
 
 @pytest.mark.parametrize(
-    "test", [test for _, test in TESTS if test.measured], ids=[n for n, t in TESTS if t.measured]
+    "test", [test for _, test in TESTS if test.rows], ids=[n for n, t in TESTS if t.rows]
 )
 def test_every_predicate_of_the_ledger_can_hold_and_can_fail(
     test: ClaimTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number in test.measured:
+    for wanted in (*test.rows, *test.then, *test.then_ours):
         for value, expected in ((fulfilling(test.predicate), "holds"), (failing(test.predicate), "fails")):
-            trials = made_trials(
-                number, min(value, 0.9) if number.metric == "error_share" and not number.is_ratio else value
-            )
-            if number.metric == "error_share" and number.is_ratio:
+            share = wanted.metric == "error_share"
+            trials = made_trials(wanted, min(value, 0.9) if share and not wanted.is_ratio else value)
+            if share and wanted.is_ratio:
                 trials["n_errors"] *= 0.1  # shares of one and more are none
             parts = trials.drop(columns=["bound_by"])
-            monkeypatch.setattr("harness.questions.claims.measured.parts_table", lambda _, parts=parts: parts)
-            found = measure(made_evidence(trials), number, limit=test.predicate.limit)
-            assert isinstance(found, Measured), found
-            said = judge(test.predicate, found, p_adjusted=found.p_value, n_family=1)
-            assert (said.outcome, found.not_about) == (expected, None), (number, said.why)
+            monkeypatch.setattr("harness.rows.limits.parts", lambda _, parts=parts: parts)
+            row = made_row(trials, wanted, test.predicate)
+            outcome, why = outcome_of(test.predicate, row)
+            assert (outcome, row["says"] == "refused") == (expected, False), (wanted, why)
 
 
 @pytest.mark.parametrize("test", [test for _, test in TESTS], ids=[name for name, _ in TESTS])
@@ -183,7 +182,7 @@ def test_every_predicate_of_the_ledger_tells_printed_numbers_apart(test: ClaimTe
     ],
 )
 def test_a_ratio_is_judged_against_its_limit(
-    number: MeasuredNumber, predicate: Predicate, value: float, expected: str
+    number: RowFilter, predicate: Predicate, value: float, expected: str
 ) -> None:
     assert judged(number, predicate, value)[0] == expected
 
@@ -229,7 +228,7 @@ def test_a_value_whose_interval_crosses_the_limit_is_undecided() -> None:
 
 
 @pytest.mark.parametrize("number", [RATIO, LEVELS, VALUE.model_copy(update={"metric": "throughput_per_s"})])
-def test_a_claim_is_judged_only_where_the_services_bounded_the_trials(number: MeasuredNumber) -> None:
+def test_a_claim_is_judged_only_where_the_services_bounded_the_trials(number: RowFilter) -> None:
     outcome, why = judged(number, Above(limit=1.0), 3.0, bound_by="generator")
     assert outcome == "undecided"
     assert why.startswith("not about the services: bound by the generator")
@@ -240,13 +239,12 @@ def test_memory_needs_no_bound() -> None:
 
 
 def test_a_family_of_many_asks_more_of_each() -> None:
-    trials = made_trials(RATIO, 1.12, noise=0.09, blocks=10, seed=5)
-    found = measure(made_evidence(trials), RATIO, limit=1.0)
-    assert isinstance(found, Measured) and found.p_value is not None
-    alone = judge(Above(limit=1.0), found, p_adjusted=found.p_value, n_family=1)
-    among = judge(Above(limit=1.0), found, p_adjusted=min(1.0, 12 * found.p_value), n_family=12)
-    assert (alone.outcome, among.outcome) == ("holds", "undecided")
-    assert among.why == "different on its own, not within its family"
+    row = made_row(made_trials(RATIO, 1.12, noise=0.09, blocks=10, seed=5), RATIO, Above(limit=1.0))
+    assert outcome_of(Above(limit=1.0), row)[0] == "holds"
+    assert outcome_of(Above(limit=1.0), row, 12) == (
+        "undecided",
+        "different on its own, not within its family",
+    )
 
 
 @pytest.mark.parametrize(
@@ -302,21 +300,18 @@ def test_a_verdict_says_how_the_measured_ratio_stands_to_the_published_one(
     expected: str | None,
 ) -> None:
     low, high = interval
-    ratio = Estimate(
-        value=(low * high) ** 0.5, low=low, high=high, unit="ratio", method="m", estimand="e", n_trials=9
-    )
-    assert size_of(predicate, published, ratio, outcome) == expected
+    assert size_of(predicate, published, {"low": low, "high": high}, outcome) == expected
     # a ratio and its inverse are as far from 1
     if not isinstance(predicate, Near):
         turned = Below if isinstance(predicate, Above) else Above
-        inverse = ratio.model_copy(update={"value": None, "low": 1 / high, "high": 1 / low})
+        inverse = {"low": 1 / high, "high": 1 / low}
         other = turned(limit=1 / predicate.limit)
         assert size_of(other, None if published is None else 1 / published, inverse, outcome) == expected
 
 
 @cache
 def without_sessions() -> Mapping[str, JudgedClaim]:
-    return {one.name: one for one in judge_claims(LEDGER, lambda _: None, TABLES)}
+    return {one.name: one for one in judge_claims(LEDGER, {}, TABLES, {})}
 
 
 def test_claims_against_their_own_tables_are_found_from_the_published_numbers_alone() -> None:
@@ -360,25 +355,27 @@ def test_a_published_number_that_is_not_one_cell_is_an_error() -> None:
 
 
 def one_claim(**changed: Any) -> Claim:
-    test = ClaimTest(what="a number", predicate=Above(limit=1.0), measured=(RATIO,), **changed)
+    given: dict[str, Any] = {"what": "a number", "predicate": Above(limit=1.0), "rows": (RATIO,)}
+    test = ClaimTest.model_validate(given | changed)
     return Claim(
         source="s", statement="a over b", workload="w", condition="c", metric="m", family="f", tests=(test,)
     )
 
 
-def judged_claim(claim: Claim, evidence: Evidence | None) -> JudgedClaim:
-    (one,) = judge_claims({"A1": claim}, lambda _: evidence, TABLES)
-    return one
+def judged_claim(claim: Claim, *sessions: Session) -> JudgedClaim:
+    opened = {session.experiment: session for session in sessions}
+    (judged_one,) = judge_claims({"A1": claim}, opened, TABLES, {"s": "no program of its time"})
+    return judged_one
 
 
 def test_the_verdict_carries_what_it_rests_on() -> None:
-    one = judged_claim(one_claim(), made_evidence(made_trials(RATIO, 1.5)))
-    assert one.verdict is ClaimVerdict.HOLDS
-    found = one.tests[0].measured
-    assert found is not None
-    assert found.estimate.value == pytest.approx(1.5, rel=0.02)
-    assert (found.n, found.bound_by, found.machine) == (8, {"service": 16}, f"{MANY} CPUs, made up")
-    assert one.sessions == ("e/made",)
+    claim = judged_claim(one_claim(), made_session(made_trials(RATIO, 1.5)))
+    assert claim.verdict is ClaimVerdict.HOLDS
+    row = claim.tests[0].row
+    assert row is not None
+    assert row["value"] == pytest.approx(1.5, rel=0.02)
+    assert (row["n"], row["bound_by"], row["machine"]) == (8, "service 16", f"{MANY} CPUs, made up")
+    assert (row["session"], row["says"]) == ("e/made", "higher")
 
 
 def test_a_published_contradiction_stands_whatever_was_measured() -> None:
@@ -386,31 +383,30 @@ def test_a_published_contradiction_stands_whatever_was_measured() -> None:
         file="strings-rounds", column="throughput_per_s",
         of={"round": 1, "application": "Helidon JVM", "logging": "on"}, over={"round": 1, "application": "Go", "logging": "on"},
     )  # fmt: skip
-    one = judged_claim(one_claim(published=printed), made_evidence(made_trials(RATIO, 1.5)))
-    assert (one.verdict, one.measured_verdict) == (ClaimVerdict.CONTRADICTED, ClaimVerdict.HOLDS)
-    assert one.contradiction is one.tests[0]
+    claim = judged_claim(one_claim(published=printed), made_session(made_trials(RATIO, 1.5)))
+    assert (claim.verdict, claim.measured_verdict) == (ClaimVerdict.CONTRADICTED, ClaimVerdict.HOLDS)
+    assert claim.contradiction is claim.tests[0]
 
 
 def test_a_claim_of_a_large_machine_is_not_judged_on_a_small_one() -> None:
-    one = judged_claim(one_claim(needs_cpus=8), made_evidence(made_trials(RATIO, 1.5), n_cpus=2))
-    assert one.verdict is ClaimVerdict.UNTESTABLE
-    assert one.tests[0].judgement.why == "speaks of 8 CPUs or more, the machine has 2"
+    claim = judged_claim(one_claim(needs_cpus=8), made_session(made_trials(RATIO, 1.5), n_cpus=2))
+    assert claim.verdict is ClaimVerdict.UNTESTABLE
+    assert claim.tests[0].judgement.why == "speaks of 8 CPUs or more, the machine has 2"
 
 
 def test_what_is_missing_is_named() -> None:
-    assert judged_claim(one_claim(), None).tests[0].judgement.why == "no session of e"
-    other = made_trials(RATIO, 1.5).replace({"variant": {"a": "c"}})
-    why = judged_claim(one_claim(), made_evidence(other)).tests[0].judgement.why
+    assert judged_claim(one_claim()).tests[0].judgement.why == "no session of e"
+    lacking = made_session(made_trials(RATIO, 1.5).replace({"variant": {"a": "c"}}))
+    why = judged_claim(one_claim(), lacking).tests[0].judgement.why
     assert why == "no throughput_per_s of a in e"
-    level = LEVELS.model_copy(update={"level": "full"})
-    found = measure(made_evidence(made_trials(LEVELS, 1.5)), level, limit=1.0)
-    assert found == NotMeasured("no trials of f full in e")
+    level = LEVELS.model_copy(update={"where": {"f": "full"}})
+    why = str(row_of(made_session(made_trials(LEVELS, 1.5)), level))
+    assert why == "no throughput_per_s of full in e"
 
 
 def test_an_unknown_metric_is_an_error() -> None:
-    number = RATIO.model_copy(update={"metric": "speed"})
     with pytest.raises(InputError, match="no such metric; found 'speed'"):
-        measure(made_evidence(made_trials(RATIO, 1.5)), number, limit=1.0)
+        row_of(made_session(made_trials(RATIO, 1.5)), RATIO.model_copy(update={"metric": "speed"}))
 
 
 @pytest.mark.parametrize("predicate", [Above(limit=1.0), Near(limit=1.0)], ids=["above", "near"])
@@ -422,8 +418,82 @@ def test_what_is_equal_by_the_noise_alone_is_undecided(predicate: Predicate) -> 
     )
     again["trial_id"] = [f"again-{place}" for place in range(len(again))]
     again["throughput_per_s"] *= 1.16 * np.exp(np.random.default_rng(2).normal(0, 0.003, len(again)))
-    evidence = made_evidence(pd.concat([trials, again], ignore_index=True))
-    found = measure(evidence, RATIO, limit=1.0)
-    assert isinstance(found, Measured)
-    said = judge(predicate, found, p_adjusted=found.p_value, n_family=1)
-    assert (said.outcome, said.why.split(",")[0]) == ("undecided", "within what equal trials differ by")
+    row = made_row(pd.concat([trials, again], ignore_index=True), RATIO, predicate)
+    outcome, why = outcome_of(predicate, row)
+    assert (outcome, why.split(",")[0]) == ("undecided", "within what equal trials differ by")
+
+
+@pytest.mark.parametrize(
+    ("then", "ours", "now", "expected"),
+    [
+        (0.5, 1.5, 0.5, "wrong then"),
+        (1.5, 0.5, 0.5, "artefact of the method"),
+        (1.5, 1.5, 0.5, "outdated"),
+        (1.5, 1.5, 1.5, None),  # reproduced
+        (1.5, None, 0.5, None),  # outdated or an artefact: nobody knows
+        (None, None, 0.5, None),
+        (0.5, 0.5, None, None),  # not measured now
+    ],
+)
+def test_what_was_not_reproduced_is_divided_where_both_verdicts_exist(
+    then: float | None, ours: float | None, now: float | None, expected: str | None
+) -> None:
+    values = {"now": now, "then": then, "ours": ours}
+    filters = {name: RATIO.model_copy(update={"experiment": name}) for name in values}
+    claim = one_claim(rows=(filters["now"],), then=(filters["then"],), then_ours=(filters["ours"],))
+    sessions = [
+        made_session(made_trials(RATIO, value), experiment=name)
+        for name, value in values.items()
+        if value is not None
+    ]
+    (test,) = judged_claim(claim, *sessions).tests
+    assert test.not_reproduced == expected
+    assert (test.then.outcome == "not testable") == (then is None)
+
+
+def test_without_a_row_of_its_time_the_reason_of_the_source_stands() -> None:
+    (test,) = judged_claim(one_claim(), made_session(made_trials(RATIO, 1.5))).tests
+    assert (test.then.outcome, test.then.why) == ("not testable", "no program of its time")
+
+
+def test_by_its_own_method_nothing_is_asked_of_bounds_and_ages() -> None:
+    session = made_session(made_trials(RATIO, 1.5, bound_by="machine").assign(age="young"))
+    (test,) = judged_claim(one_claim(age="warm", then=(RATIO,), then_ours=(RATIO,)), session).tests
+    assert (test.then.outcome, test.then_ours.outcome) == ("holds", "not testable")
+    assert "speaks of warm services" in test.then_ours.why
+    assert test.outcome == "not testable"
+
+
+@pytest.mark.parametrize(
+    ("predicate", "ratio", "outcome"),
+    [
+        (Above(limit=1.0), 1.5, "holds"),
+        (Above(limit=1.0), 0.7, "fails"),
+        (Above(limit=1.2), 1.5, "holds"),
+        (Above(limit=2.0), 1.5, "undecided"),
+        (Above(limit=2.0), 0.7, "fails"),
+        (Above(limit=0.5), 0.7, "undecided"),
+        (Below(limit=0.8), 0.7, "holds"),
+        (Below(limit=2.0), 1.5, "undecided"),
+        (Below(limit=1.2), 1.5, "fails"),
+        (Near(limit=1.0), 1.0, "undecided"),
+        (Near(limit=1.0), 1.5, "fails"),
+        (Near(limit=2.0), 1.5, "undecided"),
+        (Near(limit=1.2), 1.5, "fails"),
+    ],
+)
+def test_where_a_part_of_the_latency_is_the_load_tools_the_services_may_be_farther_apart(
+    predicate: Predicate, ratio: float, outcome: str
+) -> None:
+    wanted = RATIO.model_copy(update={"metric": "latency_mean_s"})
+    trials = made_trials(wanted, ratio, bound_by="offered").assign(
+        throughput_per_s=100.0, echo_latency_mean_s=0.3
+    )
+    of_tool, alone = (
+        outcome_of(predicate, made_row(made, wanted, predicate))
+        for made in (trials, trials.drop(columns="echo_latency_mean_s"))
+    )
+    assert of_tool[0] == outcome, of_tool[1]
+    if outcome == "undecided":
+        assert any(words in of_tool[1] for words in ("farther from 1", "nothing is called equivalent"))
+        assert alone[0] != "undecided"

@@ -9,16 +9,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from harness.evidence import Evidence
-from harness.model.claim import Above, Below, ClaimTest, ClaimVerdict, MeasuredNumber, Near
-from harness.questions.claims.choosing import Choice, choose
-from harness.questions.claims.measured import Measured, NotMeasured
+from harness.model.claim import Above, Below, ClaimTest, ClaimVerdict, Near, RowFilter
+from harness.questions.claims.rows import Choice, choose
 from harness.questions.claims.words import here_words, passed_over_words
+from harness.rows import Session
 from harness.tests.questions.test_claims import (
     RATIO,
     VALUE,
     judged_claim,
-    made_evidence,
+    made_session,
     made_trials,
     one_claim,
 )
@@ -37,22 +36,23 @@ def chosen(
 ) -> Choice:
     """Choose between two experiments: of each the arguments of its trials, ``change`` of them, and of its session."""
 
-    def evidence(name: str, value: float, made: Mapping[str, Any]) -> Evidence:
+    def session(name: str, value: float, made: Mapping[str, Any]) -> Session:
         of_session = {key: made[key] for key in ("begun_epoch_s", "commit", "connections") if key in made}
         of_trials = {key: made[key] for key in ("blocks", "bound_by") if key in made}
         change: Change = made.get("change", lambda trials: trials)
         trials = change(made_trials(RATIO, value, **of_trials))
-        return made_evidence(trials, experiment=name, **of_session)
+        return made_session(trials, experiment=name, **of_session)
 
-    opened = {"first": evidence("first", 1.5, first), "second": evidence("second", 0.7, second)}
+    sessions = {"first": session("first", 1.5, first), "second": session("second", 0.7, second)}
     numbers = (SECOND, FIRST) if reverse else (FIRST, SECOND)
-    given = {"what": "a number", "predicate": Above(limit=1.0), "measured": numbers} | test
-    return choose(ClaimTest.model_validate(given), opened.get)
+    given = {"what": "a number", "predicate": Above(limit=1.0), "rows": numbers} | test
+    return choose(ClaimTest.model_validate(given), sessions)
 
 
 def experiment_of(choice: Choice) -> str:
-    assert isinstance(choice.found, Measured)
-    return choice.found.number.experiment
+    assert choice.row is not None
+    wanted: RowFilter = choice.row["filter"]
+    return wanted.experiment
 
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["listed first", "listed last"])
@@ -74,12 +74,12 @@ def test_the_best_evidence_judges_wherever_it_is_listed(
     choice = chosen(worse, better, reverse=reverse)
     assert experiment_of(choice) == "second"
     (other,) = choice.passed_over
-    assert (other.number.experiment, other.why) == ("first", why)
+    assert (other.filter.experiment, other.why) == ("first", why)
     assert passed_over_words(other).startswith("first/made, throughput_per_s a over b: 1.")
 
 
 def test_a_commit_that_the_repository_lacks_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.questions.claims.choosing.has_commit", lambda _, commit: commit != "lost")
+    monkeypatch.setattr("harness.questions.claims.rows.has_commit", lambda _, commit: commit != "lost")
     choice = chosen({"commit": "lost", "begun_epoch_s": 9.0}, {"commit": "there"})
     assert experiment_of(choice) == "second"
     assert choice.passed_over[0].why == "of a commit that is not in this repository"
@@ -93,66 +93,51 @@ def test_where_nothing_tells_them_apart_the_ledger_does() -> None:
 def test_a_claim_about_warm_services_is_never_judged_by_young_ones() -> None:
     young = {"change": of_age("young")}
     choice = chosen(young, young, age="warm")
-    assert isinstance(choice.found, NotMeasured)
-    assert "speaks of warm services, the processes of first are young" in choice.found.why
-    assert [other.number.experiment for other in choice.passed_over] == ["first", "second"]
+    assert choice.row is None
+    assert "speaks of warm services, the processes of first are young" in choice.why
+    assert [other.filter.experiment for other in choice.passed_over] == ["first", "second"]
     assert experiment_of(chosen(young, young)) == "first"  # others may be, with the word
-    assert isinstance(chosen({}, {}, age="warm").found, NotMeasured)  # of no age that is known
+    assert chosen({}, {}, age="warm").row is None  # of no age that is known
     warm = chosen(young, {"change": of_age("aot-compiled")}, age="warm")
     assert experiment_of(warm) == "second"
-    one = judged_claim(one_claim(age="warm"), made_evidence(of_age("young")(made_trials(RATIO, 1.5))))
+    one = judged_claim(one_claim(age="warm"), made_session(of_age("young")(made_trials(RATIO, 1.5))))
     assert one.verdict is ClaimVerdict.UNTESTABLE
 
 
 def test_young_numbers_carry_the_word() -> None:
-    found = chosen({"change": of_age("young")}, {"change": of_age("young")}).found
-    assert isinstance(found, Measured) and here_words(found).endswith("), young")
+    row = chosen({"change": of_age("young")}, {"change": of_age("young")}).row
+    assert here_words(row).endswith("), young")
 
 
-def test_a_claim_on_a_system_is_judged_whatever_bounds_the_trials() -> None:
-    latency = {"metric": "latency_mean_s"}
-    numbers = [one.model_copy(update=latency) for one in (FIRST, SECOND)]
-
-    def evidence(name: str) -> Evidence:
-        return made_evidence(made_trials(numbers[0], 3.0, bound_by="backing"), experiment=name)
-
-    for subject, refused in (("services", True), ("system", False)):
-        test = ClaimTest.model_validate({
-            "what": "w", "predicate": Above(limit=2.0), "measured": tuple(numbers), "subject": subject,
-        })  # fmt: skip
-        found = choose(test, evidence).found
-        assert isinstance(found, Measured)
-        assert (found.not_about is not None) is refused
+@pytest.mark.parametrize(("subject", "says"), [("services", "refused"), ("system", "higher")])
+def test_a_claim_on_a_system_is_judged_whatever_bounds_the_trials(subject: str, says: str) -> None:
+    wanted = RATIO.model_copy(update={"metric": "latency_mean_s"})
+    claim = one_claim(predicate=Above(limit=2.0), rows=(wanted,), subject=subject)
+    row = judged_claim(claim, made_session(made_trials(wanted, 3.0, bound_by="backing"))).tests[0].row
+    assert row is not None and row["says"] == says
 
 
 def test_a_load_of_too_few_connections_tests_nothing() -> None:
     choice = chosen({"connections": 16}, {"connections": 64}, needs_connections=201)
-    assert isinstance(choice.found, NotMeasured)
-    assert choice.found.why.startswith("speaks of 201 connections at once or more, the load of first has 16")
+    assert choice.row is None
+    assert choice.why.startswith("speaks of 201 connections at once or more, the load of first has 16")
     assert experiment_of(chosen({"connections": 16}, {"connections": 256}, needs_connections=201)) == "second"
 
 
 def test_throughput_at_a_rate_that_all_meet_is_no_evidence() -> None:
     offered = {"bound_by": "offered"}
-    assert chosen(offered, offered).found == NotMeasured(
-        "in first all meet the rate that is offered; in second all meet the rate that is offered"
-    )
+    why = chosen(offered, offered).why
+    assert why == "in first all meet the rate that is offered; in second all meet the rate that is offered"
     assert experiment_of(chosen(offered, {"blocks": 5})) == "second"
 
 
 @pytest.mark.parametrize(("value", "expected"), [(3.8, "holds"), (0.5, "fails")])
 def test_a_fact_of_files_needs_neither_blocks_nor_bounds(value: float, expected: str) -> None:
-    number = MeasuredNumber(experiment="e", metric="image_bytes", variant="a", over="b")
-    trials = made_trials(number, value, blocks=2, noise=0.0, bound_by="offered")
-    one = judged_claim(
-        one_claim().model_copy(
-            update={"tests": (ClaimTest(what="size", predicate=Above(limit=1.0), measured=(number,)),)}
-        ),
-        made_evidence(trials),
-    )
-    test = one.tests[0]
-    assert test.outcome == expected and test.measured is not None
-    assert (test.measured.n, test.measured.bound_by, test.measured.not_about) == (1, {}, None)
+    wanted = RATIO.model_copy(update={"metric": "image_bytes"})
+    trials = made_trials(wanted, value, blocks=2, noise=0.0, bound_by="offered")
+    test = judged_claim(one_claim(rows=(wanted,)), made_session(trials)).tests[0]
+    assert test.outcome == expected and test.row is not None
+    assert (test.row["n"], test.row["bound_by"], test.row["says"] == "refused") == (1, None, False)
 
 
 @pytest.mark.parametrize(
@@ -168,12 +153,10 @@ def test_a_fact_of_files_needs_neither_blocks_nor_bounds(value: float, expected:
 def test_a_time_below_the_windows_it_is_counted_in_is_printed_as_below_them(
     predicate: Any, seconds: list[float], expected: str
 ) -> None:
-    number = VALUE.model_copy(update={"metric": "cold_s"})
-    trials = made_trials(number, 1.0, blocks=6).assign(cold_s=seconds)
-    claim = one_claim().model_copy(
-        update={"tests": (ClaimTest(what="seconds until warm", predicate=predicate, measured=(number,)),)}
-    )
-    test = judged_claim(claim, made_evidence(trials)).tests[0]
+    wanted = VALUE.model_copy(update={"metric": "cold_s"})
+    trials = made_trials(wanted, 1.0, blocks=6).assign(cold_s=seconds)
+    claim = one_claim(what="seconds until warm", predicate=predicate, rows=(wanted,))
+    test = judged_claim(claim, made_session(trials)).tests[0]
     assert test.outcome == expected
     if not any(seconds):
-        assert here_words(test.measured) == "< 1.00\N{NARROW NO-BREAK SPACE}s"
+        assert here_words(test.row) == "< 1.00\N{NARROW NO-BREAK SPACE}s"

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import claims as claims_verb
-from harness.definitions.claims import load_ledgers
 from harness.errors import InputError
 from harness.publish.generated import read_values
+from harness.questions import claims
 from harness.site import Built, build, build_site
+from harness.site.download import NAME
 from harness.site.page import NUMBERS, TRIALS
 from harness.tests.site.page_structure import Page, faults
 from harness.tests.support.command import run_here
@@ -115,10 +115,15 @@ def test_every_trial_has_its_row_below_its_session(built: Built, published_root:
     assert inputs and inputs <= rows
 
 
-def test_the_claims_and_their_verdicts_are_those_of_the_command(page: Page, published_root: Path) -> None:
-    judged = claims_verb.judge(published_root, load_ledgers(published_root), bundled_only=True)
+def test_the_claims_and_their_verdicts_are_those_of_the_ledger(
+    page: Page, built: Built, published_root: Path
+) -> None:
+    sessions = claims.newest_sessions(published_root, claims.experiments(published_root), bundled_only=True)
+    judged = claims.judge_all(sessions, root=published_root)
     rows = [(a["data-kind"], a["data-source"]) for _, a, _ in page.named("tr") if "data-kind" in a]
     assert rows == [(one.verdict.value, one.claim.source) for one in judged]
+    packed = zipfile.ZipFile(built.page.parent / NAME).read("claims.csv").decode()
+    assert packed == claims.data_set(judged, sessions, root=published_root).to_csv(index=False)
 
 
 def test_the_data_of_the_page_are_beside_it(built: Built, page: Page, published_root: Path) -> None:

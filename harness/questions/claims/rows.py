@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the rows that a test of a claim names judges it.
+
+A row that can judge comes before one that cannot; then in this order: warm processes before young ones (where the claim
+speaks of warm services a young one never counts), trials that speak of the services before those that something else
+bounded, more blocks, a commit that this repository has, the newer session, and the ledger's own order.
+
+Beside the columns of :mod:`harness.rows.limits` a row has its ``filter`` and what :func:`_of_session` says of its
+session: ``session``, ``machine``, ``n_cpus``, ``connections``, ``known``, ``begun_epoch_s``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from harness.analysis.tables.tidy import tidy
+from harness.evidence import Evidence
+from harness.evidence.sessions import newest_session
+from harness.model import ClosedLoad
+from harness.model.age import YOUNG
+from harness.model.claim import ClaimTest, RowFilter
+from harness.project import has_commit
+from harness.rows import Session
+from harness.rows.limits import row_of
+
+Row = Mapping[str, Any]
+#: Experiment -> its session.
+Sessions = Mapping[str, Session]
+#: Rows of a test: of today's programs, or of the source's, by its method or by ours.
+Axis = Literal["rows", "then", "then_ours"]
+AXES: tuple[Axis, ...] = ("rows", "then", "then_ours")
+#: Checks that everything works; nothing is concluded from it.
+SMOKE = "smoke"
+
+
+class Candidate(NamedTuple):
+    """A row that a test names; ``None``: there is none. ``why`` it does not judge."""
+
+    filter: RowFilter
+    row: Row | None
+    why: str
+
+
+class Choice(NamedTuple):
+    """What judges a number, or why nothing does; ``passed_over``: the others, in the ledger's order."""
+
+    row: Row | None
+    why: str = ""
+    passed_over: tuple[Candidate, ...] = ()
+
+
+def newest_sessions(root: Path, names: Iterable[str], *, bundled_only: bool = False) -> dict[str, Session]:
+    """Open of each experiment the newest complete session measured here, else the newest bundled one.
+
+    Sessions of the profile ``smoke`` are left out. Tables are brought up to date first.
+
+    Args:
+        bundled_only: leave out what was measured here.
+    """
+    opened = {}
+    for name in names:
+        folder = None if bundled_only else newest_session(root, name, without=SMOKE)
+        folder = folder or newest_session(root, name, bundled=True, without=SMOKE)
+        if folder is not None:
+            tidy(root, [name], sources=["bundled" if folder.bundled else "measured"])
+            evidence = Evidence(root=root, experiment=name, sessions=(folder,))
+            opened[name] = Session(root=root, experiment=name, evidence=evidence)
+    return opened
+
+
+def choose(test: ClaimTest, sessions: Sessions, axis: Axis = "rows") -> Choice:
+    """Return the row that judges a test, and what was passed over for it.
+
+    By its source's method nothing is asked of ages and bounds: they are part of the method.
+
+    Raises:
+        InputError: a session does not have what the test names.
+    """
+    if axis == "rows" and test.missing is not None:
+        return Choice(None, test.missing)
+    filters: tuple[RowFilter, ...] = getattr(test, axis)
+    named = [_candidate(test, wanted, sessions, ours=axis != "then") for wanted in filters]
+    usable = {place: named[place].row or {} for place in range(len(named)) if not named[place].why}
+    if not usable:
+        whys = dict.fromkeys(candidate.why for candidate in named)
+        return Choice(None, "; ".join(whys), tuple(each for each in named if each.row is not None))
+    best = max(usable, key=lambda place: (*_rank(usable[place]), -place))
+    passed = (
+        named[place]._replace(why=_behind(usable[place], usable[best])) if place in usable else named[place]
+        for place in range(len(named))
+        if place != best
+    )
+    return Choice(usable[best], "", tuple(passed))
+
+
+def _candidate(test: ClaimTest, wanted: RowFilter, sessions: Sessions, *, ours: bool) -> Candidate:
+    session = sessions.get(wanted.experiment)
+    if session is None or session.evidence is None or session.evidence.profile == SMOKE:
+        return Candidate(wanted, None, f"no session of {wanted.experiment}")
+    evidence = session.evidence
+    origin = evidence.once(("origin",), lambda: _of_session(evidence))
+    for need, had, what in (
+        (test.needs_cpus, origin["n_cpus"], "CPUs or more, the machine"),
+        (
+            test.needs_connections,
+            origin["connections"],
+            f"connections at once or more, the load of {wanted.experiment}",
+        ),
+    ):
+        if need is not None and had < need:
+            return Candidate(wanted, None, f"speaks of {need} {what} has {had}")
+    row = row_of(
+        session, wanted, limit=test.predicate.limit, margin=test.predicate.margin,
+        bounded=ours and test.subject == "services",
+    )  # fmt: skip
+    if isinstance(row, str):
+        return Candidate(wanted, None, row)
+    why = ""
+    if ours and test.age == "warm" and not row["warm"]:
+        age = YOUNG if row["young"] else "of unknown age"
+        why = f"speaks of warm services, the processes of {wanted.experiment} are {age}"
+    return Candidate(wanted, row | origin | {"filter": wanted}, why)
+
+
+def _of_session(evidence: Evidence) -> dict[str, Any]:
+    """Return what tells a session from others; ``connections``: the most at once of its loads."""
+    provenance, n_cpus = evidence.header.provenance, evidence.machine.n_cpus
+    loads = [trial.configuration.load for trial in evidence.header.plan.trials]
+    profiles = [load.profile for load in loads if load]
+    users = [each.users if isinstance(each, ClosedLoad) else each.connections for each in profiles]
+    return {
+        "session": evidence.sessions[0].key,
+        "machine": f"{n_cpus} {'CPU' if n_cpus == 1 else 'CPUs'}, {evidence.machine.cpu_model}",
+        "n_cpus": n_cpus,
+        "connections": max(users, default=0),
+        "known": not provenance.commit or has_commit(evidence.root, provenance.commit) is not False,
+        "begun_epoch_s": provenance.started_epoch_s,
+    }
+
+
+def _rank(row: Row) -> tuple[bool, bool, int, bool, float]:
+    """Return what rows are ordered by, the greater the better."""
+    return not row["young"], row["says"] != "refused", row["n_used"], row["known"], row["begun_epoch_s"]
+
+
+def _behind(row: Row, best: Row) -> str:
+    """Return why a row is behind the best, by the first that tells them apart."""
+    blocks = f"fewer blocks ({row['n_used']} against {best['n_used']})"
+    reasons = (
+        "young processes",
+        str(row["why"]),
+        blocks,
+        "of a commit that is not in this repository",
+        "an older session",
+    )
+    apart = zip(reasons, _rank(row), _rank(best), strict=True)
+    return next((reason for reason, own, better in apart if own != better), "listed behind it")
