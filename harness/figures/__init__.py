@@ -8,10 +8,9 @@ A function takes the tables of ``docs/data.md`` (or comparisons of ``harness.ana
 import sys
 
 from harness.figures.comparisons import forest
-from harness.figures.curves import percentiles
 from harness.figures.style import describe, show_figures_in
 
-__all__ = ["describe", "forest", "percentiles"]
+__all__ = ["describe", "forest"]
 
 _ipython = sys.modules.get("IPython")
 if _ipython is not None and (_shell := _ipython.get_ipython()) is not None:

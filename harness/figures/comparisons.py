@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError
 from harness.figures.marks import name_last
-from harness.figures.style import BAND, FAINT, INK, PAGE_INCHES, canvas, styled
+from harness.figures.style import BAND, FAINT, INK, canvas, styled
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Verdict
 from harness.model.age import ratio_with_age, with_age
@@ -105,25 +105,6 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
         _panel(axes, arms, trials)
     label = variant_styles(trials)[comparisons[0].reference].label
     panels[-1, 0].set_xlabel(f"{quantity}, ratio to {label} (log scale)")
-    return figure
-
-
-@styled
-def forests(comparisons: Mapping[str, Sequence[Comparison]], trials: pd.DataFrame) -> Figure:
-    """Return ratios to the reference side by side, one panel per metric, drawn as by ``forest``.
-
-    Args:
-        comparisons: what the ratio is of, such as "throughput" -> the comparisons of that metric in one cell; the same
-            variants in each.
-        trials: only for labels and looks.
-    """
-    height = 0.95 + 0.2 * max(map(len, comparisons.values()))
-    figure, panels = canvas(1, len(comparisons), width=PAGE_INCHES, height=height, sharey=True)
-    for axes, (quantity, arms) in zip(panels[0], comparisons.items(), strict=True):
-        _panel(axes, arms, trials)
-        axes.set_title(quantity, loc="left", pad=3)
-    label = variant_styles(trials)[next(iter(comparisons.values()))[0].reference].label
-    figure.supxlabel(f"ratio to {label} (log scale)")
     return figure
 
 

@@ -21,14 +21,13 @@ def main(arguments: list[str]) -> int:
     if arguments not in (["write"], ["slides"], ["check"]):
         print(f"allowed: {USAGE}", file=sys.stderr)
         return 2
-    root = find_root()
+    root, begun = find_root(), monotonic()
     try:
         if arguments != ["check"]:
             write = write_files if arguments == ["write"] else write_slides
             for path in write(root):
                 print(f"wrote {path}", flush=True)
         else:
-            begun = monotonic()
             print("Reading the sessions; the first time takes about a minute.", flush=True)
             print(f"ready for the workshop: code {workshop_code(root)} ({plain(monotonic() - begun)} s)")
     except RematchError as error:

@@ -14,9 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 State = Literal["open", "right", "wrong"]
-REPLIES: dict[str, dict[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("replies.toml").read_text("utf-8")
-)
+REPLIES = tomllib.loads(Path(__file__).with_name("replies.toml").read_text("utf-8"))
+Replies = Mapping[str, Mapping[str, Any]]
 #: What an answer in another unit is multiplied by: a percentage for a share, milliseconds for seconds, and back.
 _UNITS = (100.0, 1e3, 1e-3, 1e-2)
 
@@ -55,9 +54,7 @@ class Checks:
     ``results``: the last reply of each exercise.
     """
 
-    def __init__(
-        self, truths: Mapping[str, Truth], replies: Mapping[str, Mapping[str, Any]] = REPLIES
-    ) -> None:
+    def __init__(self, truths: Mapping[str, Truth], replies: Replies = REPLIES) -> None:
         self.truths, self.replies = truths, replies
         self.results: dict[str, Checked] = {}
 

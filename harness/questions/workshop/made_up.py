@@ -29,7 +29,8 @@ LOOPS = {"A": "closed", "B": "open", "C": "closed"}
 COMPARISONS = {"A": "order", "B": "fair", "C": "errors", "D": "mix", "E": "replication"}
 #: The simulated service of unit 4 answers in a few milliseconds, and stands still once.
 USERS, THINK_S, RATE_PER_S, DURATION_S = 8, 0.017, 400.0, 30.0
-PAUSE_AT_S, PAUSE_S = 12.0, 1.0
+PAUSE_S = 1.0
+_PAUSE = Pauses(starts_s=(12.0,), lengths_s=(PAUSE_S,))
 #: By how much the clock of unit 5 is ahead.
 AHEAD_S = 0.24
 #: By how much the services of ``b`` in unit 6 are slower, as a ratio of medians.
@@ -101,18 +102,12 @@ def unnamed_loops() -> dict[str, pd.DataFrame]:
 def _open(rng: np.random.Generator) -> pd.DataFrame:
     arrivals = arrival_times("poisson", RATE_PER_S, DURATION_S, rng)
     service = service_times(len(arrivals), ServiceLaw(), rng)
-    return _log(*simulate_open(arrivals, service, servers=USERS, pauses=_pause()))
+    return _log(*simulate_open(arrivals, service, servers=USERS, pauses=_PAUSE))
 
 
 def _closed(rng: np.random.Generator, users: int, think_s: float) -> pd.DataFrame:
-    law = ServiceLaw()
-    return _log(
-        *simulate_closed(users, DURATION_S, law, rng, servers=USERS, think_s=think_s, pauses=_pause())
-    )
-
-
-def _pause() -> Pauses:
-    return Pauses(starts_s=(PAUSE_AT_S,), lengths_s=(PAUSE_S,))
+    law, pauses = ServiceLaw(), _PAUSE
+    return _log(*simulate_closed(users, DURATION_S, law, rng, servers=USERS, think_s=think_s, pauses=pauses))
 
 
 def _log(start: Floats, latency: Floats) -> pd.DataFrame:

@@ -90,13 +90,9 @@ def files_of(root: Path) -> dict[Path, str]:
 def outdated(root: Path) -> list[Path]:
     """Return the paths of notebooks that are not what the teacher's say, and of those that no teacher has."""
     files = files_of(root)
-    present = {path.relative_to(root) for path in (root / STUDENTS).glob("*.ipynb")}
-    changed = {
-        path
-        for path, text in files.items()
-        if not (root / path).is_file() or (root / path).read_text("utf-8") != text
-    }
-    return sorted(changed | (present - set(files)))
+    written = {path: (root / path).read_text("utf-8") for path in files if (root / path).is_file()}
+    orphans = {path.relative_to(root) for path in (root / STUDENTS).glob("*.ipynb")} - set(files)
+    return sorted(orphans | {path for path, text in files.items() if written.get(path) != text})
 
 
 def write_files(root: Path) -> list[Path]:

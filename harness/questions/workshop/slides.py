@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from jinja2 import Environment
@@ -28,9 +27,6 @@ _TEMPLATE = Path(__file__).with_name("templates") / "slides.html.jinja"
 _PATIENCE_S = 900
 _ABOUT = re.compile(r"\*\*(\d\.\d)\b")
 _CHECK = re.compile(r'check\("(\d\.\d)"')
-
-#: Id of a cell -> its outputs, as in a notebook file.
-Outputs = Mapping[str, list[dict[str, Any]]]
 
 
 @dataclass
@@ -50,8 +46,8 @@ def write_slides(root: Path) -> Iterator[Path]:
         yield path
 
 
-def executed(root: Path, book: Book) -> Outputs:
-    """Return what the cells of a unit show, with its exercises left open."""
+def executed(root: Path, book: Book) -> dict[str, list[Book]]:
+    """Return what the cells of a unit show by their ids, with its exercises left open."""
     node = nbformat.reads(file_text(for_students(book)), as_version=4)  # type: ignore[no-untyped-call]  # no types
     place = {"metadata": {"path": str(root)}}
     # its connections are ports of this machine
@@ -62,17 +58,16 @@ def executed(root: Path, book: Book) -> Outputs:
     return {cell.id: cell.outputs for cell in node.cells if cell.cell_type == "code"}
 
 
-def slides_page(book: Book, outputs: Outputs) -> str:
+def slides_page(book: Book, outputs: Mapping[str, list[Book]]) -> str:
     """Return the page of a unit."""
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
-        _TEMPLATE.read_text("utf-8")
-    )
+    template = _TEMPLATE.read_text("utf-8")
+    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(template)
     shown = [(Markup(slide.body), Markup("".join(slide.notes))) for slide in slides(book, outputs)]
     title = text_of(book["cells"][0]).partition("\n")[0].removeprefix("# ")
     return page.render(title=title, slides=shown)
 
 
-def slides(book: Book, outputs: Outputs) -> list[Slide]:
+def slides(book: Book, outputs: Mapping[str, list[Book]]) -> list[Slide]:
     """Return the slides of a unit: its texts, what its cells show, and its exercises."""
     deck: list[Slide] = []
     about: dict[str, Slide] = {}
@@ -112,7 +107,7 @@ def _note(text: str, about: Mapping[str, Slide], last: Slide) -> None:
         to.notes.append(markdown2html_mistune(paragraph))
 
 
-def _shown(outputs: Iterable[dict[str, Any]]) -> Iterator[str]:
+def _shown(outputs: Iterable[Book]) -> Iterator[str]:
     for output in outputs:
         data = output.get("data", {})
         if "text/html" in data:
