@@ -43,7 +43,7 @@ help:  ## print this table
 	@echo "make lab       JupyterLab in the environment of this project"
 	@echo "make workshop  JupyterLab at the exercise notebooks"
 	@echo "make workshop-check  is this computer ready for the workshop? prints a short code, the same on all"
-	@echo "make workshop-notebooks  write the notebooks of the workshop, and its solutions, from their sources"
+	@echo "make workshop-notebooks  write the students' notebooks of the workshop from the teacher's, docs/workshop"
 	@echo "make slides    the slides of the workshop with its figures, results/workshop/slides/*.html"
 	@echo "make clean     remove what was built; recorded data, tools and the environment stay"
 	@echo "make kick-tires  each part once, in minutes: PASS or FAIL; then ARTIFACT.md"

@@ -18,8 +18,7 @@ from harness.agent.sampler import Watched
 from harness.backing import BackingNeed, running
 from harness.definitions import contract_of
 from harness.errors import InputError, MissingTool, RematchError, TrialFailure
-from harness.launchers.base import Instance, LaunchSpec
-from harness.launchers.exit_reason import STDERR, STDOUT
+from harness.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
 from harness.model import BackingSettings, Implementation, Variant
 from harness.model.endpoint import Endpoint
 from harness.session import Assembly

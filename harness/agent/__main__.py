@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.agent.docker_api import CONTAINERS, remove_containers
+from harness.agent.containers import CONTAINERS, remove_containers
 from harness.agent.files import SCRATCH, remove_scratch
 from harness.agent.platforms import return_large_blocks
 from harness.agent.processes import alive, kill_group, this_process
@@ -40,24 +40,24 @@ def main() -> None:
         help="end after this time without a message",
     )
     start.add_argument("--skew-s", type=float, default=0.0, help="for tests: clocks that are wrong by this")
-    told = parser.parse_args()
-    print(json.dumps(start_daemon(told.base, told.grace_s, told.skew_s)), flush=True)
+    options = parser.parse_args()
+    print(json.dumps(start_daemon(options.base, options.grace_s, options.skew_s)), flush=True)
 
 
 def start_daemon(base: Path, grace_s: float, skew_s: float) -> dict[str, object]:
     """Start a daemon with a folder of its own and tell where it is, and which others of ours live."""
     sessions = base / "sessions"
     sessions.mkdir(parents=True, exist_ok=True)
-    others = sweep(sessions)
+    daemons = sweep(sessions)
     folder = Path(tempfile.mkdtemp(prefix="agent-", dir=str(sessions)))  # nobody else may look into it
     stub = pkgutil.get_data("harness.agent", "spawn_stub.py")
     assert stub is not None
     (folder / "spawn_stub.py").write_bytes(stub)
-    ready, told = os.pipe()
+    ready, options = os.pipe()
     if os.fork() == 0:
         os.close(ready)
-        _become_daemon(folder, grace_s, skew_s, told)
-    os.close(told)
+        _become_daemon(folder, grace_s, skew_s, options)
+    os.close(options)
     with open(ready, "rb") as pipe:
         if pipe.read() != b"ready":
             log = (folder / "agent.log").read_text(errors="replace")
@@ -65,10 +65,10 @@ def start_daemon(base: Path, grace_s: float, skew_s: float) -> dict[str, object]
             raise SystemExit(f"the agent did not start: {log.strip()[-300:]}")
     os.wait()
     about = json.loads((folder / ABOUT).read_text())
-    return {**about, "folder": str(folder), "others": others, "python": sys.version.split()[0]}
+    return {**about, "folder": str(folder), "others": daemons, "python": sys.version.split()[0]}
 
 
-def _become_daemon(folder: Path, grace_s: float, skew_s: float, told: int) -> None:
+def _become_daemon(folder: Path, grace_s: float, skew_s: float, options: int) -> None:
     """Leave terminal, session and parent; never returns."""
     os.setsid()
     if os.fork() != 0:
@@ -92,8 +92,8 @@ def _become_daemon(folder: Path, grace_s: float, skew_s: float, told: int) -> No
     if skew_s:
         _wrong_clocks(skew_s)
     server = Server(folder, grace_s, skew_s)
-    os.write(told, b"ready")
-    os.close(told)
+    os.write(options, b"ready")
+    os.close(options)
     server.serve()
     os._exit(0)
 
@@ -107,14 +107,14 @@ def _wrong_clocks(skew_s: float) -> None:
 
 def sweep(sessions: Path) -> list[dict[str, object]]:
     """Return the daemons that live; end what a killed one left behind, and remove its folder."""
-    others: list[dict[str, object]] = []
+    daemons: list[dict[str, object]] = []
     for folder in sorted(sessions.glob("agent-*")):
         try:
             about = json.loads((folder / ABOUT).read_text())
         except (OSError, ValueError):
             about = {"pid": 0, "start_ticks": 0}
         if about["pid"] and alive(about["pid"], about["start_ticks"]):
-            others.append(about)
+            daemons.append(about)
             continue
         for note in folder.glob("running/*"):
             group, _, ticks = note.name.partition("-")
@@ -122,7 +122,7 @@ def sweep(sessions: Path) -> list[dict[str, object]]:
         remove_containers(folder / CONTAINERS)
         remove_scratch(folder / SCRATCH)
         shutil.rmtree(str(folder), ignore_errors=True)
-    return others
+    return daemons
 
 
 if __name__ == "__main__":

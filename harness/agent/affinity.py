@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.agent.process_counters import children
+from harness.agent.process_tree import children
 from harness.agent.processes import PROC, read_stat
 
 #: An interval is longer or shorter than asked by at most this share, so that noise of the same period cannot keep in
@@ -178,6 +178,3 @@ class Exchanger:
 
 def _listed(cpus: Sequence[int]) -> str:
     return " ".join(map(str, cpus))
-
-
-__all__ = ["HEADER", "JITTER", "Exchange", "Exchanger", "intervals", "move", "threads_of", "tree_of"]

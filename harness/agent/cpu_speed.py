@@ -107,6 +107,3 @@ def summary(cpu: int, read: Sequence[float]) -> CpuSpeedReadings:
         step_ns_p50=round(ordered[len(ordered) // 2], 2),
         step_ns_mean=round(sum(ordered) / len(ordered), 2),
     )
-
-
-__all__ = ["CpuSpeedMeter", "CpuSpeedReadings", "step_ns", "summary"]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent does with files and folders: it makes, reads, lists and removes them."""
+"""What files and folders hold, and what the agent does with them: it makes, reads, lists and removes them."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 import shutil
 import tempfile
@@ -11,7 +12,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.agent.hashing import file_sha256, folder_bytes
 from harness.errors import HostError
 
 #: Below the agent's folder: a file per folder that stands elsewhere and goes with it; in it, where that is.
@@ -70,9 +70,9 @@ class FileHandlers:
     def do_inventory(self, folder: str) -> dict[str, Any]:
         """Hash and size of every file below, and whether it may be executed."""
         results: dict[str, Any] = {}
-        for here, _, names in os.walk(folder):
+        for parent, _, names in os.walk(folder):
             for name in names:
-                path = os.path.join(here, name)
+                path = os.path.join(parent, name)
                 if os.path.isfile(path) and not os.path.islink(path):
                     stat = os.stat(path)
                     results[os.path.relpath(path, folder)] = [
@@ -122,3 +122,25 @@ def remove_scratch(notes: Path) -> None:
                 note.unlink()
                 break
             time.sleep(0.1)
+
+
+#: Below what malloc maps for itself and gives back: a larger buffer stays with each thread that ever had one.
+CHUNK_BYTES = 1 << 16
+
+
+def file_sha256(file: Path) -> str:
+    """Return the SHA-256 of a file's bytes in hex."""
+    digest = hashlib.sha256()
+    buffer = memoryview(bytearray(CHUNK_BYTES))
+    with file.open("rb", buffering=0) as stream:
+        while True:
+            n = stream.readinto(buffer)
+            if not n:
+                break
+            digest.update(buffer[:n])
+    return digest.hexdigest()
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the size of all files below ``folder``; links count as nothing."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

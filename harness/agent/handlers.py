@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent.cgroup import read_group
+from harness.agent.containers import ENDING, ContainerHandlers
 from harness.agent.cpu_speed import CpuSpeedMeter
-from harness.agent.docker_api import ENDING, ContainerHandlers
 from harness.agent.files import FileHandlers
+from harness.agent.http_exchange import gone_check, poll_first_answer
 from harness.agent.machine_counters import read_machine
 from harness.agent.machine_info import machine_facts, physical_cores
 from harness.agent.platforms import usable_cpus
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
 from harness.agent.processes import read_stat
-from harness.agent.readiness_probe import gone_check, poll_first_answer
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
@@ -45,12 +45,10 @@ SLOW = frozenset(
         "inventory",
         "folder_bytes",
         "remove",
-        "docker",
         "bye",
     }
 )
-SAMPLER_GONE = "the agent is ending, and has ended its sampler"
-METER_GONE = "the agent is ending, and has ended its meter of CPU speed"
+GAUGE_GONE = "the agent is ending, and has ended its samplers and meters"
 
 
 class _Endpoint:
@@ -68,13 +66,12 @@ class Handlers:
         self._spawner = Spawner(folder / "spawn_stub.py", host=socket.gethostname(), skew_s=skew_s)
         self._lock = threading.Lock()
         self._processes: dict[int, Spawned] = {}
-        self._samplers: dict[int, Sampler] = {}
-        self._meters: dict[int, CpuSpeedMeter] = {}
+        self._gauges: dict[int, Any] = {}  # samplers, and meters of CPU speed
         self._ended = threading.Event()
         self._files = FileHandlers(folder)
         self._containers = ContainerHandlers(folder, self._ended)
 
-    def carry_out(self, what: str, told: dict[str, Any]) -> dict[str, Any]:
+    def carry_out(self, what: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Do one thing.
 
         Raises:
@@ -83,29 +80,23 @@ class Handlers:
         for part in (self, self._files, self._containers):
             order: Callable[..., dict[str, Any] | None] | None = getattr(part, f"do_{what}", None)
             if order is not None:
-                return order(**told) or {}
+                return order(**arguments) or {}
         raise HostError(f"the agent knows no {what!r}")
 
     def end_all(self) -> None:
         """End every process group, container and sampler that was started. Nothing is started after this."""
         with self._lock:
             self._ended.set()
-            processes, samplers = list(self._processes.values()), list(self._samplers.values())
-            meters = list(self._meters.values())
+            processes, gauges = list(self._processes.values()), list(self._gauges.values())
             self._processes.clear()
-            self._samplers.clear()
-            self._meters.clear()
+            self._gauges.clear()
         for process in processes:
             self._end(process, 0.0, "SIGKILL")
         self._containers.end_all()
         self._files.end_all()
-        for meter in meters:
-            meter.stop()
-        for sampler in samplers:
-            try:
-                sampler.stop()
-            except OSError:  # its files go with the folder
-                continue
+        for gauge in gauges:
+            with contextlib.suppress(OSError):  # its files go with the folder
+                gauge.stop()
 
     def do_ping(self) -> dict[str, Any]:
         return {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic()}
@@ -174,52 +165,37 @@ class Handlers:
         return asdict(read_machine())
 
     def do_sampler_start(self, samples: str, machine: str, hz: float) -> dict[str, Any]:
-        sampler = Sampler({}, samples=Path(samples), machine=Path(machine), hz=hz)
-        sampler.start()
-        with self._lock:
-            late = self._ended.is_set()
-            if not late:
-                self._samplers[id(sampler)] = sampler
-        if late:
-            sampler.stop()
-            raise HostError(ENDING)
-        return {"sampler": id(sampler)}
+        return {"sampler": self._started(Sampler({}, samples=Path(samples), machine=Path(machine), hz=hz))}
 
     def do_sampler_add(self, sampler: int, role: str, watched: dict[str, Any]) -> None:
-        self._sampler(sampler).add(role, Watched(**watched))
+        self._gauge(sampler).add(role, Watched(**watched))
 
     def do_sampler_pace(self, sampler: int, hz: float) -> None:
-        self._sampler(sampler).pace(hz)
-
-    def _sampler(self, number: int) -> Sampler:
-        with self._lock:
-            result = self._samplers.get(number)
-        if result is None:
-            raise HostError(SAMPLER_GONE)
-        return result
+        self._gauge(sampler).pace(hz)
 
     def do_sampler_stop(self, sampler: int) -> dict[str, Any]:
-        with self._lock:
-            result = self._samplers.pop(sampler, None)
-        if result is None:
-            raise HostError(SAMPLER_GONE)
-        return asdict(result.stop())
+        return asdict(self._gauge(sampler, over=True).stop())
 
     def do_speed_start(self, cpus: list[int], per_s: float) -> dict[str, Any]:
-        meter = CpuSpeedMeter(cpus, per_s)
+        return {"meter": self._started(CpuSpeedMeter(cpus, per_s))}
+
+    def do_speed_stop(self, meter: int) -> dict[str, Any]:
+        return {"read": [asdict(read) for read in self._gauge(meter, over=True).stop()]}
+
+    def _started(self, gauge: Any) -> int:
         with self._lock:
             if self._ended.is_set():
                 raise HostError(ENDING)
-            meter.start()
-            self._meters[id(meter)] = meter
-        return {"meter": id(meter)}
+            gauge.start()
+            self._gauges[id(gauge)] = gauge
+        return id(gauge)
 
-    def do_speed_stop(self, meter: int) -> dict[str, Any]:
+    def _gauge(self, number: int, *, over: bool = False) -> Any:
         with self._lock:
-            result = self._meters.pop(meter, None)
-        if result is None:
-            raise HostError(METER_GONE)
-        return {"read": [asdict(read) for read in result.stop()]}
+            gauge = self._gauges.pop(number, None) if over else self._gauges.get(number)
+        if gauge is None:
+            raise HostError(GAUGE_GONE)
+        return gauge
 
     def do_start_ticks(self, pid: int) -> dict[str, Any]:
         stat = read_stat(pid)
@@ -239,12 +215,14 @@ class Handlers:
         deadline_s: float,
     ) -> dict[str, Any]:
         pid, start_ticks = watched["pid"], watched["start_ticks"]
-        ours = self._processes.get(pid)
+        spawned = self._processes.get(pid)
         first = poll_first_answer(
             _Endpoint(address, port),
             base64.b64decode(request),
             # of our own process we know the moment itself, not what the controller's clock made of it
-            launched_monotonic_s=ours.launched_monotonic_s if ours is not None else launched_monotonic_s,
+            launched_monotonic_s=spawned.launched_monotonic_s
+            if spawned is not None
+            else launched_monotonic_s,
             deadline_s=deadline_s,
             gone=gone_check(pid, start_ticks),
         )

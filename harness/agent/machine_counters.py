@@ -8,38 +8,9 @@ import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from harness.agent.cgroup_throttling import longest_throttling, throttling_folders
+from harness.agent.cgroup import longest_throttling, text_of, throttling_folders
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-#: More than ``/proc/stat`` of a large machine, and little enough to come from memory that is there already.
-_MOST_BYTES = 1 << 16
-
-
-class HeldFile:
-    """A file of the kernel that is read again and again: opened once, because to open one costs more than to read it.
-
-    What is not there, or not for us, says nothing: an old kernel, or a group that is gone.
-    """
-
-    def __init__(self, path: Path) -> None:
-        try:
-            self._descriptor = os.open(str(path), os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            self._descriptor = -1
-
-    def read(self) -> str:
-        """Return what it says now; nothing when it cannot be read."""
-        if self._descriptor < 0:
-            return ""
-        try:
-            return os.pread(self._descriptor, _MOST_BYTES, 0).decode("ascii", "replace")
-        except OSError:
-            return ""
-
-    def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor = -1
 
 
 @dataclass(frozen=True)
@@ -64,23 +35,15 @@ MACHINE_COLUMNS = tuple(field.name for field in fields(MachineReading))
 class MachineReader:
     """Reads the machine as often as wanted; where its control groups are is looked up once.
 
-    Use as a context manager, or ``close``. ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
+    ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
     ``n_begun``: processes and threads that were begun since boot, as of the last reading; ``None``: the kernel
     does not tell.
     """
 
     def __init__(self, root: Path = Path("/")) -> None:
-        proc = root / "proc"
-        self._stat, self._load = HeldFile(proc / "stat"), HeldFile(proc / "loadavg")
-        self._pressure = {name: HeldFile(proc / "pressure" / name) for name in ("cpu", "memory", "io")}
-        self._groups = [HeldFile(folder / "cpu.stat") for folder in throttling_folders(root)]
+        self._proc = root / "proc"
+        self._groups = [folder / "cpu.stat" for folder in throttling_folders(root)]
         self.n_begun: int | None = None
-
-    def __enter__(self) -> MachineReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def read(self) -> MachineReading:
         """Read the machine now.
@@ -88,31 +51,26 @@ class MachineReader:
         ``total_cpu_s`` is CPU time spent on anything (user, nice, system, interrupts); ``idle_s`` holds
         waiting for disks too; ``steal_s`` is what the hypervisor gave to others.
         """
-        stat = self._stat.read()
+        stat = text_of(self._proc / "stat")
         cpu, self.n_begun = _cpu_times(stat), _begun(stat)
-        throttling = longest_throttling(group.read() for group in self._groups)
+        throttling = longest_throttling(text_of(group) for group in self._groups)
         return MachineReading(
             monotonic_s=time.monotonic(),
-            psi_cpu_some_s=_waited(self._pressure["cpu"].read()),
-            psi_memory_some_s=_waited(self._pressure["memory"].read()),
-            psi_io_some_s=_waited(self._pressure["io"].read()),
+            psi_cpu_some_s=_waited(text_of(self._proc / "pressure" / "cpu")),
+            psi_memory_some_s=_waited(text_of(self._proc / "pressure" / "memory")),
+            psi_io_some_s=_waited(text_of(self._proc / "pressure" / "io")),
             steal_s=cpu[7] if cpu is not None and len(cpu) > 7 else None,
             idle_s=cpu[3] + cpu[4] if cpu is not None else None,
             total_cpu_s=sum(cpu[:3]) + sum(cpu[5:7]) if cpu is not None else None,
-            load_average_1m=_load_average(self._load.read()),
+            load_average_1m=_load_average(text_of(self._proc / "loadavg")),
             n_throttled=throttling.n_throttled if throttling is not None else None,
             throttled_s=throttling.throttled_s if throttling is not None else None,
         )
 
-    def close(self) -> None:
-        for file in (self._stat, self._load, *self._pressure.values(), *self._groups):
-            file.close()
-
 
 def read_machine(root: Path = Path("/")) -> MachineReading:
     """Read the machine once; see ``MachineReader``."""
-    with MachineReader(root) as reader:
-        return reader.read()
+    return MachineReader(root).read()
 
 
 def _cpu_times(text: str) -> tuple[float, ...] | None:

@@ -52,8 +52,8 @@ def kernel_settings(root: Path = Path("/")) -> dict[str, str]:
     ``sched_autogroup``: whether CPU time is shared between sessions of processes, or between threads: with 0 a program
     of many threads gets more of a CPU that it shares with its load generator.
     """
-    said = {name: text_of(root / file) for name, file in SETTINGS.items()}
-    return {name: _chosen(text) for name, text in said.items() if text is not None}
+    texts = {name: text_of(root / file) for name, file in SETTINGS.items()}
+    return {name: _chosen(text) for name, text in texts.items() if text is not None}
 
 
 def _chosen(text: str) -> str:
@@ -66,8 +66,8 @@ def physical_cores(cpus: Iterable[int], system: Path = Path("/sys/devices/system
     """Return which CPUs share a physical core, one list a core; one of which nothing is told stands alone."""
     results = set()
     for cpu in cpus:
-        said = text_of(system / f"cpu{cpu}" / "topology" / "thread_siblings_list")
-        results.add(tuple(cpu_list(said)) if said else (cpu,))
+        text = text_of(system / f"cpu{cpu}" / "topology" / "thread_siblings_list")
+        results.add(tuple(cpu_list(text)) if text else (cpu,))
     return sorted(list(core) for core in results)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import random
 import socket
 from collections import deque
@@ -76,3 +77,38 @@ def _first_of_kernel() -> int:
         return int(RANGE_FILE.read_text().split()[0])
     except (OSError, ValueError, IndexError):
         return 32768
+
+
+CHOSEN_BY_SYSTEM = Path("/proc/sys/net/ipv4/ip_local_port_range")
+#: Below are ports of well-known services.
+LEAST = 10_240
+_TRIES = 20
+
+
+def bind_outside(opened: socket.socket) -> None:
+    """Give a socket a port outside of the system's range, or leave it without one where there is no other.
+
+    Linux remembers each connection by its addresses and ports (conntrack). One that was refused because kube-proxy did
+    not know the service yet is remembered untranslated for ten seconds, and a connection from the same port is refused
+    as well. Loads connect from ports of the system's choice, so who asks early must not.
+    """
+    ports = outside(CHOSEN_BY_SYSTEM)
+    for source in random.sample(ports, min(_TRIES, len(ports))):
+        try:
+            opened.bind(("", source))
+        except OSError as problem:
+            if problem.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise
+        else:
+            return
+
+
+@functools.lru_cache(maxsize=1)
+def outside(chosen: Path) -> range:
+    """Return the ports below the range that the file names, or those above it where there are more."""
+    try:
+        low, high = map(int, chosen.read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        return range(0)
+    below, above = range(LEAST, max(low, LEAST)), range(high + 1, 65_536)
+    return below if len(below) >= len(above) else above

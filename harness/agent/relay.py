@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``agent attach FOLDER``: pass bytes between stdin/stdout and the daemon's socket.
+"""``agent attach FOLDER`` and ``agent dial ADDRESS``: pass bytes between stdin/stdout and a socket of this machine.
 
 Imports next to nothing: a connection that broke in the middle of a trial waits for this to start.
 """
@@ -12,18 +12,34 @@ import socket
 
 SOCKET = "agent.sock"
 CHUNK = 65536
-#: What it ends with when there is no daemon any more.
+#: What it ends with when nothing listens there (any more).
 NO_AGENT = 3
 
 
-def relay(folder: str) -> None:
-    """Pass bytes between stdin/stdout and the daemon until either side ends."""
+def attach(folder: str) -> None:
+    """Pass bytes between stdin/stdout and the agent of a folder until either side ends."""
     try:
         os.chdir(folder)  # a path in a socket's address may have no more than 107 bytes
         daemon = socket.socket(socket.AF_UNIX)
         daemon.connect(SOCKET)
     except OSError:
         raise SystemExit(NO_AGENT) from None
+    pass_bytes(daemon)
+
+
+def dial(address: str) -> None:
+    """Pass bytes between stdin/stdout and what listens at ``unix://PATH`` or ``tcp://HOST:PORT`` likewise."""
+    from harness.agent.containers import connected  # an agent that is attached to needs none of it
+
+    try:
+        daemon = connected(address)
+    except OSError:
+        raise SystemExit(NO_AGENT) from None
+    pass_bytes(daemon)
+
+
+def pass_bytes(daemon: socket.socket) -> None:
+    """Pass bytes between stdin/stdout and a connection until either side ends."""
     with daemon, selectors.DefaultSelector() as selector:
         selector.register(daemon, selectors.EVENT_READ, 1)
         selector.register(0, selectors.EVENT_READ, -1)

@@ -2,29 +2,151 @@
 """Samples processes and the machine in a background thread and writes them as they come.
 
 The schedule is absolute: a late tick does not shift the later ones. Ticks that could not be
-kept are counted, not made up for.
+kept are counted, not made up for. Between two slow ticks a tick source takes the ticks: in the interpreter here, or
+native.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from dataclasses import dataclass
+from array import array
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from harness.agent.machine_counters import MACHINE_COLUMNS
-from harness.agent.ticks import Calls, PythonTicks, Schedule
+from harness.agent.machine_counters import MACHINE_COLUMNS, MachineReader
+from harness.agent.process_tree import TreeReader
 
 if TYPE_CHECKING:
-    from harness.agent.machine_counters import MachineReader
-    from harness.agent.process_tree import ProcessReading, TreeReader
-    from harness.agent.ticks import Tick, TickSource
+    from collections.abc import Sequence
+
+    from harness.agent.process_tree import ProcessReader, ProcessReading
+
+    #: One tick: for each process the moment (``time.monotonic``) and what was read; ``None``: it has ended.
+    Tick = list[tuple[float, ProcessReading | None]]
 
 SAMPLE_COLUMNS = ("monotonic_s", "role", "rss_bytes", "cpu_s", "n_threads", "n_descriptors")
 
 #: How often the dear things are read: threads, descriptors, children, the machine.
 SLOW_HZ = 2.0
+#: Nobody sleeps longer at a stretch, so that a call to stop is heard.
+LONGEST_SLEEP_NS = 50_000_000
+
+
+@dataclass
+class Schedule:
+    """Absolute: the moment of a tick follows from its number alone, so a late one does not shift the others.
+
+    ``number`` is that of the next tick. Ticks whose moment had passed before their turn are missed.
+    ``longest_gap_ns`` is the longest between the beginnings of two ticks.
+    """
+
+    begin_ns: int
+    period_ns: float
+    number: int = 0
+    ticks: int = 0
+    missed: int = 0
+    last_ns: int = 0
+    longest_gap_ns: int = 0
+
+    @classmethod
+    def beginning_now(cls, hz: float) -> Schedule:
+        begin_ns = time.monotonic_ns()
+        return cls(begin_ns=begin_ns, period_ns=1e9 / hz, last_ns=begin_ns)
+
+    def going_on(self, hz: float) -> Schedule:
+        """Return one of another rate that goes on from the tick just taken, with what was counted so far."""
+        begin_ns, period_ns = time.monotonic_ns(), 1e9 / hz
+        return replace(self, begin_ns=begin_ns, period_ns=period_ns, number=1)
+
+    @property
+    def due_ns(self) -> int:
+        """The moment of the next tick."""
+        return self.begin_ns + int(self.number * self.period_ns)
+
+    def count(self, began_ns: int) -> None:
+        """Count the tick that began then and has just been taken, and go on to the first that is not past."""
+        self.longest_gap_ns = max(self.longest_gap_ns, began_ns - self.last_ns)
+        self.last_ns = began_ns
+        self.ticks += 1
+        first = math.ceil((time.monotonic_ns() - self.begin_ns) / self.period_ns)
+        following = self.number + 1
+        self.number = max(following, first)
+        self.missed += self.number - following
+
+
+class Calls:
+    """What other threads want of a glancer at work, in memory that native code can look at, too."""
+
+    def __init__(self) -> None:
+        self._flags = array("i", (0, 0))
+
+    @property
+    def address(self) -> int:
+        """Where the two flags stand: ``stop``, then ``added``, each a C ``int``."""
+        return self._flags.buffer_info()[0]
+
+    @property
+    def stop(self) -> bool:
+        """Return as soon as you can."""
+        return self._flags[0] != 0
+
+    @stop.setter
+    def stop(self, wanted: bool) -> None:
+        self._flags[0] = int(wanted)
+
+    @property
+    def added(self) -> bool:
+        """There is more to be sampled: the next tick is not yours."""
+        return self._flags[1] != 0
+
+    @added.setter
+    def added(self, wanted: bool) -> None:
+        self._flags[1] = int(wanted)
+
+
+class PythonTicks:
+    """Takes ticks that only glance, in the interpreter. It keeps nothing from one call to the next.
+
+    ``name``: as a record tells it, ``interpreter``, ``native`` or ``portable``. ``tree`` and ``machine``: what reads
+    the processes that it is given, with their children, and the machine around them.
+    """
+
+    name = "interpreter"
+    tree: type[TreeReader] = TreeReader
+    machine: type[MachineReader] = MachineReader
+
+    def take(
+        self, schedule: Schedule, before: int, processes: Sequence[ProcessReader], calls: Calls
+    ) -> list[Tick]:
+        """Take the ticks of the schedule until the tick ``before``, or a later one, is due.
+
+        Each tick reads every process, in their order. It returns earlier when a tick is due and
+        ``calls.added`` is set (that tick is then not taken), and within 50 ms of ``calls.stop``.
+        The schedule counts what was taken and missed, and its ``number`` is that of the tick to go on with.
+        """
+        # Understood afterwards, all at once: a woken process runs with cold caches, and the same work is
+        # several times dearer spread over the ticks.
+        seen = []
+        while _sleep_until_due(schedule, calls) and schedule.number < before and not calls.added:
+            began_ns = time.monotonic_ns()
+            seen.append([(process, time.monotonic(), process.glance()) for process in processes])
+            schedule.count(began_ns)
+        return [[(at_s, process.understand(glance)) for process, at_s, glance in tick] for tick in seen]
+
+
+def _sleep_until_due(schedule: Schedule, calls: Calls) -> bool:
+    """Sleep until the next tick is due; false: called to stop instead."""
+    due_ns = schedule.due_ns
+    while not calls.stop:
+        left_ns = due_ns - time.monotonic_ns()
+        if left_ns <= 0:
+            return True
+        # A plain sleep costs a third of a wait for an event.
+        time.sleep(min(left_ns, LONGEST_SLEEP_NS) / 1e9)
+    return False
 
 
 @dataclass(frozen=True)
@@ -43,7 +165,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class SamplerSummary:
-    """How well the schedule was kept. ``ticks_by``: who took the ticks, a ``TickSource.name``."""
+    """How well the schedule was kept. ``ticks_by``: who took the ticks, its ``name``."""
 
     ticks: int
     missed_ticks: int
@@ -76,7 +198,7 @@ class Sampler:
         samples: Path,
         machine: Path,
         hz: float = 20.0,
-        glancer: TickSource | None = None,
+        glancer: PythonTicks | None = None,
     ) -> None:
         self._hz = _possible(hz)
         self._files = (samples, machine)
@@ -133,8 +255,7 @@ class Sampler:
             with self._files[0].open("w") as samples, self._files[1].open("w") as machine:
                 samples.write(",".join(SAMPLE_COLUMNS) + "\n")
                 machine.write(",".join(MACHINE_COLUMNS) + "\n")
-                with self._glancer.machine() as the_machine:
-                    self._keep_schedule(samples, machine, the_machine)
+                self._keep_schedule(samples, machine, self._glancer.machine())
         except BaseException as problem:  # a thread's exception would vanish: stop() raises it
             self._problem = problem
         finally:
@@ -205,14 +326,14 @@ class Sampler:
         for tick in taken.ticks:
             glances = iter(tick)
             for role, tree, pids in taken.of:
-                mine = [(pid, *next(glances)) for pid in pids]
+                readings = [(pid, *next(glances)) for pid in pids]
                 if self._trees.get(role) is not tree:  # its end was in an earlier tick
                     continue
-                reading = tree.account((pid, read) for pid, _, read in mine)
+                reading = tree.account((pid, read) for pid, _, read in readings)
                 if reading is None:
                     self._trees.pop(role).close()
                     continue
-                samples.write(f"{_row(mine[0][1], role, reading)},,\n")
+                samples.write(f"{_row(readings[0][1], role, reading)},,\n")
 
     def _take_in(self) -> None:
         self._calls.added = False  # before looking: what is added meanwhile calls again
@@ -250,6 +371,3 @@ def _row(at_s: float, role: str, reading: ProcessReading) -> str:
 
 def _cell(value: float | int | None) -> str:
     return "" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
-
-
-__all__ = ["SAMPLE_COLUMNS", "Sampler", "SamplerSummary", "Watched"]

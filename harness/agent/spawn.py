@@ -11,7 +11,7 @@ thread, which lives as long as its owner, starts them all.
 from __future__ import annotations
 
 import contextlib
-import marshal
+import json
 import os
 import queue
 import select
@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from harness.agent.process_tree import TICKS_PER_S, TreeReader, cpu_clock
 from harness.agent.processes import GONE_WITHIN_S, kill_group, read_stat, signal_group
@@ -228,7 +228,7 @@ class Spawner:
         }
         # not as an argument: the environment may hold a password, and everybody can read a command line
         order_file = _nameless_file()
-        os.write(order_file, marshal.dumps(whole))
+        os.write(order_file, json.dumps(whole).encode())
         os.lseek(order_file, 0, os.SEEK_SET)
         read_end, write_end = os.pipe()
         try:
@@ -242,26 +242,17 @@ class Spawner:
         finally:
             os.close(order_file)
             os.close(write_end)
-        with open(read_end, "rb") as pipe:
-            said = _read_objects(pipe)
+        with open(read_end, encoding="utf-8") as pipe:
+            reports = [json.loads(line) for line in pipe]
         stat = read_stat(popen.pid)  # not reaped yet, so it is there even when it has already ended
-        if not said or "error" in said[-1] or stat is None:
+        if not reports or "error" in reports[-1] or stat is None:
             popen.wait()
-            why = said[-1]["error"] if said else "it ended before it was executed"
+            why = reports[-1]["error"] if reports else "it ended before it was executed"
             raise HostError(f"{program} on {self._host}: cannot be started in {folder}: {why}")
-        report = said[0]
+        report = reports[0]
         for clock in ("wall_epoch_s", "monotonic_s"):
             report[clock] += self._skew_s
         return self._make(popen, stat.start_ticks, report)
-
-
-def _read_objects(pipe: BinaryIO) -> list[dict[str, Any]]:
-    """Return what our own program on the other end has marshalled, to the end."""
-    results: list[dict[str, Any]] = []
-    with contextlib.suppress(EOFError):
-        while True:
-            results.append(marshal.load(pipe))
-    return results
 
 
 def _nameless_file() -> int:

@@ -3,21 +3,20 @@
 
 Why a program of its own and not ``preexec_fn``: the harness samples in a thread, and Python
 code between ``fork`` and ``exec`` of a process with threads may hang on a lock nobody holds
-any more. Starting this file costs some 15 ms, so it reports the clocks as its very last act
+any more. Starting this file costs some 25 ms, so it reports the clocks as its very last act
 before it becomes the wanted program: launch is that moment, and the CPU time used up to
-it is known and taken off. It imports little: ``json`` and ``signal`` would bring regular
-expressions and enumerations, which take as long as all the rest.
+it is known and taken off.
 
-Argument 1: the descriptor of a file with the order, marshalled (it may hold a password, which must
-never stand on a command line). Argument 2: the descriptor for the report, marshalled too:
+Argument 1: the descriptor of a file with the order in JSON (it may hold a password, which must
+never stand on a command line). Argument 2: the descriptor for the report, a JSON object a line:
 ``{"wall_epoch_s", "monotonic_s", "cpu_s"}``, followed by ``{"error"}`` when the program
 cannot be executed. The descriptor closes by itself when the program starts.
 """
 
-import _signal as signal  # type: ignore[import-not-found]  # the interpreter's own part of it
 import ctypes
-import marshal
+import json
 import os
+import signal
 import sys
 import time
 
@@ -25,26 +24,30 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    with open(int(sys.argv[1]), "rb") as stream:
-        order = marshal.load(stream)
+    with open(int(sys.argv[1]), encoding="utf-8") as stream:
+        order = json.load(stream)
     report = int(sys.argv[2])
     os.set_inheritable(report, False)
     try:
         prepare(order)
         now = {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic(), "cpu_s": time.process_time()}
-        os.write(report, marshal.dumps(now))
+        tell(report, now)
         os.execvpe(order["argv"][0], order["argv"], order["environment"])
     except (OSError, ValueError) as problem:  # ValueError: a NUL in a word
-        os.write(report, marshal.dumps({"error": str(problem)}))
+        tell(report, {"error": str(problem)})
     os._exit(127)
+
+
+def tell(report: int, what: dict) -> None:  # type: ignore[type-arg]  # a file of its own: no typing module at start
+    os.write(report, json.dumps(what).encode() + b"\n")
 
 
 def prepare(order: dict) -> None:  # type: ignore[type-arg]  # a file of its own: no typing module at start
     os.setsid()
     forget_signals()
-    for door in order.get("groups", ()):
-        with open(door, "w") as stream:
-            stream.write("0")  # whoever writes that is meant
+    for cgroup_procs in order.get("groups", ()):
+        with open(cgroup_procs, "w") as stream:
+            stream.write("0")  # moves the process that writes it
     if order["cpus"] is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, order["cpus"])
     os.chdir(order["folder"])

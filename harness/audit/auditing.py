@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.audit.figures import Plan
+from harness.audit.figures import Audited, Plan
 from harness.audit.files import audit_file
 from harness.audit.plans import published_tables
-from harness.audit.result import Audited
 from harness.audit.tables import audit_table, looks_published
 from harness.errors import InputError
 from harness.formats.source import read_head

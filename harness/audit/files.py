@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.audit.figures import Figures, Plan, Printed
+from harness.audit.figures import Audited, Check, Figures, Plan, Printed
 from harness.audit.laws import LITTLE, TOLERANCE, UNITS, laws
-from harness.audit.result import Audited, Check
 from harness.audit.sums import sums
 from harness.formats.detect import open_any
 from harness.formats.run_parts import clock_jump

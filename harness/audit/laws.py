@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.analysis.audit.plan_audit import audit_plan
-from harness.audit.figures import Figures, Plan, Printed
-from harness.audit.result import Check, Outcome
+from harness.analysis.audit.closed_loop import closed_loop_per_s
+from harness.audit.figures import Check, Figures, Outcome, Plan, Printed
 from harness.model.digits import plain
 
 #: Of laws that take users for alike, as a share.
@@ -222,9 +221,7 @@ def _predicted(users: int, loops: int, mean_s: float, ramp_up_s: float) -> float
     """Throughput of a closed plan; ``None``: it takes no time at all."""
     if ramp_up_s * (users - 1) + mean_s <= 0:
         return None
-    return audit_plan(
-        threads=users, loops=loops, mean_response_s=mean_s, ramp_up_s=ramp_up_s
-    ).expected_throughput_per_s
+    return closed_loop_per_s(users=users, loops=loops, mean_response_s=mean_s, ramp_up_s=ramp_up_s)
 
 
 def _offered(figures: Figures, rate_per_s: float) -> Iterator[Check]:

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
-from harness.audit.figures import Figures, Printed
+from harness.audit.figures import Check, Figures, Printed
 from harness.audit.laws import SAME, near
-from harness.audit.result import Check
 from harness.model.digits import plain
 
 COUNTS = "the labels add up to the total"
@@ -24,30 +24,31 @@ def sums(total: Figures, parts: Sequence[Figures]) -> Iterator[Check]:
     """
     if not parts:
         return
-    for name, pick in (("requests", _requests), ("errors", _errors)):
-        whole, each = pick(total), _all(parts, pick)
+    for name in ("requests", "errors"):
+        whole, each = getattr(total, name), _all(parts, name)
         if whole is not None and each is not None:
             added = Printed(value=sum(one.value for one in each), half=sum(one.half for one in each))
             yield near(COUNTS, added, whole, name)
     yield from _mean(total, parts)
-    for name, pick, choose in (("least", _least, min), ("greatest", _greatest, max)):
-        whole, each = pick(total), _all(parts, pick)
+    for name, field, choose in (("least", "min_s", min), ("greatest", "max_s", max)):
+        whole, each = getattr(total, field), _all(parts, field)
         if whole is not None and each is not None:
-            yield near(ENDS, _in_ms(choose(each, key=_value)), _in_ms(whole), f"{name} latency in ms")
-    for share, whole in sorted(total.quantiles_s.items()):
-        each = _all(parts, lambda part, share=share: part.quantiles_s.get(share))  # type: ignore[misc]
-        if each is not None:
-            yield _percentile(share, whole, each)
-    each = _all(parts, _rate)
-    if total.rate_per_s is not None and each is not None:
-        together = sum(one.high for one in each)
+            end = choose(each, key=attrgetter("value"))
+            yield near(ENDS, _in_ms(end), _in_ms(whole), f"{name} latency in ms")
+    for share, quantile in sorted(total.quantiles_s.items()):
+        each = [part.quantiles_s[share] for part in parts if share in part.quantiles_s]
+        if len(each) == len(parts):
+            yield _percentile(share, quantile, each)
+    rates = _all(parts, "rate_per_s")
+    if total.rate_per_s is not None and rates is not None:
+        together = sum(rate.high for rate in rates)
         fits = total.rate_per_s.low <= together * (1 + SAME)
-        said = f"total {plain(total.rate_per_s.value, 5)}/s, labels {plain(together, 5)}/s"
-        yield Check(law=RATES, outcome="holds" if fits else "contradiction", text=said)
+        text = f"total {plain(total.rate_per_s.value, 5)}/s, labels {plain(together, 5)}/s"
+        yield Check(law=RATES, outcome="holds" if fits else "contradiction", text=text)
 
 
 def _mean(total: Figures, parts: Sequence[Figures]) -> Iterator[Check]:
-    means, counts = _all(parts, _mean_s), _all(parts, _requests)
+    means, counts = _all(parts, "mean_s"), _all(parts, "requests")
     if total.mean_s is None or means is None or counts is None:
         return
     n = sum(count.value for count in counts)
@@ -75,39 +76,10 @@ def _percentile(share: float, whole: Printed, each: Sequence[Printed]) -> Check:
     return Check(law=PERCENTILES, outcome="holds" if fits else "contradiction", text=said)
 
 
-def _all(parts: Sequence[Figures], pick: Callable[[Figures], Printed | None]) -> list[Printed] | None:
+def _all(parts: Sequence[Figures], name: str) -> list[Printed] | None:
     """One number of every part; ``None``: one of them does not say it."""
-    found = [pick(part) for part in parts]
-    known = [one for one in found if one is not None]
-    return known if len(known) == len(found) else None
-
-
-def _requests(figures: Figures) -> Printed | None:
-    return figures.requests
-
-
-def _errors(figures: Figures) -> Printed | None:
-    return figures.errors
-
-
-def _mean_s(figures: Figures) -> Printed | None:
-    return figures.mean_s
-
-
-def _least(figures: Figures) -> Printed | None:
-    return figures.min_s
-
-
-def _greatest(figures: Figures) -> Printed | None:
-    return figures.max_s
-
-
-def _rate(figures: Figures) -> Printed | None:
-    return figures.rate_per_s
-
-
-def _value(number: Printed) -> float:
-    return number.value
+    numbers = [getattr(part, name) for part in parts]
+    return None if None in numbers else numbers
 
 
 def _in_ms(number: Printed) -> Printed:

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.audit.figures import Figures, Plan, Printed
+from harness.audit.figures import Audited, Check, Figures, Plan, Printed
 from harness.audit.laws import laws
 from harness.audit.plans import KnownPlan, known_plan
-from harness.audit.result import Audited, Check
 from harness.audit.sums import sums
 from harness.errors import InputError
 from harness.formats.source import text_file

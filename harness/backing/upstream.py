@@ -11,8 +11,7 @@ from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.backing.base import BackingNeed
 from harness.errors import HostError, InputError, TrialFailure
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.base import Instance, Launcher, LaunchSpec
-from harness.launchers.exit_reason import STDERR, TAIL_BYTES
+from harness.launchers.base import STDERR, TAIL_BYTES, Instance, Launcher, LaunchSpec
 from harness.model import (
     BackingName,
     BackingRecord,

@@ -7,17 +7,20 @@ import contextlib
 import json
 import shlex
 import sys
+from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.lines import wrapped
+from harness.cli.lines import say
 from harness.errors import InputError
 from harness.project import experiment_paths, find_root
 
 if TYPE_CHECKING:
     from harness.adopt import Adopted
+    from harness.adopt.adopting import Seen
     from harness.adopt.capacity import Capacity
 
 #: Blocks of the first measurement; the profile itself has as many as a comparison takes.
@@ -86,7 +89,6 @@ def adopt_command(
         rematch adopt ../shop --build "make" --start "env -C {artifact} MODE=fast ./shop --port {port}"
     """
     from harness.adopt import Order, adopt, workspace_of
-    from harness.cli.adopt_page import render_page
     from harness.cli.check import busy_warning
     from harness.report.output import write_page
     from harness.session import Interrupted, assemble
@@ -105,10 +107,10 @@ def adopt_command(
     )
     chosen = workspace_of(order).name
     _refuse_name(root, chosen)
-    say = (lambda _text: None) if as_json else (lambda text: print(wrapped(text), flush=True))
+    progress = (lambda _text: None) if as_json else say
     try:
         with contextlib.closing(assemble(root)) as assembly, interruptible():
-            found = adopt(order, assembly, say)
+            found = adopt(order, assembly, progress)
     except Interrupted as stop:
         print(f"rematch: stopped by {stop}; nothing of {chosen} runs on", file=sys.stderr)
         raise typer.Exit(stop.exit_code) from None
@@ -118,7 +120,7 @@ def adopt_command(
     if not no_measure:
         warning = None if as_json else busy_warning()
         if warning is not None:
-            print(wrapped(warning, hang="  "))
+            say(warning, hang="  ")
         session, capacity = _measured(root, found, profile, as_json=as_json)
     lines = _lines(found, capacity, session)
     page = None
@@ -129,10 +131,10 @@ def adopt_command(
         print(json.dumps(_as_plain(found, session, page, capacity, lines), indent=1))
         return
     if capacity is not None:
-        print(wrapped(capacity.headline, hang="  "))
+        say(capacity.headline, hang="  ")
         print(f"{page}: the same as a page\n")
     for part, text in lines.items():
-        print(wrapped(f"{part}: {text}", hang="  "))
+        say(f"{part}: {text}", hang="  ")
     if session is not None and capacity is None:
         raise typer.Exit(1)
 
@@ -201,10 +203,10 @@ def _print(found: Adopted) -> None:
         for part, why in found.guess.why.items():
             value = getattr(found.guess, part)
             said = shlex.join(value) if isinstance(value, tuple) else value
-            print(wrapped(f"{part}: {said or 'nothing'}  ({why})", hang="  "))
+            say(f"{part}: {said or 'nothing'}  ({why})", hang="  ")
         for remark in found.guess.remarks:
-            print(wrapped(remark, hang="  "))
-    print(wrapped(f"requests of {found.seen.source}:", hang="  "))
+            say(remark, hang="  ")
+    say(f"requests of {found.seen.source}:", hang="  ")
     for one in found.seen.recording.recorded:
         marks = []
         if one.volatile:
@@ -216,11 +218,11 @@ def _print(found: Adopted) -> None:
         if one.contradicts:
             marks.append(f"contradicts its document: {', '.join(one.contradicts)}")
         end = f" ({'; '.join(marks)})" if marks else ""
-        print(wrapped(f"{one.asked.method} {one.asked.path}: {one.status}{end}", indent="  ", hang="    "))
+        say(f"{one.asked.method} {one.asked.path}: {one.status}{end}", indent="  ", hang="    ")
     for left in (*found.seen.listed.left_out, *found.seen.recording.left_out):
-        print(wrapped(f"left out: {left}", indent="  ", hang="    "))
+        say(f"left out: {left}", indent="  ", hang="    ")
     for remark in found.seen.listed.remarks:
-        print(wrapped(f"not sent: {remark}", indent="  ", hang="    "))
+        say(f"not sent: {remark}", indent="  ", hang="    ")
     n_lines = len(place.service_toml.read_text("utf-8").splitlines())
     print(f"{place.service_toml}: {n_lines} lines")
     print(f"{place.experiment}: the experiment, with each guess as a comment")
@@ -260,3 +262,39 @@ def _as_plain(
         "lines": lines,
         "page": None if page is None else str(page),
     }  # fmt: skip
+
+
+def render_page(capacity: Capacity, lines: Mapping[str, str], seen: Seen) -> str:
+    """Return the page of an adopted service; nothing in it is loaded from anywhere."""
+    from harness.report.html import page_style
+
+    said = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in lines.items())
+    rows = "".join(
+        "<tr>" + "".join(f'<td class="text">{escape(cell)}</td>' for cell in cells) + "</tr>"
+        for cells in _request_rows(seen)
+    )
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>Capacity of {escape(capacity.name)}</title>
+<style>
+{page_style()}</style></head><body>
+<h1>{escape(capacity.headline)}</h1>
+<dl>{said}</dl>
+<div class="scroll"><table><caption>Requests</caption>
+<tr><th>request</th><th class="text">status</th><th class="text">part of the load</th>
+<th class="text">compared</th></tr>
+{rows}</table></div>
+</body></html>
+"""
+
+
+def _request_rows(seen: Seen) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"{one.asked.method} {one.asked.path}",
+            str(one.status),
+            "yes" if one.repeatable else one.note or "no",
+            " without ".join(filter(None, (one.compared, ", ".join(one.volatile)))),
+        )
+        for one in seen.recording.recorded
+    ]

@@ -56,7 +56,7 @@ _COMMANDS = (
     Entry("measure", "measure", "measure_command", "Measure an experiment, or resume a session."),
     Entry("results", "results", "results_command", "Compare variants: ratio, interval, verdict."),
     Entry("claims", "claims", "claims_command", "List published claims with their verdicts."),
-    Entry("tidy", "tidy", "tidy_command", "Convert raw records to tables; list exclusions."),
+    Entry("tidy", "archiving", "tidy_command", "Convert raw records to tables; list exclusions."),
     Entry("report", "report", "report_command", "Analyse result files of any load test."),
     Entry("adopt", "adopt", "adopt_command", "Set up and measure a service of your own."),
     Entry("compare", "compare", "compare_command", "Compare two arms of load-test runs.", "ArmsCommand"),
@@ -68,8 +68,8 @@ _COMMANDS = (
     Entry("site", "site", "site_command", "Write the results page from published results."),
     Entry("pack", "archiving", "pack_command", "Write a measured session as one archive."),
     Entry("unpack", "archiving", "unpack_command", "Unpack the files of an archived session."),
-    Entry("dataset", "dataset", "dataset_command", "Write bundled sessions as a data package."),
-    Entry("clean", "clean", "clean_command", "Remove what killed sessions left in a cluster."),
+    Entry("dataset", "archiving", "dataset_command", "Write bundled sessions as a data package."),
+    Entry("clean", "archiving", "clean_command", "Remove what killed sessions left in a cluster."),
     Entry("paper", "paper", "paper_command", "Build the paper from published results."),
 )
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rematch pack`` and ``rematch unpack``: between a session's folder and one archive with a checksum."""
+"""What becomes of the files of sessions: ``pack``, ``unpack``, ``tidy``, ``dataset`` and ``clean``."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli import completion
 from harness.errors import InputError
 from harness.project import find_root
+from harness.toolchains import require_package
 
 if TYPE_CHECKING:
     from harness.store import SessionFolder, Store
@@ -147,3 +150,119 @@ def _only(store: Store, name: str, candidates: list[SessionFolder], *, bundled: 
             allowed=", ".join(session.key for session in there) or "none yet",
         )
     return candidates[0]
+
+
+def tidy_command(
+    experiment: Annotated[
+        str | None,
+        typer.Argument(help="experiment to convert; default: all", autocompletion=completion.experiments),
+    ] = None,
+) -> None:
+    """Convert raw records to tables in data/processed and list excluded trials.
+
+    Examples:
+
+        rematch tidy
+
+        rematch tidy strings-rounds
+    """
+    from harness.analysis.tables.tidy import tidy
+
+    done = tidy(find_root(), None if experiment is None else [experiment])
+    print(f"{done.n_fresh} trials read, {done.n_unchanged} unchanged")
+    for one in done.experiments:
+        counts = f"{one.n_planned} planned, {one.n_made} made, {one.n_kept} kept, {one.n_excluded} excluded"
+        whose = " (bundled)" if one.source == "bundled" else ""
+        print(f"{one.experiment}{whose}: {counts}")
+        for excluded in one.excluded:
+            print(f"  {excluded.trial}: {excluded.kind}: {excluded.reason}")
+        for problem in one.problems:
+            print(f"  {problem}")
+
+
+def dataset_command(
+    folder: Annotated[
+        Path | None, typer.Argument(help="new or empty folder, or a package (default: results/data-package)")
+    ] = None,
+    experiment: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="only this one; may be repeated; default: all", autocompletion=completion.experiments
+        ),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="check a package instead of writing one")] = False,
+    dictionary: Annotated[
+        bool, typer.Option("--dictionary", help="write docs/data-dictionary.md instead")
+    ] = False,
+) -> None:
+    """Write the bundled sessions as a data package: archives, tables, claims, schema, metadata, checksums.
+
+    datapackage.json has types, units and constraints of every column,
+    ro-crate-metadata.json describes each file, checksums.sha256 is for sha256sum -c.
+    The written package is checked. Exit status 1: something in it is wrong.
+
+    Examples:
+
+        rematch dataset
+
+        rematch dataset /tmp/package --experiment strings-warm
+
+        rematch dataset /tmp/package --check
+    """
+    from harness.publish.dataset import FOLDER, write_package
+    from harness.publish.dataset_check import problems_of
+    from harness.questions import claims
+
+    root = find_root()
+    if dictionary:
+        if check or folder is not None:
+            raise InputError("takes no folder", place="--dictionary", allowed="--dictionary alone")
+        from harness.analysis.tables.schema import page
+
+        path = root / "docs" / "data-dictionary.md"
+        path.write_text(page(), "utf-8")
+        print(f"the dictionary: {os.path.relpath(path)}")
+        return
+    target = root / FOLDER if folder is None else folder
+    if not check:
+        files = write_package(
+            root, target, experiment, ledger=None if experiment else claims.of_bundled(root)
+        )
+        size = sum((target / name).stat().st_size for name in files)
+        print(f"{os.path.relpath(target)}: {len(files)} files, {size / 1e6:.1f} MB")
+    problems = problems_of(target)
+    for problem in problems:
+        print(f"  {problem}")
+    print("checked: schema, metadata and checksums hold" if not problems else f"{len(problems)} problems")
+    if problems:
+        raise typer.Exit(1)
+
+
+def clean_command(
+    kubernetes: Annotated[
+        bool, typer.Option("--kubernetes", help="this project's namespaces in the cluster of KUBECONFIG")
+    ] = False,
+) -> None:
+    """Remove what sessions that were killed left behind. Nothing without this project's label is touched.
+
+    A session that ends in an orderly way, or by Ctrl-C, leaves nothing. Built
+    files, results and tools of this folder are removed by `make clean`.
+
+    Examples:
+
+        rematch clean --kubernetes
+    """
+    if not kubernetes:
+        raise InputError("nothing to remove was named", allowed="--kubernetes")
+    require_package("lightkube")
+    from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
+
+    file = kubeconfig()
+    if file is None:
+        raise InputError("no kubeconfig", place="KUBECONFIG", allowed="the path of a cluster's kubeconfig")
+    cluster = Cluster(file)
+    try:
+        gone = cluster.sweep(find_root(), living=True)
+    finally:
+        cluster.close()
+    print(f"removed from {cluster.address}: {', '.join(gone) or 'nothing'}")

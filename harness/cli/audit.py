@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from harness.audit.result import Audited, Check
+    from harness.audit.figures import Audited, Check
 
 
 def audit_command(
@@ -58,8 +58,7 @@ def audit_command(
         rematch audit --published --json
     """
     from harness.audit.auditing import audit_paths, audit_published
-    from harness.audit.figures import Plan
-    from harness.audit.result import n_contradictions
+    from harness.audit.figures import Plan, n_contradictions
     from harness.project import find_root
 
     plan = Plan(users=users, loops=loops, ramp_up_s=ramp, rate_per_s=rate)
@@ -81,13 +80,13 @@ def audit_command(
 
 
 def _print(found: tuple[Audited, ...], left_out: tuple[str, ...], *, every: bool) -> None:
-    from harness.audit.result import n_contradictions
-    from harness.cli.lines import wrapped
+    from harness.audit.figures import n_contradictions
+    from harness.cli.lines import say
     from harness.model.phrases import counted
 
     n, checks = n_contradictions(found), sum(len(file.checks) for file in found)
     said = counted(n, "contradiction") if n else "no contradiction"
-    print(wrapped(f"{said} in {counted(len(found), 'file')}, {counted(checks, 'check')}"))
+    say(f"{said} in {counted(len(found), 'file')}, {counted(checks, 'check')}")
     for file in found:
         counts = Counter(check.outcome for check in file.checks)
         parts = [f"{counts['holds']:,} hold"]
@@ -95,24 +94,22 @@ def _print(found: tuple[Audited, ...], left_out: tuple[str, ...], *, every: bool
         parts += [counted(counts["remarkable"], "remark")] if counts["remarkable"] else []
         parts += [f"{counts['not checked']:,} cannot be checked"] if counts["not checked"] else []
         print()
-        print(
-            wrapped(f"{file.path}: {file.kind}, {counted(file.rows, 'row')}: {', '.join(parts)}", hang="  ")
-        )
+        say(f"{file.path}: {file.kind}, {counted(file.rows, 'row')}: {', '.join(parts)}", hang="  ")
         for check in file.of("contradiction"):
-            print(wrapped(f"contradiction: {_words(check)}", indent="  ", hang="    "))
+            say(f"contradiction: {_words(check)}", indent="  ", hang="    ")
         for check in file.of("remarkable"):
-            print(wrapped(f"remark: {_words(check)}", indent="  ", hang="    "))
+            say(f"remark: {_words(check)}", indent="  ", hang="    ")
         for (law, text), times in Counter((c.law, c.text) for c in file.of("not checked")).items():
             often = f" ({counted(times, 'row')})" if times > 1 else ""
-            print(wrapped(f"not checked: {law}: {text}{often}", indent="  ", hang="    "))
+            say(f"not checked: {law}: {text}{often}", indent="  ", hang="    ")
         for check in file.of("holds") if every else ():
-            print(wrapped(f"holds: {_words(check)}", indent="  ", hang="    "))
+            say(f"holds: {_words(check)}", indent="  ", hang="    ")
         for note in file.notes:
-            print(wrapped(f"note: {note}", indent="  ", hang="    "))
+            say(f"note: {note}", indent="  ", hang="    ")
     if left_out:
         print()
     for line in left_out:
-        print(wrapped(line, hang="  "))
+        say(line, hang="  ")
 
 
 def _words(check: Check) -> str:

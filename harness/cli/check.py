@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import wrapped
+from harness.cli.lines import say
 from harness.cli.machine_fitness import (
     DESCRIPTORS_WANTED,
     SPEEDS_PER_S,
@@ -89,15 +89,11 @@ def _check_reading(purpose: Purpose, *, alone: bool) -> None:
     wanted = {name: {"the notebooks"} for name in _NOTEBOOKS} | _imported(find_root(), purpose)
     missing = {name: users for name, users in wanted.items() if find_spec(name) is None}
     for name, users in missing.items():
-        print(
-            wrapped(
-                f"Not ready: the Python package {name} is missing, required by {', '.join(sorted(users))}"
-            )
-        )
+        say(f"Not ready: the Python package {name} is missing, required by {', '.join(sorted(users))}")
     if missing:
         print("install with: python3 -m setup --for lab")
         raise typer.Exit(1)
-    print(wrapped(_ready_for(purpose), hang="  "))
+    say(_ready_for(purpose), hang="  ")
 
 
 def _imported(root: Path, purpose: Purpose) -> dict[str, set[str]]:
@@ -208,13 +204,12 @@ def watch(n_cpus: int) -> dict[str, float | None]:
     from harness.model.readings import slowed_share
     from harness.sampling import readers_here
 
-    with readers_here().machine() as machine:
-        before, began = machine.read(), time.monotonic()
-        cpus = usable_cpus()
-        meter = LocalHost().speed_meter(cpus, per_s=SPEEDS_PER_S * len(cpus))
-        time.sleep(WATCHED_S)
-        read = meter.stop()
-        result = shares(before, machine.read(), time.monotonic() - began, n_cpus)
+    machine, cpus = readers_here().machine(), usable_cpus()
+    before, began = machine.read(), time.monotonic()
+    meter = LocalHost().speed_meter(cpus, per_s=SPEEDS_PER_S * len(cpus))
+    time.sleep(WATCHED_S)
+    read = meter.stop()
+    result = shares(before, machine.read(), time.monotonic() - began, n_cpus)
     return result | {"slowed_share": slowed_share(read)}
 
 
@@ -228,33 +223,31 @@ def _ticks_in_words(sampling: dict[str, str | None]) -> str:
 
 def _print(found: dict[str, Any]) -> None:
     machine, fit = found["machine"], found["fit_for"]
-    print(wrapped(verdict(found), hang="  "))
+    say(verdict(found), hang="  ")
     for remark in fit["remarks"]:
-        print(wrapped(f"- {remark}", hang="  "))
+        say(f"- {remark}", hang="  ")
     print()
-    print(
-        wrapped(
-            f"machine: {machine['n_cpus']} CPUs ({machine['cpu_model']}), {machine['memory_bytes'] / 2**30:.1f} GiB, "
-            f"{machine['distribution']}, kernel {machine['kernel']}, cgroup {machine['cgroup']}, "
-            f"virtualisation {machine['virtualisation'] or 'none seen'}, {machine['descriptor_limit']} open files",
-            hang="  ",
-        )
+    say(
+        f"machine: {machine['n_cpus']} CPUs ({machine['cpu_model']}), {machine['memory_bytes'] / 2**30:.1f} GiB, "
+        f"{machine['distribution']}, kernel {machine['kernel']}, cgroup {machine['cgroup']}, "
+        f"virtualisation {machine['virtualisation'] or 'none seen'}, {machine['descriptor_limit']} open files",
+        hang="  ",
     )
-    print(wrapped(f"over {WATCHED_S:.0f} s: {quiet_in_words(found['quiet'])}", hang="  "))
+    say(f"over {WATCHED_S:.0f} s: {quiet_in_words(found['quiet'])}", hang="  ")
     jdks = ", ".join(f"{jdk['version']} ({jdk['vendor'] or 'unknown vendor'})" for jdk in found["jdks"])
-    print(wrapped(f"JDKs, the preferred one first: {jdks or 'none'}", hang="  "))
+    say(f"JDKs, the preferred one first: {jdks or 'none'}", hang="  ")
     ready = [tool for tool in found["tools"] if tool["state"] == "ok"]
     text = ", ".join(" ".join(filter(None, (tool["name"], _version(tool)))) for tool in ready)
-    print(wrapped(f"ready: {text or 'no tool'}", hang="  "))
+    say(f"ready: {text or 'no tool'}", hang="  ")
     containers = found["containers"]
-    print(wrapped(f"containers: {containers['engine'] or 'unavailable: ' + containers['reason']}", hang="  "))
-    print(wrapped(f"sampling loop: {_ticks_in_words(found['sampling'])}", hang="  "))
+    say(f"containers: {containers['engine'] or 'unavailable: ' + containers['reason']}", hang="  ")
+    say(f"sampling loop: {_ticks_in_words(found['sampling'])}", hang="  ")
     _print_missing([tool for tool in found["tools"] if tool["state"] != "ok"])
     if found["packages_missing"]:
         print("\nPython packages of measuring, not installed:")
         for name, why in found["packages_missing"].items():
-            print(wrapped(f"{name}: {why}", indent="  ", hang="    "))
-        print(wrapped("install with: make setup", indent="    "))
+            say(f"{name}: {why}", indent="  ", hang="    ")
+        say("install with: make setup", indent="    ")
 
 
 def verdict(found: dict[str, Any]) -> str:
@@ -287,5 +280,5 @@ def _print_missing(missing: list[dict[str, Any]]) -> None:
         if tools:
             print(f"\n{head}")
         for tool in tools:
-            print(wrapped(f"{tool['name']} ({tool['state']}): {tool['why']}", indent="  ", hang="    "))
-            print(wrapped(f"install with: {tool['how_to_get'] or 'unknown'}", indent="    ", hang="      "))
+            say(f"{tool['name']} ({tool['state']}): {tool['why']}", indent="  ", hang="    ")
+            say(f"install with: {tool['how_to_get'] or 'unknown'}", indent="    ", hang="      ")

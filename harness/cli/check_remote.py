@@ -6,12 +6,12 @@ from __future__ import annotations
 import json
 import platform
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from harness.cli import remote_roles
-from harness.cli.lines import wrapped
+from harness.cli.lines import say
 from harness.cli.machine_fitness import (
     DESCRIPTORS_WANTED,
     SPEEDS_PER_S,
@@ -21,14 +21,13 @@ from harness.cli.machine_fitness import (
     remarks_on,
     shares,
 )
+from harness.hosts.ssh.host import LOOPBACK, SshHost, find_remote_jdks
+from harness.hosts.ssh.settings import HostSettings, load_settings
+from harness.launchers.docker_engine import engine_on
+from harness.model import HostClock
 from harness.model.load_tools import run_as
 from harness.model.readings import slowed_share
 from harness.project import find_root
-
-if TYPE_CHECKING:
-    from harness.hosts.ssh.host import SshHost
-    from harness.hosts.ssh.settings import HostSettings
-    from harness.model import HostClock
 
 PROGRAMS = ("go", *run_as("program"), "locust", "docker", "taskset")
 #: Artifacts, a runtime or two, and one trial's files.
@@ -52,9 +51,6 @@ def check_remote(name: str, *, as_json: bool) -> None:
 
 
 def _look(name: str) -> dict[str, Any]:
-    from harness.hosts.ssh.host import SshHost
-    from harness.hosts.ssh.settings import load_settings
-
     settings = load_settings(find_root(), name)
     host = SshHost(name, settings, alone=False)
     try:
@@ -64,10 +60,6 @@ def _look(name: str) -> dict[str, Any]:
 
 
 def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
-    from harness.hosts.ssh.host import LOOPBACK
-    from harness.hosts.ssh.jdks import find_remote_jdks
-    from harness.launchers.docker_engine import engine_on
-
     machine, clock = host.machine_facts, host.clock()
     before, began = host.machine(), time.monotonic()
     meter = host.speed_meter(host.cpus, per_s=SPEEDS_PER_S * len(host.cpus))
@@ -148,9 +140,9 @@ def _print(name: str, found: dict[str, Any]) -> None:
     fit = [role for role, holds in found["fit_for"].items() if holds is True]
     if is_busy(found["quiet"]):
         print(f"not now: {min(found['quiet']['busy_share'], 1.0):.0%} of its CPU time is in use")
-    print(wrapped(f"fit for: {', '.join(fit) or 'nothing'}", hang="  "))
+    say(f"fit for: {', '.join(fit) or 'nothing'}", hang="  ")
     for remark in found["fit_for"]["remarks"]:
-        print(wrapped(f"- {remark}", hang="  "))
+        say(f"- {remark}", hang="  ")
     there = [program for program, path in found["programs"].items() if path is not None]
     able = [one for one, reason in found["generators"].items() if reason is None]
     print()
@@ -167,4 +159,4 @@ def _print(name: str, found: dict[str, Any]) -> None:
         f"programs: {', '.join(there) or 'none'}",
         f"load generators that can run there: {', '.join(able) or 'none'}",
     ):
-        print(wrapped(line, hang="  "))
+        say(line, hang="  ")

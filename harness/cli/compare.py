@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from harness.cli.fail_if import end_with, limits_as_plain
+from harness.cli.options import end_with, limits_as_plain
 from harness.errors import InputError
 
 #: Stands for ``--`` among the paths: click would drop it, and take every option behind it for a path.
@@ -123,7 +123,7 @@ def compare_command(
         write_page(html, render_html(found, checked, numbers), "--html")
     printed = markdown is not None and str(markdown) == "-"
     if markdown is not None:
-        from harness.compare.markdown import render_markdown
+        from harness.compare.words import render_markdown
 
         page = render_markdown(found, checked)
         if printed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.cli.lines import table, wrapped
+from harness.cli.lines import say, table
 from harness.compare import words
 from harness.compare.limits import Checked
 from harness.compare.other_tools import ToolNumbers
@@ -20,31 +20,31 @@ _HEADS = words.HEADS[:5]
 
 def print_comparison(found: Comparison, checked: Sequence[Checked], numbers: Sequence[ToolNumbers]) -> None:
     """Print all of it."""
-    print(wrapped(words.summary(found)))
+    say(words.summary(found))
     for limit in checked:
-        print(wrapped(words.limit_words(limit)))
+        say(words.limit_words(limit))
     for trap in found.traps:
-        print(wrapped(f"trap {trap.name}: {trap.text}", hang="  "))
+        say(f"trap {trap.name}: {trap.text}", hang="  ")
     print()
     for place in (0, 1):
-        print(wrapped(words.arm(found, place), hang="  "))
-    print(wrapped(f"order: {words.order(found) or 'unknown'}", hang="  "))
+        say(words.arm(found, place), hang="  ")
+    say(f"order: {words.order(found) or 'unknown'}", hang="  ")
     labels = found.labels[: 1 + LABELS_SHOWN]
     for label in labels:
         print()
-        print(wrapped(f"{words.label_name(label)}: throughput in correct answers/s, times in ms"))
+        say(f"{words.label_name(label)}: throughput in correct answers/s, times in ms")
         print(table(_HEADS, [_cells(row) for row in found.rows if row.label == label], right=(1, 2, 3)))
     more = len(found.labels) - len(labels)
     if more:
         print(f"\n{counted(more, 'name')} more with --html or --json")
     for one in numbers:
         print()
-        print(wrapped(one.title))
+        say(one.title)
         print(table(one.heads, one.rows, right=range(1, len(one.heads) - 1)))
     if found.warnings:
         print()
     for warning in found.warnings:
-        print(wrapped(f"warning: {warning}", hang="  "))
+        say(f"warning: {warning}", hang="  ")
 
 
 def _cells(row: Row) -> tuple[str, ...]:

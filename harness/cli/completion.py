@@ -1,97 +1,113 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Tab key offers. Silent when there is nothing to offer: a shell must not see an error here."""
+"""What the Tab key offers, and published values by key, read without what publishing loads.
+
+Completion is silent when there is nothing to offer: a shell must not see an error here.
+"""
 
 from __future__ import annotations
 
-from harness.cli.published import published_values
-from harness.errors import RematchError
+import json
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from harness.errors import InputError, RematchError
 from harness.project import EXPERIMENTS, LEDGERS, experiment_paths, find_root
 
 PROFILES = ("smoke", "quick", "full")
+GENERATED = Path("paper") / "generated"
+#: Those that the paper cites; they stand in the files of the notebooks, too.
+_CITED = "values.json"
 
 
-def experiments(incomplete: str) -> list[str]:
-    """Names of the experiments that begin like ``incomplete``."""
-    try:
-        names = experiment_paths(find_root())
-    except RematchError:
-        return []
-    return [name for name in names if name.startswith(incomplete)]
+def published_values(root: Path) -> dict[str, dict[str, Any]]:
+    """Return every value that a notebook has published; empty: none has.
+
+    Raises:
+        InputError: a file is damaged.
+    """
+    values: dict[str, dict[str, Any]] = {}
+    for file in sorted((root / GENERATED).glob("*.json")):
+        try:
+            values |= json.loads(file.read_text("utf-8"))["values"] if file.name != _CITED else {}
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(f"cannot be read ({error})", file=file) from None
+    return values
 
 
-def measured(incomplete: str) -> list[str]:
+def offered(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return what completes the beginning of a word by these names; nothing where they cannot be told."""
+
+    def complete(incomplete: str) -> list[str]:
+        try:
+            return [name for name in names() if name.startswith(incomplete)]
+        except RematchError:
+            return []
+
+    return complete
+
+
+@offered
+def experiments() -> Iterable[str]:
+    """Names of the experiments."""
+    return experiment_paths(find_root())
+
+
+@offered
+def measured() -> Iterable[str]:
     """Names of the experiments that have a session, measured here or bundled."""
-    try:
-        raw = find_root() / "data" / "raw"
-    except RematchError:
-        return []
-    names = {
-        path.parent.parent.name for base in (raw, raw / "bundled") for path in base.glob("*/*/session.json")
-    }
-    return sorted(name for name in names if name.startswith(incomplete))
+    raw = find_root() / "data" / "raw"
+    files = (path for base in (raw, raw / "bundled") for path in base.glob("*/*/session.json"))
+    return sorted({path.parent.parent.name for path in files})
 
 
-def metrics(incomplete: str) -> list[str]:
+@offered
+def metrics() -> Iterable[str]:
     """Names of the metrics that ``results`` knows."""
     from harness.evidence.results import METRICS
 
-    return [metric.name for metric in METRICS if metric.name.startswith(incomplete)]
+    return (metric.name for metric in METRICS)
 
 
-def variants(incomplete: str) -> list[str]:
-    """Names of all variants of all experiments."""
-    import tomllib
-
-    names: set[str] = set()
-    for name in experiments(""):
-        try:
-            text = (find_root() / "harness" / "experiments" / f"{name}.toml").read_text("utf-8")
-            names |= set(tomllib.loads(text).get("variants", {}))
-        except (OSError, ValueError, RematchError):
-            continue
-    return sorted(name for name in names if name.startswith(incomplete))
+@offered
+def profiles() -> Iterable[str]:
+    """Names of the profiles."""
+    return PROFILES
 
 
-def profiles(incomplete: str) -> list[str]:
-    return [name for name in PROFILES if name.startswith(incomplete)]
-
-
-def hosts(incomplete: str) -> list[str]:
+@offered
+def hosts() -> Iterable[str]:
     """Names of the hosts that are described."""
     from harness.hosts.ssh.settings import host_names
 
-    try:
-        names = host_names(find_root())
-    except RematchError:
-        return []
-    return [name for name in names if name.startswith(incomplete)]
+    return host_names(find_root())
 
 
-def keys(incomplete: str) -> list[str]:
+@offered
+def keys() -> Iterable[str]:
     """Keys of the published numbers."""
-    try:
-        values = published_values(find_root())
-    except RematchError:
-        return []
-    return sorted(key for key in values if key.startswith(incomplete))
+    return sorted(published_values(find_root()))
 
 
-def verifications(incomplete: str) -> list[str]:
+@offered
+def verifications() -> Iterable[str]:
     """Names of the simulations behind ``verify``."""
     from harness.verify.rows import ROWS
 
-    return [name for name in (*ROWS, "all") if name.startswith(incomplete)]
+    return (*ROWS, "all")
 
 
-def claims(incomplete: str) -> list[str]:
+@offered
+def claims() -> Iterable[str]:
     """Names of the claims of both ledgers."""
-    import tomllib
+    return (name for ledger in LEDGERS for name in _named_in(ledger, "claims"))
 
-    names: list[str] = []
-    for ledger in LEDGERS:
-        try:
-            text = (find_root() / EXPERIMENTS / f"{ledger}.toml").read_text("utf-8")
-            names += tomllib.loads(text).get("claims", {})
-        except (OSError, ValueError, RematchError):
-            continue
-    return [name for name in names if name.startswith(incomplete)]
+
+def _named_in(experiment: str, table: str) -> Iterable[str]:
+    """Keys of one table of an experiment's file; none of a file that cannot be read."""
+    try:
+        text = (find_root() / EXPERIMENTS / f"{experiment}.toml").read_text("utf-8")
+        return tuple(tomllib.loads(text).get(table, {}))
+    except (OSError, ValueError):
+        return ()

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.fail_if import end_with, limits_as_plain
-from harness.cli.lines import complain, counted, wrapped
+from harness.cli.lines import complain, counted, say, wrapped
+from harness.cli.options import end_with, limits_as_plain
 from harness.errors import InputError
 from harness.project import find_root
 
@@ -128,10 +128,10 @@ def duel_command(
     rows = () if found is None else rows_of(found)
     checked = [check_row(limit, _row(limit, rows)) for limit in limits] if found is not None else []
     if markdown is not None:
-        from harness.cli.duel_markdown import render_markdown
+        from harness.cli.results_text import duel_markdown
         from harness.report.output import write_page
 
-        write_page(markdown, render_markdown(both, agreed, found, checked), "--markdown")
+        write_page(markdown, duel_markdown(both, agreed, found, checked), "--markdown")
     if as_json:
         print(json.dumps(_as_plain(both, agreed, found, checked), indent=1, allow_nan=False))
     elif found is not None:
@@ -284,7 +284,7 @@ def _print(found: Results, checked: Sequence[Checked]) -> None:
     print()
     print_results(found)
     for one in checked:
-        print(wrapped(limit_words(one), hang="  "))
+        say(limit_words(one), hang="  ")
     name, session = found.session.split("/")
     print(f"Again: rematch results {name} --session {session}")
 

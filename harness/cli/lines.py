@@ -37,6 +37,11 @@ def wrapped(text: str, *, indent: str = "", hang: str | None = None) -> str:
     )
 
 
+def say(text: str, *, indent: str = "", hang: str | None = None) -> None:
+    """Print a paragraph at once; arguments as of :func:`wrapped`."""
+    print(wrapped(text, indent=indent, hang=hang), flush=True)
+
+
 def complain(text: str) -> None:
     """Print a message on stderr: wrapped between words on a terminal, in one line where a program reads it."""
     print(wrapped(text, hang="  ") if sys.stderr.isatty() else printable(text), file=sys.stderr, flush=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import counted, table, wrapped
+from harness.cli.lines import counted, say, table
 from harness.cli.options import Launcher
 from harness.errors import RematchError
 from harness.project import find_root
@@ -149,13 +149,11 @@ def _print_overview(rows: list[dict[str, Any]]) -> None:
     print(table(("experiment", "trials", "time", "here", "title"), shown, right=(1, 2)))
     for cause, names in refused.items():
         print()
-        print(wrapped(f"Not here: {', '.join(names)}: {cause}", hang="  "))
+        say(f"Not here: {', '.join(names)}: {cause}", hang="  ")
     print()
-    print(
-        wrapped(
-            f'Trials and time: profile {DEFAULT_PROFILE}, or the one in brackets. here: "in part" means that '
-            "some variants or levels cannot run on this machine. Details and reasons: rematch list NAME"
-        )
+    say(
+        f'Trials and time: profile {DEFAULT_PROFILE}, or the one in brackets. here: "in part" means that '
+        "some variants or levels cannot run on this machine. Details and reasons: rematch list NAME"
     )
 
 
@@ -182,7 +180,7 @@ def _about(seconds: float) -> str:
 def _print_details(row: dict[str, Any]) -> None:
     from harness.session.progress import in_words
 
-    print(wrapped(f"{row['name']}: {row['question']}"))
+    say(f"{row['name']}: {row['question']}")
     print()
     refused: dict[str, list[str]] = {}
     for name, profile in row["profiles"].items():
@@ -196,9 +194,9 @@ def _print_details(row: dict[str, Any]) -> None:
             f"about {in_words(profile['expected_s'])}{large}"
         )
     for reason, names in refused.items():
-        print(wrapped(f"not here: {', '.join(names)}: {reason}", indent="  ", hang="    "))
+        say(f"not here: {', '.join(names)}: {reason}", indent="  ", hang="    ")
     for factor, levels in row["factors"].items():
-        print(wrapped(f"factor {factor}: {', '.join(levels)}", indent="  ", hang="    "))
+        say(f"factor {factor}: {', '.join(levels)}", indent="  ", hang="    ")
     print()
     shown = []
     before = None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import shlex
 from collections import Counter
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import complain, counted, width, wrapped
+from harness.cli.lines import complain, counted, say, width
 from harness.cli.options import Launcher
 from harness.errors import InputError, RematchError
 from harness.project import find_root
@@ -65,6 +66,14 @@ def measure_command(
         typer.Option(help="as many whole blocks as fit into so many minutes by the estimate, at least one"),
     ] = None,
     undecided: Annotated[bool, typer.Option("--undecided", hidden=True)] = False,
+    wait_for_speed: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            help="seconds that each trial waits at most while another guest slows the CPUs; a warm load that was "
+            "slowed is offered again",
+        ),
+    ] = 0.0,
     new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,
     known_cell: Annotated[bool, typer.Option("--known-cell", hidden=True)] = False,
     dry_run: Annotated[
@@ -95,6 +104,7 @@ def measure_command(
         raise InputError("no such option", place="--known-cell", allowed=cell)
     if blocks is not None and minutes is not None:
         raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
+    from harness.runner.speed_gate import SpeedGate
     from harness.session import (
         Interrupted,
         Silent,
@@ -120,6 +130,8 @@ def measure_command(
         prepared = prepare(
             assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher, anywhere=dry_run
         )
+        if wait_for_speed:
+            assembly = dataclasses.replace(assembly, speed_gate=SpeedGate(wait_s=wait_for_speed))
         prepared = _sized(assembly, prepared, blocks, minutes)
         if new:
             prepared = with_free_seed(prepared, Store(root))
@@ -128,6 +140,7 @@ def measure_command(
         again += f" --database-host {database_host}" if database_host else ""
         again += f" --seed {prepared.plan.seed}"
         again += "" if launcher == "process" else f" --launcher {launcher}"
+        again += f" --wait-for-speed {wait_for_speed:g}" if wait_for_speed else ""
         again += "" if prepared.blocks_asked is None else f" --blocks {prepared.blocks_asked}"
         if prepared.refused is not None:
             complain(f"cannot be measured here: {prepared.refused}")
@@ -222,28 +235,24 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
         }
         print(json.dumps(said, indent=1))
         return
-    print(wrapped(f"{plan.experiment}/{prepared.session_id}: {prepared.experiment.question}"))
+    say(f"{plan.experiment}/{prepared.session_id}: {prepared.experiment.question}")
     print("\ncommands:")
     _print_commands(commands)
     print()
     if prepared.experiment.profiles[plan.profile].scaled_loads:
-        print(
-            wrapped("Rates and users are set by calibration; values above assume a capacity of 100 passes/s.")
-        )
+        say("Rates and users are set by calibration; values above assume a capacity of 100 passes/s.")
     if asked:
-        print(wrapped("Heaps and limits that are multiples or another variant's memory are measured first:"))
+        say("Heaps and limits that are multiples or another variant's memory are measured first:")
         for name, what in asked.items():
-            print(wrapped(f"{name}: {what}", indent="  ", hang="    "))
+            say(f"{name}: {what}", indent="  ", hang="    ")
     of_profile = prepared.experiment.profiles[plan.profile].blocks
     instead = "" if prepared.blocks_asked is None else f" (the profile has {of_profile})"
     large = prepared.experiment.profiles[plan.profile].large_host
     where = "on a large host, for which it is meant" if large else "on two cores"
-    print(
-        wrapped(
-            f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}{instead}, "
-            "shuffled within each block "
-            f"(their order: --dry-run --json); about {in_words(total_s)} {where}."
-        )
+    say(
+        f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}{instead}, "
+        "shuffled within each block "
+        f"(their order: --dry-run --json); about {in_words(total_s)} {where}."
     )
 
 
@@ -257,12 +266,12 @@ def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
         names = [
             key if kinds[0] != kind else key.split(" ", 1)[1] for key, kind in zip(keys, kinds, strict=True)
         ]
-        print(wrapped(f"{kinds[0]} {', '.join(names)}:", indent="  ", hang="    "))
+        say(f"{kinds[0]} {', '.join(names)}:", indent="  ", hang="    ")
         if not argv:
             print("    no command: nothing is started")
             continue
         if argv[0] == "#":  # it cannot be told, and why
-            print(wrapped(f"# {argv[1]}", indent="    ", hang="    # "))
+            say(f"# {argv[1]}", indent="    ", hang="    # ")
             continue
         print(" \\\n".join(_shell_lines(argv)))
 

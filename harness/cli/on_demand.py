@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -31,12 +32,9 @@ class Commands(Mapping[str, Any]):
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = {entry.name: entry for entry in entries}
-        self._built: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._built:
-            self._built[name] = _build(self._entries[name])
-        return self._built[name]
+        return _build(self._entries[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
@@ -63,6 +61,7 @@ def group_of(entries: Sequence[Entry], moved: Mapping[str, str]) -> type[TyperGr
     return Group
 
 
+@cache
 def _build(entry: Entry) -> Any:
     module = import_module(f"harness.cli.{entry.module}")
     kind = {"cls": getattr(module, entry.kind)} if entry.kind else {}

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands have."""
+"""Options that several commands have, and what they say to a program: limits of ``--fail-if``, parts of JSON."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
+
+from harness.cli.lines import complain
+
+if TYPE_CHECKING:
+    from harness.compare.limits import Checked
 
 Launcher = Annotated[
     str | None,
@@ -14,3 +20,34 @@ Launcher = Annotated[
         "default: as the experiment says, else process"
     ),
 ]
+
+
+class Judged(Protocol):
+    """A limit and what was found of it."""
+
+    @property
+    def outcome(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
+
+
+def end_with(checked: Iterable[Judged]) -> None:
+    """End with status 1 where a limit is exceeded, and with 2 where one cannot be judged; else return."""
+    checked = list(checked)
+    if any(one.outcome == "exceeded" for one in checked):
+        raise typer.Exit(1)
+    unknown = [one.text for one in checked if one.outcome == "cannot be told"]
+    if unknown:
+        complain(f"rematch: {unknown[0]}")
+        raise typer.Exit(2)
+
+
+def limits_as_plain(checked: Iterable[Checked]) -> list[dict[str, str]]:
+    """Return limits on ratios as they stand in JSON."""
+    return [{"limit": one.limit.text, "outcome": one.outcome, "text": one.text} for one in checked]
+
+
+def fields_of(values: object, *names: str) -> dict[str, Any]:
+    """Return attributes by their names, as they stand in JSON."""
+    return {name: getattr(values, name) for name in names}

@@ -47,7 +47,7 @@ def paper_command(
 
         rematch paper --diff HEAD~10
     """
-    from harness.publish.build import build_paper
+    from harness.publish.build import build_paper, copy_pdf
     from harness.publish.readme import write_readme
 
     root = find_root()
@@ -62,8 +62,6 @@ def paper_command(
 
         print(f"the tables: {os.path.relpath(write_page(root))}")
     elif copy:
-        from harness.publish.pdf_copy import copy_pdf
-
         print(f"the copy: {os.path.relpath(copy_pdf(root))}")
     elif bundle:
         _bundle(root)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import complain, wrapped
+from harness.cli.lines import complain, say
 from harness.project import find_root
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.analysis.stats.detectable import Detectable
+    from harness.analysis.stats.sample_size import Detectable
     from harness.evidence import Evidence
     from harness.evidence.designs import Designs
     from harness.evidence.passport import Change, Passport
@@ -169,8 +169,8 @@ def _print(passport: Passport, found: tuple[Change, ...]) -> None:
     from harness.model.digits import percent
 
     began = datetime.fromtimestamp(passport.started_epoch_s, UTC)
-    print(wrapped(f"{passport.session}, {began:%Y-%m-%d %H:%M} UTC, {passport.machine}"))
-    print(wrapped("Smallest difference that a session finds in 80 % of cases, between settled Go processes:"))
+    say(f"{passport.session}, {began:%Y-%m-%d %H:%M} UTC, {passport.machine}")
+    say("Smallest difference that a session finds in 80 % of cases, between settled Go processes:")
     blocks = [item.n_blocks for item in passport.lines[0].blocked] if passport.lines else []
     head = "".join(f"{f'{n} blocks':>11}" for n in blocks)
     print(f"\n{'':<28}{'spread':>9}{head}")
@@ -191,18 +191,16 @@ def _print_changes(found: tuple[Change, ...], before: str = "") -> None:
         way = "noisier" if item.ratio > 1 else "quieter"
         said = f"{way} than in {item.earlier}" if item.changed else f"as in {item.earlier}"
         how = f"spread now over then {plain(item.ratio, 2)}, p {plain(item.p_value, 2)}"
-        print(wrapped(f"{before}{item.words}: {said}; {how}"))
+        say(f"{before}{item.words}: {said}; {how}")
 
 
 def _print_designs(found: Designs) -> None:
     from harness.model.digits import percent, plain
 
     print()
-    print(
-        wrapped(
-            f"Half of the 95 % interval of a ratio after {plain(found.minutes, 2)} minutes, between settled Go "
-            f"processes: {found.n_alternating} blocks of trials one after the other, or {found.n_duet} of duets"
-        )
+    say(
+        f"Half of the 95 % interval of a ratio after {plain(found.minutes, 2)} minutes, between settled Go "
+        f"processes: {found.n_alternating} blocks of trials one after the other, or {found.n_duet} of duets"
     )
     print(f"\n{'':<28}{'alternating':>13}{'duet':>9}  narrower")
     for line in found.lines:
@@ -210,11 +208,11 @@ def _print_designs(found: Designs) -> None:
         print(f"{line.words:<28.28}{cells[0]:>13}{cells[1]:>9}  {line.narrower}")
     print()
     if found.recommended == "duet":
-        print(wrapped('Here a duet tells more in the same minutes: design = "duet" (docs/duet.md).'))
-        print(wrapped("Fresh JVMs gain less, because what varies is their own. Each ratio is then one for half of the "
-                      "cores for service and generator, both under contention by the other arm."))  # fmt: skip
+        say('Here a duet tells more in the same minutes: design = "duet" (docs/duet.md).')
+        say("Fresh JVMs gain less, because what varies is their own. Each ratio is then one for half of the "
+                      "cores for service and generator, both under contention by the other arm.")  # fmt: skip
     else:
-        print(wrapped("A duet gains nothing that this pilot could show: leave the design as it is."))
+        say("A duet gains nothing that this pilot could show: leave the design as it is.")
 
 
 def _cells(smallest: tuple[Detectable, ...]) -> str:

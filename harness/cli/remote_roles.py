@@ -6,15 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from harness.backing.postgres_remote_server import RemoteServer
 from harness.errors import HostError, InputError, MissingTool
+from harness.hosts.ssh.host import SshHost
+from harness.hosts.ssh.settings import HostSettings
 from harness.model.load_tools import BY_NAME, run_as
-
-if TYPE_CHECKING:
-    from harness.hosts.ssh.host import SshHost
-    from harness.hosts.ssh.settings import HostSettings
-    from harness.toolchains import Jdk
+from harness.session.remote_hosts import words_there
+from harness.toolchains import JAVA_MINIMUM, JAVA_REFERENCE, Jdk
 
 #: Load generators that a far machine can run; those that want a JDK come last.
 GENERATORS = run_as("program", "python", "java")
@@ -34,8 +33,6 @@ class Ability:
 
 def java(jdks: Sequence[Jdk]) -> Ability:
     """Whether a JDK there is new enough for the services."""
-    from harness.toolchains import JAVA_MINIMUM, JAVA_REFERENCE
-
     get = f"apt-get install -y openjdk-{JAVA_REFERENCE}-jdk-headless, or any of at least {JAVA_MINIMUM}"
     fit = [jdk for jdk in jdks if jdk.major >= JAVA_MINIMUM]
     if fit:
@@ -69,8 +66,6 @@ def forwarding(host: SshHost) -> Ability:
 
 def database(host: SshHost) -> Ability:
     """Whether there is a PostgreSQL, and a user that it may run as."""
-    from harness.backing.postgres_remote_server import RemoteServer
-
     try:
         return Ability(found=RemoteServer(host).home.version)
     except (MissingTool, InputError, HostError) as problem:
@@ -79,8 +74,6 @@ def database(host: SshHost) -> Ability:
 
 def generators(host: SshHost) -> dict[str, Ability]:
     """Which load generators that machine has what they need of. Nothing is sent for the answer."""
-    from harness.session.remote_hosts import words_there
-
     results: dict[str, Ability] = {}
     for name in GENERATORS:
         wanted: dict[str, Path | None] = {name: Path(name)} if BY_NAME[name].runs_as == "program" else {}

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.fail_if import end_with
+from harness.cli.options import end_with
 
 
 def report_command(

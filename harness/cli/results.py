@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import completion
+from harness.cli.options import fields_of
 from harness.errors import InputError
 from harness.project import find_root
 
 if TYPE_CHECKING:
     from harness.analysis.stats.session_agreement import SessionAgreement
     from harness.evidence import Evidence
-    from harness.evidence.results import Results
+    from harness.evidence.results import Results, VariantResult
     from harness.store import SessionFolder
 
 
@@ -165,7 +166,7 @@ def _require_a_trial(folder: SessionFolder) -> None:
 
 def _compared(evidence: Evidence, other: SessionFolder) -> SessionAgreement:
     """Return the verdicts of one session beside those of another one of the same experiment."""
-    from harness.evidence.other_sessions import session_agreement
+    from harness.evidence.results import session_agreement
 
     if other.key == evidence.sessions[0].key:
         raise InputError(
@@ -177,7 +178,7 @@ def _compared(evidence: Evidence, other: SessionFolder) -> SessionAgreement:
 
 def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:
     """Return the agreement of two sessions as plain values for JSON."""
-    from harness.analysis.stats.expected_agreement import expected_agreement
+    from harness.analysis.stats.session_agreement import expected_agreement
 
     same, other = (expected_agreement(found, changed=changed) for changed in (False, True))
     return {
@@ -192,19 +193,15 @@ def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:
         "changed": list(found.changed),
         "pairs": [
             {
-                "variant": pair.first.variant,
-                "metric": pair.first.metric,
-                "levels": pair.first.levels,
-                "kind": pair.kind,
-                "changed": pair.changed,
+                **fields_of(pair.first, "variant", "metric", "levels"),
+                **fields_of(pair, "kind", "changed"),
                 **{
-                    which: {
-                        "verdict": one.verdict.value,
-                        "ratio": one.ratio.value,
-                        "low": one.ratio.low,
-                        "high": one.ratio.high,
+                    name: {
+                        "verdict": side.verdict.value,
+                        "ratio": side.ratio.value,
+                        **fields_of(side.ratio, "low", "high"),
                     }
-                    for which, one in (("first", pair.first), ("second", pair.second))
+                    for name, side in (("first", pair.first), ("second", pair.second))
                 },
             }
             for pair in found.pairs
@@ -212,63 +209,41 @@ def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:
     }
 
 
-def as_plain(found: Results) -> dict[str, Any]:
+def as_plain(results: Results) -> dict[str, Any]:
     """Return the results as plain values for JSON; ``null``: cannot be said."""
     return {
-        "session": found.session,
-        "profile": found.profile,
-        "conclusive": found.conclusive,
-        "reference": found.reference,
-        "draft": found.draft,
-        "trials": {"planned": found.n_planned, "made": found.n_made, "kept": found.n_kept},
-        "blocks": found.n_blocks,
-        "outcomes": found.outcomes,
-        "exclusion_reasons": found.exclusion_reasons,
-        "flags": found.flags,
-        "runtime_cpus": {variant: dict(cells) for variant, cells in found.runtime_cpus.items()},
+        **fields_of(results, "session", "profile", "conclusive", "reference", "draft"),
+        "trials": {"planned": results.n_planned, "made": results.n_made, "kept": results.n_kept},
+        "blocks": results.n_blocks,
+        **fields_of(results, "outcomes", "exclusion_reasons", "flags"),
+        "runtime_cpus": {variant: dict(cells) for variant, cells in results.runtime_cpus.items()},
         "metrics": [
             {
-                "metric": one.metric.name,
-                "column": one.metric.column,
-                "better": one.metric.better,
+                "metric": of_metric.metric.name,
+                **fields_of(of_metric.metric, "column", "better"),
                 "cells": [
-                    {
-                        "levels": cell.levels,
-                        "variants": [
-                            {
-                                "variant": row.variant,
-                                "value": row.estimate.value,
-                                "low": row.estimate.low,
-                                "high": row.estimate.high,
-                                "unit": row.estimate.unit,
-                                "n_trials": row.estimate.n_trials,
-                                "comparison": None
-                                if row.comparison is None
-                                else {
-                                    "ratio": row.comparison.ratio.value,
-                                    "low": row.comparison.ratio.low,
-                                    "high": row.comparison.ratio.high,
-                                    "level": row.comparison.ratio.level,
-                                    "verdict": row.comparison.verdict.value,
-                                    "about_services": row.comparison.about_services,
-                                    "not_about": row.comparison.not_about,
-                                    "bound_by": row.comparison.bound_by,
-                                    "ages": row.comparison.ages and row.comparison.ages.model_dump(),
-                                    "with_others": row.comparison.beside
-                                    and row.comparison.beside.ratio.model_dump(
-                                        include={"value", "low", "high"}
-                                    ),
-                                    "margin": row.comparison.margin,
-                                    "n_blocks": row.comparison.n_blocks,
-                                    "warnings": list(row.comparison.warnings),
-                                },
-                            }
-                            for row in cell.variants
-                        ],
-                    }
-                    for cell in one.cells
+                    {"levels": cell.levels, "variants": [_plain_variant(row) for row in cell.variants]}
+                    for cell in of_metric.cells
                 ],
             }
-            for one in found.metrics
+            for of_metric in results.metrics
         ],
     }
+
+
+def _plain_variant(row: VariantResult) -> dict[str, Any]:
+    compared = row.comparison
+    value = fields_of(row.estimate, "value", "low", "high", "unit", "n_trials")
+    if compared is None:
+        return {"variant": row.variant, **value, "comparison": None}
+    comparison = {
+        "ratio": compared.ratio.value,
+        **fields_of(compared.ratio, "low", "high", "level"),
+        "verdict": compared.verdict.value,
+        **fields_of(compared, "about_services", "not_about", "bound_by"),
+        "ages": compared.ages and compared.ages.model_dump(),
+        "with_others": compared.beside and fields_of(compared.beside.ratio, "value", "low", "high"),
+        **fields_of(compared, "margin", "n_blocks"),
+        "warnings": list(compared.warnings),
+    }
+    return {"variant": row.variant, **value, "comparison": comparison}

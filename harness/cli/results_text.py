@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from harness.analysis.stats.session_agreement import SessionAgreement
-from harness.cli.lines import table, tally, wrapped
+from harness.cli.lines import say, table, tally
+from harness.compare.words import escaped, limit_words
 from harness.evidence.results import (
+    FLAG_WORDS,
     METRICS,
     PROPORTIONAL,
     CellResult,
@@ -16,14 +19,17 @@ from harness.evidence.results import (
     MetricResult,
     Results,
     VariantResult,
+    counts_in_words,
 )
 from harness.model import Outcome, Verdict
 from harness.model.age import with_age
 from harness.model.digits import whole_percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.phrases import capital, counted
-from harness.publish.flags import FLAG_WORDS
-from harness.publish.session_agreement import counts_in_words
+
+if TYPE_CHECKING:  # a duel loads all that measures
+    from harness.compare.limits import Checked
+    from harness.duel import Agreement, Side
 
 #: Exclusion reasons that are printed; all of them stand in the JSON.
 REASONS_SHOWN = 3
@@ -60,10 +66,10 @@ def print_results(found: Results) -> None:
 def print_agreement(session: str, found: SessionAgreement) -> None:
     """Print on how many verdicts two sessions agree, and each verdict on which they do not."""
     print()
-    print(wrapped(f"Against {session}: {counts_in_words(found)}."))
+    say(f"Against {session}: {counts_in_words(found)}.")
     if found.n(changed=True):
         said = counts_in_words(found, changed=True)
-        print(wrapped(f"Of programs built from other sources ({', '.join(found.changed)}): {said}."))
+        say(f"Of programs built from other sources ({', '.join(found.changed)}): {said}.")
     shown = [
         level for level in _levels(found) if len({pair.first.levels.get(level) for pair in found.pairs}) > 1
     ]
@@ -93,19 +99,13 @@ def print_conclusion(found: Results) -> None:
     """Print the trials, and who is ahead in the session's first metric; what fails or is flagged is counted."""
     print(f"{found.session}: {_trials(found)}")
     if not found.n_kept:
-        print(
-            wrapped(
-                f"No result: none of {counted(found.n_made, 'trial')} can be used ({tally(found.outcomes)})."
-            )
-        )
+        say(f"No result: none of {counted(found.n_made, 'trial')} can be used ({tally(found.outcomes)}).")
         _print_reasons(found)
         return
     if not found.conclusive:
         blocks = counted(found.n_blocks, "block")
-        print(
-            wrapped(
-                f"No conclusion can be drawn: profile {found.profile} checks that everything works, and has {blocks}."
-            )
+        say(
+            f"No conclusion can be drawn: profile {found.profile} checks that everything works, and has {blocks}."
         )
     elif found.metrics:
         _print_winners(found)
@@ -113,7 +113,7 @@ def print_conclusion(found: Results) -> None:
         _print_reasons(found)
     if found.flags:
         said = "; ".join(f"{FLAG_WORDS.get(flag, flag)}: {n}" for flag, n in _flags(found))  # type: ignore[call-overload]
-        print(wrapped(f"Flagged trials of {found.n_made}: {said}.", hang="  "))
+        say(f"Flagged trials of {found.n_made}: {said}.", hang="  ")
 
 
 def _trials(found: Results) -> str:
@@ -138,13 +138,10 @@ def _print_reasons(found: Results) -> None:
         first, total = alike.get(_NUMBER.sub("#", reason), (reason, 0))
         alike[_NUMBER.sub("#", reason)] = (first, total + count)
     for reason, count in list(alike.values())[:REASONS_SHOWN]:
-        print(
-            wrapped(
-                f"{count} x {reason}"
-                + (" (numbers vary)" if count > found.exclusion_reasons[reason] else ""),
-                indent="  ",
-                hang="      ",
-            )
+        say(
+            f"{count} x {reason}" + (" (numbers vary)" if count > found.exclusion_reasons[reason] else ""),
+            indent="  ",
+            hang="      ",
         )
     if len(alike) > REASONS_SHOWN:
         print(f"  and {counted(len(alike) - REASONS_SHOWN, 'more reason')}: --json has them")
@@ -158,11 +155,11 @@ def _print_winners(found: Results) -> None:
     first = found.metrics[0]
     heading = _heading(first.metric)
     if _alone(first):
-        print(wrapped(f"Only {found.reference} has results: there is nothing to compare it with."))
+        say(f"Only {found.reference} has results: there is nothing to compare it with.")
         return
-    print(wrapped(f"{capital(heading)}; ratio to {found.reference} (95 % interval):"))
+    say(f"{capital(heading)}; ratio to {found.reference} (95 % interval):")
     for cell in first.cells:
-        print(wrapped(_winner(cell, first.metric, found.reference), indent="  ", hang="    "))
+        say(_winner(cell, first.metric, found.reference), indent="  ", hang="    ")
 
 
 def _alone(one: MetricResult) -> bool:
@@ -229,7 +226,7 @@ def _interval(row: VariantResult) -> str:
 
 def _print_cell(cell: CellResult, metric: Metric, *, conclusive: bool) -> None:
     if cell.levels:
-        print(wrapped(_place(cell), indent="  ", hang="    "))
+        say(_place(cell), indent="  ", hang="    ")
     rows = cells(cell, metric, conclusive=conclusive)
     print(table(HEADS, rows, right=(1, 2), indent="  "))
 
@@ -296,17 +293,15 @@ def _verdict(row: VariantResult, metric: Metric, *, conclusive: bool) -> str:
 
 
 def _print_notes(found: Results) -> None:
-    print(
-        wrapped(
-            f"value: mean over trials. ratio: variant over {found.reference}, paired by block, with its 95 % interval."
-        )
+    say(
+        f"value: mean over trials. ratio: variant over {found.reference}, paired by block, with its 95 % interval."
     )
     if found.draft:
-        print(wrapped(f"{capital(found.draft)}."))
+        say(f"{capital(found.draft)}.")
     for variant, cells in found.runtime_cpus.items():
-        print(wrapped(f"CPUs that the runtime of {variant} goes by: {_in_cells(cells)}.", hang="  "))
+        say(f"CPUs that the runtime of {variant} goes by: {_in_cells(cells)}.", hang="  ")
     for line in _notes(found):
-        print(wrapped(f"- {line}", hang="  "))
+        say(f"- {line}", hang="  ")
 
 
 def _in_cells(cells: Mapping[str, str]) -> str:
@@ -333,3 +328,29 @@ def _notes(found: Results) -> list[str]:
         f"{', '.join(metrics)}: {first}" + (f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else "")
         for first, metrics, texts in notes.values()
     ]
+
+
+def duel_markdown(
+    both: tuple[Side, Side], agreed: Agreement, found: Results | None, checked: Sequence[Checked]
+) -> str:
+    """Return what both versions are, where their answers differ, limits, and a table of all metrics."""
+    before, after = both
+    lines = [f"**{escaped(after.label)} against {escaped(before.label)}**", ""]
+    lines += [
+        f"- `{side.label}`: {escaped(', '.join(filter(None, (side.what, side.remark))))}" for side in both
+    ]
+    n_alike = agreed.n_cases - len(agreed.cases)
+    lines.append(f"- answers: {n_alike} of {agreed.n_cases} cases as recorded")
+    for label, faults in agreed.differences.items():
+        lines += [f"- {escaped(label)}: {escaped(case)}: {escaped(text)}" for case, text in faults.items()]
+    lines += [f"- {escaped(limit_words(one))}" for one in checked]
+    if found is None:
+        return "\n".join([*lines, "- not measured"]) + "\n"
+    lines += ["", "| metric | " + " | ".join(HEADS) + " |", "|---|---|--:|--:|---|---|"]
+    for one in found.metrics:
+        for cell in one.cells:
+            for row in cells(cell, one.metric, conclusive=found.conclusive):
+                name = f"{one.metric.words}, {one.metric.better} is better"
+                lines.append("| " + " | ".join(map(escaped, (name, *row))) + " |")
+    kept = f"{found.n_kept} of {found.n_made} trials in {found.n_blocks} blocks"
+    return "\n".join([*lines, "", f"- session {escaped(found.session)}: {kept}"]) + "\n"

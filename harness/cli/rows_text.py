@@ -12,7 +12,7 @@ import pandas as pd
 from harness.cli.lines import table
 from harness.errors import InputError
 from harness.model.formatting import DASH
-from harness.rows.bridge import read_rows
+from harness.rows.question import read_rows
 from harness.rows.schema import factors_of, records
 from harness.rows.text import shown
 

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import counted, wrapped
-from harness.cli.published import GENERATED, published_values
+from harness.cli.completion import GENERATED, published_values
+from harness.cli.lines import counted, say
 from harness.errors import InputError, UnknownKey
 from harness.project import find_root
 
@@ -112,11 +112,9 @@ def _check(store: Any, values: dict[str, Any]) -> None:
     for key, value in sorted(values.items()):
         absent = [name for name in value["inputs"] if name in missing]
         if absent:
-            print(
-                wrapped(
-                    f"{key}: {len(absent)} of {counted(len(value['inputs']), 'trial')} missing: {absent[0]}",
-                    hang="  ",
-                )
+            say(
+                f"{key}: {len(absent)} of {counted(len(value['inputs']), 'trial')} missing: {absent[0]}",
+                hang="  ",
             )
     print(f"{counted(len(values), 'number')}, {counted(len(trials), 'trial')}: {len(missing)} missing")
     if missing:
@@ -145,30 +143,22 @@ def _trial(store: Any, root: Path, name: str) -> dict[str, Any]:
 
 
 def _print(key: str, value: dict[str, Any], trials: list[dict[str, Any]]) -> None:
-    print(wrapped(f"{key} = {value.get('text', value.get('value'))}", hang="  "))
+    say(f"{key} = {value.get('text', value.get('value'))}", hang="  ")
     flags = Counter(flag for trial in trials for flag in trial["flags"])
     failed = Counter(trial["outcome"] for trial in trials if trial["outcome"] != "ok")
     for name, count in (*failed.items(), *flags.items()):
-        print(
-            wrapped(
-                f"warning: {count} of {counted(len(trials), 'trial')}: {name.replace('_', ' ')}", hang="  "
-            )
-        )
+        say(f"warning: {count} of {counted(len(trials), 'trial')}: {name.replace('_', ' ')}", hang="  ")
     for warning in value.get("warnings") or ():
-        print(wrapped(f"warning: {warning}", hang="  "))
+        say(f"warning: {warning}", hang="  ")
     interval = ""
     if value.get("low") is not None and value.get("high") is not None:
         interval = f" [{value['low']}, {value['high']}]"
-    print(
-        wrapped(
-            f"value     {value.get('value')}{interval} {value.get('unit') or ''}", indent="  ", hang=" " * 12
-        )
-    )
+    say(f"value     {value.get('value')}{interval} {value.get('unit') or ''}", indent="  ", hang=" " * 12)
     if value.get("words"):
-        print(wrapped(f"says {value['words']} {value['reference']}", indent="  ", hang=" " * 12))
+        say(f"says {value['words']} {value['reference']}", indent="  ", hang=" " * 12)
     for name in ("estimand", "method", "n_trials"):
         if value.get(name) is not None:
-            print(wrapped(f"{name:<9} {value[name]}", indent="  ", hang=" " * 12))
+            say(f"{name:<9} {value[name]}", indent="  ", hang=" " * 12)
     if trials:
         print(f"  from {counted(len(trials), 'trial')}, each a folder with a record.json:")
     for folder, mine in groupby(trials, lambda trial: str(Path(trial["record"]).parent.parent.as_posix())):
@@ -177,7 +167,7 @@ def _print(key: str, value: dict[str, Any], trials: list[dict[str, Any]]) -> Non
             said = f"{Path(trial['record']).parent.name}  block {trial['block']}  {trial['configuration']}"
             said += "" if trial["outcome"] == "ok" else f"  {trial['outcome']}"
             said += f"  ({', '.join(trial['flags'])})" if trial["flags"] else ""
-            print(wrapped(said, indent=" " * 6, hang=" " * 8))
+            say(said, indent=" " * 6, hang=" " * 8)
 
 
 def _print_keys(values: dict[str, Any]) -> None:
@@ -187,7 +177,7 @@ def _print_keys(values: dict[str, Any]) -> None:
 
 
 def _print_page(root: Path, values: dict[str, Any], page: int, *, as_json: bool) -> None:
-    from harness.publish.pages import keys_on
+    from harness.publish.build import keys_on
 
     found = {key: _printed(values.get(key)) for key in keys_on(root, page)}
     if as_json:
@@ -195,7 +185,7 @@ def _print_page(root: Path, values: dict[str, Any], page: int, *, as_json: bool)
         return
     print(f"{counted(len(found), 'key')} on page {page} of paper/main.pdf, in the order of the text:")
     for key, text in found.items():
-        print(wrapped(f"{key} = {text}", indent="  ", hang="    "))
+        say(f"{key} = {text}", indent="  ", hang="    ")
 
 
 def _printed(value: Any) -> str:

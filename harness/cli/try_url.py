@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli.lines import say, table, wrapped
+
 if TYPE_CHECKING:
     from harness.probe.generators import Point
     from harness.probe.trying import Tried
@@ -50,7 +52,6 @@ def try_command(
         rematch try http://127.0.0.1:8080/hello --seconds 120 --json
     """
     from harness.cli.check import busy_warning
-    from harness.cli.lines import wrapped
     from harness.probe.target import header_named, target_of
     from harness.probe.trying import cannot_tell, try_target
     from harness.project import find_root
@@ -81,19 +82,16 @@ def try_command(
 
 
 def _print_limits(limits: tuple[str, ...], seconds: int) -> None:
-    from harness.cli.lines import wrapped
-
     print(f"About {seconds} s of load cannot tell:")
     for one in limits:
-        print(wrapped(one, indent="- ", hang="  "))
+        say(one, indent="- ", hang="  ")
     print(flush=True)
 
 
 def _print(found: Tried) -> None:
-    from harness.cli.lines import table, wrapped
     from harness.model.digits import plain
 
-    print(wrapped(_summary(found)))
+    say(_summary(found))
     fit = found.fitness
     alike = "the same body" if fit.same_body else "bodies that differ"
     alive = "keeps its connection" if fit.keeps_alive else f"needs {fit.n_connections} connections"
@@ -102,7 +100,7 @@ def _print(found: Tried) -> None:
         f"fit: {fit.n_asked} requests one after another: status {fit.status}, {alike} of {fit.body_bytes:,} bytes, "
         f"{alive}; the first took {plain(fit.first_s * 1e3)} ms{later}"
     )
-    print(wrapped(said if not fit.faults else said.replace("fit:", "not fit:", 1), hang="  "))
+    say(said if not fit.faults else said.replace("fit:", "not fit:", 1), hang="  ")
     for name, points, first in (
         ("closed loop, users who wait", found.closed, "users"),
         ("open loop, latency from when a request was due", found.open_loop, "offered/s"),
@@ -114,7 +112,7 @@ def _print(found: Tried) -> None:
     if found.warnings:
         print()
     for warning in found.warnings:
-        print(wrapped(f"warning: {warning}", hang="  "))
+        say(f"warning: {warning}", hang="  ")
 
 
 def _summary(found: Tried) -> str:

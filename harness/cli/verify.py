@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import complain, wrapped
+from harness.cli.lines import complain, say
 from harness.errors import InputError, RematchError
 from harness.project import find_root
 
@@ -103,21 +103,17 @@ def _show(row: VerifiedRow) -> None:
     from harness.verify.page import cells
 
     result = row.result
-    print(wrapped(f"{result.name}: {result.bar}"))
-    print(wrapped(f"control: {result.control}"))
+    say(f"{result.name}: {result.bar}")
+    say(f"control: {result.control}")
     for cell in result.cells:
         name, value, interval, limit, held = cells(cell)
         said = f"{name}: {value}" + (f", 95 % interval {interval}" if interval else "")
-        print(
-            wrapped(said + (f"; limit {limit}: {held}" if limit else f"; {held}"), indent="  ", hang="    ")
-        )
+        say(said + (f"; limit {limit}: {held}" if limit else f"; {held}"), indent="  ", hang="    ")
     if result.open_problem:
-        print(wrapped(f"open problem: {result.open_problem}"))
-    print(
-        wrapped(
-            f"{result.name}: {'holds' if result.holds else 'does not hold'}"
-            f"{f', {len(result.undecided)} undecided' if result.undecided else ''}, {result.sims} simulations"
-            f"{f' in each of {result.rounds} rounds' if result.rounds > 1 else ''}, "
-            f"seed {result.seed}, {row.wall_s:.1f} s"
-        )
+        say(f"open problem: {result.open_problem}")
+    say(
+        f"{result.name}: {'holds' if result.holds else 'does not hold'}"
+        f"{f', {len(result.undecided)} undecided' if result.undecided else ''}, {result.sims} simulations"
+        f"{f' in each of {result.rounds} rounds' if result.rounds > 1 else ''}, "
+        f"seed {result.seed}, {row.wall_s:.1f} s"
     )

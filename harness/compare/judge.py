@@ -16,8 +16,7 @@ import numpy as np
 
 from harness.analysis.stats import intervals
 from harness.analysis.stats.assumptions import judge_resolution
-from harness.analysis.stats.effects import effect_size_ci
-from harness.analysis.stats.equivalence import equivalence_test
+from harness.analysis.stats.effects import effect_size_ci, equivalence_interval
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, adjust_pvalues, decide, default_margin
 from harness.compare.result import Row
@@ -99,7 +98,7 @@ def _draft(arms: Arms, label: str | None, metric: str) -> _Draft:
     row = row.model_copy(update={"ratio": ratio.value, "low": ratio.low, "high": ratio.high})
     if ratio.low is None:
         return _Draft(row=row, note=note)
-    within = equivalence_test(b, a, paired=False).ratio
+    within = equivalence_interval(b, a, paired=False)
     return _Draft(row=row, judged=(ratio, within), p=_p(np.log(b), np.log(a)), note=note)
 
 

@@ -26,23 +26,26 @@ from harness.compare.run import (
     percentile_curve,
     request_values,
 )
-from harness.compare.symptoms import CUT, symptoms_of
 from harness.compare.totals import run_of_totals
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.detect import open_any
 from harness.formats.jtl_units import Decimal, LatencyUnit
-from harness.formats.run_parts import RunParts
+from harness.formats.run_parts import RunParts, clock_jump
+from harness.formats.sides import SideColumns
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.table import AggregateTable, RequestTable, together
 from harness.report.checks import Checks
 from harness.report.loop import Kind, Loop, by_design
+from harness.report.ramp import ramp_of
 from harness.report.requests import columns_beside, look_at_all, read_all
 from harness.report.result import impossible
 from harness.report.selection import Selection, select, select_rows
 
 #: Names with rows of their own, those with the most requests first.
 MOST_LABELS = 20
+#: Traps that one file shows by itself.
+RAMP, CLOCK, CUT = "ramp_included", "clock_jump", "truncated_file"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,3 +250,23 @@ def _not_at_once(tables: Sequence[RequestTable]) -> list[str]:
             "its files do not overlap in time: several runs, or clocks that differ? Its rate is too low then"
         ]
     return []
+
+
+def symptoms_of(table: RequestTable, *, sides: SideColumns | None, loop: Kind) -> list[Symptom]:
+    """Return what one file shows; nothing of time where it has no time stamps.
+
+    Args:
+        sides: threads and users of its first rows; None: it does not name them.
+    """
+    found = []
+    if table.unreadable.n_cut or any("ends early" in note or "is damaged" in note for note in table.notes):
+        found.append(
+            Symptom(trap=CUT, text="ends in the middle of a row: the tool was stopped, or the disk was full")
+        )
+    if not table.has_start_times or table.n_requests < 2:
+        return found
+    if (jump := clock_jump(table.start_epoch_s, table.latency_s)) is not None:
+        found.append(Symptom(trap=CLOCK, text=jump))
+    elif (ramp := ramp_of(table, sides=sides, loop=loop)) is not None:
+        found.append(Symptom(trap=RAMP, text=f"{ramp.text}; {ramp.command} leaves it out"))
+    return found

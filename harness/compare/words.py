@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentences and cells that text, Markdown and page of a comparison share."""
+"""The sentences and cells that text, Markdown and page of a comparison share, and its Markdown."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from harness.compare.limits import Checked
 from harness.compare.result import Comparison, Row
@@ -133,3 +135,43 @@ def label_name(label: str | None) -> str:
 def limit_words(checked: Checked) -> str:
     """Return one limit of ``--fail-if`` with its outcome."""
     return f"limit {checked.text}"
+
+
+_SPECIAL = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>#|~"} | {"\n": " ", "\r": " "})
+
+
+def render_markdown(found: Comparison, checked: Sequence[Checked] = ()) -> str:
+    """Return the comparison: its summary, limits and traps, then a table; those of labels are folded."""
+    lines = [f"**{escaped(summary(found))}**", ""]
+    lines += [f"- {escaped(limit_words(one))}" for one in checked]
+    lines += [f"- trap `{trap.name}`: {escaped(trap.text)}" for trap in found.traps]
+    if checked or found.traps:
+        lines.append("")
+    lines += _table([row for row in found.rows if row.label is None])
+    labels = [label for label in found.labels if label is not None]
+    if labels:
+        lines += ["", "<details><summary>By request</summary>", ""]
+        for label in labels:
+            lines += [f"**{escaped(label_name(label))}**", ""]
+            lines += [*_table([row for row in found.rows if row.label == label]), ""]
+        lines.append("</details>")
+    in_order = order(found)
+    lines += ["", *(f"- {escaped(arm(found, place))}" for place in (0, 1))]
+    lines += [f"- order of the runs: {in_order}"] if in_order else []
+    lines += [f"- {escaped(warning)}" for warning in found.warnings]
+    return "\n".join(lines) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Return text that Markdown and its HTML show as it is: names of requests come from files."""
+    return text.replace("&", "&amp;").translate(_SPECIAL).replace("@", "@\u200b")
+
+
+def _table(rows: Sequence[Row]) -> list[str]:
+    heads = HEADS
+    aligned = ["---", "--:", "--:", "--:", "---", "---"]
+    return [
+        "| " + " | ".join(heads) + " |",
+        "|" + "|".join(aligned) + "|",
+        *("| " + " | ".join(map(escaped, cells(row))) + " |" for row in rows),
+    ]

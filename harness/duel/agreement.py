@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether both versions answer as the contract was recorded: a version that answers less is not a faster one."""
+"""Whether both versions answer as the contract was recorded: a version that answers less is not a faster one; and the
+results of both as rows that limits are held against, by the comparison of ``rematch results``."""
 
 from __future__ import annotations
 
@@ -10,11 +11,16 @@ from pathlib import Path
 
 from harness.adopt.adopting import blamed
 from harness.adopt.running import DoesNotStart, running_service
+from harness.compare.result import Row
 from harness.conformance import check
 from harness.duel.files import Duel
 from harness.duel.sides import Side
 from harness.errors import InputError
+from harness.evidence.results import Results, VariantResult
 from harness.loadgen.flow import readiness_request
+from harness.model import Verdict
+from harness.model.age import YOUNG
+from harness.model.formatting import NOT_ABOUT
 from harness.session import Assembly
 from harness.workloads import CASES, REQUESTS, load_all_requests, load_cases
 
@@ -86,3 +92,36 @@ def agreed_contract(duel: Duel, left_out: Collection[str]) -> None:
 
 def _lines(file: Path) -> list[str]:
     return [line for line in file.read_text("utf-8").split("\n") if line.strip()]
+
+
+def rows_of(found: Results) -> tuple[Row, ...]:
+    """Return a row for each metric: A is the reference, B the other version. ``verdict`` is ``None`` where the
+    session cannot have one: smoke, fewer blocks than a verdict takes, or something else than the services decided."""
+    rows: list[Row] = []
+    for one in found.metrics:
+        for cell in one.cells:
+            reference, *others = cell.variants
+            rows += [_row(one.metric.name, reference, other, conclusive=found.conclusive) for other in others]
+    return tuple(rows)
+
+
+def _row(metric: str, reference: VariantResult, other: VariantResult, *, conclusive: bool) -> Row:
+    compared = other.comparison
+    row = Row(metric=metric, label=None, a=reference.estimate.value, b=other.estimate.value)
+    if compared is None:
+        return row.model_copy(update={"why": "no trial of both versions has it"})
+    ratio = compared.ratio
+    told = conclusive and compared.verdict is not Verdict.NOT_ABOUT_SERVICES
+    why = (
+        f"of {YOUNG} processes" * compared.young
+        if told
+        else (compared.not_about or NOT_ABOUT)
+        if conclusive
+        else "smoke checks that everything works"
+    )
+    return row.model_copy(
+        update={
+            "ratio": ratio.value, "low": ratio.low, "high": ratio.high, "margin": compared.margin,
+            "verdict": compared.verdict if told else None, "why": why,
+        }
+    )  # fmt: skip

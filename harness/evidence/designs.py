@@ -106,12 +106,12 @@ def half_width(sd_log_ratio: float | None, n_blocks: int) -> float | None:
     return float(np.expm1(float(t_critical(LEVEL, n_blocks - 1)) * sd_log_ratio / np.sqrt(n_blocks)))
 
 
-def _narrower(one: Line, other: Line, n_alternating: int, n_duet: int) -> Narrower:
+def _narrower(alternating: Line, duet: Line, n_alternating: int, n_duet: int) -> Narrower:
     """F test of the variances of the two means, each known from its own pairs."""
-    if not one.sd_log_ratio or not other.sd_log_ratio or min(one.n_pairs, other.n_pairs) < 2:
+    if not alternating.sd_log_ratio or not duet.sd_log_ratio or min(alternating.n_pairs, duet.n_pairs) < 2:
         return "not shown"
-    f = (one.sd_log_ratio**2 / n_alternating) / (other.sd_log_ratio**2 / n_duet)
-    df, df_duet = one.n_pairs - 1, other.n_pairs - 1
+    f = (alternating.sd_log_ratio**2 / n_alternating) / (duet.sd_log_ratio**2 / n_duet)
+    df, df_duet = alternating.n_pairs - 1, duet.n_pairs - 1
     if scipy.special.fdtrc(df, df_duet, f) <= ALPHA:
         return "duet"
     return "alternating" if scipy.special.fdtrc(df_duet, df, 1 / f) <= ALPHA else "not shown"

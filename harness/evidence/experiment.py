@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -15,21 +15,20 @@ from numpy.typing import NDArray
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.pairing import counting, with_plain_texts
-from harness.analysis.stats.summaries import summarise
-from harness.analysis.tables.layout import Source
-from harness.analysis.tables.load import load_requests, load_samples, load_trials, load_windows
+from harness.analysis.tables.layout import Source, TrialTable, load_table, load_trials
+from harness.analysis.tables.resource_columns import with_every_speed
 from harness.analysis.tables.schema import factor_column
-from harness.analysis.tables.settled import settled_requests
-from harness.analysis.tables.speed_columns import with_every_speed
+from harness.analysis.tables.trial_row import settled_requests
 from harness.errors import InputError
-from harness.evidence.once import Once
 from harness.model import Experiment, Machine, SessionHeader, TrialRecord
 from harness.model.naming import label_of
 from harness.store import SessionFolder, Store
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence(Once):
+class Evidence:
     """One experiment's trials with their requests and samples. Tables as in ``docs/data.md``.
 
     ``every_speed``: trials that were left out for the speed of their CPUs count, to see what leaving them out does.
@@ -53,18 +52,20 @@ class Evidence(Once):
     @cached_property
     def trials(self) -> pd.DataFrame:
         """One row per trial of these sessions, excluded ones too; by cell and variant in the definition's order."""
-        frame = load_trials(self.root, self.experiment, "sample" if self.bundled else None)
-        ours = frame["session_id"].isin([session.folder.name for session in self.sessions])
-        mine = frame[ours & (frame["source"] == self._source)]
-        if mine.empty:
+        frame = load_trials(self.root, self.experiment, "bundled" if self.bundled else None)
+        of_sessions = frame["session_id"].isin([session.folder.name for session in self.sessions])
+        chosen = frame[of_sessions & (frame["source"] == self._source)]
+        if chosen.empty:
             raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", place=self.sessions[0].key)
         if self.every_speed:
-            mine = with_every_speed(mine)
-        places = [mine[factor].map(self._rank(factor)) for factor in self.factors]
+            chosen = with_every_speed(chosen)
+        places = [chosen[factor].map(self._rank(factor)) for factor in self.factors]
         rank = {name: place for place, name in enumerate(self.variants)}
-        places += [mine["variant"].map(rank), mine["position"]]
+        places += [chosen["variant"].map(rank), chosen["position"]]
         order: pd.DataFrame = pd.DataFrame({str(place): column for place, column in enumerate(places)})
-        return with_plain_texts(mine.loc[order.sort_values(list(order.columns)).index].reset_index(drop=True))
+        return with_plain_texts(
+            chosen.loc[order.sort_values(list(order.columns)).index].reset_index(drop=True)
+        )
 
     @property
     def bundled(self) -> bool:
@@ -129,36 +130,22 @@ class Evidence(Once):
         """Return the trials at these levels."""
         return self._at(levels)
 
-    def main_cell(self, **levels: str) -> dict[str, str]:
-        """Return these levels when they were measured, else those of the last cell that was."""
-        return dict(levels) if len(self._at(levels)) else self.cells()[-1]
-
-    def last_cell(self, **levels: str) -> dict[str, str]:
-        """Return the last cell with these levels in the definition's order, else the last one that was measured."""
-        cells = self.cells()
-        return next((cell for cell in reversed(cells) if levels.items() <= cell.items()), cells[-1])
-
     def cells(self) -> list[dict[str, str]]:
         """Return the combinations of levels that were measured, in the definition's order."""
         if not self.factors:
             return [{}]
-        found = self.trials[list(self.factors)].drop_duplicates().to_dict("records")
-        return [{str(factor): str(level) for factor, level in row.items()} for row in found]
+        levels = self.trials[list(self.factors)].drop_duplicates().to_dict("records")
+        return [{str(factor): str(level) for factor, level in row.items()} for row in levels]
 
-    def rows(self, trials: pd.DataFrame, metrics: Sequence[str], *, by: Sequence[str] = ()) -> list[Any]:
-        """Return table rows: label of the variant, levels, and an ``Estimate`` per metric.
+    @cached_property
+    def _made(self) -> dict[tuple[object, ...], object]:
+        return {}
 
-        Rows are grouped by ``by`` first, with ``None`` (a gap) between groups.
-        """
-        groups = [*by, "variant"]
-        frames = [summarise(trials, metric, by=groups) for metric in metrics]
-        rows = [
-            {"variant": self.variants[str(first["variant"])]}
-            | {level: str(first[level]) for level in by}
-            | {metric: frame.iloc[place]["estimate"] for metric, frame in zip(metrics, frames, strict=True)}
-            for place, (_, first) in enumerate(frames[0].iterrows())
-        ]
-        return _with_gaps(rows, by)
+    def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        """Return what ``make`` returns, which is called once for a key of these sessions."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast("T", self._made[key])
 
     def compared(self, metric: str, **levels: str) -> tuple[Comparison, ...]:
         """Compare every variant with the reference in each cell at these levels; the same is computed once."""
@@ -173,28 +160,28 @@ class Evidence(Once):
 
         Sessions that come with the project are compared with each other, and measured ones with measured ones.
         """
-        mine = {session.key for session in self.sessions}
-        found: dict[float, SessionFolder] = {}
+        own = {session.key for session in self.sessions}
+        begun: dict[float, SessionFolder] = {}
         for session in Store(self.root).sessions(self.experiment, bundled=self.bundled):
             try:
                 plan = session.header.plan
                 same = (plan.profile, plan.host) == (self.profile, self.header.plan.host)
-                if session.key not in mine and same and session.complete:
-                    found[session.header.provenance.started_epoch_s] = session
+                if session.key not in own and same and session.complete:
+                    begun[session.header.provenance.started_epoch_s] = session
             except InputError:  # its header is damaged: tidying reports that
                 continue
-        return tuple(replace(self, sessions=(found[began],)) for began in sorted(found)[::-1])
+        return tuple(replace(self, sessions=(begun[began],)) for began in sorted(begun)[::-1])
 
     @cached_property
     def programs(self) -> dict[str, set[tuple[str, str]]]:
         """Variant -> (SHA-256 of the artifact, version of the runtime) of its trials."""
-        found: dict[str, set[tuple[str, str]]] = {}
+        artifacts: dict[str, set[tuple[str, str]]] = {}
         for row, _, record in self.with_records():
             if record.instance is not None:
-                found.setdefault(str(row["variant"]), set()).add(
+                artifacts.setdefault(str(row["variant"]), set()).add(
                     (record.instance.artifact_sha256, str(record.instance.runtime_version))
                 )
-        return found
+        return artifacts
 
     def effect_of(
         self, factor: str, metric: str, *, variant: str, base: str, **levels: str
@@ -204,8 +191,8 @@ class Evidence(Once):
         Returns:
             The comparison of the first other level; ``None`` where only one level was measured.
         """
-        mine = self._at(levels)[lambda frame: frame["variant"] == variant]
-        as_variants = mine.assign(variant=mine[factor])
+        own = self._at(levels)[lambda frame: frame["variant"] == variant]
+        as_variants = own.assign(variant=own[factor])
         if base not in set(as_variants["variant"]):
             return None
         return next(iter(compare(as_variants, metric, reference=base)), None)
@@ -215,13 +202,21 @@ class Evidence(Once):
 
         Trials of a tool that writes no row per request have none.
         """
-        found: dict[str, list[NDArray[np.float64]]] = {}
+        arrays: dict[str, list[NDArray[np.float64]]] = {}
         for row in counting(trials).itertuples():
             frame = self.requests(str(row.session_id), str(row.trial_id))
             if frame is not None and frame["ok"].any():
                 values = frame.loc[frame["ok"], "latency_s"].to_numpy(dtype=np.float64)
-                found.setdefault(str(row.variant), []).append(values)
-        return found
+                arrays.setdefault(str(row.variant), []).append(values)
+        return arrays
+
+    def latencies_by(self, factor: str) -> dict[str, dict[str, list[NDArray[np.float64]]]]:
+        """Return variant -> level of the factor -> one array of latencies in seconds per trial, as of ``latencies``."""
+        arrays: dict[str, dict[str, list[NDArray[np.float64]]]] = {}
+        for level in map(str, self.trials[factor].unique()):
+            for variant, of_level in self.latencies(self.cell(**{factor: level})).items():
+                arrays.setdefault(variant, {})[level] = of_level
+        return arrays
 
     def requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return one trial's requests as ``docs/data.md`` has them; ``None``: its tool wrote no single ones.
@@ -233,7 +228,7 @@ class Evidence(Once):
 
     def settled(self, whole: pd.DataFrame, session_id: str) -> pd.DataFrame:
         """Return those of a trial's requests (``whole_requests``) that were begun after programs had settled."""
-        session = next(one for one in self.sessions if one.folder.name == session_id)
+        session = next(folder for folder in self.sessions if folder.folder.name == session_id)
         return settled_requests(whole, session.header.settle_s)
 
     def whole_requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
@@ -241,7 +236,7 @@ class Evidence(Once):
 
         No metric is taken from them; ``None``: the tool wrote no single ones.
         """
-        return self._table(load_requests, session_id, trial_id)
+        return self._table("requests", session_id, trial_id)
 
     def with_records(self) -> Iterator[tuple[pd.Series, SessionFolder, TrialRecord]]:
         """Yield each row of ``trials`` with its session and its record."""
@@ -252,22 +247,20 @@ class Evidence(Once):
 
     def trial_samples(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return one trial's samples as ``docs/data.md`` has them; ``None``: it left none."""
-        return self._table(load_samples, session_id, trial_id)
+        return self._table("samples", session_id, trial_id)
 
     def windows(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return the windows in which a trial's process was warmed up, as ``docs/data.md`` has them; ``None``: it has
         none, or an earlier trial of the process has them."""
-        return self._table(load_windows, session_id, trial_id)
+        return self._table("windows", session_id, trial_id)
 
     @property
     def _source(self) -> Source:
         return "bundled" if self.bundled else "measured"
 
-    def _table(
-        self, load: Callable[..., pd.DataFrame], session_id: str, trial_id: str
-    ) -> pd.DataFrame | None:
+    def _table(self, kind: TrialTable, session_id: str, trial_id: str) -> pd.DataFrame | None:
         try:
-            return load(self.root, self.experiment, session_id, trial_id, source=self._source)
+            return load_table(self.root, self.experiment, kind, session_id, trial_id, source=self._source)
         except InputError:
             return (
                 None  # a tool without single requests, or a trial without samples: there is nothing to show
@@ -283,12 +276,3 @@ class Evidence(Once):
         for factor, level in levels.items():
             chosen = chosen[chosen[factor] == level]
         return chosen
-
-
-def _with_gaps(rows: list[dict[str, Any]], by: Sequence[str]) -> list[Any]:
-    found: list[Any] = []
-    for row in rows:
-        if by and found and [found[-1][level] for level in by] != [row[level] for level in by]:
-            found.append(None)
-        found.append(row)
-    return found

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.load.load_segments import COLUMN as PART
-from harness.analysis.load.load_segments import parts_of
+from harness.analysis.load.load_response import COLUMN as PART
+from harness.analysis.load.load_response import parts_of
 from harness.evidence import Evidence
 from harness.model import OpenLoad
 

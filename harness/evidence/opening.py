@@ -6,8 +6,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.analysis.tables.layout import Source
-from harness.analysis.tables.load import load_exclusions
+from harness.analysis.tables.layout import Source, load_exclusions
 from harness.analysis.tables.tidy import tidy
 from harness.definitions import experiment_files
 from harness.errors import InputError
@@ -28,15 +27,15 @@ def open_evidence(settings: StageParameters, experiment: str, *, root: Path | No
     Raises:
         InputError: nothing was measured yet.
     """
-    here = root or find_root()
-    sessions = sessions_read(here, settings, experiment)
+    project = root or find_root()
+    sessions = sessions_read(project, settings, experiment)
     if not sessions:
         raise InputError(
             "nothing measured yet; run notebooks/10-measure.ipynb, or set profile to newest or sample",
             place=experiment,
             found=f"profile {settings.profile}, host {settings.host}, seed {settings.seed}",
         )
-    evidence = Evidence(root=here, experiment=experiment, sessions=sessions)
+    evidence = Evidence(root=project, experiment=experiment, sessions=sessions)
     print(f"{experiment}: {_origin(evidence)}", flush=True)
     make_tables(evidence)
     return evidence
@@ -50,13 +49,13 @@ def find_evidence(settings: StageParameters, experiment: str, *, root: Path | No
     Raises:
         InputError: an experiment that was named does not exist.
     """
-    here = root or find_root()
-    _refuse_unknown(here, settings)
-    if not is_measured(here, settings, experiment):
+    project = root or find_root()
+    _refuse_unknown(project, settings)
+    if not is_measured(project, settings, experiment):
         why = NOT_MEASURED if is_chosen(settings, experiment) else "not among the experiments that were named"
         print(f"{experiment}: {why}", flush=True)
         return None
-    return open_evidence(settings, experiment, root=here)
+    return open_evidence(settings, experiment, root=project)
 
 
 def _refuse_unknown(root: Path, settings: StageParameters) -> None:

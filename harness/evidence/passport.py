@@ -13,7 +13,7 @@ import numpy as np
 import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
 
-from harness.analysis.stats.detectable import BLOCKS, Detectable, power_curve, unpaired_curve
+from harness.analysis.stats.sample_size import BLOCKS, Detectable, power_curve, unpaired_curve
 from harness.evidence.experiment import Evidence
 from harness.evidence.results import METRICS, Metric
 from harness.model.base import Frozen
@@ -84,24 +84,24 @@ def passport_of(evidence: Evidence, *, blocks: Sequence[int] = BLOCKS) -> Passpo
 
 def changes(now: Passport, earlier: Sequence[Passport]) -> tuple[Change, ...]:
     """Return how each metric's spread compares with the newest earlier passport of the same machine that has it."""
-    found = []
-    before = sorted(
-        (
-            one
-            for one in earlier
-            if one.machine_id == now.machine_id
-            and one.session != now.session
-            and one.started_epoch_s <= now.started_epoch_s
-        ),
-        key=lambda one: -one.started_epoch_s,
-    )
+    compared = []
+    same_machine = [
+        passport
+        for passport in earlier
+        if passport.machine_id == now.machine_id
+        and passport.session != now.session
+        and passport.started_epoch_s <= now.started_epoch_s
+    ]
+    newest_first = sorted(same_machine, key=lambda passport: -passport.started_epoch_s)
     for line in now.lines:
-        for passport in before:
-            other = next((one for one in passport.lines if one.metric == line.metric), None)
-            if other is not None and other.sd_log_ratio and line.sd_log_ratio:
-                found.append(_change(line, line.sd_log_ratio, other, other.sd_log_ratio, passport.session))
+        for passport in newest_first:
+            before = next((each for each in passport.lines if each.metric == line.metric), None)
+            if before is not None and before.sd_log_ratio and line.sd_log_ratio:
+                compared.append(
+                    _change(line, line.sd_log_ratio, before, before.sd_log_ratio, passport.session)
+                )
                 break
-    return tuple(found)
+    return tuple(compared)
 
 
 def _change(now: Line, sd: float, before: Line, sd_before: float, session: str) -> Change:
@@ -123,14 +123,8 @@ def _line(evidence: Evidence, metric: Metric, blocks: Sequence[int]) -> Line | N
     trials = evidence.trials
     if trials[metric.column].isna().all():
         return None
-    curve = next(
-        (
-            one
-            for one in power_curve(trials, metric.column, reference=evidence.reference, blocks=blocks)
-            if one.twice
-        ),
-        None,
-    )
+    curves = power_curve(trials, metric.column, reference=evidence.reference, blocks=blocks)
+    curve = next((curve for curve in curves if curve.twice), None)
     if curve is None:
         return None
     return Line(

@@ -30,10 +30,10 @@ def usual_launcher(root: Path, experiment: str) -> str:
     """
     path = experiment_paths(root).get(experiment)
     try:
-        said = {} if path is None else read_toml(path)
+        definition = {} if path is None else read_toml(path)
     except InputError:
         return "process"
-    return str(said.get("launcher") or "process")
+    return str(definition.get("launcher") or "process")
 
 
 def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tuple[SessionFolder, ...]:
@@ -98,8 +98,8 @@ def is_chosen(settings: StageParameters, experiment: str) -> bool:
 
 def measured_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:
     """Return those of the chosen experiments that have a session under these parameters, by name."""
-    there = _experiments(root, None if settings.newest else settings.bundled)
-    return tuple(sorted(name for name in there if is_measured(root, settings, name)))
+    recorded = _experiments(root, None if settings.newest else settings.bundled)
+    return tuple(sorted(name for name in recorded if is_measured(root, settings, name)))
 
 
 def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:
@@ -115,8 +115,10 @@ def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]
         return settings.chosen(measured_experiments(root, settings) if settings.experiments == ALL else known)
     if settings.experiments != ALL:
         return settings.chosen(known)
-    mine = [name for name in known if load_study(root, name).experiment.measured_unasked(settings.profile)]
-    return tuple(sorted(mine, key=lambda name: name != HEADLINE))
+    measured = [
+        name for name in known if load_study(root, name).experiment.measured_unasked(settings.profile)
+    ]
+    return tuple(sorted(measured, key=lambda name: name != HEADLINE))
 
 
 def _experiments(root: Path, bundled: bool | None) -> tuple[str, ...]:

@@ -1,37 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons with the reference: ratios with their intervals, and what speed costs in memory."""
+"""Ratios with their intervals, a line each, on a logarithmic axis with 1 marked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.stats.comparisons import Comparison
-from harness.errors import InputError, NothingToDraw
+from harness.errors import InputError
 from harness.figures.marks import name_last
-from harness.figures.style import (
-    BAND,
-    FAINT,
-    INK,
-    LINE_INCHES,
-    PAGE_INCHES,
-    cannot_be_said,
-    canvas,
-    styled,
-)
+from harness.figures.style import BAND, FAINT, INK, PAGE_INCHES, canvas, styled
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
-from harness.model import Estimate, Verdict
+from harness.model import Verdict
 from harness.model.age import ratio_with_age, with_age
-from harness.model.digits import percent, plain
+from harness.model.digits import percent
 from harness.model.formatting import show
 from harness.model.level_words import cell_words
 
-_MEMORY = "rss_after_bytes"
 _SIGNS = {
     Verdict.DIFFERENT: "different",
     Verdict.DIFFERENT_BUT_NEGLIGIBLE: "negligible",
@@ -41,35 +31,81 @@ _SIGNS = {
 }
 
 
+class RatioLine(NamedTuple):
+    """A ratio as a line: ``hollow``, of the reference over itself; ``refused``, drawn in grey; ``note``: the ratio with
+    its interval in words; ``word``: right of the axes."""
+
+    label: str
+    value: float | None
+    ends: tuple[float | None, float | None]
+    look: VariantStyle
+    note: str
+    hollow: bool = False
+    refused: bool = False
+    word: str = ""
+
+
+def ratio_lines(axes: Axes, lines: Sequence[RatioLine], band: tuple[float, float] | None) -> None:
+    """Draw ratios from top to bottom. ``band``: the ratios that are negligible; ``None``: there are none."""
+    if band is not None:
+        axes.axvspan(*band, color=BAND, linewidth=0)
+    axes.axvline(1, color=INK, linewidth=0.7)
+    for y, line in enumerate(reversed(lines)):
+        if line.word:
+            axes.text(1.01, y, line.word, transform=axes.get_yaxis_transform(), va="center")
+        if line.value is None:
+            axes.text(
+                0.5, y, "cannot be said", transform=axes.get_yaxis_transform(), color=FAINT, va="center", ha="center"
+            )  # fmt: skip
+            continue
+        colour = FAINT if line.refused else line.look.colour
+        low, high = line.ends
+        if low is not None and high is not None:
+            axes.plot([low, high], [y, y], color=colour, linewidth=1.6)
+        face = "white" if line.refused or line.hollow else line.look.face
+        dots = line.look.dots | {"markerfacecolor": face, "markeredgecolor": colour, "alpha": 1.0}
+        axes.plot([line.value], [y], **dots)
+        name_last(axes, line.label, [line.note])
+    axes.set_yticks(range(len(lines)), [line.label for line in reversed(lines)])
+    axes.set_ylim(-0.6, len(lines) - 0.4)
+    axes.grid(axis="y", visible=False)
+    axes.set_xscale("log")
+    _plain_ticks(axes)
+
+
+def _plain_ticks(axes: Axes) -> None:
+    """Write plain numbers on a logarithmic axis of ratios, several within a decade."""
+    # A ratio seldom spans a decade: powers of ten alone would leave the axis with one number.
+    low, high = axes.get_xlim()
+    steps = (1, 1.5, 2, 3, 5, 7) if high / low < 10 else (1, 2, 5) if high / low < 100 else (1,)
+    axes.xaxis.set_major_locator(LogLocator(subs=steps))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
 @styled
 def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity: str) -> Figure:
-    """Return ratios to the reference with 95 % intervals, one panel per cell.
-
-    The last row of a panel, hollow, is the reference against its own duplicate in that cell. The band of ratios that
-    count as equivalent is drawn where something can be called equivalent, and nowhere else. A ratio that does not
-    speak of the services is hollow and grey.
+    """Return ratios to the reference with 95 % intervals, one panel per cell, in each the reference over itself last.
 
     Args:
         comparisons: of one metric against one reference. trials: only for labels and looks.
         quantity: what the ratio is of, such as "throughput".
+
+    Raises:
+        InputError: no comparison.
     """
     if not comparisons:
         raise InputError("no comparison to draw", found="none", allowed="at least one")
-    cells = list(dict.fromkeys(_cell(comparison) for comparison in comparisons))
-    styles, order = variant_styles(trials), ordered(trials)
-    n_rows = 1 + max(sum(_cell(c) == cell for c in comparisons) for cell in cells)
-    height = 0.55 + LINE_INCHES * bool(_elsewhere(comparisons)) + len(cells) * (0.3 + 0.17 * n_rows)
+    cells: dict[str, list[Comparison]] = {}
+    for comparison in comparisons:
+        cells.setdefault(cell_words(comparison.levels) or "all trials", []).append(comparison)
+    height = 0.55 + len(cells) * (0.47 + 0.17 * max(map(len, cells.values())))
     figure, panels = canvas(len(cells), 1, height=height, sharex=True)
-    reference = comparisons[0].reference
-    for axes, cell in zip(panels[:, 0], cells, strict=True):
-        rows = sorted((c for c in comparisons if _cell(c) == cell), key=lambda c: -order.index(c.variant))
+    for axes, (cell, arms) in zip(panels[:, 0], cells.items(), strict=True):
         axes.set_title(cell, loc="left", pad=3)
-        names = _rows_of_ratios(axes, rows, styles)
-        axes.set_yticks(range(len(names)), names)
-    ratio_axis(panels[-1, 0])
-    panels[-1, 0].set_xlabel(
-        f"{quantity}, ratio to {styles[reference].label} (log scale){_elsewhere(comparisons)}"
-    )
+        _panel(axes, arms, trials)
+    label = variant_styles(trials)[comparisons[0].reference].label
+    panels[-1, 0].set_xlabel(f"{quantity}, ratio to {label} (log scale)")
     return figure
 
 
@@ -81,120 +117,33 @@ def forests(comparisons: Mapping[str, Sequence[Comparison]], trials: pd.DataFram
         comparisons: what the ratio is of, such as "throughput" -> the comparisons of that metric in one cell; the same
             variants in each.
         trials: only for labels and looks.
-
-    Raises:
-        NothingToDraw: no metric has a comparison.
     """
-    shown = {quantity: found for quantity, found in comparisons.items() if found}
-    if not shown:
-        raise NothingToDraw("no comparison to draw", place=", ".join(comparisons))
-    styles, order = variant_styles(trials), ordered(trials)
-    variants = {one.variant for found in shown.values() for one in found}
-    height = 0.75 + 0.2 * (1 + len(variants))
-    figure, panels = canvas(1, len(shown), width=PAGE_INCHES, height=height, sharey=True)
-    for axes, (quantity, found) in zip(panels[0], shown.items(), strict=True):
-        rows = sorted(found, key=lambda c: -order.index(c.variant))
-        names = _rows_of_ratios(axes, rows, styles)
+    height = 0.95 + 0.2 * max(map(len, comparisons.values()))
+    figure, panels = canvas(1, len(comparisons), width=PAGE_INCHES, height=height, sharey=True)
+    for axes, (quantity, arms) in zip(panels[0], comparisons.items(), strict=True):
+        _panel(axes, arms, trials)
         axes.set_title(quantity, loc="left", pad=3)
-        ratio_axis(axes)
-    panels[0, 0].set_yticks(range(len(names)), names)
-    reference = next(iter(shown.values()))[0].reference
-    every = [one for found in shown.values() for one in found]
-    figure.supxlabel(f"ratio to {styles[reference].label} (log scale){_elsewhere(every)}")
+    label = variant_styles(trials)[next(iter(comparisons.values()))[0].reference].label
+    figure.supxlabel(f"ratio to {label} (log scale)")
     return figure
 
 
-def _rows_of_ratios(
-    axes: Axes, rows: Sequence[Comparison], styles: Mapping[str, VariantStyle]
-) -> Sequence[str]:
-    """Draw the reference against itself and above it each comparison; return the names of the rows."""
-    bands = [row.band for row in rows if row.band is not None]
-    if bands:
-        axes.axvspan(*max(bands, key=lambda band: band[1]), color=BAND, linewidth=0)
-    axes.axvline(1, color=INK, linewidth=0.7)
-    reference = styles[rows[0].reference]
-    _itself(axes, rows[0].noise, reference)
-    for y, row in enumerate(rows, start=1):
-        look = styles[row.variant]
-        if row.ratio.value is None:
-            cannot_be_said(axes, y)
-            continue
-        _interval(axes, y, row.ratio, look, look.face, about=row.about_services, young=row.young)
-        _word(axes, y, _says(row))
-    axes.set_ylim(-0.6, len(rows) + 0.6)
-    axes.set_xscale("log")
-    axes.grid(axis="y", visible=False)
-    return [f"{reference.label}, again", *(styles[row.variant].label for row in rows)]
-
-
-def ratio_axis(axes: Axes) -> None:
-    """Write plain numbers on a logarithmic axis of ratios, several within a decade."""
-    # A ratio seldom spans a decade: powers of ten alone would leave the axis with one number.
-    low, high = axes.get_xlim()
-    steps = (1, 1.5, 2, 3, 5, 7) if high / low < 10 else (1, 2, 5) if high / low < 100 else (1,)
-    axes.xaxis.set_major_locator(LogLocator(subs=steps))
-    axes.xaxis.set_major_formatter(FuncFormatter(_plain_ratio))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _itself(axes: Axes, noise: AANoise, look: VariantStyle) -> None:
-    """Draw the reference against its duplicate; where the pair was made in another cell, say so (``_elsewhere``)."""
-    size = None if noise.noise is None else f"noise {percent(noise.noise)}"
-    if noise.elsewhere is not None:
-        axes.text(
-            0.5, 0, "elsewhere", transform=axes.get_yaxis_transform(), color=FAINT, va="center", ha="center"
+def _panel(axes: Axes, arms: Sequence[Comparison], trials: pd.DataFrame) -> None:
+    looks, order = variant_styles(trials), ordered(trials)
+    lines = [
+        RatioLine(
+            looks[arm.variant].label, arm.ratio.value, (arm.ratio.low, arm.ratio.high), looks[arm.variant],
+            ratio_with_age(show(arm.ratio).interval, arm.young), refused=not arm.about_services,
+            word=with_age(_SIGNS[arm.verdict], arm.young),
         )
-    elif noise.ratio.value is None:
-        cannot_be_said(axes, 0)
-    else:
-        _interval(axes, 0, noise.ratio, look, "white")
-    if size is not None:
-        _word(axes, 0, size)
-
-
-def _elsewhere(comparisons: Sequence[Comparison]) -> str:
-    """Name the cells in which the reference was duplicated, where a panel has no pair of its own."""
-    cells = dict.fromkeys(one.noise.elsewhere for one in comparisons if one.noise.elsewhere is not None)
-    return f"\nelsewhere: {'; '.join(cells)}" if cells else ""
-
-
-def _interval(
-    axes: Axes,
-    y: int,
-    ratio: Estimate,
-    look: VariantStyle,
-    face: str,
-    *,
-    about: bool = True,
-    young: bool = False,
-) -> None:
-    if ratio.low is not None and ratio.high is not None:
-        axes.plot([ratio.low, ratio.high], [y, y], color=look.colour if about else FAINT, linewidth=1.6)
-    if ratio.value is not None:
-        dots = look.dots | {"markerfacecolor": face, "alpha": 1.0}
-        if not about:
-            dots |= {"markerfacecolor": "white", "markeredgecolor": FAINT}
-        axes.plot([ratio.value], [y], **dots)
-        name_last(axes, look.label, [ratio_with_age(show(ratio).interval, young)])
-
-
-def _says(row: Comparison) -> str:
-    """The verdict; where an interval leaves out 1 and the family's p-value takes that back, the p-value too."""
-    word = with_age(_SIGNS[row.verdict], row.young)
-    low, high = row.ratio.low, row.ratio.high
-    told = row.verdict in (Verdict.DIFFERENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE)
-    if told or row.p_adjusted is None or low is None or high is None or low <= 1 <= high:
-        return word
-    return f"{word}, p {plain(row.p_adjusted, 2)}"
-
-
-def _word(axes: Axes, y: int, word: str) -> None:
-    axes.text(1.01, y, word, transform=axes.get_yaxis_transform(), va="center")
-
-
-def _cell(comparison: Comparison) -> str:
-    return cell_words(comparison.levels) or "all trials"
-
-
-def _plain_ratio(value: float, _: object) -> str:
-    return f"{value:.3g}"
+        for arm in sorted(arms, key=lambda arm: order.index(arm.variant))
+    ]  # fmt: skip
+    noise, look = arms[0].noise, looks[arms[0].reference]
+    word = "" if noise.noise is None else f"noise {percent(noise.noise)}"
+    itself = noise.ratio if noise.elsewhere is None else noise.ratio.model_copy(update={"value": None})
+    again = RatioLine(
+        f"{look.label}, again", itself.value, (itself.low, itself.high), look, show(itself).interval, hollow=True,
+        word=word,
+    )  # fmt: skip
+    bands = [arm.band for arm in arms if arm.band is not None]
+    ratio_lines(axes, [*lines, again], max(bands, key=lambda band: band[1], default=None))

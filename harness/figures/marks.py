@@ -53,7 +53,7 @@ def marks_of(figure: Figure) -> dict[str, Any] | None:
     ``colour``, ``line`` (else dots), ``x``, ``y`` and ``notes``.
     """
     width, height = (float(inches) * _POINTS_PER_INCH for inches in figure.get_size_inches())
-    found: dict[str, Any] = {"width": width, "height": height, "axes": [], "series": []}
+    content: dict[str, Any] = {"width": width, "height": height, "axes": [], "series": []}
     for axes in figure.axes:
         named = [(line, _named[line]) for line in axes.lines if line in _named]
         drawn = [one for line, name in named if (one := _series(line, name)) is not None]
@@ -61,29 +61,29 @@ def marks_of(figure: Figure) -> dict[str, Any] | None:
             continue
         place = axes.get_position()
         box = [place.x0 * width, (1 - place.y1) * height, place.width * width, place.height * height]
-        found["series"] += [one | {"axes": len(found["axes"])} for one in drawn]
-        found["axes"].append({
+        content["series"] += [one | {"axes": len(content["axes"])} for one in drawn]
+        content["axes"].append({
             "box": [round(one, 2) for one in box],
             "x": _axis(axes.get_xscale(), axes.get_xlim(), axes.get_xlabel() or figure.get_supxlabel()),
             "y": _axis(axes.get_yscale(), axes.get_ylim(), axes.get_ylabel()),
             "title": axes.get_title(loc="left"),
         })  # fmt: skip
-    return found if found["series"] else None
+    return content if content["series"] else None
 
 
 def _series(line: Line2D, name: _Name) -> dict[str, Any] | None:
     x, y = (np.asarray(values, dtype=np.float64) for values in (line.get_xdata(), line.get_ydata()))
-    there = np.isfinite(x) & np.isfinite(y)
-    if not there.any():
+    finite = np.isfinite(x) & np.isfinite(y)
+    if not finite.any():
         return None
-    notes = [note for note, keep in zip(name.notes, there, strict=True) if keep] if name.notes else []
+    notes = [note for note, keep in zip(name.notes, finite, strict=True) if keep] if name.notes else []
     drawn = str(line.get_linestyle()).strip().lower() not in ("none", "")
     return {
         "name": name.text,
         "colour": str(line.get_color() if drawn else line.get_markeredgecolor()),
         "line": drawn,
-        "x": [_short(value) for value in x[there]],
-        "y": [_short(value) for value in y[there]],
+        "x": [_short(value) for value in x[finite]],
+        "y": [_short(value) for value in y[finite]],
         "notes": notes,
     }
 

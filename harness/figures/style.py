@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import io
-import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec
@@ -13,18 +12,14 @@ from typing import Any, Literal, ParamSpec
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-import scipy  # loads its slow submodules when they are first used
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
-from numpy.typing import NDArray
 
 from harness.analysis.stats.ages import young_arms
 from harness.figures.fonts import families
-from harness.figures.variant_style import VariantStyle
 from harness.model.age import YOUNG
 from harness.model.digits import fixed, plain
 from harness.model.formatting import NOT_MEASURED
@@ -39,19 +34,11 @@ TEXT_POINTS = 8.1
 #: The height of a line of text with its leading.
 LINE_INCHES = 1.2 * TEXT_POINTS / 72
 _STAMP = "rematch-stamp"
+_SIZES = (
+    "font.size axes.titlesize axes.labelsize xtick.labelsize ytick.labelsize legend.fontsize figure.labelsize"
+)
 _RC = {
-    "font.size": TEXT_POINTS,
-    **dict.fromkeys(
-        (
-            "axes.titlesize",
-            "axes.labelsize",
-            "xtick.labelsize",
-            "ytick.labelsize",
-            "legend.fontsize",
-            "figure.labelsize",
-        ),
-        TEXT_POINTS,
-    ),
+    **dict.fromkeys(_SIZES.split(), TEXT_POINTS),
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": INK,
@@ -64,7 +51,7 @@ _RC = {
     "lines.markersize": 3.6,
     "pdf.fonttype": 42,
     "pdf.compression": 9,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "svg.hashsalt": "rematch",
     "figure.dpi": 150,
     "savefig.dpi": 200,
@@ -123,86 +110,25 @@ def describe(trials: pd.DataFrame | None) -> str:
         label if n == of else f"{label} (in {n} of {of} cells)"
         for label, (n, of) in young_arms(trials).items()
     ]
-    said = "; ".join(filter(None, (", ".join(parts), coding_words(counted))))
-    return f"{said}.{f' {capital(YOUNG)} processes: {listed(young)}.' if young else ''}"
+    words = "; ".join(filter(None, (", ".join(parts), _coding_words(counted))))
+    return f"{words}.{f' {capital(YOUNG)} processes: {listed(young)}.' if young else ''}"
 
 
-def coding_words(trials: pd.DataFrame | None) -> str:
+def _coding_words(trials: pd.DataFrame) -> str:
     """Return how the programs of these trials are written, ``coding: tuned``, and which are written otherwise; empty:
-    their workload has no codings, or nothing was measured."""
-    if trials is None or "coding" not in trials or trials["coding"].isna().all():
+    their workload has no codings."""
+    if "coding" not in trials or trials["coding"].isna().all():
         return ""
     codings = {
-        str(label): " and ".join(dict.fromkeys(map(str, mine)))
-        for label, mine in trials.dropna(subset=["coding"]).groupby("label", sort=False)["coding"]
+        str(label): " and ".join(dict.fromkeys(map(str, labelled)))
+        for label, labelled in trials.dropna(subset=["coding"]).groupby("label", sort=False)["coding"]
     }
     labels: dict[str, list[str]] = {}
     for label, coding in codings.items():
         labels.setdefault(coding, []).append(label)
-    rule, *others = sorted(labels, key=lambda coding: -len(labels[coding]))
-    said = "; ".join(f"{', '.join(labels[coding])}: {coding}" for coding in others)
-    return f"coding: {rule}" + (f" ({said})" if said else "")
-
-
-def in_lines(label: str, signs: int = 18) -> str:
-    """Return a label in lines of at most so many signs, for figures of one column; no word and no "k = 5" is broken."""
-    kept = label.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
-    return "\n".join(textwrap.wrap(kept, signs, break_long_words=False, break_on_hyphens=False)) or label
-
-
-def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Write labels right of the axes at heights (y, text, colour), pushed apart so that none overlap."""
-    gap = LINE_INCHES / (axes.bbox.height / axes.figure.dpi)
-    transform = axes.get_yaxis_transform()
-    to_axes = axes.transAxes.inverted().transform
-    heights = [float(to_axes(axes.transData.transform((axes.get_xlim()[0], y)))[1]) for y, _, _ in ends]
-    order = np.argsort(heights, kind="stable")
-    for index, height in zip(order, apart(np.array(heights)[order], gap), strict=True):
-        y, text, colour = ends[index]
-        axes.annotate(
-            text,
-            xy=(1.0, y),
-            xycoords=transform,
-            xytext=(1.03, float(height)),
-            textcoords="axes fraction",
-            color=INK,
-            va="center",
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": colour,
-                "linewidth": 0.8,
-                "shrinkA": 0,
-                "shrinkB": 0,
-                "relpos": (0, 0.5),
-            },
-        )
-
-
-def apart(heights: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
-    """Return the places between 0 and 1 that are nearest to ascending ``heights`` with a ``gap`` from each to the next.
-
-    Where there is no room for all gaps the last places lie above 1.
-    """
-    steps: NDArray[np.float64] = gap * np.arange(len(heights), dtype=np.float64)
-    if not len(heights):
-        return steps
-    free = scipy.optimize.isotonic_regression(heights - steps).x
-    places: NDArray[np.float64] = np.clip(free, 0.0, max(0.0, 1.0 - float(steps[-1]))) + steps
-    return places
-
-
-def cannot_be_said(axes: Axes, y: float) -> None:
-    """Write so in the middle of a row, where an estimate has no value."""
-    axes.text(
-        0.5,
-        y,
-        "cannot be said",
-        transform=axes.get_yaxis_transform(),
-        color=FAINT,
-        va="center",
-        ha="center",
-    )
+    rule, *rest = sorted(labels, key=lambda coding: -len(labels[coding]))
+    exceptions = "; ".join(f"{', '.join(labels[coding])}: {coding}" for coding in rest)
+    return f"coding: {rule}" + (f" ({exceptions})" if exceptions else "")
 
 
 def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
@@ -285,40 +211,6 @@ def _steps(ratio: float) -> tuple[float, ...]:
     if ratio < 8:
         return (1, 2, 3, 4, 5, 7)
     return (1, 2, 5) if ratio < 200 else (1,)
-
-
-def legend(axes: Axes, names: Iterable[str], styles: Mapping[str, VariantStyle], *, lines: bool) -> None:
-    """Name the variants right of the axes by marker, or by line style."""
-    axes.legend(
-        handles=_handles(names, styles, lines=lines),
-        loc="center left",
-        bbox_to_anchor=(1.01, 0.5),
-        frameon=False,
-        handlelength=2.2 if lines else 1.0,
-        labelspacing=0.7,
-    )
-
-
-def legend_below(
-    figure: Figure, names: Iterable[str], styles: Mapping[str, VariantStyle], *, lines: bool
-) -> None:
-    """Name the variants below the panels, two beside each other, where a column has no room right of them."""
-    figure.legend(
-        handles=_handles(names, styles, lines=lines),
-        loc="outside lower center",
-        ncols=2,
-        frameon=False,
-        handlelength=2.2 if lines else 1.0,
-    )
-
-
-def _handles(names: Iterable[str], styles: Mapping[str, VariantStyle], *, lines: bool) -> list[Line2D]:
-    return [
-        Line2D([], [], color=styles[name].colour, linestyle=styles[name].line, label=styles[name].label)
-        if lines
-        else Line2D([], [], label=styles[name].label, **styles[name].dots)
-        for name in names
-    ]
 
 
 def stamp(figure: Figure, words: str) -> None:

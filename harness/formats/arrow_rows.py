@@ -12,7 +12,6 @@ import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 from pyarrow import csv as arrow_csv
 
 from harness.formats.arrays import BoolArray, CodeArray, FloatArray
-from harness.formats.error_kinds import error_kind
 from harness.formats.row_layout import (
     EPOCH_MS,
     EPOCH_NS,
@@ -26,6 +25,7 @@ from harness.formats.row_layout import (
 )
 from harness.formats.source import Block
 from harness.formats.table import RequestChunk, Unreadable
+from harness.formats.values import error_kind
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 

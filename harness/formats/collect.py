@@ -11,12 +11,12 @@ import numpy as np
 
 from harness.errors import InputError
 from harness.formats.arrays import CodeArray
-from harness.formats.error_kinds import add_kinds
 from harness.formats.row_layout import Layout, Row
 from harness.formats.rows import read_chunks, read_lines
 from harness.formats.sides import SideColumns
 from harness.formats.source import SourceNotes, TextFile, read_blocks, without_lines
 from harness.formats.table import RequestChunk, RequestTable, Unreadable, repeats_left_out
+from harness.formats.values import add_kinds
 from harness.model.load_tools import FileSource
 
 #: A file of fewer rows is one stretch: that is as much as a report takes within half a gigabyte.
@@ -143,6 +143,14 @@ class _Joiner:
 
     def add(self, chunk: RequestChunk) -> None:
         self._unreadable = self._unreadable.plus(chunk.unreadable)
+        if self._unreadable.other_header is not None:
+            raise InputError(
+                "holds runs with different columns, so that one header is not that of all rows",
+                file=self._stream.path,
+                place=f"line {self._unreadable.other_header}",
+                found="another header",
+                allowed="runs with the columns of the first line: split the file there",
+            )
         if len(chunk.latency_s):
             self._parts.append(chunk)
             self.n_waiting += len(chunk.latency_s)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from harness.errors import InputError
 from harness.formats.collect import RequestStream, line_stream
-from harness.formats.error_kinds import error_kind
 from harness.formats.row_layout import Layout, Row
 from harness.formats.source import TextFile, another_file, text_file
+from harness.formats.values import error_kind
 
 RESOLUTION_S = 1e-3
 _REQUEST, _RUN = b"REQUEST", "RUN"

@@ -42,6 +42,7 @@ _FIELDS = {
     "threadName": "thread", "success": "ok", "failureMessage": "failure", "allThreads": "all_threads", "URL": "url",
     "Latency": "first_byte", "ErrorCount": "error_count", "Hostname": "host", "Connect": "connect",
 }  # fmt: skip
+_SAMPLES = "SampleCount"
 _BY_LOWER = {name.lower(): name for name in JMETER_COLUMNS}
 #: Columns of whole numbers, and columns in which a delimiter may stand that a careless writer did not quote.
 _NUMBERS = (
@@ -61,6 +62,8 @@ DEFAULT_COLUMNS = (
 )  # fmt: skip
 
 DELIMITERS = (",", ";", "\t", "|", ":", "#", "^", "~", " ")
+#: Of other programs' files: the words of any line have blanks between them.
+_USUAL = DELIMITERS[:4]
 _PROBE_ROWS = 1000
 
 #: Names of columns in other programs' files, in small letters with ``_`` for anything else, and JMeter's names.
@@ -119,7 +122,7 @@ def header_of(line: str) -> Header | None:
         own = "elapsed" in known or sum(name in JMETER_COLUMNS for name in names) >= 2
         if own and (jmeters is None or len(known) > sum(map(bool, jmeters.columns))):
             jmeters = Header(delimiter=delimiter, names=names, columns=columns, units={}, is_jmeters=True)
-        other = _other_header(names, delimiter)
+        other = _other_header(names, delimiter) if delimiter in _USUAL else None
         if other is not None and (others is None or len(names) > len(others.names)):
             others = other
     return jmeters or others
@@ -206,6 +209,13 @@ def _layout(
             allowed="a column elapsed: run JMeter with -Jjmeter.save.saveservice.time=true",
         )
     whole_rows = [row for row in rows if len(row) == len(columns)]
+    if _SAMPLES in columns:
+        counts = {row[columns.index(_SAMPLES)] for row in whole_rows} - {"", "0", "1"}
+        if any(map(str.isdigit, counts)):
+            raise InputError(
+                "has rows that sum up several samples each", file=path, place=f"column {_SAMPLES}",
+                found=max(counts), allowed="a row a sample: run JMeter with -Jmode=StrippedBatch, not Statistical",
+            )  # fmt: skip
     written = latency_columns([row[latency] for row in whole_rows], how, path, (names or columns)[latency])
     time, era_s = EPOCH_MS, None
     if start is None:

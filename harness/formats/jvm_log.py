@@ -11,7 +11,7 @@ are the pauses, and ``Pause`` lines only say which of them were collections.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
@@ -32,6 +32,8 @@ class JvmLog(ProcessLog):
     first_number: ClassVar[int] = 0
 
     operation: str = "safepoint"
+    #: When the one pause of a collection that stops the program from end to end was over, by its number.
+    ends_s: dict[int, float] = field(default_factory=dict)
 
     def take(self, line: Line, now: float) -> bool:
         """Take what a line says; whether it is of an event."""
@@ -57,6 +59,7 @@ class JvmLog(ProcessLog):
                 heap_before_bytes=int(before) * _UNITS[before_unit] if before else None,
                 heap_after_bytes=int(after) * _UNITS[after_unit] if after else None,
             )  # fmt: skip
+            self._note_end(pause)
             if self.pending and self._is_part(self.pending[-1], pause):
                 self.pending.pop()
             if self.events and self._is_within(self.events[-1], pause):
@@ -73,6 +76,12 @@ class JvmLog(ProcessLog):
         else:
             return False
         return True
+
+    def _note_end(self, pause: PauseEvent) -> None:
+        """Take when a collection's only pause was over: of two collections of one number it tells."""
+        if pause.gc_id is not None and pause.name.startswith(_WHOLE):
+            first_s = self.ends_s.setdefault(pause.gc_id, pause.end_s)
+            self.is_mixed |= abs(first_s - pause.end_s) > _OF_ONE_LINE_S
 
     def as_log(self) -> GcLog:
         """Return all that was gathered."""
@@ -130,6 +139,8 @@ _PAUSE = re.compile(
     r"(?:GC\((\d{1,12})\) )?(?:[YyO]: )?(Pause .*?)"
     r"(?: (\d{1,12})([KMG])->(\d{1,12})([KMG])\((\d{1,12})([KMG])\))? (\d{1,12}[.,]\d+)ms$"
 )
+#: Pauses of which a collection has one, and the stamps of one line, written twice, differ by less.
+_WHOLE, _OF_ONE_LINE_S = ("Pause Young", "Pause Full"), 1.0
 _DROPPED = " messages dropped due to async logging"
 _STALL = "Allocation Stall ("
 _STALLED = re.compile(r"\) (\d{1,12}[.,]\d+)ms")

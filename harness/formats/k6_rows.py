@@ -15,8 +15,6 @@ from typing import Any
 
 from harness.errors import InputError
 from harness.formats.collect import RequestStream, line_stream, row_stream
-from harness.formats.error_kinds import error_kind
-from harness.formats.instants import epoch_s
 from harness.formats.jtl_units import era_unit
 from harness.formats.row_layout import (
     EPOCH_MS,
@@ -29,6 +27,7 @@ from harness.formats.row_layout import (
     verdict_of,
 )
 from harness.formats.source import TextFile, another_file, text_file
+from harness.formats.values import epoch_s, error_kind
 
 METRIC = "http_req_duration"
 _FIRST_COLUMNS = "metric_name,timestamp,metric_value,"

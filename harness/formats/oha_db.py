@@ -16,10 +16,10 @@ import numpy as np
 
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
-from harness.formats.error_kinds import error_kind
 from harness.formats.row_files import OHA_CSV
 from harness.formats.source import PIECE_BYTES
 from harness.formats.table import RequestTable
+from harness.formats.values import error_kind
 
 SQLITE_MAGIC = b"SQLite format 3\0"
 _ROWS = (

@@ -56,6 +56,7 @@ class ProcessLog:
     last_s: float | None = None
     silence_s: float = 0.0
     n_dropped: int = 0
+    is_mixed: bool = False  # its lines contradict each other: they are of several processes
     events: list[PauseEvent] = field(default_factory=list)
     #: Pauses of a JVM that wait for the safepoint they belong to.
     pending: list[PauseEvent] = field(default_factory=list)

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from harness.formats.error_kinds import error_kind
-from harness.formats.instants import epoch_s
+from harness.formats.values import epoch_s, error_kind
 
 EPOCH_MS = "epoch_ms"
 EPOCH_S = "epoch_s"
@@ -114,6 +113,12 @@ class Layout:
             return False
         good_start = self.start_s(fields) is not None
         return good_start and self.latency_s(fields) is not None
+
+    def names_columns(self, fields: Sequence[str]) -> bool:
+        """Tell whether fields are a header: they have the latencies' name and another name of this one."""
+        header = self.header or ()
+        shared = {*header} & {*fields} - {""}
+        return len(shared) > 1 and header[self.latency] in shared
 
     def latency_s(self, fields: Sequence[str]) -> float | None:
         """The latency of a row's fields, or None when it cannot be read."""

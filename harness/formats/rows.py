@@ -84,7 +84,8 @@ class _Patience:
     def _record(self, lines: list[str], index: int, *, complete: bool) -> int:
         """Read the record that begins at ``index``; return where the next one begins."""
         text = lines[index]
-        if not text.strip("\r \0") or not text.startswith(self.layout.row_prefix):
+        heads = (self.layout.row_prefix, (self.layout.header or (self.layout.row_prefix,))[0])
+        if not text.strip("\r \0") or not text.startswith(heads):
             return index + 1
         after = index + 1
         is_open = text.count('"') % 2 == 1
@@ -100,11 +101,15 @@ class _Patience:
             if last and self.layout.connect == self.layout.n_columns - 1:
                 row = replace(row, connect_s=math.nan)  # its digits may be cut
             self.rows.append(row)
-        elif tuple(fields) != self.layout.header:  # a header in the middle: another run was appended
-            here = self.block.first_line + index
+        elif (names := tuple(field.strip(" \t\0\ufeff") for field in fields)) != self.layout.header:
+            # else a header in the middle: another run was appended
+            number = self.block.first_line + index
             self.bad = self.bad.plus(
-                Unreadable(n=1, first_line=here, first_text=text[:_EXCERPT], n_cut=int(last))
-            )
+                Unreadable(
+                    n=1, first_line=number, first_text=text[:_EXCERPT], n_cut=int(last),
+                    other_header=number if self.layout.names_columns(names) else None,
+                )
+            )  # fmt: skip
         return after
 
 

@@ -27,6 +27,9 @@ _MANY, _ALIKE = 5, 0.5
 _BACKWARDS_S = 2.0
 #: So many rows in a row are behind others: no longer the order in which threads write.
 _FEWEST_BEHIND = 20
+#: Rows that stand in the order of something else go back more often than this, as a share: of a whole file, and of
+#: the rows behind a later one.
+_ELSEWHERE, _ELSEWHERE_BEHIND = 0.1, 0.02
 #: Times since a start that begin again lie below this share of the greatest before them, and so far below.
 _AGAIN, _AGAIN_S = 0.2, 0.2
 
@@ -58,7 +61,7 @@ class RunParts:
         """Add a stretch in the order of the file, shapes (n,), n > 0."""
         edges = [0, len(start_s)]
         if self._from_zero:
-            edges[1:1] = restarts(start_s)
+            edges[1:1] = restarts(start_s, latency_s)
             for low, high in pairwise(edges):
                 some = slice(low, high)
                 self._parts.append(_part(start_s[some], start_s[some] + latency_s[some], ok[some]))
@@ -98,12 +101,14 @@ class RunParts:
         return tuple(runs)
 
 
-def restarts(start_s: FloatArray) -> list[int]:
-    """Return the places at which times since a start begin again.
+def restarts(start_s: FloatArray, latency_s: FloatArray) -> list[int]:
+    """Return the places at which times since a start begin again; none in a file that was sorted by something else.
 
     Args:
-        start_s: in the order of the file, shape (n,).
+        start_s, latency_s: in the order of the file, shapes (n,), n > 0.
     """
+    if start_s[-1] < start_s[0] or _share_back(start_s, latency_s, _AGAIN_S) > _ELSEWHERE:
+        return []
     found: list[int] = []
     low = 0
     while low < len(start_s):
@@ -138,18 +143,36 @@ def clocks_apart_s(start_s: FloatArray, host: CodeArray) -> float | None:
     return max(beside, default=None)
 
 
+def _share_back(start_s: FloatArray, latency_s: FloatArray, least_s: float) -> float:
+    """The share of rows that stand behind a later one, by starts or by ends: whichever the file is in the order of."""
+    steps = (np.diff(at) for at in (start_s, start_s + latency_s))
+    return min(float(np.mean(step < -least_s)) if len(step) else 0.0 for step in steps)
+
+
+def set_back_s(start_s: FloatArray, latency_s: FloatArray) -> float:
+    """Return by how much time stamps go back and then on again, in seconds; 0: nowhere. Rows in the order of something
+    else (newest first, by latency) do not.
+
+    Args:
+        start_s, latency_s: in the order of the file, shapes (n,), n > 0.
+    """
+    # Tools write rows when answers come, or sort them by start: one of the two orders is kept. Threads that were
+    # held up write some rows late, among others; behind a clock that was set back, all rows are behind.
+    back_s = np.minimum(*(np.maximum.accumulate(at) - at for at in (start_s, start_s + latency_s)))
+    behind = start_s[back_s > _BACKWARDS_S]
+    if _longest(back_s > _BACKWARDS_S) < _FEWEST_BEHIND or behind[-1] < behind[0]:
+        return 0.0
+    return float(back_s.max()) if np.mean(np.diff(behind) < -_BACKWARDS_S) <= _ELSEWHERE_BEHIND else 0.0
+
+
 def clock_jump(start_s: FloatArray, latency_s: FloatArray) -> str | None:
     """Return how far the clock jumped; ``None``: it did not.
 
     Args:
         start_s, latency_s: in the order of the file, shapes (n,), n > 1.
     """
-    # Tools write rows when answers come, or sort them by start: one of the two orders is kept. Threads that were
-    # held up write some rows late, among others; behind a clock that was set back, all rows are behind.
-    back_s = np.minimum(*(np.maximum.accumulate(at) - at for at in (start_s, start_s + latency_s)))
-    if _longest(back_s > _BACKWARDS_S) >= _FEWEST_BEHIND:
-        most = plain(float(back_s.max()))
-        return f"time stamps run backwards by {most} s: runs were joined in one file, or a clock was set"
+    if back_s := set_back_s(start_s, latency_s):
+        return f"time stamps run backwards by {plain(back_s)} s: runs were joined in one file, or a clock was set"
     order = np.argsort(start_s, kind="stable")
     start = start_s[order]
     gaps_s = _gaps_s(start, start + latency_s[order])

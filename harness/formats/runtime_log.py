@@ -243,17 +243,19 @@ def _refuse_mixed(meant: JvmLog | GoLog, every: Sequence[JvmLog | GoLog]) -> Non
             "has stamps that count from the start of the machine (decorator timenanos), not of the process",
             file=next(iter(meant.places)), found=f"{meant.first_s:,.0f} s when the JVM began", allowed=WRITES,
         )  # fmt: skip
+    mixed = [(next(iter(meant.places)), "collections that come twice")] if meant.is_mixed else []
     for other in every:
         for path, (first, last) in other.places.items():
             low, high = meant.places.get(path, (math.inf, -math.inf))
             by_turns = (first < high and low < last) or (first < low < math.inf and meant.starts_late)
             if other is not meant and by_turns:
                 names = f"{other.before!r} and {meant.before!r}"
-                raise InputError(
-                    "holds the lines of several processes side by side, without wall-clock stamps", file=path,
-                    found=names if other.source != meant.source else "times that go back",
-                    allowed="the log of the one that answered",
-                )  # fmt: skip
+                mixed.append((path, names if other.source != meant.source else "times that go back"))
+    if mixed:
+        raise InputError(
+            "holds the lines of several processes side by side, without wall-clock stamps", file=mixed[-1][0],
+            found=mixed[-1][1], allowed="the log of the one that answered",
+        )  # fmt: skip
 
 
 def _about_processes(used: Sequence[JvmLog | GoLog], every: Sequence[JvmLog | GoLog]) -> list[str]:

@@ -12,8 +12,8 @@ import numpy as np
 from pydantic import Field
 
 from harness.formats.arrays import BoolArray, CodeArray, FloatArray, with_rows
-from harness.formats.error_kinds import add_kinds
 from harness.formats.sides import SideColumns, side_columns_together
+from harness.formats.values import add_kinds
 from harness.model import Frozen
 from harness.model.load_tools import FileSource
 from harness.model.phrases import counted
@@ -27,18 +27,21 @@ class Unreadable:
     """Lines that could not be read: how many, and the first one for a person to look at.
 
     ``n_cut``: how many of them (0 or 1) are a last line without line end, as a killed tool leaves it.
+    ``other_header``: the number of the first that names columns, and others than the file's first line.
     """
 
     n: int = 0
     first_line: int | None = None
     first_text: str | None = None
     n_cut: int = 0
+    other_header: int | None = None
 
     def plus(self, other: Unreadable) -> Unreadable:
         """Both together; the first stays the first."""
         if self.n == 0:
             return other
-        return replace(self, n=self.n + other.n, n_cut=self.n_cut + other.n_cut)
+        header = other.other_header if self.other_header is None else self.other_header
+        return replace(self, n=self.n + other.n, n_cut=self.n_cut + other.n_cut, other_header=header)
 
     def __str__(self) -> str:
         if self.n == 0:

@@ -12,6 +12,7 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from harness.errors import InputError
@@ -100,7 +101,7 @@ class _Tables:
             lines = csv.reader(_lines(self.file, self.notes))
             header = [name.strip().lower() for name in next(lines, [])]
             for line in lines:
-                if [name.strip().lower() for name in line] == header:
+                if len({name.strip().lower() for name in line} & {*header} - {""}) > 2:  # whatever its order
                     raise InputError(
                         "holds several runs: its header comes again",
                         file=self.path,
@@ -130,17 +131,18 @@ class _Tables:
         )
 
     def _stats(self) -> AggregateTable:
-        each, total, is_locusts = [], None, False
+        rows: list[AggregateRow] = []
+        is_locusts = has_types = False
         for fields in self.rows():
             row = self._aggregate_row(fields)
             is_locusts |= "name" in fields
-            if row is None:
-                continue
-            if total is not None:
-                each.append(total)  # the total is the last row, whatever a request is called
-            total = row if _is_total(row) else None
-            if total is None:
-                each.append(row)
+            has_types |= not {"type", "method"}.isdisjoint(fields)
+            rows += [] if row is None else [row]
+        # The total is the last row, whatever a request is called; of sorted rows, the only one without a type.
+        totals = [row for row in rows if _is_total(row)]
+        sorted_ = has_types and len(totals) == 1
+        total = totals[-1] if totals and (sorted_ or totals[-1] is rows[-1]) else None
+        each = [row for row in rows if row is not total]
         source: FileSource = "locust" if is_locusts else "jmeter"
         notes = (
             (ROUNDED, "Locust's last flush may be missing: totals can be a little low")
@@ -196,9 +198,7 @@ class _Tables:
 
     def _history(self) -> AggregateTable:
         """Totals since the start. Rates and percentiles of a row are of the last seconds: of the course only."""
-        points: list[HistoryPoint] = []
-        last: Fields | None = None
-        n_earlier = 0
+        read: list[tuple[HistoryPoint, Fields]] = []
         for fields in self.rows():
             if fields.get("name", "").lower() not in _TOTAL_NAMES or fields.get("type") not in {
                 None,
@@ -207,12 +207,13 @@ class _Tables:
             }:
                 continue
             point = self._point(fields)
-            if point is None:
-                continue
-            if points and (point.n_requests or 0) < (points[-1].n_requests or 0):
-                n_earlier = len(points)
-            points.append(point)
-            last = fields if point.n_requests else None
+            read += [] if point is None else [(point, fields)]
+        if read and read[0][0].epoch_s > read[-1][0].epoch_s:  # newest first, as a spreadsheet sorts them
+            read.reverse()
+        points = [point for point, _ in read]
+        last = read[-1][1] if read and points[-1].n_requests else None
+        falls = [i for i, (before, after) in enumerate(pairwise(points), 1) if _fewer(after, before)]
+        n_earlier = falls[-1] if falls else 0
         total = None if last is None else self._aggregate_row(last)
         first = points[n_earlier] if points else None
         duration_s = points[-1].epoch_s - first.epoch_s if first is not None else None
@@ -275,6 +276,10 @@ class _Tables:
                 "resolution_s": STATS_RESOLUTION_S,
             }
         )
+
+
+def _fewer(after: HistoryPoint, before: HistoryPoint) -> bool:
+    return (after.n_requests or 0) < (before.n_requests or 0)
 
 
 def _is_total(row: AggregateRow) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from harness.formats.instants import epoch_s as epoch_of
 from harness.formats.log_lines import DATE, NUMBER
 from harness.formats.process_log import Stamped
+from harness.formats.values import epoch_s as epoch_of
 
 #: What writes a log that can be read best.
 WRITES = "-Xlog:gc*,safepoint:file=gc.log:time,uptime,level,tags"

@@ -66,33 +66,26 @@ class Process(Protocol):
     @property
     def start_ticks(self) -> int:
         """Field 22 of ``/proc/PID/stat``: with the id it names this process and no other."""
-        ...
 
     @property
     def launched(self) -> ClockReading:
         """Right before the program was executed."""
-        ...
 
     @property
     def cpu_at_launch_s(self) -> float:
         """CPU time already on the process's account at ``launched``; not the program's own."""
-        ...
 
     def exited(self) -> int | None:
         """Return the exit code once it has ended, else ``None``. Never blocks."""
-        ...
 
     def wait(self, timeout_s: float) -> int | None:
         """Return the exit code, or ``None`` when it still runs after ``timeout_s``."""
-        ...
 
     def cpu_s(self) -> float | None:
         """Return the CPU time of it and its children as last seen: once it has ended, nobody can tell."""
-        ...
 
     def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
         """``first`` to the group, SIGKILL after ``grace_s``; nothing of the group is left. Idempotent."""
-        ...
 
 
 class Host(Protocol):
@@ -107,7 +100,6 @@ class Host(Protocol):
         Raises:
             HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
         """
-        ...
 
     def spawn(self, command: Command) -> Process:
         """Start and return as soon as the program itself runs.
@@ -115,15 +107,12 @@ class Host(Protocol):
         Raises:
             HostError: it cannot be started.
         """
-        ...
 
     def put(self, source: Path, target: Path) -> None:
         """Copy a file from here to the host."""
-        ...
 
     def get(self, source: Path, target: Path) -> None:
         """Copy a file from the host to here."""
-        ...
 
     def read(self, path: Path, last_bytes: int | None = None) -> bytes:
         """Return a file's content, or no more than its last bytes.
@@ -131,12 +120,8 @@ class Host(Protocol):
         Raises:
             HostError: it cannot be read.
         """
-        ...
 
 
 def now() -> ClockReading:
     """Read both clocks together."""
     return ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
-
-
-__all__ = ["Command", "Completed", "Host", "Process", "StopSignal", "Stopped", "now"]

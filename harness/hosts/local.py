@@ -10,14 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness.agent.cgroup import read_group
+from harness.agent.containers import local_address, usual_address
 from harness.agent.cpu_speed import READINGS_PER_S, CpuSpeedMeter
-from harness.agent.docker_api import DockerReply, DockerRequest, exchange_in_a_row
-from harness.agent.hashing import folder_bytes
+from harness.agent.files import folder_bytes
+from harness.agent.http_exchange import gone_check, poll_first_answer
 from harness.agent.machine_counters import MachineReading
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
 from harness.agent.processes import read_stat
-from harness.agent.readiness_probe import gone_check, poll_first_answer
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
@@ -25,7 +25,7 @@ from harness.hosts.base import Command, Completed, Stopped, StopSignal
 from harness.hosts.measuring import Sampling, Started
 from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, ResourceReading
 from harness.model.endpoint import Endpoint
-from harness.sampling import read_resources, readers_here, tick_source_here, tree_here
+from harness.sampling import as_reading, readers_here, tick_source_here, tree_here
 
 STUB = Path(__file__).resolve().parents[1] / "agent" / "spawn_stub.py"
 
@@ -68,17 +68,10 @@ class LocalHost:
             raise HostError(f"{path} on {self.name}: cannot be read: {problem.strerror}") from problem
 
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
-        return read_resources(
-            watched.pid,
-            watched.start_ticks,
-            cpu_at_launch_s=watched.cpu_at_launch_s,
-            pss=pss,
-            short_lived=watched.short_lived,
-        )
+        return as_reading(read_tree(**asdict(watched), pss=pss, reader=tree_here()))
 
     def machine(self) -> MachineReading:
-        with readers_here().machine() as reader:
-            return reader.read()
+        return readers_here().machine().read()
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
         glancer, _ = tick_source_here()
@@ -106,14 +99,7 @@ class LocalHost:
             gone=gone_check(watched.pid, watched.start_ticks),
             from_outside=self.translates,
         )
-        resources = read_tree(
-            watched.pid,
-            watched.start_ticks,
-            cpu_at_launch_s=watched.cpu_at_launch_s,
-            pss=False,
-            reader=tree_here(),
-        )
-        return Started(first, resources)
+        return Started(first, read_tree(**asdict(watched), pss=False, reader=tree_here()))
 
     def clock(self) -> HostClock | None:
         return None
@@ -124,10 +110,10 @@ class LocalHost:
     def reach(self, endpoint: Endpoint) -> Endpoint:
         return endpoint
 
-    def open_folder(self, ours: Path) -> Path:
-        return ours
+    def open_folder(self, local: Path) -> Path:
+        return local
 
-    def close_folder(self, ours: Path) -> None:
+    def close_folder(self, local: Path) -> None:
         pass  # it is ours
 
     def folder_bytes(self, folder: Path) -> int | None:
@@ -143,10 +129,17 @@ class LocalHost:
     def user(self) -> str:
         return f"{os.getuid()}:{os.getgid()}"
 
-    def docker(
-        self, requests: Sequence[DockerRequest], *, address: str | None = None, timeout_s: float = 60.0
-    ) -> tuple[DockerReply, ...]:
-        return tuple(exchange_in_a_row(address, requests, timeout_s))
+    def docker_address(self, named: str | None = None) -> str:
+        return named or usual_address()
+
+    def docker_reach(self, address: str) -> str:
+        return local_address(address)
+
+    def note_container(self, name: str, address: str) -> None:
+        pass  # the next session removes it where this one is killed
+
+    def forget_container(self, name: str) -> None:
+        pass
 
     def start_ticks(self, pid: int) -> int | None:
         stat = read_stat(pid)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine as a trial has it: a host that also measures, tells what time it is, and keeps files and ports.
 
-What it is asked for is split into small interfaces; ``MeasuringHost`` is all of them together.
+Every moment that a host returns is on this machine's clocks. A host that does not answer is a ``HostError``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.agent.cpu_speed import READINGS_PER_S
-from harness.agent.docker_api import DockerReply, DockerRequest
+from harness.agent.http_exchange import FirstAnswer
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
-from harness.agent.readiness_probe import FirstAnswer
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.hosts.base import Host
 from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, ResourceReading
@@ -27,11 +26,9 @@ class Sampling(Protocol):
 
     def add(self, role: str, watched: Watched) -> None:
         """Sample one more process from the next tick on."""
-        ...
 
     def pace(self, hz: float) -> None:
         """Take so many samples a second, 1 to 1000, from the next tick on."""
-        ...
 
     def stop(self) -> SamplerSummary:
         """Stop and write everything out. Idempotent.
@@ -39,19 +36,13 @@ class Sampling(Protocol):
         Raises:
             OSError, HostError: the files could not be written.
         """
-        ...
 
 
 class SpeedMeter(Protocol):
     """A meter of the speed of CPUs, at work on a host."""
 
     def stop(self) -> tuple[CpuSpeed, ...]:
-        """Stop, and return what was read, CPUs in order; those that could not be read are left out. Idempotent.
-
-        Raises:
-            HostError: the host does not answer.
-        """
-        ...
+        """Stop, and return what was read, CPUs in order; those that could not be read are left out. Idempotent."""
 
 
 @dataclass(frozen=True)
@@ -62,24 +53,20 @@ class Started:
     resources: TreeResources
 
 
-class Meter(Protocol):
-    """What is measured on the host itself. Every moment it returns is on this machine's clocks."""
+class MeasuringHost(Host, Protocol):
+    """All that a trial needs of a machine."""
 
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
         """Read a process and its children once; of one that has ended everything is ``None``."""
-        ...
 
     def machine(self) -> MachineReading:
         """Read the machine around the processes."""
-        ...
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
         """Start sampling into two files on the host."""
-        ...
 
     def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SpeedMeter:
         """Start reading how fast these CPUs are, so many times a second in all."""
-        ...
 
     def first_answer(
         self,
@@ -91,33 +78,17 @@ class Meter(Protocol):
         deadline_s: float,
     ) -> Started:
         """Poll for the first final answer of a service just launched there."""
-        ...
-
-
-class Timepiece(Protocol):
-    """A host's clocks, held against ours."""
 
     def clock(self) -> HostClock | None:
-        """Compare the clocks now; ``None``: they are the same clocks.
-
-        Raises:
-            HostError: the host does not answer.
-        """
-        ...
-
-
-class Place(Protocol):
-    """Where a host stands in the network."""
+        """Compare the clocks now; ``None``: they are the same clocks."""
 
     @property
     def here(self) -> bool:
         """Whether this is the machine that the harness itself runs on."""
-        ...
 
     @property
     def listen_address(self) -> str:
         """Where its services listen."""
-        ...
 
     def free_port(self, address: str) -> int:
         """Return a port of it that can be bound right now.
@@ -125,35 +96,26 @@ class Place(Protocol):
         Raises:
             HostError: none of many was free.
         """
-        ...
 
     def reach(self, endpoint: Endpoint) -> Endpoint:
         """Return how somebody on this machine reaches what listens there."""
-        ...
 
-
-class Workspace(Protocol):
-    """A host's files, where they are not ours."""
-
-    def open_folder(self, ours: Path) -> Path:
+    def open_folder(self, local: Path) -> Path:
         """Return the folder on the host that stands for one of ours, with what is in ours.
 
         Raises:
             HostError: there is no room for it.
         """
-        ...
 
-    def close_folder(self, ours: Path) -> None:
+    def close_folder(self, local: Path) -> None:
         """Bring back everything that is in the host's folder, checked by hash, and remove it there.
 
         Raises:
             HostError: it cannot be had whole.
         """
-        ...
 
     def folder_bytes(self, folder: Path) -> int | None:
         """Return the size of all files below a folder of the host; links count as nothing."""
-        ...
 
     def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
         """Return where the host keeps a copy of a finished folder; it is sent once per content.
@@ -163,54 +125,28 @@ class Workspace(Protocol):
         Raises:
             HostError: there is no room for it.
         """
-        ...
 
     def discard(self, folder: Path) -> None:
         """Remove such a copy again; a folder that is ours stays."""
-        ...
-
-
-class Dock(Protocol):
-    """A host's Docker daemon, and the processes that it, and not we, started there."""
 
     @property
     def user(self) -> str:
         """Who we are there, as ``uid:gid``."""
-        ...
 
-    def docker(
-        self, requests: Sequence[DockerRequest], *, address: str | None = None, timeout_s: float = 60.0
-    ) -> tuple[DockerReply, ...]:
-        """Ask the daemon there, one request right after the other; see ``engine.exchange_in_a_row``.
+    def docker_address(self, named: str | None = None) -> str:
+        """Return where the daemon listens there; ``named``: an address to be used, ``None``: the host's usual one."""
 
-        Moments are on this machine's clocks. ``address``: the daemon's; ``None``: the host's usual one.
+    def docker_reach(self, address: str) -> str:
+        """Return the address by which the Docker SDK reaches, from this machine, what listens at an address there."""
 
-        Raises:
-            HostError: no daemon answers there.
-        """
-        ...
+    def note_container(self, name: str, address: str) -> None:
+        """Have a container that is about to be made removed there when this session is gone."""
+
+    def forget_container(self, name: str) -> None:
+        """Forget a container that was removed."""
 
     def start_ticks(self, pid: int) -> int | None:
         """Return the start time of a running process there (see ``Process``); ``None``: it does not run."""
-        ...
 
     def group(self, pid: int, start_ticks: int) -> GroupReading | None:
         """Read the control group of a process there; ``None``: it is gone, or its group is not to be seen."""
-        ...
-
-
-class MeasuringHost(Host, Meter, Timepiece, Place, Workspace, Dock, Protocol):
-    """All that a trial needs of a machine."""
-
-
-__all__ = [
-    "Dock",
-    "MeasuringHost",
-    "Meter",
-    "Place",
-    "Sampling",
-    "SpeedMeter",
-    "Started",
-    "Timepiece",
-    "Workspace",
-]

@@ -79,9 +79,9 @@ def train(
     _say(host, "mv", str(unfinished(file)), str(file))
     cache = AotCache(file=file, training_s=training_s, cache_bytes=int(size))
     note, part = file.with_suffix(".json"), file.with_suffix(".json.part")
-    with tempfile.TemporaryDirectory(prefix="rematch-aot-") as ours:
-        (Path(ours) / note.name).write_text(cache.model_dump_json())
-        host.put(Path(ours) / note.name, part)
+    with tempfile.TemporaryDirectory(prefix="rematch-aot-") as local:
+        (Path(local) / note.name).write_text(cache.model_dump_json())
+        host.put(Path(local) / note.name, part)
     _say(host, "mv", str(part), str(note))
     return cache
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol, Self, runtime_checkable
 
@@ -12,7 +13,6 @@ from pydantic import model_validator
 
 from harness.errors import HostError, InputError
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.exit_reason import STDERR, TAIL_BYTES, port_complaint
 from harness.model import BackingSettings, BuildRecord, Frozen, Implementation, InstanceRecord, Variant
 from harness.model.endpoint import Endpoint
 
@@ -54,34 +54,27 @@ class Instance(Protocol):
     @property
     def endpoint(self) -> Endpoint:
         """Where it listens (or will, once ready)."""
-        ...
 
     @property
     def record(self) -> InstanceRecord:
         """What is known of it now; after ``stop`` with exit code and signal."""
-        ...
 
     @property
     def cpu_at_launch_s(self) -> float:
         """CPU time on the process's account before the program itself ran; to be taken off readings."""
-        ...
 
     def exited(self) -> int | None:
         """Return the exit code when it is gone (128 + n for signal n), else ``None``. Never blocks."""
-        ...
 
     def out_of_memory(self) -> str | None:
         """Return why it looks as if memory ran out, or ``None``. Ask after it ended or was stopped."""
-        ...
 
     def port_taken(self) -> bool:
         """Whether it ended because somebody else had its port."""
-        ...
 
     def stop(self) -> InstanceRecord:
         """SIGTERM to its process group, SIGKILL after the grace period; idempotent; never raises
         because the process is already gone. Nothing of the group lives on when this returns."""
-        ...
 
 
 class OnHost(ABC):
@@ -119,7 +112,6 @@ class OfPods(Protocol):
 
     def pod_endpoints(self) -> Mapping[str, Endpoint]:
         """Return pod -> where it alone listens."""
-        ...
 
 
 @runtime_checkable
@@ -132,7 +124,6 @@ class SweepsLeft(Protocol):
         Raises:
             RematchError: it cannot be removed.
         """
-        ...
 
 
 class Launcher(Protocol):
@@ -141,11 +132,9 @@ class Launcher(Protocol):
     @property
     def name(self) -> str:
         """``process``, ``container``, ..."""
-        ...
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         """Return why this variant cannot run here (missing JDK, no AOT cache before 24 ...), or ``None``."""
-        ...
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
@@ -157,7 +146,6 @@ class Launcher(Protocol):
         Raises:
             RematchError: the build failed; the message ends with the build log's path.
         """
-        ...
 
     def launch(self, spec: LaunchSpec) -> Instance:
         """Start a fresh process and return at once, before it is ready.
@@ -166,4 +154,34 @@ class Launcher(Protocol):
             TrialFailure: it could not be started at all.
             HostError: what starts it is gone (a Docker daemon); nothing of it is left.
         """
-        ...
+
+
+STDOUT, STDERR = "service.stdout.txt", "service.stderr.txt"
+#: No more than this is read of a stream: what matters stands at its end.
+TAIL_BYTES = 65536
+#: What runtimes say when memory is out; searched in stdout too, where the JVM writes its last word.
+OUT_OF_MEMORY_WORDS = (
+    "OutOfMemoryError",
+    "runtime: out of memory",
+    "runtime: cannot allocate memory",
+    "MemoryError",
+)
+PORT_TAKEN = re.compile(r"already in use|port\b.* (is|was) (taken|in use)|EADDRINUSE", re.IGNORECASE)
+
+
+def memory_complaint(tail: Callable[[str], str]) -> str | None:
+    """Return what it printed of memory that ran out, or ``None``. SIGKILL alone tells nothing: anybody can send it.
+
+    Args:
+        tail: returns the end of the stream of that name, or nothing.
+    """
+    for name in (STDERR, STDOUT):
+        for line in tail(name).splitlines():
+            if any(word in line for word in OUT_OF_MEMORY_WORDS):
+                return line.strip()[:300]
+    return None
+
+
+def port_complaint(tail: Callable[[str], str], exit_code: int | None) -> bool:
+    """Whether it ended because somebody else had its port."""
+    return exit_code not in (None, 0) and PORT_TAKEN.search(tail(STDERR)) is not None

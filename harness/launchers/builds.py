@@ -23,9 +23,8 @@ from harness.errors import HostError, MissingTool, RematchError
 from harness.hosts.base import Command, Host
 from harness.launchers import pgo
 from harness.launchers.arguments import expand
-from harness.launchers.chosen import build_environment, build_words, go_refuses
 from harness.launchers.sources import artifact_sha256, copy_artifact, copy_sources, source_sha256
-from harness.launchers.tools import Tools
+from harness.launchers.tools import Tools, build_environment, build_words, go_refuses
 from harness.model import BuildRecord, Frozen, Implementation
 from harness.toolchains import WANTED, Surroundings, how_to_get, one_maven, wanted
 
@@ -183,8 +182,8 @@ class Builder:
             cpu_profile=profile,
         )
         version = self._runtime_version(implementation, finished / implementation.artifact)
-        said = {"record": record.model_dump(mode="json"), "runtime_version": version}
-        (finished / BUILD_FILE).write_text(json.dumps(said, indent=1) + "\n")
+        document = {"record": record.model_dump(mode="json"), "runtime_version": version}
+        (finished / BUILD_FILE).write_text(json.dumps(document, indent=1) + "\n")
         try:
             finished.rename(folder)
         except OSError:
@@ -237,15 +236,15 @@ class Builder:
             jdk = self._tools.jdk_for(implementation.min_java)
             return f"jdk {jdk.version}" if jdk is not None else "jdk"
         if implementation.runtime == "go" and self._tools.go is not None:
-            told = build_environment(implementation)
-            if str(told) not in self._go_versions:
+            settings = build_environment(implementation)
+            if str(settings) not in self._go_versions:
                 command = Command(
                     argv=(str(self._tools.go), "version"),
                     folder=self._root,
-                    environment=self._environment | told,
+                    environment=self._environment | settings,
                 )
-                self._go_versions[str(told)] = self._host.run(command, 60.0).stdout.strip()
-            return self._go_versions[str(told)]
+                self._go_versions[str(settings)] = self._host.run(command, 60.0).stdout.strip()
+            return self._go_versions[str(settings)]
         return self._program_version(implementation) or ""
 
     def _runtime_version(self, implementation: Implementation, artifact: Path) -> str | None:

@@ -13,15 +13,16 @@ import os
 import secrets
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.agent.cgroup import group_folders, read_folders
-from harness.agent.cgroup_files import pairs_of, text_of
+from harness.agent.cgroup import group_folders, pairs_of, read_folders, read_group, text_of
+from harness.agent.platforms import usable_cpus
 from harness.agent.processes import alive, this_process
 from harness.errors import HostError
-from harness.model import GroupReading
+from harness.model import GroupReading, LimitsRecord, RuntimeSettings
 
 PREFIX = "rematch-"
 PERIOD_US = 100_000
@@ -31,17 +32,6 @@ _MEMORY_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
 _V1 = ("cpu", "memory")
 #: Read beside the others where it is a group of its own; it limits nothing.
 _ACCOUNT = "cpuacct"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parents:
-    """Folders in which groups may be made: controller -> folder, ``""`` alone for version 2."""
-
-    folders: dict[str, Path]
-
-    @property
-    def version(self) -> Literal["v1", "v2"]:
-        return "v2" if "" in self.folders else "v1"
 
 
 @dataclass(kw_only=True)
@@ -89,27 +79,27 @@ class ControlGroup:
                 time.sleep(0.005)
 
 
-def find_parents(root: Path = Path("/")) -> Parents | str:
-    """Return where groups for CPU and memory may be made, or why nowhere.
+def find_parents(root: Path = Path("/")) -> dict[str, Path] | str:
+    """Return where groups for CPU and memory may be made, or why nowhere: controller -> folder, ``""`` for version 2.
 
     Version 1: below our own groups. Version 2: there processes stand in the leaves only, so beside our group or
     beside one above it, wherever both controllers are handed down and we may write.
     ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
     """
-    ours = group_folders(os.getpid(), root)
-    if not ours:
+    own = group_folders(os.getpid(), root)
+    if not own:
         return "no control groups are mounted here"
-    if "" in ours:
-        return _parents_v2(ours[""])
-    missing = [name for name in _V1 if name not in ours]
+    if "" in own:
+        return _parents_v2(own[""])
+    missing = [name for name in _V1 if name not in own]
     if missing:
         return f"no control group of ours limits {' and '.join(missing)}"
-    folders = {name: folder for name, folder in ours.items() if name in (*_V1, _ACCOUNT)}
+    folders = {name: folder for name, folder in own.items() if name in (*_V1, _ACCOUNT)}
     closed = next((folder for folder in folders.values() if not os.access(folder, os.W_OK)), None)
-    return Parents(folders=folders) if closed is None else f"no group may be made in {closed}"
+    return folders if closed is None else f"no group may be made in {closed}"
 
 
-def make_group(parents: Parents, *, cpus: float | None, memory_bytes: int) -> ControlGroup:
+def make_group(parents: Mapping[str, Path], *, cpus: float | None, memory_bytes: int) -> ControlGroup:
     """Make a group in which ``cpus`` CPUs' worth of time may be used and so much memory, without swap.
 
     Raises:
@@ -117,7 +107,7 @@ def make_group(parents: Parents, *, cpus: float | None, memory_bytes: int) -> Co
     """
     pid, ticks = this_process()
     name = f"{PREFIX}{pid}-{ticks}-{secrets.token_hex(4)}"
-    group = ControlGroup(folders={key: folder / name for key, folder in parents.folders.items()})
+    group = ControlGroup(folders={key: folder / name for key, folder in parents.items()})
     try:
         for folder in dict.fromkeys(group.folders.values()):
             folder.mkdir()
@@ -136,13 +126,13 @@ def sweep_groups(root: Path = Path("/")) -> tuple[Path, ...]:
     if isinstance(parents, str):
         return ()
     swept: list[Path] = []
-    for top in dict.fromkeys(_top(parent) for parent in parents.folders.values()):
+    for top in dict.fromkeys(_top(parent) for parent in parents.values()):
         for folder in sorted(
             top.rglob(f"{PREFIX}*-*-*")
         ):  # who made it may have stood in another group than we do
             pid, ticks = folder.name.removeprefix(PREFIX).split("-")[:2]
-            ours = pid.isdigit() and ticks.isdigit()
-            if ours and not alive(int(pid), int(ticks)) and _removed(folder):
+            own = pid.isdigit() and ticks.isdigit()
+            if own and not alive(int(pid), int(ticks)) and _removed(folder):
                 swept.append(folder)
     return tuple(swept)
 
@@ -152,20 +142,20 @@ def bytes_of(text: str) -> int:
     return int(text[:-1]) * _MEMORY_UNITS[text[-1].lower()]
 
 
-def _parents_v2(ours: Path) -> Parents | str:
+def _parents_v2(own: Path) -> dict[str, Path] | str:
     wanted = set(_V1)
-    for folder in ours.parents:
+    for folder in own.parents:
         handed_down = text_of(folder / "cgroup.subtree_control").split()
         if not (folder / "cgroup.procs").exists():
             break  # above the mount
         # whoever moves a process must be allowed to write here, above both the old group and the new one
         writable = all(os.access(place, os.W_OK) for place in (folder, folder / "cgroup.procs"))
         if writable and wanted <= set(handed_down):
-            return Parents(folders={"": folder})
-    root_is_ours = wanted <= set(text_of(ours / "cgroup.subtree_control").split())
-    if root_is_ours and os.access(ours, os.W_OK):  # the top group alone may have both processes and children
-        return Parents(folders={"": ours})
-    return f"no group for CPU and memory may be made beside {ours}"
+            return {"": folder}
+    root_is_ours = wanted <= set(text_of(own / "cgroup.subtree_control").split())
+    if root_is_ours and os.access(own, os.W_OK):  # the top group alone may have both processes and children
+        return {"": own}
+    return f"no group for CPU and memory may be made beside {own}"
 
 
 def _limits(folders: dict[str, Path], cpus: float | None, memory_bytes: int) -> list[tuple[Path, str]]:
@@ -178,8 +168,8 @@ def _limits(folders: dict[str, Path], cpus: float | None, memory_bytes: int) -> 
         return limits + ([] if quota is None else [(unified / "cpu.max", f"{quota} {PERIOD_US}")])
     cpu, memory = folders["cpu"], folders["memory"]
     limits = [(memory / "memory.limit_in_bytes", str(memory_bytes))]
-    both = memory / "memory.memsw.limit_in_bytes"
-    limits += [(both, str(memory_bytes))] if both.exists() else []
+    swap_too = memory / "memory.memsw.limit_in_bytes"
+    limits += [(swap_too, str(memory_bytes))] if swap_too.exists() else []
     if quota is not None:
         limits += [(cpu / "cpu.cfs_period_us", str(PERIOD_US)), (cpu / "cpu.cfs_quota_us", str(quota))]
     return limits
@@ -204,3 +194,97 @@ def _removed(folder: Path) -> bool:
 
 def _inmates(folder: Path) -> tuple[int, ...]:
     return tuple(int(pid) for pid in text_of(folder / "cgroup.procs").split() if pid != "0")
+
+
+NOT_ENFORCED = (
+    "no control group enforces the limits ({}): pinned to {} CPU(s), of memory the heap alone is limited"
+)
+
+
+@dataclass(kw_only=True)
+class Enclosure:
+    """What stands around one process. ``cpus``: what it is pinned to; ``None``: not pinned."""
+
+    group: ControlGroup | None
+    record: LimitsRecord
+    cpus: tuple[int, ...] | None
+
+    @property
+    def doors(self) -> tuple[Path, ...]:
+        return () if self.group is None else self.group.doors
+
+    def note(self, pid: int, start_ticks: int) -> None:
+        """Read what the group was charged; call it before the process is stopped."""
+        if self.group is not None and self.record.at_stop is None:
+            result = read_group(pid, start_ticks)
+            reading = self.group.read() if result is None else GroupReading.model_validate(asdict(result))
+            self.record = self.record.model_copy(update={"at_stop": reading})
+
+    def release(self) -> None:
+        """Look whether memory ran out, and remove the group. Idempotent.
+
+        Raises:
+            HostError: something in it does not end.
+        """
+        if self.group is None:
+            return
+        if self.record.out_of_memory is None:
+            self.record = self.record.model_copy(update={"out_of_memory": self.group.out_of_memory()})
+        self.group.remove()
+
+
+def enclose(
+    runtime: RuntimeSettings, cpus: tuple[int, ...] | None, root: Path = Path("/")
+) -> Enclosure | None:
+    """Return what is to stand around a process with these settings; ``None``: no memory limit is wanted.
+
+    Args:
+        cpus: what it is pinned to anyway.
+        root: where ``proc`` and ``sys`` are (tests bring their own).
+    """
+    if runtime.memory_limit is None:
+        return None
+    memory_bytes = bytes_of(runtime.memory_limit)
+    quota = runtime.cpu_limit or (float(runtime.cpus) if runtime.cpus else None)
+    parents = find_parents(root)
+    why = parents if isinstance(parents, str) else None
+    if not isinstance(parents, str):
+        try:
+            group = make_group(parents, cpus=quota, memory_bytes=memory_bytes)
+        except OSError as problem:
+            why = f"{problem.strerror}: {problem.filename}" if problem.filename else str(problem)
+        else:
+            return Enclosure(
+                group=group,
+                record=LimitsRecord(
+                    enforced_by="cgroup v1" if group.version == "v1" else "cgroup v2",
+                    cpu_quota=quota,
+                    memory_limit_bytes=memory_bytes,
+                ),
+                cpus=cpus,
+            )
+    return Enclosure(
+        group=None,
+        record=LimitsRecord(why_not=why, cpu_quota=quota, memory_limit_bytes=memory_bytes),
+        cpus=_narrowed(cpus, runtime.cpus),
+    )
+
+
+def remark_on_limits(runtime: RuntimeSettings, root: Path = Path("/")) -> str | None:
+    """Return what must be said before a process with these settings is measured here, or ``None``.
+
+    A group is made and removed again: whether it may be is not told by looking.
+    """
+    around = enclose(runtime, None, root)
+    if around is None:
+        return None
+    around.release()
+    if around.group is not None:
+        return None
+    return NOT_ENFORCED.format(around.record.why_not, runtime.cpus or "all")
+
+
+def _narrowed(cpus: tuple[int, ...] | None, wanted: int | None) -> tuple[int, ...] | None:
+    if wanted is None:
+        return cpus
+    return tuple(sorted(cpus or usable_cpus()))[:wanted]

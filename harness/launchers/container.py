@@ -10,36 +10,30 @@ directory. The daemon makes no log of collections or requests; stdout and stderr
 
 from __future__ import annotations
 
-import json
+import contextlib
+import secrets
+import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.agent.docker_api import DockerReply
-from harness.errors import InputError, RematchError, TrialFailure
-from harness.hosts.base import Command
+from harness.errors import HostError, InputError, RematchError, TrialFailure
+from harness.hosts.base import Command, now
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.arguments import cpu_limit, expand, native_start, runtime_arguments, setting_flags
-from harness.launchers.base import LaunchSpec, masked
-from harness.launchers.build_images import BuildImages
-from harness.launchers.chosen import with_toolchain
-from harness.launchers.container_instance import (
-    ContainerInstance,
-    cpuset_of,
-    create_body,
-    make_and_start,
-    memory_bytes,
-    new_name,
-    remove_named,
-)
-from harness.launchers.docker_engine import connect, engine_of, sweep
-from harness.launchers.images import Image, find_image
+from harness.launchers.arguments import cpu_limit
+from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked, memory_complaint
+from harness.launchers.cgroup import bytes_of
+from harness.launchers.docker_engine import asking, connect, engine_of, owner, sweep
+from harness.launchers.images import LABEL, OWNER, BuildImages, Image, find_image, project_label
 from harness.launchers.process import GRACE_S, ProcessLauncher
+from harness.launchers.tools import lacks_runtime
 from harness.model import (
     BackingSettings,
     BuildRecord,
     ClockReading,
     ContainerRecord,
+    Frozen,
     Implementation,
     InstanceRecord,
     Outcome,
@@ -89,12 +83,8 @@ class ContainerLauncher:
             return f"{implementation.name} has no Dockerfile"
         if (foreign := self._foreign_machine()) is not None:
             return foreign
-        if variant.runtime.aot_cache:
-            return "an AOT cache belongs to the JDK that made it, and the container has another one"
-        if with_toolchain(implementation, variant.runtime).toolchain is not None:
-            return (
-                "a toolchain that a variant names is that of plain processes; the container has another one"
-            )
+        if (lacking := lacks_runtime(implementation, variant.runtime, "container")) is not None:
+            return lacking
         return self._process.unfit(
             implementation, variant.model_copy(update={"runtime": _without_limit(variant)})
         )
@@ -123,24 +113,23 @@ class ContainerLauncher:
                 Outcome.FAILED, f"{spec.implementation.name}: its image {tag} is gone; build again"
             )
         port = self._host.free_port(self._host.listen_address)
-        argv, told = self._argv(spec, image, port)
-        environment = {**told, **spec.environment}
-        body = create_body(spec, image, argv, environment, root=self._root, user=self._host.user)
+        argv, needed = self._argv(spec, image, port)
+        environment = {**needed, **spec.environment}
         name = new_name()
         try:
-            made, started, seen = make_and_start(self._host, client, name, body, self._socket)
-            state = json.loads(seen.body)
-            around = self._around(spec, client, image, made, started)
-            record = self._record(spec, image, argv, environment, port, state, made, around)
-            container = client.containers.prepare_model(state)
-            return ContainerInstance(container, record, spec.folder, self._grace_s, self._host)
-        except BaseException:  # a signal among it: the daemon may have made what nobody here has heard of
-            remove_named(self._host, client, name, self._socket)
+            made = make_and_start(
+                spec, image, argv, environment,
+                name=name, client=client, host=self._host, root=self._root, socket=self._socket,
+            )  # fmt: skip
+            around = self._around(spec, client, image, made)
+            record = self._record(spec, image, argv, environment, port, made, around)
+            container = client.containers.prepare_model(made.state)
+            return ContainerInstance(container, record, spec.folder, self._grace_s, self._host, self._socket)
+        except BaseException:  # also a signal: the daemon may have made one whose id did not arrive
+            remove_named(self._host, client, name)
             raise
 
-    def _around(
-        self, spec: LaunchSpec, client: DockerClient, image: Image, made: DockerReply, started: DockerReply
-    ) -> ContainerRecord:
+    def _around(self, spec: LaunchSpec, client: DockerClient, image: Image, made: Made) -> ContainerRecord:
         runtime = spec.variant.runtime
         return ContainerRecord(
             engine=self._engine or engine_of(client),
@@ -152,8 +141,8 @@ class ContainerLauncher:
             cpuset=cpuset_of(spec),
             cpu_quota=float(runtime.cpus) if runtime.cpus else None,
             memory_limit_bytes=memory_bytes(runtime),
-            create_s=made.ended_monotonic_s - made.began_monotonic_s,
-            start_s=started.ended_monotonic_s - started.began_monotonic_s,
+            create_s=made.create_s,
+            start_s=made.start_s,
         )
 
     def _record(
@@ -163,11 +152,10 @@ class ContainerLauncher:
         argv: tuple[str, ...],
         environment: Mapping[str, str],
         port: int,
-        state: Mapping[str, Any],
-        made: DockerReply,
+        made: Made,
         around: ContainerRecord,
     ) -> InstanceRecord:
-        pid = int(state["State"]["Pid"])
+        pid = int(made.state["State"]["Pid"])
         form = spec.build.form
         return InstanceRecord(
             argv=argv,
@@ -175,7 +163,7 @@ class ContainerLauncher:
             pid=pid,
             process_start_ticks=(self._host.start_ticks(pid) if pid else None) or 0,
             port=port,
-            launched=ClockReading(wall_epoch_s=made.began_wall_epoch_s, monotonic_s=made.began_monotonic_s),
+            launched=made.launched,
             cpu_affinity=spec.cpus or (),
             cpu_limit=cpu_limit(spec.variant, spec.cpus),
             artifact_sha256=spec.build.artifact_sha256,
@@ -186,38 +174,27 @@ class ContainerLauncher:
         )
 
     def _brought_along(self, spec: LaunchSpec) -> str | None:
-        """The runtime inside the artifact; of a runtime that the base image has, nobody here knows."""
+        """The runtime inside the artifact; that of a base image is not known."""
         if spec.implementation.runtime != "go":
             return None
         built = self._process.builder.find(spec.implementation, spec.build.source_sha256)
         return built.runtime_version if built is not None else None
 
     def _argv(self, spec: LaunchSpec, image: Image, port: int) -> tuple[tuple[str, ...], dict[str, str]]:
-        """The start of ``service.toml``, with the program and artifact that the image's ENTRYPOINT names."""
-        implementation, variant = spec.implementation, spec.variant
-        file = self._process.builder.service_toml(implementation)
+        """Return the start of ``service.toml``, with the program and artifact that the image's ENTRYPOINT names."""
         if not image.entrypoint:
-            raise InputError(
-                "the image has no ENTRYPOINT", file=file.with_name("Dockerfile"), place="ENTRYPOINT"
-            )
-        told = runtime_arguments(
-            implementation,
-            _without_limit(variant),
-            cpu_limit=cpu_limit(variant, spec.cpus),
-            java_major=self._process.runtimes.java_major(implementation),
-        )
-        native = variant.runtime.form == "native"
-        values: dict[str, str | tuple[str, ...]] = {
+            file = self._process.builder.service_toml(spec.implementation).with_name("Dockerfile")
+            raise InputError("the image has no ENTRYPOINT", file=file, place="ENTRYPOINT")
+        inside = {
             "artifact": image.entrypoint[-1],
             "java": image.entrypoint[0],
             "python": image.entrypoint[0],
             "host": self._host.listen_address,
             "port": str(port),
-            "settings": setting_flags(implementation, variant, file),
-            "runtime_args": told.argv,
         }
-        start = native_start(implementation.start) if native else implementation.start
-        return expand(start, values, file=file, place="start"), told.environment
+        variant = spec.variant.model_copy(update={"runtime": _without_limit(spec.variant)})
+        limit = cpu_limit(spec.variant, spec.cpus)
+        return self._process.start_in_image(spec.implementation, variant, limit, inside)
 
     def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
         """The variant as it is built: a Java program without a base image brings a trimmed runtime."""
@@ -238,11 +215,13 @@ class ContainerLauncher:
             return None
         if self._machines is None:
             asked = Command(argv=("uname", "-m"), folder=Path("/"))
-            ours, theirs = self._process.builds_on.run(asked, 20.0), self._host.run(asked, 20.0)
-            self._machines = ours.stdout.strip(), theirs.stdout.strip()
-        here, there = self._machines
+            built_for, runs_on = self._process.builds_on.run(asked, 20.0), self._host.run(asked, 20.0)
+            self._machines = built_for.stdout.strip(), runs_on.stdout.strip()
+        built_on, machine = self._machines
         return (
-            None if here == there else f"what is built here is for {here}, and {self._host.name} is {there}"
+            None
+            if built_on == machine
+            else f"what is built here is for {built_on}, and {self._host.name} is {machine}"
         )
 
     def _connected(self) -> DockerClient | None:
@@ -259,4 +238,241 @@ def _without_limit(variant: Variant) -> RuntimeSettings:
     return variant.runtime.model_copy(update={"memory_limit": None})
 
 
-__all__ = ["ContainerLauncher"]
+class ContainerInstance(OnHost):
+    """A running variant in its container; see ``Instance``. ``folder`` is the trial's, on ``host``."""
+
+    #: What the container's own set-up used before the program ran is on its process's account and
+    #: cannot be told apart; the daemon's part is not on it.
+    cpu_at_launch_s = 0.0
+
+    def __init__(
+        self,
+        container: Any,
+        record: InstanceRecord,
+        folder: Path,
+        grace_s: float,
+        host: MeasuringHost,
+        socket: str | None = None,
+    ) -> None:
+        super().__init__(record, folder, grace_s, host)
+        self._container, self._socket = container, socket
+        self._exit_code: int | None = None
+        self._removed = False
+
+    def exited(self) -> int | None:
+        if self._exit_code is None and not self._alive():
+            self._note_end()
+        return self._exit_code
+
+    def stop(self) -> InstanceRecord:
+        if self._removed:
+            return self._record
+        begin = time.monotonic()
+        around = self._record.container
+        try:
+            reading = self.host.group(self._record.pid, self._record.process_start_ticks)
+            how = self._end()
+            stop_s = time.monotonic() - begin
+            if around is not None:
+                killed = bool(self._state().get("OOMKilled", False))
+                around = around.model_copy(update={"at_stop": reading, "out_of_memory": killed})
+        finally:
+            self._remove()
+        self._record = self._record.model_copy(
+            update={
+                "stop_signal": how, "exit_code": self._exit_code, "stop_s": stop_s, "container": around,
+            }
+        )  # fmt: skip
+        return self._record
+
+    def out_of_memory(self) -> str | None:
+        around = self._record.container
+        if around is not None and around.out_of_memory:
+            return "killed by the kernel: the container's memory limit was reached"
+        return memory_complaint(self._tail)
+
+    def _end(self) -> str:
+        """End the service; return what did it."""
+        if self.exited() is not None:
+            return "exited"
+        how = "SIGTERM"
+        self._kill(how)
+        if not self._ended_within(self._grace_s):
+            how = "SIGKILL"
+            self._kill(how)
+        self._note_end()
+        return how
+
+    def _remove(self) -> None:
+        """Have nothing of it live on: the daemon removes it, and where none answers the kernel ends it."""
+        import docker.errors
+
+        try:
+            with asking(self.host, self._socket), contextlib.suppress(docker.errors.NotFound):
+                self._container.remove(force=True, v=True)
+            self._removed = True
+            self.host.forget_container(self._container.name)
+        except BaseException:
+            self._kill_process()
+            raise
+
+    def _kill_process(self) -> None:
+        """What is then left of it the daemon has, until the next session."""
+        with contextlib.suppress(HostError):  # the host is gone: its agent ends it
+            if self._record.process_start_ticks and self._alive():
+                words = ("sh", "-c", f"kill -KILL {self._record.pid}")
+                self.host.run(Command(argv=words, folder=Path("/")), 10.0)
+
+    def _note_end(self) -> None:
+        """Wait for the daemon to have seen the end, and fetch what the service said."""
+        with asking(self.host, self._socket):
+            self._exit_code = int(self._container.wait(timeout=30)["StatusCode"])
+            outputs = {
+                STDOUT: self._container.logs(stdout=True, stderr=False),
+                STDERR: self._container.logs(stdout=False, stderr=True),
+            }
+        for name, output in outputs.items():
+            with tempfile.TemporaryDirectory(prefix="rematch-said-") as local:
+                (Path(local) / name).write_bytes(output)
+                self.host.put(Path(local) / name, self._folder / name)
+
+    def _alive(self) -> bool:
+        return self.host.start_ticks(self._record.pid) == self._record.process_start_ticks
+
+    def _kill(self, signal: str) -> None:
+        import docker.errors
+
+        with (
+            asking(self.host, self._socket),
+            contextlib.suppress(docker.errors.APIError),
+        ):  # it has just ended
+            self._container.kill(signal)
+
+    def _ended_within(self, grace_s: float) -> bool:
+        deadline = time.monotonic() + grace_s
+        while self._alive():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.005)
+        return True
+
+    def _state(self) -> Mapping[str, Any]:
+        with asking(self.host, self._socket):
+            self._container.reload()
+        state: Mapping[str, Any] = self._container.attrs["State"]
+        return state
+
+
+#: Where the trial's folder is seen inside; the service's working directory.
+TRIAL = "/trial"
+#: A daemon whose answer was not waited for may finish what it was asked for, and is asked again until then.
+SETTLED_WITHIN_S = 1.0
+
+
+class Made(Frozen):
+    """A container that was made and started. ``state``: as the daemon has it; durations on this machine's clock."""
+
+    state: dict[str, Any]
+    launched: ClockReading
+    create_s: float
+    start_s: float
+
+
+def new_name() -> str:
+    """Return a name by which a container can be removed before anybody knows its id."""
+    return f"rematch-{secrets.token_hex(8)}"
+
+
+def make_and_start(
+    spec: LaunchSpec,
+    image: Image,
+    argv: tuple[str, ...],
+    environment: Mapping[str, str],
+    *,
+    name: str,
+    client: DockerClient,
+    host: MeasuringHost,
+    root: Path,
+    socket: str | None,
+) -> Made:
+    """Make, start and look at a container on its host.
+
+    However it ends but well, something of that name may be left: ``remove_named``.
+
+    Raises:
+        TrialFailure: the daemon did not start it.
+        HostError: no daemon answers any more.
+    """
+    import docker.errors
+
+    memory = memory_bytes(spec.variant.runtime)
+    cpus = spec.variant.runtime.cpus
+    limits = {
+        "mem_limit": memory,
+        "memswap_limit": memory,
+        "nano_cpus": cpus * 10**9 if cpus else None,
+        "cpuset_cpus": cpuset_of(spec),
+    }
+    api = client.api
+    binds = [f"{spec.folder}:{TRIAL}:rw"]
+    host.note_container(name, host.docker_address(socket))
+    with asking(host, socket):
+        config = api.create_host_config(network_mode="host", binds=binds, **limits)
+        launched = now()
+        try:
+            container = api.create_container(
+                image.id,
+                list(argv[1:]),
+                entrypoint=[argv[0]],
+                environment=dict(environment),
+                labels={LABEL: project_label(root), OWNER: owner()},
+                user=host.user,
+                working_dir=TRIAL,
+                host_config=config,
+                name=name,
+                use_config_proxy=False,  # a service has no variables but those of its record
+            )["Id"]
+            made_s = time.monotonic()
+            api.start(container)
+            started_s = time.monotonic()
+        except docker.errors.APIError as problem:
+            text = (
+                f"the Docker daemon did not start it: {' '.join(str(problem.explanation or problem).split())}"
+            )
+            raise TrialFailure(Outcome.FAILED, text) from problem
+        return Made(
+            state=api.inspect_container(container),
+            launched=launched,
+            create_s=made_s - launched.monotonic_s,
+            start_s=started_s - made_s,
+        )
+
+
+def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:
+    """Remove what has come to be of a container, and what the daemon is still making of it.
+
+    Raises nothing where no daemon answers: the host's agent, or the next session, removes it then.
+    """
+    import docker.errors
+    import requests.exceptions
+
+    until = time.monotonic() + SETTLED_WITHIN_S
+    unreachable = (docker.errors.DockerException, requests.exceptions.RequestException, HostError)
+    while True:
+        with contextlib.suppress(*unreachable):
+            client.api.remove_container(name, force=True, v=True)
+            host.forget_container(name)
+            return
+        if time.monotonic() > until:
+            return
+        time.sleep(0.1)
+
+
+def cpuset_of(spec: LaunchSpec) -> str | None:
+    """Return the CPUs it may run on, as the kernel writes them; ``None``: on any."""
+    return ",".join(map(str, spec.cpus)) if spec.cpus else None
+
+
+def memory_bytes(runtime: RuntimeSettings) -> int | None:
+    """Return the limit of its memory, or ``None``."""
+    return None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)

@@ -1,31 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Docker daemon of a host: whether one answers, what it is, and what earlier sessions left in it."""
+"""The Docker daemon of a host by the Docker SDK: connecting, errors in one line, what earlier sessions left in it."""
 
 from __future__ import annotations
 
 import contextlib
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.agent.docker_api import SILENT, DockerRequest
 from harness.agent.machine_info import hostname_hash
 from harness.agent.processes import alive, this_process
-from harness.errors import HostError, RematchError
+from harness.errors import HostError, RematchError, TrialFailure
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.images import LABEL, OWNER, project_label
+from harness.model import Outcome
 from harness.toolchains import Surroundings, how_to_get, require_package, wanted
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-#: Where the SDK believes the daemon to be; what it asks there is carried to the host.
-_NOWHERE = "http://localhost:2375"
+#: How it is said that there is no daemon, or none any more.
+SILENT = "no Docker daemon answers"
 
 
 def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> DockerClient:
-    """Return a client of the host's daemon; ``socket``: its address, ``None``: where it usually listens.
+    """Return a client of the host's daemon; ``socket``: its address there, ``None``: where it usually listens.
 
     Raises:
         RematchError: none answers; says what to do.
@@ -33,25 +33,53 @@ def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> Docke
     require_package("docker")
     import docker
     import docker.errors
+    import requests.exceptions
 
-    from harness.launchers.docker_transport import DockerTransport
-
+    address = None
     try:
-        reply = host.docker([DockerRequest("GET", "/version")], address=socket)[0]
-        if reply.status != 200:
-            raise HostError(f"the Docker daemon answers with {reply.status}: {reply.body.decode()[:200]}")
-        client = docker.DockerClient(base_url=_NOWHERE, version=str(json.loads(reply.body)["ApiVersion"]))
-    except (docker.errors.DockerException, HostError, ValueError, KeyError) as problem:
+        address = host.docker_address(socket)
+        return docker.DockerClient(base_url=host.docker_reach(address))  # asks for its version
+    except (docker.errors.DockerException, requests.exceptions.RequestException, HostError) as problem:
         get = how_to_get(wanted("docker"), Surroundings(project=root))
         where = "" if host.here else f" on {host.name}"
-        why = str(problem).splitlines()[0][:200].removeprefix(SILENT).strip()
+        why = str(problem) if isinstance(problem, HostError) else f"at {address}: {_innermost(problem)}"
         raise RematchError(
-            f"{SILENT}{where} ({why}): it is required to measure "
+            f"{SILENT}{where} ({why.splitlines()[0][:200]}): it is required to measure "
             f"services in containers; install it{where} with: {get}; then start it (or set "
             f"{'DOCKER_HOST' if host.here else 'docker in hosts.toml'}) and grant access to its socket"
         ) from problem
-    client.api.mount("http://", DockerTransport(host, socket))
-    return client
+
+
+@contextlib.contextmanager
+def asking(host: MeasuringHost, socket: str | None = None) -> Iterator[None]:
+    """Turn what goes wrong with the daemon while a trial is under way into one line.
+
+    Raises:
+        TrialFailure: the daemon refuses; its own words.
+        HostError: none answers any more; says what to do. That says nothing about the service.
+    """
+    import docker.errors
+    import requests.exceptions
+
+    try:
+        yield
+    except docker.errors.APIError as problem:
+        text = " ".join(str(problem.explanation or problem).split())
+        raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {text}") from problem
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as problem:
+        address = host.docker_address(socket)  # of a far host that is gone, that is the error
+        where = "" if host.here else f" on {host.name}"
+        raise HostError(
+            f"{SILENT} at {address}: {_innermost(problem)}; start the daemon{where} again: finished trials are kept, "
+            "and the same command resumes the session"
+        ) from problem
+
+
+def _innermost(problem: BaseException) -> str:
+    """Return what the system said, without the names of what passed it on."""
+    while isinstance(problem.__context__, Exception) and not isinstance(problem.__context__, RematchError):
+        problem = problem.__context__
+    return str(getattr(problem, "strerror", None) or problem or type(problem).__name__)
 
 
 def engine_of(client: DockerClient) -> str:
@@ -91,12 +119,12 @@ def sweep(client: DockerClient, root: Path) -> None:
     """
     import docker.errors
 
-    ours = owner()
-    mine: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(root)}"}
-    for container in client.containers.list(all=True, filters=mine, ignore_removed=True):
-        pid, _, rest = container.labels.get(OWNER, "0:0").partition(":")
+    labelled: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(root)}"}
+    for container in client.containers.list(all=True, filters=labelled, ignore_removed=True):
+        label = container.labels.get(OWNER, "0:0")
+        pid, _, rest = label.partition(":")
         ticks, _, machine = rest.partition(":")
-        left = container.labels.get(OWNER) == ours and container.status in ("exited", "dead")
+        left = label == owner() and container.status in ("exited", "dead")
         if left or (machine in ("", hostname_hash()) and not alive(int(pid), int(ticks))):
-            with contextlib.suppress(docker.errors.APIError):  # somebody else removes it
+            with contextlib.suppress(docker.errors.APIError):  # another session removes it
                 container.remove(force=True, v=True)

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from harness.agent.hashing import file_sha256, folder_bytes
+from harness.agent.files import file_sha256, folder_bytes
 from harness.errors import HostError, RematchError
 from harness.hosts.base import Command, Completed, Host
 from harness.launchers.arguments import expand
 from harness.launchers.builds import Built
-from harness.launchers.native import IMAGE, image_argv, label, peak_rss_bytes, write_registrations
 from harness.launchers.sources import LOADED_BY_NAME, copy_sources
 from harness.launchers.tools import Tools
 from harness.model import FormBuild, Implementation, PreparedImage, RuntimeSettings
@@ -55,12 +56,12 @@ def modules_argv(jdk: Jdk, jar: Path, libraries: tuple[Path, ...]) -> tuple[str,
     return (str(jdk.home / "bin" / "jdeps"), *words, *release, *path, str(jar))
 
 
-def read_modules(said: str, further: tuple[str, ...]) -> tuple[str, ...] | None:
+def read_modules(output: str, further: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the modules that jdeps printed, those named in ``service.toml``, and those always needed.
 
     ``None``: it printed no such line.
     """
-    lines = [line.strip() for line in said.splitlines() if _MODULE.match(line.strip())]
+    lines = [line.strip() for line in output.splitlines() if _MODULE.match(line.strip())]
     return tuple(sorted({*lines[-1].split(","), *further, *ALWAYS})) if lines else None
 
 
@@ -300,7 +301,68 @@ def _short(path: Path, root: Path) -> Path:
     return path.relative_to(root) if path.is_relative_to(root) else path
 
 
-def _why(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _why(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith(("error", "fatal", "caused by"))]
     return (errors or lines[-1:] or ["no output"])[0][:200]
+
+
+IMAGE = "service"
+
+_CLASS_NAME = re.compile(r"[a-z]\w*(?:\.[\w$]+)+")
+_PEAK = re.compile(r"Peak RSS: ([\d.]+) ?([KMG])i?B")
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+_EVERYTHING = {"allDeclaredConstructors": True, "allDeclaredMethods": True, "allDeclaredFields": True}
+
+
+def label(output: str) -> str:
+    """Return what ``--version`` printed, on one line: it tells whose compiler this is.
+
+    >>> label("native-image 25.0.1 2025-10-21\\nGraalVM Runtime Environment X\\n")
+    'native-image 25.0.1 2025-10-21; GraalVM Runtime Environment X'
+    """
+    return "; ".join(line.strip() for line in output.splitlines() if line.strip())
+
+
+def peak_rss_bytes(output: str) -> int | None:
+    """Return the highest memory that the compiler says it had; ``None``: it does not say."""
+    result = _PEAK.findall(output)
+    return round(float(result[-1][0]) * _UNITS[result[-1][1]]) if result else None
+
+
+def image_argv(
+    tool: Path, jar: Path, image: Path, *, configuration: Path | None, further: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the command that compiles ``jar`` and what its manifest names into ``image``."""
+    registered = (f"-H:ConfigurationFileDirectories={configuration}",) if configuration is not None else ()
+    return (str(tool), "--no-fallback", *registered, *further, "-jar", str(jar), "-o", str(image))
+
+
+def write_registrations(jars: Iterable[Path], folders: tuple[str, ...], target: Path) -> None:
+    """Write ``reflect-config.json`` and ``resource-config.json``: the files below ``folders`` in the
+    jars, and every class of the jars that is named in one of them or by its name.
+
+    What a library finds by the names in its own files (service loaders, Helidon's registry) an image lacks otherwise.
+    """
+    classes: set[str] = set()
+    named: set[str] = set()
+    files: set[str] = set()
+    prefixes = tuple(folder.rstrip("/") + "/" for folder in folders)
+    for jar in jars:
+        with zipfile.ZipFile(jar) as archive:
+            for entry in archive.namelist():
+                if entry.endswith(".class"):
+                    classes.add(entry.removesuffix(".class").replace("/", "."))
+                elif entry.startswith(prefixes) and not entry.endswith("/"):
+                    files.add(entry)
+                    text = archive.read(entry).decode("utf-8", "replace")
+                    named.update(_CLASS_NAME.findall(f"{text} {entry.rpartition('/')[2]}"))
+    reflect = [{"name": name, **_EVERYTHING} for name in sorted(named & classes)]
+    resources = {"resources": {"includes": [{"pattern": rf"\Q{name}\E"} for name in sorted(files)]}}
+    target.mkdir(parents=True, exist_ok=True)
+    _write(target / "reflect-config.json", reflect)
+    _write(target / "resource-config.json", resources)
+
+
+def _write(file: Path, content: Any) -> None:
+    file.write_text(json.dumps(content, indent=1) + "\n")

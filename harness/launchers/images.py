@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Container images: built by the Docker daemon from a folder, once per content, found again by their tag."""
+"""Container images: built by the Docker daemon from a folder, once per content, found again by their tag.
+
+A root of this machine's own files serves machines that can pull no base image: a runtime, and the libraries it loads.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import tarfile
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import RematchError
-from harness.model import Frozen
+from harness.hosts.base import Command, Host
+from harness.launchers.builds import BUILD_FILE, MADE_LATER
+from harness.launchers.process import ProcessLauncher
+from harness.model import BuildRecord, Frozen, Implementation, Variant
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -19,6 +27,10 @@ if TYPE_CHECKING:
 #: On every image and container that is made here; nothing without it is ever touched.
 LABEL = "rematch.project"
 OWNER = "rematch.owner"
+_LIBRARY = re.compile(r"(?:=>\s+)?(/\S+) \(0x[0-9a-f]+\)")
+_ELF = b"\x7fELF"
+#: Of all programs of a runtime, on a busy machine.
+LISTED_WITHIN_S = 120.0
 
 
 class Image(Frozen):
@@ -28,10 +40,10 @@ class Image(Frozen):
     entrypoint: tuple[str, ...]
     image_bytes: int
     layer_bytes: tuple[int, ...]
-    import_s: float | None = (
-        None  # into the store of a cluster's node; None: it was there, or is no cluster's
-    )
-    push_s: float | None = None  # to a registry; None: it was there, or is not pushed
+    #: Into the store of a cluster's node; ``None``: it was there, or is no cluster's.
+    import_s: float | None = None
+    #: To a registry; ``None``: it was there, or is not pushed.
+    push_s: float | None = None
 
 
 def tag_of(name: str, *identity: str) -> str:
@@ -117,3 +129,123 @@ def _as_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = "root"
     return entry
+
+
+def is_elf(file: Path) -> bool:
+    """Whether a file is a program or library of this kind of system."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(4) == _ELF
+    except OSError:
+        return False
+
+
+def libraries(host: Host, files: Iterable[Path], *, inside: Path | None = None) -> tuple[Path, ...]:
+    """Return the shared libraries that these programs load, the loader included, without those ``inside``.
+
+    A program that is linked statically needs none. glibc's ``ldd`` is asked about all of them at once.
+
+    Raises:
+        RematchError: there is no ``ldd`` here.
+    """
+    completed = host.run(Command(argv=("ldd", *map(str, files)), folder=Path("/")), LISTED_WITHIN_S)
+    if completed.exit_code == 127:
+        raise RematchError("ldd is missing, which lists the libraries that an image needs")
+    output = {Path(path) for path in _LIBRARY.findall(completed.stdout)}
+    return tuple(sorted(path for path in output if inside is None or not path.is_relative_to(inside)))
+
+
+def lay_out(root: Path, files: Iterable[Path]) -> None:
+    """Copy files below ``root`` to the paths where they stand here, and make an empty ``/tmp``."""
+    for file in files:
+        target = root / file.relative_to("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, target)  # what a link points to, under the link's name
+    (root / "tmp").mkdir(parents=True, exist_ok=True)
+    (root / "tmp").chmod(0o1777)
+
+
+def runtime_root(host: Host, runtime: Path, root: Path) -> None:
+    """Lay out a Java runtime at ``/opt/java`` with its libraries."""
+    programs = [file for file in sorted(runtime.rglob("*")) if file.is_file() and is_elf(file)]
+    lay_out(root, libraries(host, programs, inside=runtime))
+    shutil.copytree(runtime, root / "opt" / "java", symlinks=True)
+
+
+def copy_build(built: Path, target: Path) -> None:
+    """Copy what a build consists of, without what was made of it later: caches, runtimes, native images, notes."""
+    for file in sorted(built.rglob("*")):
+        inner = file.relative_to(built)
+        if file.is_file() and not inner.parts[0].startswith(MADE_LATER) and inner.parts[0] != BUILD_FILE:
+            (target / inner).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, target / inner)
+
+
+NATIVE_DOCKERFILE = (
+    'ARG BASE_IMAGE=scratch\nFROM ${BASE_IMAGE}\nCOPY service /service\nENTRYPOINT ["/service"]\n'
+)
+
+
+class BuildImages:
+    """``process`` has the builds; ``bases`` is runtime -> the base image to build on."""
+
+    def __init__(self, process: ProcessLauncher, root: Path, bases: Mapping[str, str]) -> None:
+        self._process, self._root, self._bases = process, root, bases
+
+    def tag(self, implementation: Implementation, variant: Variant, record: BuildRecord) -> str:
+        """Return the tag of the image of exactly this build on exactly this base."""
+        native = variant.runtime.form == "native"
+        base = "" if native else self._bases.get(implementation.runtime, "")
+        form = (
+            record.form.model_dump_json(include={"form", "tool", "modules", "image_sha256"})
+            if record.form
+            else ""
+        )
+        return tag_of(implementation.name, record.source_sha256, record.artifact_sha256, base, form)
+
+    def make(
+        self,
+        client: DockerClient,
+        implementation: Implementation,
+        record: BuildRecord,
+        tag: str,
+    ) -> Image:
+        """Have the image built.
+
+        Raises:
+            RematchError: the daemon could not build it, or the build is gone.
+        """
+        label = project_label(self._root)
+        builder = self._process.builder
+        built = builder.find(implementation, record.source_sha256)
+        if built is None:
+            raise RematchError(f"{implementation.name}: its build is gone from the cache; build it again")
+        with tempfile.TemporaryDirectory(prefix="rematch-image-") as name:
+            work = Path(name)
+            context = work / "context"
+            context.mkdir()
+            form = record.form.form if record.form is not None else None
+            made = (
+                self._process.forms.program(implementation, form, built.folder) if form is not None else None
+            )
+            base = self._bases.get(implementation.runtime, "scratch")
+            if form == "native" and made is not None:
+                shutil.copy2(made, context / "service")
+                (context / "Dockerfile").write_text(NATIVE_DOCKERFILE)
+                lay_out(work / "root", libraries(self._process.builds_on, [made]))
+                base = self._base(client, work / "root", tag, ())
+                return build_image(client, context, tag, label=label, arguments={"BASE_IMAGE": base})
+            if form == "jlink" and made is not None:
+                (work / "root").mkdir()
+                runtime_root(self._process.builds_on, made.parent.parent, work / "root")
+                base = self._base(client, work / "root", tag, ("ENV PATH=/opt/java/bin",))
+            copy_build(built.folder, context)
+            shutil.copy2(builder.source_folder(implementation) / "Dockerfile", context / "Dockerfile")
+            arguments = {"BASE_IMAGE": base}
+            return build_image(client, context, tag, label=label, target="prebuilt", arguments=arguments)
+
+    def _base(self, client: DockerClient, root: Path, tag: str, settings: tuple[str, ...]) -> str:
+        name, _, version = tag.partition(":")
+        base = f"{name}-base:{version}"
+        import_root(client, root, base, label=project_label(self._root), settings=settings)
+        return base

@@ -12,23 +12,19 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from lightkube.resources.core_v1 import Node
+
 from harness.agent.sampler import Watched
 from harness.errors import HostError, RematchError, TrialFailure
 from harness.hosts.base import Command, now
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.arguments import expand, native_start, runtime_arguments, setting_flags
 from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.cgroup import bytes_of
-from harness.launchers.images import Image
-from harness.launchers.kubernetes_access import Access, Controller, controller_of, reached_at
-from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S
-from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
-from harness.launchers.kubernetes_cpus import kind_of, plain, unfit
-from harness.launchers.kubernetes_host import Group, Groups, JobHost, KubernetesHost
-from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, ImageStore, importer_for
-from harness.launchers.kubernetes_instance import KubernetesInstance
-from harness.launchers.kubernetes_job import JobProcess, new_name, pods_of, remove_objects, start_job
-from harness.launchers.kubernetes_namespaces import labels_here, sweep
+from harness.launchers.images import Image, is_elf
+from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, labels_here, new_name
+from harness.launchers.kubernetes_host import Group, Groups, JobHost, JobProcess, KubernetesHost, start_job
+from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, ImageStore, store_for
+from harness.launchers.kubernetes_instance import KubernetesInstance, kind_of
 from harness.launchers.kubernetes_objects import (
     INSTANCE,
     PORT,
@@ -38,12 +34,19 @@ from harness.launchers.kubernetes_objects import (
     namespace,
     service,
 )
-from harness.launchers.kubernetes_pods import Processes
-from harness.launchers.kubernetes_prober import Prober
-from harness.launchers.kubernetes_registry import registry_of
-from harness.launchers.kubernetes_start import StartBoost, wait_started
+from harness.launchers.kubernetes_pods import Prober, Processes, uid_of
+from harness.launchers.kubernetes_start import (
+    AUTOSCALED_WITHIN_S,
+    Access,
+    Controller,
+    StartBoost,
+    controller_of,
+    plain,
+    reached_at,
+    unfit,
+    wait_started,
+)
 from harness.launchers.process import GRACE_S, ProcessLauncher
-from harness.launchers.rootfs import is_elf
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -54,7 +57,6 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
-from harness.toolchains import require_package
 
 FROM_CGROUP = "processes of the pods, read on their node, which is this machine"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -65,7 +67,7 @@ class KubernetesLauncher:
 
     ``file``: the kubeconfig; ``None``: the one of KUBECONFIG or the usual one. ``bases``: runtime -> folder with
     what programs of it run on; a Java program without one brings a trimmed runtime. ``store``: where nodes
-    have images from; ``None``: the registry that is asked for, else it is found out.
+    have images from; ``None``: as ``store_for``.
     """
 
     name = "kubernetes"
@@ -122,28 +124,26 @@ class KubernetesLauncher:
         if spec.build.form is not None and spec.build.form.problem is not None:
             raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
         name, image = self._image(spec.implementation, spec.build)
-        argv, told = self._argv(spec)
-        runtime, environment = spec.variant.runtime, {**told, **spec.environment}
-        pods = self._pods_spec(
-            new_name("service"),
-            image=name,
-            argv=argv,
-            environment=environment,
-            folder=spec.folder,
-            runtime=runtime,
-        )
+        inside = {
+            "artifact": str(SERVICE / spec.implementation.artifact),
+            "java": str(JAVA / "bin" / "java"),
+            "python": "/bin/python3",
+            "host": "0.0.0.0",
+            "port": str(PORT),
+        }
+        limit = spec.variant.runtime.cpus
+        argv, needed = self._process.start_in_image(spec.implementation, plain(spec.variant), limit, inside)
+        runtime, environment = spec.variant.runtime, {**needed, **spec.environment}
+        pods = self._pods_spec("service", name, argv, environment, spec.folder, runtime)
         access: Access = runtime.access or "node-port"
         controller = controller_of(cluster) if access == "ingress" else None
         prober = Prober(
-            wanted=lambda: [
-                str(pod.metadata.uid) for pod in pods_of(cluster, pods) if pod.metadata is not None
-            ],
+            wanted=lambda: [uid_of(pod) for pod in cluster.pods(pods)],
             look=Processes(),
             expected=pods.replicas,
             port=PORT,
             path=spec.implementation.readiness,
         )
-        instance: KubernetesInstance | None = None
         try:
             made = cluster.apply(service(pods, node_port=access == "node-port"))
             endpoint = reached_at(cluster, pods, made, access, controller)
@@ -168,29 +168,28 @@ class KubernetesLauncher:
                 cluster.apply(autoscaler(pods))
             prober.start()
             scaled_s = wait_started(cluster, pods, prober)
-            seen = [pod.found for pod in prober.pods.values() if pod.found is not None]
-            if seen:
-                first = {"pid": seen[0].pid, "process_start_ticks": seen[0].start_ticks}
+            processes = list(prober.processes.values())
+            if processes:
+                first = {"pid": processes[0].pid, "process_start_ticks": processes[0].start_ticks}
                 record = record.model_copy(update=first)
+            later_s = 0.0 if scaled_s is None else scaled_s - launched.monotonic_s
             if scaled_s is not None and record.kubernetes is not None:
-                again = {"scaled_after_s": scaled_s - launched.monotonic_s}
-                around = record.kubernetes.model_copy(update=again)
+                around = record.kubernetes.model_copy(update={"scaled_after_s": later_s})
                 record = record.model_copy(update={"kubernetes": around})
             instance = KubernetesInstance(
                 cluster, pods, record, endpoint, prober, StartBoost(cluster, pods),
                 kind=kind_of(spec.implementation, runtime),
             )  # fmt: skip
-            members = tuple(Watched(pid=item.pid, start_ticks=item.start_ticks) for item in seen)
-            for member in members[:1]:
-                self._groups.known[(member.pid, member.start_ticks)] = Group(
+            members = tuple(Watched(pid=item.pid, start_ticks=item.start_ticks) for item in processes)
+            if members:
+                self._groups.known[(members[0].pid, members[0].start_ticks)] = Group(
                     members, instance.lacking, instance.unrouted, asked_last=access != "node-port",
-                    added_s=AUTOSCALED_WITHIN_S if pods.autoscale_cpu is not None
-                    else 0.0 if scaled_s is None else scaled_s - launched.monotonic_s,
+                    added_s=later_s if pods.autoscale_cpu is None else AUTOSCALED_WITHIN_S,
                 )  # fmt: skip
             return instance
         except BaseException:
             prober.stop()
-            remove_objects(cluster, pods, ingress=access == "ingress")
+            cluster.remove(pods, ingress=access == "ingress")
             raise
 
     def close(self) -> None:
@@ -204,14 +203,14 @@ class KubernetesLauncher:
 
     def _pods_spec(
         self,
-        name: str,
-        *,
+        kind: str,
         image: str,
         argv: tuple[str, ...],
         environment: Mapping[str, str],
         folder: Path,
         runtime: RuntimeSettings,
     ) -> PodsSpec:
+        name = new_name(kind)
         limit = runtime.cpu_limit or (float(runtime.cpus) if runtime.cpus else None)
         return PodsSpec(
             name=name,
@@ -231,7 +230,7 @@ class KubernetesLauncher:
             autoscale_cpu=runtime.autoscale_cpu,
             scale_from=runtime.scale_from,
             memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
-            pull_policy="Never" if self._images is None else self._images.policy,
+            pull_policy="Never" if self._images is None else self._images.store.policy,
         )
 
     def _start_load(self, command: Command) -> JobProcess:
@@ -244,38 +243,11 @@ class KubernetesLauncher:
                 "vegeta, wrk)",
             )
         assert self._images is not None, "connected"
-        pods = self._pods_spec(
-            new_name("load"),
-            image=self._images.of_program(program),
-            argv=command.argv,
-            environment=command.environment,
-            folder=command.folder,
-            runtime=RuntimeSettings(),
+        image = self._images.of_program(program)
+        spec = self._pods_spec(
+            "load", image, command.argv, command.environment, command.folder, RuntimeSettings()
         )
-        return start_job(cluster, pods, command, now)
-
-    def _argv(self, spec: LaunchSpec) -> tuple[tuple[str, ...], dict[str, str]]:
-        """The start of ``service.toml``, with the program and artifact where they are in the image."""
-        implementation, variant = spec.implementation, plain(spec.variant)
-        file = self._process.builder.service_toml(implementation)
-        told = runtime_arguments(
-            implementation,
-            variant.runtime,
-            cpu_limit=variant.runtime.cpus,
-            java_major=self._process.runtimes.java_major(implementation),
-        )
-        values: dict[str, str | tuple[str, ...]] = {
-            "artifact": str(SERVICE / implementation.artifact),
-            "java": str(JAVA / "bin" / "java"),
-            "python": "/bin/python3",
-            "host": "0.0.0.0",
-            "port": str(PORT),
-            "settings": setting_flags(implementation, variant, file),
-            "runtime_args": told.argv,
-        }
-        native = variant.runtime.form == "native"
-        start = native_start(implementation.start) if native else implementation.start
-        return expand(start, values, file=file, place="start"), told.environment
+        return start_job(cluster, spec, command)
 
     def _around(
         self, pods: PodsSpec, image: Image, access: Access, controller: Controller | None
@@ -296,7 +268,7 @@ class KubernetesLauncher:
             memory_limit_bytes=pods.memory_limit_bytes,
             image_bytes=image.image_bytes,
             image_import_s=image.import_s,
-            image_from=None if self._images is None else self._images.words,
+            image_from=None if self._images is None else self._images.store.words,
             image_push_s=image.push_s,
             samples=FROM_CGROUP,
         )
@@ -333,7 +305,7 @@ class KubernetesLauncher:
 
     def sweep_left(self) -> None:
         """Remove the namespaces of sessions that were killed, and wait until their pods are gone."""
-        sweep(self._needed(), self._root)
+        self._needed().sweep(self._root)
 
     def _needed(self) -> Cluster:
         cluster = self._connected()
@@ -350,7 +322,6 @@ class KubernetesLauncher:
         return self._cluster
 
     def _connect(self) -> Cluster:
-        require_package("lightkube")
         file = self._file or kubeconfig()
         if file is None:
             raise HostError(
@@ -358,24 +329,20 @@ class KubernetesLauncher:
                 "cluster whose node is this machine (k3s, kind, minikube)"
             )
         cluster = Cluster(file)
-        server, nodes = cluster.version(), cluster.nodes()
+        server, nodes = cluster.version(), cluster.objects(Node)
         boot = _BOOT_ID.read_text().strip() if _BOOT_ID.is_file() else ""
         infos = [node.status.nodeInfo for node in nodes if node.status is not None and node.status.nodeInfo]
-        here = [info for info in infos if info.bootID == boot]
-        if not here or len(here) < len(infos):
+        if not infos or any(info.bootID != boot for info in infos):
             raise HostError(
                 f"the cluster at {cluster.address} has nodes on other machines, where pods cannot be sampled: measure "
                 "on a cluster of which this machine is the one node"
             )
-        facts = here[0]
+        facts = infos[0]
         self._facts = {
             "server": server,
             "node": f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}",
             "proxy_mode": cluster.proxy_mode(),
         }
-        store = self._store or registry_of() or importer_for(self._process.builds_on, cluster.context, file)
+        store = self._store or store_for(self._process.builds_on, cluster.context, file)
         self._images = ClusterImages(self._process, store, self._bases)
         return cluster
-
-
-__all__ = ["KubernetesLauncher"]

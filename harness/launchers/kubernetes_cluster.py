@@ -9,23 +9,30 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+import httpx
+from lightkube import Client, KubeConfig
+from lightkube.core.exceptions import ConfigError
+from lightkube.models.authorization_v1 import ResourceAttributes, SelfSubjectAccessReviewSpec
+from lightkube.models.core_v1 import ServicePort
+from lightkube.resources.apps_v1 import Deployment
+from lightkube.resources.authorization_v1 import SelfSubjectAccessReview
+from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
+from lightkube.resources.core_v1 import Namespace, Pod, Service
+from lightkube.resources.networking_v1 import Ingress
+from lightkube.types import CascadeType
+
+from harness.agent.machine_info import hostname_hash
+from harness.agent.processes import alive
 from harness.errors import HostError
-from harness.launchers.kubernetes_objects import CONTAINER
-
-if TYPE_CHECKING:
-    import httpx
-    from lightkube import Client
-    from lightkube.models.core_v1 import ResourceRequirements, ServicePort
-    from lightkube.resources.apps_v1 import Deployment
-    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
-    from lightkube.resources.batch_v1 import Job
-    from lightkube.resources.core_v1 import Event, Namespace, Node, Pod, Service
-    from lightkube.resources.networking_v1 import IngressClass
+from harness.launchers.docker_engine import owner
+from harness.launchers.images import project_label
+from harness.launchers.kubernetes_objects import CONTAINER, OWNER, PROJECT, PodsSpec
 
 MANAGER = "rematch"
 #: Of one request: to connect, to send, to read, to get a connection.
@@ -33,28 +40,30 @@ REQUEST_S = 10.0
 #: A namespace goes when everything in it has gone; pods have their grace period first.
 REMOVED_WITHIN_S = 90.0
 _FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND, _UNAVAILABLE = 403, 401, 404, 503
-
 #: Of a namespace that is being removed: an API of the cluster does not answer; something is left inside.
 _AWAY, _CONTENT = "NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining"
 
-AnObject = TypeVar("AnObject")
+Resource = TypeVar("Resource")
+
+
+class NotThere(HostError):
+    """The object that was asked for does not exist in the cluster."""
 
 
 def kubeconfig() -> Path | None:
     """Return the kubeconfig that is asked for or usual, or ``None``: there is none."""
-    said = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
-    path = Path(said) if said else Path.home() / ".kube" / "config"
+    named = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
+    path = Path(named) if named else Path.home() / ".kube" / "config"
     return path if path.is_file() else None
 
 
 class Cluster:
-    """A cluster's API. ``transport``: what carries requests; ``None``: the network."""
+    """A cluster's API. ``transport``: what carries requests; ``None``: the network.
+
+    Every method raises ``HostError``: no cluster answers, or the request is refused.
+    """
 
     def __init__(self, file: Path, transport: httpx.BaseTransport | None = None) -> None:
-        import httpx
-        from lightkube import Client, KubeConfig
-        from lightkube.core.exceptions import ConfigError
-
         try:
             config = KubeConfig.from_file(file).get()  # type: ignore[no-untyped-call]  # the client's own
             if config is None:
@@ -78,164 +87,99 @@ class Cluster:
             self._client._client._client.close()  # the public client has no close
 
     def version(self) -> str:
-        """Return the version of the API server, which answers this to anybody.
-
-        Raises:
-            HostError: no cluster answers.
-        """
+        """Return the version of the API server, which answers this to anybody."""
         with self.asking("get", "version"):
             return str(self._raw("/version")["gitVersion"])
 
     def proxy_mode(self, address: str = "127.0.0.1") -> str | None:
         """Return kube-proxy's mode as it says itself on this node; ``None``: it does not answer."""
-        import httpx
-
         with contextlib.suppress(httpx.HTTPError):
             answer = httpx.get(f"http://{address}:10249/proxyMode", timeout=2.0, trust_env=False)
             return answer.text.strip() or None
         return None
 
-    def nodes(self) -> list[Node]:
-        """Return the nodes."""
-        from lightkube.resources.core_v1 import Node
-
-        with self.asking("list", "nodes"):
-            return list(self._client.list(Node))
-
-    def apply(self, made: AnObject) -> AnObject:
-        """Have an object be as it is described, by server-side apply.
-
-        Raises:
-            HostError: no cluster answers, or it is not permitted.
-        """
-        with self.asking("patch", _resource_of(made)):
-            answer: AnObject = self._client.apply(made, force=True)  # type: ignore[call-overload]  # any resource
+    def apply(self, wanted: Resource) -> Resource:
+        """Have an object be as it is described, by server-side apply."""
+        with self.asking("patch", _resource_of(wanted)):
+            answer: Resource = self._client.apply(wanted, force=True)  # type: ignore[call-overload]  # any resource
             return answer
 
-    def pods(self, namespace: str, labels: dict[str, str]) -> list[Pod]:
-        """Return the pods with these labels."""
-        from lightkube.resources.core_v1 import Pod
+    def objects(
+        self, kind: type[Resource], namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> list[Resource]:
+        """Return the objects of a kind with these labels."""
+        where: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
+        where |= {} if labels is None else {"labels": dict(labels)}
+        with self.asking("list", _resource_of(kind)):
+            return list(self._client.list(kind, **where))  # type: ignore[call-overload]  # any resource
 
-        with self.asking("list", "pods"):
-            return list(self._client.list(Pod, namespace=namespace, labels=dict(labels)))
-
-    def events(self, namespace: str) -> list[Event]:
-        """Return all events of a namespace."""
-        from lightkube.resources.core_v1 import Event
-
-        with self.asking("list", "events"):
-            return list(self._client.list(Event, namespace=namespace))
-
-    def job(self, namespace: str, name: str) -> Job | None:
-        """Return a job, or ``None``: it is gone."""
-        from lightkube.resources.batch_v1 import Job
-
-        with self.absent_is_none(), self.asking("get", "jobs.batch"):
-            return self._client.get(Job, name, namespace=namespace)
+    def get(self, kind: type[Resource], name: str, namespace: str | None = None) -> Resource | None:
+        """Return an object, or ``None``: it is gone."""
+        where = {} if namespace is None else {"namespace": namespace}
+        with contextlib.suppress(NotThere), self.asking("get", _resource_of(kind)):
+            result: Resource = self._client.get(kind, name, **where)  # type: ignore[call-overload]  # any resource
+            return result
         return None
 
-    def deployment(self, namespace: str, name: str) -> Deployment | None:
-        """Return a deployment, or ``None``: it is gone."""
-        from lightkube.resources.apps_v1 import Deployment
-
-        with self.absent_is_none(), self.asking("get", "deployments.apps"):
-            return self._client.get(Deployment, name, namespace=namespace)
-        return None
-
-    def autoscaler(self, namespace: str, name: str) -> HorizontalPodAutoscaler | None:
-        """Return what adds pods to a deployment, or ``None``: it is gone."""
-        from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
-
-        with self.absent_is_none(), self.asking("get", "horizontalpodautoscalers.autoscaling"):
-            return self._client.get(HorizontalPodAutoscaler, name, namespace=namespace)
-        return None
+    def pods(self, spec: PodsSpec) -> list[Pod]:
+        """Return the pods of a job or deployment."""
+        return self.objects(Pod, spec.namespace, spec.selector)
 
     def log_lines(self, namespace: str, pod: str, *, follow: bool = False) -> Iterator[str]:
-        """Yield what a pod's container said, stdout and stderr together; ``follow``: until it ends."""
+        """Yield what a pod's container wrote, stdout and stderr together; ``follow``: until it ends."""
         with self.asking("get", "pods/log"):
             yield from self._client.log(pod, namespace=namespace, follow=follow)
 
-    def delete(self, kind: Any, name: str, namespace: str | None = None) -> None:
+    def delete(self, kind: type[Any], name: str, namespace: str | None = None) -> None:
         """Delete an object and what belongs to it; one that is gone is no error."""
-        from lightkube.types import CascadeType
-
         where = {} if namespace is None else {"namespace": namespace}
-        with self.absent_is_none(), self.asking("delete", _resource_of(kind)):
-            self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)  # type: ignore[call-overload]  # any resource
+        with contextlib.suppress(NotThere), self.asking("delete", _resource_of(kind)):
+            self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)
+
+    def remove(self, spec: PodsSpec, *, ingress: bool = False) -> None:
+        """Delete an instance's objects as far as the cluster answers; what adds pods goes first."""
+        for kind in (*kinds_that_make_pods(spec), Service, *((Ingress,) if ingress else ())):
+            with contextlib.suppress(HostError):
+                self.delete(kind, spec.name, spec.namespace)
 
     def has_core_resource(self, name: str) -> bool:
         """Tell whether the API knows a resource of its core group, such as ``pods/resize``."""
         with self.asking("get", "api/v1"):
             return any(item["name"] == name for item in self._raw("/api/v1")["resources"])
 
+    def has_metrics(self) -> bool:
+        """Tell whether the cluster serves what its pods use (``metrics.k8s.io``)."""
+        with contextlib.suppress(NotThere), self.asking("get", "apis/metrics.k8s.io"):
+            # 404: no server is registered; 503: the registered one does not answer
+            result = self._raw("/apis/metrics.k8s.io/v1beta1", absent=(_NOT_FOUND, _UNAVAILABLE))
+            return any(item["name"] == "pods" for item in result["resources"])
+        return False
+
     def not_permitted(self, verb: str, resource: str) -> str | None:
         """Return that a verb is not permitted, asked before it is tried; ``None``: it is, or the API does not say.
 
         ``resource``: as roles name it, ``pods/resize`` or ``ingresses.networking.k8s.io``.
         """
-        from lightkube.models.authorization_v1 import ResourceAttributes, SelfSubjectAccessReviewSpec
-        from lightkube.resources.authorization_v1 import SelfSubjectAccessReview
-
         (name, _, part), group = resource.partition(".")[0].partition("/"), resource.partition(".")[2]
-        asked = ResourceAttributes(verb=verb, resource=name, group=group, subresource=part)
-        review = SelfSubjectAccessReview(spec=SelfSubjectAccessReviewSpec(resourceAttributes=asked))
+        attributes = ResourceAttributes(verb=verb, resource=name, group=group, subresource=part)
+        review = SelfSubjectAccessReview(spec=SelfSubjectAccessReviewSpec(resourceAttributes=attributes))
         with contextlib.suppress(HostError), self.asking("create", "selfsubjectaccessreviews"):
-            said = self._client.create(review).status
-            if said is not None and not said.allowed:
+            status = self._client.create(review).status
+            if status is not None and not status.allowed:
                 return f"no permission on the cluster at {self.address}: verb {verb}, resource {resource}"
         return None
 
-    def has_metrics(self) -> bool:
-        """Tell whether the cluster serves what its pods use (``metrics.k8s.io``)."""
-        with self.absent_is_none(), self.asking("get", "apis/metrics.k8s.io"):
-            # nobody is registered, or who is does not answer
-            result = self._raw("/apis/metrics.k8s.io/v1beta1", absent=(_NOT_FOUND, _UNAVAILABLE))
-            return any(item["name"] == "pods" for item in result["resources"])
-        return False
-
-    def scale(self, namespace: str, deployment: str, replicas: int) -> None:
+    def scale(self, spec: PodsSpec, replicas: int) -> None:
         """Have a deployment be of so many pods."""
-        from lightkube.resources.apps_v1 import Deployment
-
         with self.asking("patch", "deployments.apps/scale"):
-            self._client.patch(
-                Deployment.Scale, deployment, {"spec": {"replicas": replicas}}, namespace=namespace
-            )
+            wanted = {"spec": {"replicas": replicas}}
+            self._client.patch(Deployment.Scale, spec.name, wanted, namespace=spec.namespace)
 
-    def resize(self, namespace: str, pod: str, resources: ResourceRequirements) -> None:
+    def resize(self, namespace: str, pod: str, resources: Mapping[str, Any]) -> None:
         """Have a running pod's container have other resources, without a restart."""
-        from lightkube.resources.core_v1 import Pod
-
-        named = {"limits": resources.limits, "requests": resources.requests}
-        changed = {"name": CONTAINER, "resources": {what: cpus for what, cpus in named.items() if cpus}}
+        containers = [{"name": CONTAINER, "resources": dict(resources)}]
         with self.asking("patch", "pods/resize"):
-            self._client.patch(Pod.Resize, pod, {"spec": {"containers": [changed]}}, namespace=namespace)
-
-    def ingress_classes(self) -> list[IngressClass]:
-        """Return the classes of ingresses that controllers of this cluster serve."""
-        from lightkube.resources.networking_v1 import IngressClass
-
-        with self.asking("list", "ingressclasses.networking.k8s.io"):
-            return list(self._client.list(IngressClass))
-
-    def ingress_address(self, namespace: str, name: str) -> str | None:
-        """Return where a controller serves an ingress; ``None``: it does not yet."""
-        from lightkube.resources.networking_v1 import Ingress
-
-        with self.asking("get", "ingresses.networking.k8s.io"):
-            result = self._client.get(Ingress, name, namespace=namespace)
-        balancer = result.status.loadBalancer if result.status is not None else None
-        places = [
-            item.ip or item.hostname for item in (balancer.ingress if balancer is not None else None) or ()
-        ]
-        return next((place for place in places if place), None)
-
-    def namespaces(self, labels: dict[str, str]) -> list[Namespace]:
-        """Return the namespaces with these labels."""
-        from lightkube.resources.core_v1 import Namespace
-
-        with self.asking("list", "namespaces"):
-            return list(self._client.list(Namespace, labels=dict(labels)))
+            self._client.patch(Pod.Resize, pod, {"spec": {"containers": containers}}, namespace=namespace)
 
     def remove_namespaces(self, names: list[str]) -> None:
         """Delete namespaces and wait until they are gone, or empty where the cluster cannot end them yet.
@@ -243,111 +187,106 @@ class Cluster:
         Raises:
             HostError: one of them does not go.
         """
-        from lightkube.resources.core_v1 import Namespace
-
         for name in names:
             self.delete(Namespace, name)
         deadline = time.monotonic() + REMOVED_WITHIN_S
-        left = list(names)
+        left = [*names]
         while left:
-            remains = {name: said for name in left if (said := self._remains(name)) is not None}
-            left = list(remains)
+            remains = {name: why for name in left if (why := self._remains(name)) is not None}
+            left = [*remains]
             if left and time.monotonic() > deadline:
                 why = remains[left[0]] or f"kubectl get all -n {left[0]}"
                 raise HostError(f"the cluster does not remove namespace {left[0]}: {why}")
             time.sleep(0.1 if left else 0.0)
 
+    def sweep(self, root: Path, *, living: bool = False) -> list[str]:
+        """Remove a project's namespaces whose harness is gone and return their names.
+
+        ``living``: also those of a harness that still runs.
+        """
+        gone = [
+            str(item.metadata.name)
+            for item in self.objects(Namespace, labels={PROJECT: project_label(root)})
+            if item.metadata is not None
+            and (living or _owner_gone((item.metadata.labels or {}).get(OWNER, "")))
+        ]
+        self.remove_namespaces(gone)
+        return gone
+
     def _raw(self, path: str, absent: tuple[int, ...] = (_NOT_FOUND,)) -> dict[str, Any]:
-        """Return what the API says at a path that is no object's. ``absent``: statuses that mean nobody serves it."""
+        """Return what the API says at a path that is no object's. ``absent``: statuses that mean it is not served."""
         http: httpx.Client = self._client._client._client
         answer = http.get(path)
         if answer.status_code in absent:
             raise NotThere(f"the cluster at {self.address} does not serve {path}")
         answer.raise_for_status()
         try:
-            said: dict[str, Any] = answer.json()
+            document: dict[str, Any] = answer.json()
         except ValueError as problem:
             raise HostError(f"what answers at {self.address}{path} is no Kubernetes API") from problem
-        return said
+        return document
 
     def _remains(self, name: str) -> str | None:
         """Return what the cluster says of a namespace that it is to remove; ``None``: it is gone, or empty.
 
         While an API that is registered is away, such as that of metrics, a cluster empties namespaces and ends none.
         """
-        from lightkube.resources.core_v1 import Namespace
-
-        with self.absent_is_none(), self.asking("get", "namespaces"):
-            result = self._client.get(Namespace, name)
-            conditions = (result.status.conditions if result.status is not None else None) or ()
-            true = {
-                condition.type: " ".join((condition.message or "").split())
-                for condition in conditions
-                if condition.status == "True"
-            }
-            known = {condition.type for condition in conditions}
-            if _AWAY in true and _CONTENT in known and _CONTENT not in true:
-                return None
-            return "; ".join(true.values())
-        return None
-
-    @contextlib.contextmanager
-    def absent_is_none(self) -> Iterator[None]:
-        """Go on where the object that is asked for is not there."""
-        try:
-            yield
-        except NotThere:
-            return
+        result = self.get(Namespace, name)
+        if result is None:
+            return None
+        conditions = (result.status.conditions if result.status is not None else None) or ()
+        true = {
+            condition.type: " ".join((condition.message or "").split())
+            for condition in conditions
+            if condition.status == "True"
+        }
+        known = {condition.type for condition in conditions}
+        if _AWAY in true and _CONTENT in known and _CONTENT not in true:
+            return None
+        return "; ".join(true.values())
 
     @contextlib.contextmanager
     def asking(self, verb: str, resource: str) -> Iterator[None]:
-        """Say in one line what the API refused. ``resource``: as roles name it.
+        """Turn a refusal of the API into one line. ``resource``: as roles name it.
 
         Raises:
             HostError: no permission, no answer, or another refusal.
             NotThere: the object does not exist.
         """
-        import httpx
-
         try:
             yield
         except httpx.HTTPStatusError as problem:
-            code, said = _refusal(problem)
+            code, message = _refusal(problem)
             if code == _NOT_FOUND:
-                raise NotThere(f"the cluster at {self.address}: {said}") from problem
-            if code == _FORBIDDEN:
-                raise HostError(
-                    f"no permission on the cluster at {self.address}: verb {verb}, resource {resource} ({said})"
-                ) from problem
-            if code == _UNAUTHORIZED:
-                raise HostError(
-                    f"the cluster at {self.address} does not accept the credentials of the kubeconfig"
-                ) from problem
-            raise HostError(
-                f"the cluster at {self.address} refused to {verb} {resource}: {said}"
-            ) from problem
+                raise NotThere(f"the cluster at {self.address}: {message}") from problem
+            where = f"the cluster at {self.address}"
+            text = {
+                _FORBIDDEN: f"no permission on {where}: verb {verb}, resource {resource} ({message})",
+                _UNAUTHORIZED: f"{where} does not accept the credentials of the kubeconfig",
+            }.get(code, f"{where} refused to {verb} {resource}: {message}")
+            raise HostError(text) from problem
         except httpx.StreamError as problem:  # of a log that is refused the client has not read why
             raise HostError(f"the cluster at {self.address} refused to {verb} {resource}") from problem
         except httpx.HTTPError as problem:
-            said = str(problem) or type(problem).__name__
+            why = str(problem) or type(problem).__name__
             raise HostError(
-                f"no cluster answers at {self.address} ({said}): start it, or set KUBECONFIG to one that runs"
+                f"no cluster answers at {self.address} ({why}): start it, or set KUBECONFIG to one that runs"
             ) from problem
 
 
-class NotThere(HostError):
-    """The object that was asked for does not exist in the cluster."""
+def labels_here(root: Path) -> dict[str, str]:
+    """Return what names this project and this very process on all that is made in a cluster."""
+    return {PROJECT: project_label(root), OWNER: owner().replace(":", ".")}
 
 
-def _refusal(problem: httpx.HTTPStatusError) -> tuple[int, str]:
-    """The status of a refusal and its message in one line; a proxy in front of an API answers without one."""
-    import httpx
+def kinds_that_make_pods(spec: PodsSpec) -> tuple[type[Any], ...]:
+    """Return the kinds of objects without which an instance's pods end: an autoscaler, then the deployment."""
+    return (Deployment,) if spec.autoscale_cpu is None else (HorizontalPodAutoscaler, Deployment)
 
-    answer = problem.response
-    said = answer.reason_phrase
-    with contextlib.suppress(ValueError, KeyError, TypeError, httpx.StreamError):
-        said = str(answer.json()["message"] or said)
-    return answer.status_code, " ".join(said.split())
+
+def new_name(kind: str) -> str:
+    """Return a name that no other object has: ``service-1f0c9a2b``."""
+    return f"{kind}-{secrets.token_hex(4)}"
 
 
 def port_of(service: Service) -> ServicePort:
@@ -358,12 +297,26 @@ def port_of(service: Service) -> ServicePort:
     return ports[0]
 
 
-def _resource_of(made: object) -> str:
-    """As roles name it: ``deployments.apps``."""
-    kind = made if isinstance(made, type) else type(made)
+def _owner_gone(label: str) -> bool:
+    pid, _, rest = label.partition(".")
+    ticks, _, machine = rest.partition(".")
+    if machine not in ("", hostname_hash()) or not (pid.isdigit() and ticks.isdigit()):
+        return False
+    return not alive(int(pid), int(ticks))
+
+
+def _refusal(problem: httpx.HTTPStatusError) -> tuple[int, str]:
+    """Return the status of a refusal and its message in one line; a proxy in front of an API answers without one."""
+    answer = problem.response
+    message = answer.reason_phrase
+    with contextlib.suppress(ValueError, KeyError, TypeError, httpx.StreamError):
+        message = str(answer.json()["message"] or message)
+    return answer.status_code, " ".join(message.split())
+
+
+def _resource_of(wanted: object) -> str:
+    """Return the resource as roles name it: ``deployments.apps``."""
+    kind = wanted if isinstance(wanted, type) else type(wanted)
     info = kind._api_info  # type: ignore[attr-defined]  # every resource of the client has it
     group = info.resource.group
     return f"{info.plural}.{group}" if group else str(info.plural)
-
-
-__all__ = ["MANAGER", "Cluster", "NotThere", "kubeconfig", "port_of"]

@@ -1,32 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """This machine as the node of a cluster: an instance of several pods is read as one, and loads run as jobs.
 
+A load generator runs in a job with the same program and command as here, and its files in the same folder.
 Pods' processes are processes of this machine, so the same sampler reads them. Of several pods the role ``service``
 is their sum, and ``pod-1``, ``pod-2`` ... are each of them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lightkube.resources.batch_v1 import Job
+
+from harness.agent.process_tree import read_tree
 from harness.agent.sampler import SamplerSummary, Watched
-from harness.errors import TrialFailure
-from harness.hosts.base import Command, Process
+from harness.errors import HostError, RematchError, TrialFailure
+from harness.hosts.base import Command, Process, Stopped, StopSignal, now
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Sampling, Started
+from harness.launchers.kubernetes_cluster import Cluster
+from harness.launchers.kubernetes_objects import PodsSpec, job
+from harness.launchers.kubernetes_pods import PodProcess, ended_state, name_of, processes_of, trouble, uid_of
 from harness.model import ClockReading, Outcome, ResourceReading
 from harness.model.endpoint import Endpoint
+from harness.sampling import tree_here
 
+_STARTED_WITHIN_S = 60.0
+_TOLD_WITHIN_S = 10.0
+_UNKNOWN_END = 1
 SERVICE = "service"
 
 
 @dataclass(frozen=True)
 class Group:
     """The pods of one instance. ``lacking``: waits until all serve, ``unrouted``: until the service's address leads to
-    each; both return why not by then, or ``None``. ``asked_last``: until then somebody else may answer at it.
+    each; both return why not by then, or ``None``. ``asked_last``: until then another program may answer at it.
     ``added_s``: how much longer than others they may take, because an autoscaler adds them."""
 
     members: tuple[Watched, ...]
@@ -77,7 +90,7 @@ class KubernetesHost(LocalHost):
         """Poll through the service's address, and wait until every pod serves and is reached through it.
 
         An address inside the cluster, or of an ingress, is asked after that alone: before kube-proxy or the controller
-        knows it, it leads anywhere, and somebody else may answer.
+        knows it, it leads anywhere, and another program may answer.
 
         Raises:
             TrialFailure: not all did before the deadline.
@@ -96,9 +109,9 @@ class KubernetesHost(LocalHost):
         started = None if group.asked_last else ask()
         if started is None or started.first.answer is not None:
             until = launched.monotonic_s + deadline_s
-            said = group.lacking(until) or group.unrouted(until)
-            if said is not None:
-                raise TrialFailure(Outcome.TIMED_OUT, said)
+            why = group.lacking(until) or group.unrouted(until)
+            if why is not None:
+                raise TrialFailure(Outcome.TIMED_OUT, why)
         return started or ask()
 
 
@@ -127,8 +140,8 @@ class _PodSampling:
             self._inner.add(role, watched)
             return
         self._several = len(group.members)
-        for number, one in enumerate(group.members, start=1):
-            self._inner.add(f"pod-{number}", one)
+        for number, member in enumerate(group.members, start=1):
+            self._inner.add(f"pod-{number}", member)
 
     def pace(self, hz: float) -> None:
         self._inner.pace(hz)
@@ -185,4 +198,117 @@ def added(readings: Sequence[ResourceReading]) -> ResourceReading:
     return readings[-1].model_copy(update={name: of(name) for name in names})
 
 
-__all__ = ["Group", "Groups", "JobHost", "KubernetesHost", "added", "with_sum"]
+class JobProcess:
+    """A process in a job; see ``Process``. Its output, of both streams, goes to the file of its stdout."""
+
+    #: What made the container used before the program ran is on its process's account and cannot be told apart.
+    cpu_at_launch_s = 0.0
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        spec: PodsSpec,
+        command: Command,
+        launched: ClockReading,
+        process: PodProcess | None,
+    ) -> None:
+        self._cluster, self._spec, self._command = cluster, spec, command
+        self.launched = launched
+        self._process = process
+        self._cpu_s: float | None = None
+        self._exit_code: int | None = None
+        self._stopped: Stopped | None = None
+
+    @property
+    def pid(self) -> int:
+        return 0 if self._process is None else self._process.pid
+
+    @property
+    def start_ticks(self) -> int:
+        return 0 if self._process is None else self._process.start_ticks
+
+    def exited(self) -> int | None:
+        """Return the exit code once the API knows it; asks it only when the process is gone from this machine."""
+        if self._exit_code is None and not self._alive():
+            self._exit_code = self._how_it_ended()
+            self._keep_output()
+        return self._exit_code
+
+    def wait(self, timeout_s: float) -> int | None:
+        deadline = time.monotonic() + timeout_s
+        while self.exited() is None and time.monotonic() < deadline:
+            time.sleep(min(0.02, timeout_s))
+        return self._exit_code
+
+    def cpu_s(self) -> float | None:
+        if self._process is not None and self._exit_code is None:
+            cpu_s = read_tree(self.pid, self.start_ticks, pss=False, reader=tree_here()).cpu_s
+            self._cpu_s = self._cpu_s if cpu_s is None else cpu_s
+        return self._cpu_s
+
+    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
+        if self._stopped is None:
+            begin, ended = time.monotonic(), self._exit_code is not None
+            self._cluster.delete(Job, self._spec.name, self._spec.namespace)
+            deadline = begin + self._spec.grace_s + _STARTED_WITHIN_S
+            while self._alive() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            if self._exit_code is None:
+                self._exit_code = 143
+            how: StopSignal | str = "exited" if ended else first
+            self._stopped = Stopped.model_validate(
+                {"exit_code": self._exit_code, "signal": how, "stop_s": time.monotonic() - begin}
+            )
+        return self._stopped
+
+    def _alive(self) -> bool:
+        return self._process is not None and LocalHost().start_ticks(self.pid) == self.start_ticks
+
+    def _how_it_ended(self) -> int:
+        deadline = time.monotonic() + _TOLD_WITHIN_S
+        while time.monotonic() < deadline:
+            pods = self._cluster.pods(self._spec)
+            ended = ended_state(pods[0]) if pods else None
+            if ended is not None:
+                return int(ended.exitCode)
+            if not pods:
+                break
+            time.sleep(0.02)
+        return _UNKNOWN_END
+
+    def _keep_output(self) -> None:
+        if self._command.stdout is None:
+            return
+        with contextlib.suppress(HostError):
+            pods = self._cluster.pods(self._spec)
+            lines = self._cluster.log_lines(self._spec.namespace, name_of(pods[0])) if pods else ()
+            (self._command.folder / self._command.stdout).write_text("".join(lines), encoding="utf-8")
+
+
+def start_job(cluster: Cluster, spec: PodsSpec, command: Command) -> JobProcess:
+    """Start a command as a job and return when its process is seen, or has ended already.
+
+    Raises:
+        TrialFailure: its pod does not start; says why.
+    """
+    try:
+        cluster.apply(job(spec))
+        deadline = time.monotonic() + _STARTED_WITHIN_S
+        while True:
+            pods = cluster.pods(spec)
+            processes = processes_of([uid_of(pod) for pod in pods])
+            if processes:
+                return JobProcess(cluster, spec, command, now(), next(iter(processes.values())))
+            if pods and ended_state(pods[0]) is not None:
+                return JobProcess(cluster, spec, command, now(), None)
+            problem = trouble(pods[0]) if pods else None
+            late = time.monotonic() > deadline
+            if problem is not None and (late or not problem.passing):
+                raise TrialFailure(Outcome.FAILED, f"the load generator's job: {problem.reason}")
+            if late:
+                raise TrialFailure(Outcome.FAILED, "the load generator's job has no process on this machine")
+            time.sleep(0.02)
+    except BaseException:
+        with contextlib.suppress(RematchError):
+            cluster.delete(Job, spec.name, spec.namespace)
+        raise

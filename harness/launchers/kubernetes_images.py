@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images for a cluster's nodes, made of a folder without a container engine, and imported into their store or pushed.
+"""Images for a cluster's nodes, made of a folder without a container engine, then imported or pushed by a program.
 
 An image has one layer: what a program needs, at the paths where it stands here. The same folder gives the same bytes.
 """
@@ -11,6 +11,7 @@ import io
 import json
 import os
 import platform
+import re
 import shutil
 import tarfile
 import tempfile
@@ -18,141 +19,164 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
-from harness.errors import HostError, InputError, RematchError
+from harness.errors import HostError, InputError, MissingTool, RematchError
 from harness.hosts.base import Command, Completed, Host
-from harness.launchers.builds import BUILD_FILE, MADE_LATER
-from harness.launchers.images import Image, tag_of
+from harness.launchers.images import Image, copy_build, lay_out, libraries, runtime_root, tag_of
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.rootfs import lay_out, libraries, runtime_root
 from harness.model import BuildRecord, Implementation
 
 #: Where a build and a Java runtime stand inside.
 SERVICE, JAVA = Path("/service"), Path("/opt/java")
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
-_IMPORT_WITHIN_S = 300.0
+_BROUGHT_WITHIN_S = 300.0
+#: Where programs and their credentials for a registry are.
+_PASSED_ON = ("PATH", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR")
 #: Names the containerd socket of the cluster's node.
 SOCKET = "REMATCH_CONTAINERD"
-
-
-class ImageStore(Protocol):
-    """Where a cluster's nodes have images from: their own store, or a registry.
-
-    ``policy``: when a node pulls one; ``timed``: the field of ``Image`` for how long it took to get there.
-    """
-
-    @property
-    def policy(self) -> Literal["Never", "IfNotPresent"]: ...
-
-    @property
-    def timed(self) -> Literal["import_s", "push_s"]: ...
-
-    @property
-    def words(self) -> str:
-        """Where images come from, for the record."""
-        ...
-
-    def named(self, tag: str) -> str:
-        """Return the whole name of an image ``rematch/NAME:TAG``."""
-        ...
-
-    def has(self, image: str) -> bool:
-        """Whether it is there by its whole name."""
-        ...
-
-    def add(self, archive: Path) -> None:
-        """Bring an archive there.
-
-        Raises:
-            RematchError: it is refused.
-        """
-        ...
+#: Names the registry that images are pushed to, and a path in it: ``localhost:5000/rematch``.
+REGISTRY = "REMATCH_REGISTRY"
+_REGISTRY_FORM = re.compile(
+    r"(?:(?P<scheme>https?)://)?(?P<place>(?P<host>localhost|[\w-]+(?:\.[\w-]+)+|\[[0-9a-fA-F:]+\]|[\w.-]+(?=:))"
+    r"(?::\d+)?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*)/?",
+    re.ASCII,
+)
+_LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|\[::1\]")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Importer:
-    """How images come into the store of a node. ``bring``: words before the archive's path; ``after``: behind it."""
+class ImageStore:
+    """Where a cluster's nodes have images from: their own store, or a registry, by the commands of a program.
+
+    ``bring``: words of the command, with ``{archive}`` and ``{image}``; ``look``: of the command that succeeds and
+    prints something where the image is there, ``None``: no program tells. ``prefix``: stands before ``NAME:TAG``.
+    ``policy``: when a node pulls; ``timed``: the field of ``Image`` for how long it took to get there.
+    """
 
     host: Host
     bring: tuple[str, ...]
-    after: tuple[str, ...] = ()
-    names: tuple[str, ...] | None = None
-    policy: Literal["Never"] = "Never"
-    timed: Literal["import_s"] = "import_s"
+    look: tuple[str, ...] | None = None
+    prefix: str = "docker.io/rematch/"
+    policy: Literal["Never", "IfNotPresent"] = "Never"
+    timed: Literal["import_s", "push_s"] = "import_s"
 
     @property
     def words(self) -> str:
         """Where images come from, for the record."""
+        if self.timed == "push_s":
+            return f"pushed to {self.prefix.rstrip('/')}"
         return f"imported by {Path(self.bring[0]).name}"
 
-    def named(self, tag: str) -> str:
-        """Return the whole name of an image in the store of a node."""
-        return f"docker.io/{tag}"
-
     def has(self, image: str) -> bool:
-        """Whether the store has it; where nobody can be asked, it has not."""
-        if self.names is None:
-            return False
-        done = self._run((*self.names, f"name=={image}"))
-        return done.exit_code == 0 and image in done.stdout.split()
+        """Whether it is there by its whole name; where no program tells, it is not."""
+        done = None if self.look is None else self._run(self.look, image=image)
+        return done is not None and done.exit_code == 0 and bool(done.stdout.strip())
 
-    def add(self, archive: Path) -> None:
-        """Import an archive.
+    def add(self, archive: Path, image: str) -> None:
+        """Bring an archive there.
 
         Raises:
-            RematchError: the program is not there, or refused it; says its last words.
+            RematchError: the program is not there, or refused it; with its last line.
         """
-        done = self._run((*self.bring, str(archive), *self.after))
+        done = self._run(self.bring, archive=str(archive), image=image)
         if done.exit_code:
             output = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
-            raise RematchError(f"{' '.join(self.bring)}: the image was not imported: {output[0][:300]}")
+            what = "pushed" if self.timed == "push_s" else "imported"
+            raise RematchError(f"{' '.join(self.bring[:3])}: the image was not {what}: {output[0][:300]}")
 
-    def _run(self, argv: tuple[str, ...]) -> Completed:
-        path = {"PATH": os.environ.get("PATH", os.defpath)}
+    def _run(self, words: tuple[str, ...], **values: str) -> Completed:
+        argv = tuple(word.format(**values) for word in words)
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         try:
-            return self.host.run(Command(argv=argv, folder=Path("/"), environment=path), _IMPORT_WITHIN_S)
+            return self.host.run(
+                Command(argv=argv, folder=Path("/"), environment=environment), _BROUGHT_WITHIN_S
+            )
         except HostError as problem:
-            raise RematchError(f"images cannot be imported into the cluster: {problem}") from problem
+            raise RematchError(f"images cannot be brought to the cluster: {problem}") from problem
 
 
-def importer_for(
+def store_for(
     host: Host, context: str, kubeconfig: Path, environment: Mapping[str, str] | None = None
-) -> Importer:
-    """Return how images get into the cluster of this context: kind's and minikube's own way, or containerd's socket.
+) -> ImageStore:
+    """Return how images get to the cluster of this context: by the registry that the environment names, else by kind's
+    and minikube's own command, else through containerd's socket.
 
     Raises:
-        InputError: it is neither, and no socket is found.
+        InputError: the registry has no such name, or no socket is there.
+        MissingTool: skopeo, which pushes to a registry, is not on PATH.
     """
     environment = os.environ if environment is None else environment
+    if environment.get(REGISTRY):
+        return registry(host, environment)
     if context.startswith("kind-"):
-        name = ("--name", context.removeprefix("kind-"))
-        return Importer(host=host, bring=("kind", "load", "image-archive"), after=name)
+        words = ("kind", "load", "image-archive", "{archive}", "--name", context.removeprefix("kind-"))
+        return ImageStore(host=host, bring=words)
     if context == "minikube":
-        return Importer(host=host, bring=("minikube", "image", "load"))
-    said = environment.get(SOCKET)
+        return ImageStore(host=host, bring=("minikube", "image", "load", "{archive}"))
+    named = environment.get(SOCKET)
     likely = (
         kubeconfig.with_name("containerd.sock"),
         Path("/run/k3s/containerd/containerd.sock"),
         Path("/run/containerd/containerd.sock"),
     )
-    result = Path(said) if said else next((path for path in likely if path.is_socket()), None)
-    if result is None or not result.is_socket():
+    socket = Path(named) if named else next((path for path in likely if path.is_socket()), None)
+    if socket is None or not socket.is_socket():
         raise InputError(
             "no way to import images into the cluster's nodes",
             place=SOCKET,
-            found=said or "not set",
+            found=named or "not set",
             allowed="the path of the node's containerd socket; kind and minikube need none",
         )
-    ctr = ("ctr", "-a", str(result), "-n", "k8s.io", "images")
-    return Importer(host=host, bring=(*ctr, "import"), names=(*ctr, "ls", "-q"))
+    ctr = ("ctr", "-a", str(socket), "-n", "k8s.io", "images")
+    return ImageStore(
+        host=host, bring=(*ctr, "import", "{archive}"), look=(*ctr, "ls", "-q", "name=={image}")
+    )
+
+
+def registry(host: Host, environment: Mapping[str, str]) -> ImageStore:
+    """Return a store that pushes by skopeo, with its credentials: those of ``docker login``, or its own.
+
+    Raises:
+        InputError: ``REMATCH_REGISTRY`` is no host with an optional port and path.
+        MissingTool: there is no skopeo on PATH.
+    """
+    name = environment[REGISTRY]
+    match = _REGISTRY_FORM.fullmatch(name)
+    if match is None:
+        raise InputError(
+            "no registry by its name",
+            place=REGISTRY,
+            found=name if "@" not in name else "a user before the host",
+            allowed="HOST[:PORT][/PATH], such as localhost:5000/rematch",
+        )
+    if shutil.which("skopeo", path=environment.get("PATH", os.defpath)) is None:
+        raise MissingTool(
+            "skopeo", why="to push images to a registry", how_to_get="apt-get install -y skopeo"
+        )
+    plain = match["scheme"] == "http" or (match["scheme"] is None and _LOOPBACK.fullmatch(match["host"]))
+    verify = "false" if plain else "true"
+    return ImageStore(
+        host=host,
+        bring=(
+            "skopeo",
+            "copy",
+            f"--dest-tls-verify={verify}",
+            "docker-archive:{archive}",
+            "docker://{image}",
+        ),
+        look=("skopeo", "inspect", "--raw", f"--tls-verify={verify}", "docker://{image}"),
+        prefix=f"{match['place']}/",
+        policy="IfNotPresent",
+        timed="push_s",
+    )
 
 
 class ClusterImages:
     """Images of builds and of load generators. ``bases``: runtime -> folder with what such a program runs on."""
 
     def __init__(self, process: ProcessLauncher, store: ImageStore, bases: Mapping[str, Path]) -> None:
-        self._process, self._store, self._bases = process, store, dict(bases)
+        self._process, self.store, self._bases = process, store, dict(bases)
         self._known: dict[str, Image] = {}
 
     def of_build(self, implementation: Implementation, record: BuildRecord) -> tuple[str, Image]:
@@ -163,8 +187,9 @@ class ClusterImages:
         """
         form = "" if record.form is None else record.form.model_dump_json()
         base = str(self._bases.get(implementation.runtime, ""))
-        tag = tag_of(implementation.name, record.source_sha256, record.artifact_sha256, base, form)
-        name = self._store.named(tag)
+        name = self._name(
+            tag_of(implementation.name, record.source_sha256, record.artifact_sha256, base, form)
+        )
         built = self._process.builder.find(implementation, record.source_sha256)
         if built is None:
             raise RematchError(f"{implementation.name}: its build is gone from the cache; build it again")
@@ -187,16 +212,7 @@ class ClusterImages:
                 shutil.copytree(self._bases[implementation.runtime], root, symlinks=True, dirs_exist_ok=True)
             if implementation.runtime == "go":
                 lay_out(root, libraries(host, [built.artifact]))
-            for file in sorted(built.folder.rglob("*")):
-                inner = file.relative_to(built.folder)
-                if (
-                    file.is_file()
-                    and not inner.parts[0].startswith(MADE_LATER)
-                    and inner.parts[0] != BUILD_FILE
-                ):
-                    target = root / SERVICE.relative_to("/") / inner
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy2(file, target)
+            copy_build(built.folder, root / SERVICE.relative_to("/"))
 
         return name, self._image(name, fill)
 
@@ -207,7 +223,7 @@ class ClusterImages:
             RematchError: it cannot be made, imported or pushed.
         """
         digest = hashlib.sha256(program.read_bytes()).hexdigest()
-        name = self._store.named(tag_of(program.name, str(program), digest))
+        name = self._name(tag_of(program.name, str(program), digest))
 
         def fill(root: Path) -> None:
             lay_out(root, [program, *libraries(self._process.builds_on, [program])])
@@ -215,23 +231,12 @@ class ClusterImages:
         self._image(name, fill)
         return name
 
-    @property
-    def policy(self) -> Literal["Never", "IfNotPresent"]:
-        """When a node pulls an image."""
-        return self._store.policy
+    def image(self, name: str) -> Image:
+        """Return what is known of an image that was asked for."""
+        return self._known[name]
 
-    @property
-    def words(self) -> str:
-        """Where the images come from."""
-        return self._store.words
-
-    def import_s(self, name: str) -> float | None:
-        """Return how long the node took to import an image that was asked for; ``None``: it had it."""
-        return self._known[name].import_s
-
-    def push_s(self, name: str) -> float | None:
-        """Return how long the push of an image took that was asked for; ``None``: none was needed."""
-        return self._known[name].push_s
+    def _name(self, tag: str) -> str:
+        return self.store.prefix + tag.removeprefix("rematch/")
 
     def _image(self, name: str, fill: Callable[[Path], None]) -> Image:
         if name not in self._known:
@@ -240,10 +245,10 @@ class ClusterImages:
                 root.mkdir()
                 fill(root)
                 image = write_archive(root, name, archive)
-                if not self._store.has(name):
+                if not self.store.has(name):
                     begin = time.monotonic()
-                    self._store.add(archive)
-                    image = image.model_copy(update={self._store.timed: time.monotonic() - begin})
+                    self.store.add(archive, name)
+                    image = image.model_copy(update={self.store.timed: time.monotonic() - begin})
                 self._known[name] = image
         return self._known[name]
 
@@ -283,8 +288,3 @@ def _timeless(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.uname = entry.gname = ""
     entry.mtime = 0
     return entry
-
-
-__all__ = [
-    "JAVA", "SERVICE", "SOCKET", "ClusterImages", "ImageStore", "Importer", "importer_for", "write_archive",
-]  # fmt: skip

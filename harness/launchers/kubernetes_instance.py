@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service that runs in pods of a cluster: watched by its processes on this machine, stopped through the API."""
+"""A service that runs in pods of a cluster: watched by its processes on this machine, stopped through the API.
+
+When the pods are about to be stopped, each runtime is asked how many CPUs it goes by. What Go says is of that moment:
+since Go 1.25 it follows its limit. What a JVM says is of its start.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +11,53 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from lightkube.resources.core_v1 import Event, Pod
+
+from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.errors import HostError
+from harness.formats.counters import go_cpus, jvm_cpus
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.exit_reason import STDERR, TAIL_BYTES, memory_complaint, port_complaint
-from harness.launchers.kubernetes_cluster import Cluster
-from harness.launchers.kubernetes_cpus import with_runtime_cpus
-from harness.launchers.kubernetes_job import kinds_of_an_instance, kinds_that_make_pods
-from harness.launchers.kubernetes_objects import INSTANCE, PORT, PodsSpec
+from harness.launchers.arguments import GC_LOG
+from harness.launchers.base import STDERR, TAIL_BYTES, memory_complaint, port_complaint
+from harness.launchers.kubernetes_cluster import Cluster, kinds_that_make_pods
+from harness.launchers.kubernetes_objects import PORT, PodsSpec
 from harness.launchers.kubernetes_pods import (
-    Found,
+    Probed,
+    Prober,
+    answers,
     condition_moments,
+    connected_through,
     created,
     ended_state,
     event_moments,
     lost,
+    name_of,
     status_of,
     trouble,
     uid_of,
 )
-from harness.launchers.kubernetes_prober import Prober, answers, connected_through
 from harness.launchers.kubernetes_start import LOOK_EVERY_S, StartBoost
-from harness.model import GroupReading, InstanceRecord, KubernetesRecord, Outcome, PodRecord
+from harness.model import (
+    Implementation,
+    InstanceRecord,
+    KubernetesRecord,
+    Outcome,
+    PodRecord,
+    RuntimeCpus,
+    RuntimeSettings,
+)
 from harness.model.endpoint import Endpoint
 
-if TYPE_CHECKING:
-    from lightkube.resources.core_v1 import Event, Pod
-
+METRICS = "/metrics"
+#: Of one pod, and of all of them: pods that hang must not delay their own end.
+ANSWER_WITHIN_S, ALL_WITHIN_S = 1.0, 5.0
+#: What a JVM says of itself stands in the first kilobytes of its log.
+LOG_BYTES = 1 << 16
+_SILENT = {"native": "a native image does not say", "other": "no reader for programs of this kind"}
 #: The kubelet tells the API that a container has ended when it has looked, once a second.
 TOLD_WITHIN_S = 8.0
 #: From the end of the grace period until pods are gone from the API, on a busy machine.
@@ -83,7 +103,7 @@ class KubernetesInstance:
         return self._spec.folder / STDERR
 
     def exited(self) -> int | None:
-        if self._exit_code is None and not self._stopped and not self._all_alive():
+        if self._exit_code is None and not self._stopped and not all(self._alive() or [False]):
             self._note_end()
         return self._exit_code
 
@@ -101,26 +121,16 @@ class KubernetesInstance:
             TrialFailure: the cluster refuses to take it back.
         """
         while not (self._prober.all_served and self._boost.complete):
-            self._boost.take_back(self._served())
+            self._boost.take_back(self._prober.served)
             over = time.monotonic() > deadline_s or self.exited() is not None
             if over and self._prober.all_served:
                 return self._boost.lacking()
             if over:
-                served = sum(item.served_s is not None for item in self._prober.pods.values())
-                why = next((said.reason for pod in self._pods() if (said := trouble(pod)) is not None), "")
-                return (
-                    f"{served} of {self._spec.replicas} pods have served; {why or 'the others do not answer'}"
-                )
+                reasons = [problem.reason for pod in self._pods() if (problem := trouble(pod)) is not None]
+                why = reasons[0] if reasons else "the others do not answer"
+                return f"{self._prober.n_served} of {self._spec.replicas} pods have served; {why}"
             time.sleep(LOOK_EVERY_S if self._prober.all_served else 0.005)
         return None
-
-    def _served(self) -> dict[str, Found]:
-        probed = self._prober.pods.copy()
-        return {
-            uid: one.found
-            for uid, one in probed.items()
-            if one.served_s is not None and one.found is not None
-        }
 
     def unrouted(self, deadline_s: float) -> str | None:
         """Wait until connections to the service's address have reached every pod; return why not, or ``None``.
@@ -128,33 +138,27 @@ class KubernetesInstance:
         Call it when every pod has served: the prober must be silent. An ingress has to answer rightly; to which pod it
         sends a request is its own choice each time.
         """
-        around = self._record.kubernetes
-        if around is not None and around.access == "ingress":
-            while not answers(self.endpoint.host, self.endpoint.port, self._prober.path):
-                if time.monotonic() > deadline_s or self.exited() is not None:
-                    return f"the ingress at {self.endpoint.host} ({around.ingress}) does not answer rightly"
-                time.sleep(LOOK_EVERY_S)
-            return None
-        pods = self._prober.pods
+        around, address = self._record.kubernetes, self.endpoint
+        through = around.ingress if around is not None and around.access == "ingress" else None
         while True:
-            left = {
-                uid: one.found for uid, one in pods.items() if one.routed_s is None and one.found is not None
-            }
-            if not left:
+            processes, pods = self._prober.processes, self._prober.pods
+            left = {uid: process for uid, process in processes.items() if pods[uid].routed_s is None}
+            if not left or (through is not None and answers(address.host, address.port, self._prober.path)):
                 return None
             if time.monotonic() > deadline_s or self.exited() is not None:
+                if through is not None:
+                    return f"the ingress at {address.host} ({through}) does not answer rightly"
                 return (
                     f"{len(left)} of {self._spec.replicas} pods are not reached through the service's address"
                 )
-            uid = connected_through(self.endpoint, left, PORT)
+            uid = None if through is not None else connected_through(address, left, PORT)
             if uid is not None:
                 pods[uid].routed_s = time.monotonic()
-            time.sleep(0.002)
+            time.sleep(0.002 if through is None else LOOK_EVERY_S)
 
     def pod_endpoints(self) -> dict[str, Endpoint]:
         """Return ``pod-1``, ``pod-2`` ... -> the address in the cluster where it alone listens."""
-        result = (pod.found for pod in tuple(self._prober.pods.values()))
-        addresses = [item.address for item in result if item is not None and item.address is not None]
+        addresses = [item.address for item in self._prober.processes.values() if item.address is not None]
         return {
             f"pod-{number}": Endpoint(host=address, port=PORT)
             for number, address in enumerate(addresses, start=1)
@@ -174,20 +178,12 @@ class KubernetesInstance:
             how, stop_s = self._end(ended_before, begin)
         finally:
             self._stopped = True
-            self.remove()
+            self._cluster.remove(self._spec, ingress=around.access == "ingress")
         self._lay_out_files(around)
         self._record = self._record.model_copy(
             update={"stop_signal": how, "exit_code": self._exit_code, "stop_s": stop_s, "kubernetes": around}
         )
         return self._record
-
-    def remove(self) -> None:
-        """Delete its objects; its pods end within their grace period."""
-        self._prober.stop()
-        around = self._record.kubernetes
-        ingress = around is not None and around.access == "ingress"
-        for kind in kinds_of_an_instance(self._spec, ingress=ingress):
-            self._cluster.delete(kind, self._spec.name, self._spec.namespace)
 
     def _end(self, ended_before: bool, begin: float) -> tuple[str, float]:
         pods = self._pods()
@@ -223,7 +219,7 @@ class KubernetesInstance:
 
     def _log_reader(self, pod: Pod) -> threading.Thread:
         """Have what a pod says written down until its end: it is gone with the pod."""
-        name = str(pod.metadata.name) if pod.metadata is not None else ""
+        name = name_of(pod)
         path = self._spec.folder / (STDERR if self._spec.replicas == 1 else f"{name}/{STDERR}")
 
         def read() -> None:
@@ -262,52 +258,46 @@ class KubernetesInstance:
         assert around is not None, "every instance of this class has one"
         events: Sequence[Event] = ()
         with contextlib.suppress(HostError):  # without events there are two clocks
-            events = self._cluster.events(self._spec.namespace)
+            events = self._cluster.objects(Event, self._spec.namespace)
         pods = sorted(self._pods(), key=lambda pod: self._number(uid_of(pod)))
-        watched = self._prober.ended_s
-        launched = self._record.launched.monotonic_s
         return around.model_copy(
             update={
-                "watched_s": None if watched is None else watched - launched,
+                "watched_s": self._after(self._prober.ended_s),
                 "pods": tuple(self._pod_record(pod, events) for pod in pods),
             }
         )
 
     def _pod_record(self, pod: Pod, events: Sequence[Event]) -> PodRecord:
         uid, status = uid_of(pod), status_of(pod)
-        probed = self._prober.pods.get(uid)
-        result = None if probed is None else probed.found
-        launched = self._record.launched.monotonic_s
-        moments = event_moments(events, uid)
-        reading: GroupReading | None = None
-        if result is not None:
-            reading = self.host.group(result.pid, result.start_ticks)
-        served = None if probed is None or probed.served_s is None else probed.served_s - launched
+        probed = self._prober.pods.get(uid) or Probed()
+        process, moments = probed.process, event_moments(events, uid)
         address = pod.status.podIP if pod.status is not None else None
         return PodRecord(
-            name=str(pod.metadata.name) if pod.metadata is not None else "",
+            name=name_of(pod),
             uid=uid,
             node=pod.spec.nodeName if pod.spec is not None else None,
-            address=address or (result.address if result is not None else None),
-            pid=None if result is None else result.pid,
-            process_start_ticks=None if result is None else result.start_ticks,
+            address=address or (process.address if process is not None else None),
+            pid=None if process is None else process.pid,
+            process_start_ticks=None if process is None else process.start_ticks,
             created_epoch_s=created(pod),
             conditions_epoch_s=condition_moments(pod),
             events_epoch_s=moments,
             events_lost=lost(moments),
-            process_after_s=None if result is None else _since_boot_s(result.start_ticks) - launched,
-            program_after_s=None
-            if probed is None or probed.program_s is None
-            else probed.program_s - launched,
-            program_gap_s=None if probed is None or probed.program_s is None else probed.program_gap_s,
-            first_served_after_s=served,
-            probes=None if probed is None else probed.probes,
-            longest_probe_gap_s=None if probed is None else probed.longest_gap_s,
-            routed_after_s=None if probed is None or probed.routed_s is None else probed.routed_s - launched,
-            boost_ended_after_s=None if (ended := self._boost.done.get(uid)) is None else ended - launched,
+            process_after_s=None if process is None else self._after(_since_boot_s(process.start_ticks)),
+            program_after_s=self._after(probed.program_s),
+            program_gap_s=None if probed.program_s is None else probed.program_gap_s,
+            first_served_after_s=self._after(probed.served_s),
+            probes=probed.probes if uid in self._prober.pods else None,
+            longest_probe_gap_s=probed.longest_gap_s if uid in self._prober.pods else None,
+            routed_after_s=self._after(probed.routed_s),
+            boost_ended_after_s=self._after(self._boost.done.get(uid)),
             restarts=None if status is None else status.restartCount,
-            at_stop=reading,
+            at_stop=None if process is None else self.host.group(process.pid, process.start_ticks),
         )
+
+    def _after(self, monotonic_s: float | None) -> float | None:
+        """Return a moment as seconds since the launch."""
+        return None if monotonic_s is None else monotonic_s - self._record.launched.monotonic_s
 
     def _lay_out_files(self, around: KubernetesRecord) -> None:
         """Have the first pod's files lie where those of a process would; the others' have the pod's number."""
@@ -322,24 +312,20 @@ class KubernetesInstance:
                 own.rmdir()
 
     def _number(self, uid: str) -> int:
-        """The first pod is the one whose process the record names; the others follow as they were seen."""
-        one = self._prober.pods.get(uid)
-        if one is not None and one.found is not None and one.found.pid == self._record.pid:
+        """Return the place of a pod: first the one whose process the record names, then as they were seen."""
+        process = self._prober.processes.get(uid)
+        if process is not None and process.pid == self._record.pid:
             return -1
         known = list(self._prober.pods)
         return known.index(uid) if uid in known else len(known)
 
     def _alive(self) -> list[bool]:
-        """Whether each process lives that was seen."""
-        seen = [pod.found for pod in tuple(self._prober.pods.values()) if pod.found is not None]
-        return [self.host.start_ticks(item.pid) == item.start_ticks for item in seen]
-
-    def _all_alive(self) -> bool:
-        alive = self._alive()
-        return bool(alive) and all(alive)
+        """Return whether each process lives that was seen."""
+        processes = self._prober.processes.values()
+        return [self.host.start_ticks(item.pid) == item.start_ticks for item in processes]
 
     def _pods(self) -> list[Pod]:
-        return self._cluster.pods(self._spec.namespace, _selected(self._spec.labels))
+        return self._cluster.pods(self._spec)
 
     def _tail(self, name: str) -> str:
         with contextlib.suppress(OSError):
@@ -347,13 +333,55 @@ class KubernetesInstance:
         return ""
 
 
-def _selected(labels: Mapping[str, str]) -> dict[str, str]:
-    return {INSTANCE: labels[INSTANCE]}
-
-
 def _since_boot_s(start_ticks: int) -> float:
     """The kernel counts a process's start in ticks since the machine was started, as the monotonic clock does."""
     return start_ticks / os.sysconf("SC_CLK_TCK")
 
 
-__all__ = ["KubernetesInstance"]
+def with_runtime_cpus(around: KubernetesRecord, kind: str, folder: Path) -> KubernetesRecord:
+    """Return the record with what each pod's runtime says.
+
+    ``kind``: ``go``, ``jvm``, or what cannot be asked: ``native`` or ``other``. ``folder``: the trial's; each of
+    several pods has a folder of its own name in it.
+    """
+    until = time.monotonic() + ALL_WITHIN_S
+
+    def of(pod: PodRecord) -> RuntimeCpus:
+        if kind == "go":
+            return _asked(pod, until)
+        if kind == "jvm":
+            return _logged((folder / pod.name if around.replicas > 1 else folder) / GC_LOG)
+        return RuntimeCpus(why_not=_SILENT.get(kind, _SILENT["other"]))
+
+    pods = tuple(pod.model_copy(update={"runtime_cpus": of(pod)}) for pod in around.pods)
+    return around.model_copy(update={"pods": pods})
+
+
+def _asked(pod: PodRecord, until: float) -> RuntimeCpus:
+    if pod.address is None or pod.first_served_after_s is None:
+        return RuntimeCpus(why_not="the pod did not serve")
+    within_s = min(ANSWER_WITHIN_S, until - time.monotonic())
+    if within_s <= 0:
+        return RuntimeCpus(why_not="not asked: other pods did not answer in time")
+    endpoint = Endpoint(host=pod.address, port=PORT)
+    try:
+        with Connection(endpoint, within_s) as connection:
+            answer = connection.exchange(request_bytes("GET", METRICS, {}, None, endpoint))
+    except (ExchangeError, OSError) as problem:
+        return RuntimeCpus(why_not=f"no answer to GET {METRICS} ({str(problem) or type(problem).__name__})")
+    if answer.status != 200:
+        return RuntimeCpus(why_not=f"GET {METRICS}: {answer.status}")
+    return go_cpus(answer.body.decode("utf-8", "replace"))
+
+
+def _logged(log: Path) -> RuntimeCpus:
+    try:
+        with log.open("rb") as stream:
+            return jvm_cpus(stream.read(LOG_BYTES).decode("utf-8", "replace"))
+    except OSError:
+        return RuntimeCpus(why_not="no GC log")
+
+
+def kind_of(implementation: Implementation, runtime: RuntimeSettings) -> str:
+    """Return what executes the program in its pods: ``go``, ``jvm``, ``native`` or ``other``."""
+    return "native" if runtime.form == "native" else implementation.runtime

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of a session in a cluster, as typed objects: namespace, deployment, service, and the job of a load."""
+"""Objects of a session in a cluster: namespace, deployment, service, ingress, autoscaler, and the job of a load."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Container, PodTemplateSpec, ResourceRequirements
-    from lightkube.resources.apps_v1 import Deployment
-    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
-    from lightkube.resources.batch_v1 import Job
-    from lightkube.resources.core_v1 import Namespace, Service
-    from lightkube.resources.networking_v1 import Ingress
+from lightkube.resources.apps_v1 import Deployment
+from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
+from lightkube.resources.batch_v1 import Job
+from lightkube.resources.core_v1 import Namespace, Service
+from lightkube.resources.networking_v1 import Ingress
 
 #: On every namespace and object that is made here; nothing without it is ever touched.
 PROJECT, OWNER, INSTANCE = "rematch.io/project", "rematch.io/owner", "rematch.io/instance"
@@ -23,13 +21,15 @@ PORT = 8080
 TRIAL = "/trial"
 CONTAINER = "service"
 
+Resource = TypeVar("Resource")
+
 
 @dataclass(frozen=True, kw_only=True)
 class PodsSpec:
     """What pods are asked for. CPU in CPUs, memory in bytes; ``None``: not limited, nothing reserved.
 
     ``cpu_boost``: the CPU limit at the start, from which pods are resized to ``cpu_limit``. ``autoscale_cpu``: share of
-    ``cpu_request`` above which an autoscaler adds pods, up to ``replicas``; ``None``: nobody adds any. ``scale_from``:
+    ``cpu_request`` above which an autoscaler adds pods, up to ``replicas``; ``None``: no autoscaler. ``scale_from``:
     how many are asked for at first; ``None``: all, or one for an autoscaler to add to. ``pull_policy``: when a
     node pulls the image; by default it must have it.
     """
@@ -60,206 +60,118 @@ class PodsSpec:
             return 1
         return self.replicas if self.scale_from is None else self.scale_from
 
+    @property
+    def selector(self) -> dict[str, str]:
+        """The label by which its pods are chosen."""
+        return {INSTANCE: self.labels[INSTANCE]}
+
 
 def namespace(name: str, labels: Mapping[str, str]) -> Namespace:
     """Return a namespace with these labels."""
-    from lightkube.models.meta_v1 import ObjectMeta
-    from lightkube.resources.core_v1 import Namespace
-
-    return Namespace(metadata=ObjectMeta(name=name, labels=dict(labels)))
+    return _typed(Namespace, {"metadata": {"name": name, "labels": dict(labels)}})
 
 
 def deployment(spec: PodsSpec) -> Deployment:
     """Return a deployment of these pods. It has no readiness probe: the harness asks the real path itself."""
-    from lightkube.models.apps_v1 import DeploymentSpec
-    from lightkube.models.meta_v1 import LabelSelector, ObjectMeta
-    from lightkube.resources.apps_v1 import Deployment
-
-    return Deployment(
-        metadata=ObjectMeta(name=spec.name, namespace=spec.namespace, labels=dict(spec.labels)),
-        spec=DeploymentSpec(
-            replicas=spec.at_first,
-            selector=LabelSelector(matchLabels={INSTANCE: spec.labels[INSTANCE]}),
-            template=_template(spec, "Always"),
-        ),
+    return _of_pods(
+        Deployment,
+        spec,
+        {
+            "replicas": spec.at_first,
+            "selector": {"matchLabels": spec.selector},
+            "template": _template(spec, "Always", TRIAL),
+        },
     )
+
+
+def job(spec: PodsSpec) -> Job:
+    """Return a job that runs one pod to its end, once; its command names files by the paths that they have here."""
+    template = _template(spec, "Never", str(spec.folder))
+    return _of_pods(Job, spec, {"template": template, "backoffLimit": 0, "parallelism": 1, "completions": 1})
 
 
 def autoscaler(spec: PodsSpec) -> HorizontalPodAutoscaler:
     """Return what adds pods to this deployment by the CPU time that they use, with the cluster's own pace."""
-    from lightkube.models.autoscaling_v2 import (
-        CrossVersionObjectReference,
-        HorizontalPodAutoscalerSpec,
-        MetricSpec,
-        MetricTarget,
-        ResourceMetricSource,
-    )
-    from lightkube.models.meta_v1 import ObjectMeta
-    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
-
-    target = MetricTarget(type="Utilization", averageUtilization=round(100 * (spec.autoscale_cpu or 0.0)))
-    return HorizontalPodAutoscaler(
-        metadata=ObjectMeta(name=spec.name, namespace=spec.namespace, labels=dict(spec.labels)),
-        spec=HorizontalPodAutoscalerSpec(
-            minReplicas=1,
-            maxReplicas=spec.replicas,
-            scaleTargetRef=CrossVersionObjectReference(
-                apiVersion="apps/v1", kind="Deployment", name=spec.name
-            ),
-            metrics=[MetricSpec(type="Resource", resource=ResourceMetricSource(name="cpu", target=target))],
-        ),
+    target = {"type": "Utilization", "averageUtilization": round(100 * (spec.autoscale_cpu or 0.0))}
+    return _of_pods(
+        HorizontalPodAutoscaler,
+        spec,
+        {
+            "minReplicas": 1,
+            "maxReplicas": spec.replicas,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": spec.name},
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+        },
     )
 
 
 def service(spec: PodsSpec, *, node_port: bool) -> Service:
     """Return what makes these pods one address: inside the cluster, and at a port of each node if asked for."""
-    from lightkube.models.core_v1 import ServicePort, ServiceSpec
-    from lightkube.models.meta_v1 import ObjectMeta
-    from lightkube.resources.core_v1 import Service
-
-    return Service(
-        metadata=ObjectMeta(name=spec.name, namespace=spec.namespace, labels=dict(spec.labels)),
-        spec=ServiceSpec(
-            type="NodePort" if node_port else "ClusterIP",
-            selector={INSTANCE: spec.labels[INSTANCE]},
-            ports=[ServicePort(port=PORT, targetPort=PORT, protocol="TCP")],
-        ),
-    )
-
-
-def job(spec: PodsSpec) -> Job:
-    """Return a job that runs one pod to its end, once."""
-    from lightkube.models.batch_v1 import JobSpec
-    from lightkube.models.meta_v1 import ObjectMeta
-    from lightkube.resources.batch_v1 import Job
-
-    return Job(
-        metadata=ObjectMeta(name=spec.name, namespace=spec.namespace, labels=dict(spec.labels)),
-        spec=JobSpec(template=_template(spec, "Never"), backoffLimit=0, parallelism=1, completions=1),
-    )
+    ports = [{"port": PORT, "targetPort": PORT, "protocol": "TCP"}]
+    kind = "NodePort" if node_port else "ClusterIP"
+    return _of_pods(Service, spec, {"type": kind, "selector": spec.selector, "ports": ports})
 
 
 def ingress(spec: PodsSpec, ingress_class: str) -> Ingress:
     """Return what has a controller of this class send every request to these pods' service."""
-    from lightkube.models.meta_v1 import ObjectMeta
-    from lightkube.models.networking_v1 import (
-        HTTPIngressPath,
-        HTTPIngressRuleValue,
-        IngressBackend,
-        IngressRule,
-        IngressServiceBackend,
-        IngressSpec,
-        ServiceBackendPort,
-    )
-    from lightkube.resources.networking_v1 import Ingress
-
-    to = IngressBackend(service=IngressServiceBackend(name=spec.name, port=ServiceBackendPort(number=PORT)))
-    paths = HTTPIngressRuleValue(paths=[HTTPIngressPath(backend=to, path="/", pathType="Prefix")])
-    return Ingress(
-        metadata=ObjectMeta(name=spec.name, namespace=spec.namespace, labels=dict(spec.labels)),
-        spec=IngressSpec(ingressClassName=ingress_class, rules=[IngressRule(http=paths)]),
-    )
+    backend = {"service": {"name": spec.name, "port": {"number": PORT}}}
+    paths = [{"backend": backend, "path": "/", "pathType": "Prefix"}]
+    return _of_pods(Ingress, spec, {"ingressClassName": ingress_class, "rules": [{"http": {"paths": paths}}]})
 
 
-def _template(spec: PodsSpec, restart: str) -> PodTemplateSpec:
-    from lightkube.models.core_v1 import (
-        HostPathVolumeSource,
-        PodSecurityContext,
-        PodSpec,
-        PodTemplateSpec,
-        Volume,
-    )
-    from lightkube.models.meta_v1 import ObjectMeta
-
-    # a job sees the load's folder by the name that it has here: its command names files by it
-    return PodTemplateSpec(
-        metadata=ObjectMeta(labels=dict(spec.labels)),
-        spec=PodSpec(
-            automountServiceAccountToken=False,
-            enableServiceLinks=False,
-            restartPolicy=restart,
-            terminationGracePeriodSeconds=max(1, round(spec.grace_s)),
-            securityContext=PodSecurityContext(runAsUser=spec.user, runAsGroup=spec.group),
-            containers=[_container(spec, str(spec.folder) if restart == "Never" else TRIAL)],
-            volumes=[
-                Volume(
-                    name="trial",
-                    hostPath=HostPathVolumeSource(path=str(spec.folder), type="DirectoryOrCreate"),
-                )
-            ],
-        ),
-    )
-
-
-def _container(spec: PodsSpec, seen_at: str) -> Container:
-    from lightkube.models.core_v1 import (
-        Container,
-        EnvVar,
-        EnvVarSource,
-        ObjectFieldSelector,
-        VolumeMount,
-    )
-
-    several = spec.replicas > 1
-    environment = [EnvVar(name=name, value=value) for name, value in spec.environment.items()]
-    if several:  # each writes its logs into a folder of its own
-        own_name = EnvVarSource(fieldRef=ObjectFieldSelector(fieldPath="metadata.name"))
-        environment.insert(0, EnvVar(name="POD_NAME", valueFrom=own_name))
-    return Container(
-        name=CONTAINER,
-        image=spec.image,
-        imagePullPolicy=spec.pull_policy,
-        command=[_literal(word) for word in spec.argv[:1]],
-        args=[_literal(word) for word in spec.argv[1:]],
-        env=environment,
-        workingDir=seen_at,
-        resources=container_resources(spec, boosted=spec.cpu_boost is not None),
-        terminationMessagePolicy="FallbackToLogsOnError",
-        volumeMounts=[
-            VolumeMount(name="trial", mountPath=seen_at, subPathExpr="$(POD_NAME)" if several else None)
-        ],
-    )
-
-
-def container_resources(spec: PodsSpec, *, boosted: bool) -> ResourceRequirements:
+def container_resources(spec: PodsSpec, *, boosted: bool) -> dict[str, dict[str, str]]:
     """Return limits and requests; of memory as much is reserved as is allowed. ``boosted``: those of the start."""
-    from lightkube.models.core_v1 import ResourceRequirements
-
-    cpu_limit = spec.cpu_boost if boosted else spec.cpu_limit
-    limits: dict[str, str] = {}
-    requests: dict[str, str] = {}
-    if cpu_limit is not None:
-        limits["cpu"] = _milli(cpu_limit)
-    asked = cpu_limit if spec.cpu_request is None else spec.cpu_request
-    if asked is not None:
-        requests["cpu"] = _milli(asked)
-    if spec.memory_limit_bytes is not None:
-        limits["memory"] = requests["memory"] = str(spec.memory_limit_bytes)
-    return ResourceRequirements(limits=limits or None, requests=requests or None)
+    limit = spec.cpu_boost if boosted else spec.cpu_limit
+    request = limit if spec.cpu_request is None else spec.cpu_request
+    memory = {} if spec.memory_limit_bytes is None else {"memory": str(spec.memory_limit_bytes)}
+    resources = {"limits": {**_cpu(limit), **memory}, "requests": {**_cpu(request), **memory}}
+    return {what: amounts for what, amounts in resources.items() if amounts}
 
 
-def _milli(cpus: float) -> str:
-    return f"{round(cpus * 1000)}m"
+def _cpu(cpus: float | None) -> dict[str, str]:
+    return {} if cpus is None else {"cpu": f"{round(cpus * 1000)}m"}
 
 
-def _literal(word: str) -> str:
-    """Kubernetes expands ``$(NAME)`` in commands; ``$$(NAME)`` is the text itself."""
-    return word.replace("$(", "$$(")
+def _template(spec: PodsSpec, restart: str, mounted_at: str) -> dict[str, Any]:
+    mount: dict[str, Any] = {"name": "trial", "mountPath": mounted_at}
+    environment: list[dict[str, Any]] = [
+        {"name": name, "value": value} for name, value in spec.environment.items()
+    ]
+    if spec.replicas > 1:  # each writes its logs into a folder of its own
+        own_name = {"fieldRef": {"fieldPath": "metadata.name"}}
+        environment.insert(0, {"name": "POD_NAME", "valueFrom": own_name})
+        mount["subPathExpr"] = "$(POD_NAME)"
+    words = [word.replace("$(", "$$(") for word in spec.argv]  # else Kubernetes expands $(NAME) in commands
+    container = {
+        "name": CONTAINER,
+        "image": spec.image,
+        "imagePullPolicy": spec.pull_policy,
+        "command": words[:1],
+        "args": words[1:],
+        "env": environment,
+        "workingDir": mounted_at,
+        "resources": container_resources(spec, boosted=spec.cpu_boost is not None),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [mount],
+    }
+    volume = {"name": "trial", "hostPath": {"path": str(spec.folder), "type": "DirectoryOrCreate"}}
+    pod = {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "restartPolicy": restart,
+        "terminationGracePeriodSeconds": max(1, round(spec.grace_s)),
+        "securityContext": {"runAsUser": spec.user, "runAsGroup": spec.group},
+        "containers": [container],
+        "volumes": [volume],
+    }
+    return {"metadata": {"labels": dict(spec.labels)}, "spec": pod}
 
 
-__all__ = [
-    "CONTAINER",
-    "INSTANCE",
-    "OWNER",
-    "PORT",
-    "PROJECT",
-    "TRIAL",
-    "PodsSpec",
-    "autoscaler",
-    "container_resources",
-    "deployment",
-    "ingress",
-    "job",
-    "namespace",
-    "service",
-]
+def _of_pods(kind: type[Resource], spec: PodsSpec, described: Mapping[str, Any]) -> Resource:
+    metadata = {"name": spec.name, "namespace": spec.namespace, "labels": dict(spec.labels)}
+    return _typed(kind, {"metadata": metadata, "spec": described})
+
+
+def _typed(kind: type[Resource], document: Mapping[str, Any]) -> Resource:
+    typed: Resource = kind.from_dict(document)  # type: ignore[attr-defined]  # every resource of the client has it
+    return typed

@@ -1,29 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of pods: what keeps one from running, their processes on this machine, conditions and events."""
+"""State of pods: what keeps one from running, processes on this machine, conditions and events, the first answer.
+
+The prober runs on the cluster's node and asks each pod at its own address, 100 times a second from its launch on, on a
+new connection each time. A pod's process and address are read from this machine's kernel as soon as they exist, not
+from the API, which learns of them up to a second later. A pod that never answers has no answer: it is censored, not
+dropped.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import re
+import socket
+import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from lightkube.models.core_v1 import (
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    PodCondition,
+)
+from lightkube.resources.apps_v1 import Deployment
+from lightkube.resources.core_v1 import Event, Pod
+
+from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.processes import read_stat
+from harness.errors import HostError
 from harness.model import Outcome
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import (
-        ContainerStateTerminated,
-        ContainerStateWaiting,
-        ContainerStatus,
-        PodCondition,
-    )
-    from lightkube.resources.apps_v1 import Deployment
-    from lightkube.resources.core_v1 import Event, Pod
+from harness.model.endpoint import Endpoint
 
 #: The events of every start of a pod; one that is not there was lost, or dropped by a limit of the cluster.
 EVENTS_OF_A_START = ("Scheduled", "Pulled", "Created", "Started")
@@ -41,6 +52,17 @@ _HOLDER = "pause"
 _MOVED_WITHIN_S = 1.0
 #: As the kernel writes it in /proc/net/tcp.
 _ESTABLISHED = "01"
+PROBES_PER_S = 100.0
+#: A pod that takes longer for an answer is asked again.
+ANSWER_WITHIN_S = 2.0
+#: Of one connection through the service's address.
+ROUTED_WITHIN_S = 0.2
+#: How often the kernel is asked for new processes.
+LOOKS_PER_S = 100.0
+#: How often the API is asked for pods that do not exist yet.
+ASKED_FOR_PODS_PER_S = 25.0
+#: How often a process that was seen is asked whether it runs the container's own program by now.
+ASKED_PER_S = 250.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +75,7 @@ class Trouble:
 
 
 @dataclass(frozen=True)
-class Found:
+class PodProcess:
     """The first process of a pod's container on this machine, and its address in the cluster.
 
     ``entered``: it runs the container's own program. Before that, for some hundredths of a second, the same process
@@ -87,12 +109,12 @@ def _ended(pod: Pod, ended: ContainerStateTerminated) -> Trouble:
 def _waiting(pod: Pod) -> Trouble | None:
     name, status, waiting = name_of(pod), status_of(pod), _waiting_state(pod)
     reason = waiting.reason if waiting is not None else None
-    if waiting is not None and reason in _NO_IMAGE:
+    message = "" if waiting is None else waiting.message or ""
+    if reason in _NO_IMAGE:
         image = status.image if status is not None else ""
-        text = f"pod {name}: image not found: {image} ({reason}: {waiting.message or ''})"
-        return Trouble(Outcome.FAILED, text)
-    if waiting is not None and reason in _NOT_MADE:
-        return Trouble(Outcome.FAILED, f"pod {name}: {reason}: {waiting.message or ''}")
+        return Trouble(Outcome.FAILED, f"pod {name}: image not found: {image} ({reason}: {message})")
+    if reason in _NOT_MADE:
+        return Trouble(Outcome.FAILED, f"pod {name}: {reason}: {message}")
     for condition in _conditions(pod):
         if condition.type == "PodScheduled" and condition.status != "True":
             text = f"pod {name} is pending: {condition.reason}: {condition.message}"
@@ -150,8 +172,9 @@ def resize_trouble(pod: Pod) -> str | None:
     """Return why a pod has not the resources that it was resized to, or ``None``: the node does not say."""
     for condition in _conditions(pod):
         if condition.type in ("PodResizePending", "PodResizeInProgress") and condition.status == "True":
-            said = f": {condition.message}" if condition.message else ""
-            return f"pod {name_of(pod)}: {condition.type}{f' ({condition.reason})' if condition.reason else ''}{said}"
+            reason = f" ({condition.reason})" if condition.reason else ""
+            message = f": {condition.message}" if condition.message else ""
+            return f"pod {name_of(pod)}: {condition.type}{reason}{message}"
     return None
 
 
@@ -167,38 +190,34 @@ class Processes:
     def __init__(self) -> None:
         self._others: set[int] = set()
 
-    def __call__(self, uids: Collection[str]) -> dict[str, Found]:
+    def __call__(self, uids: Collection[str]) -> dict[str, PodProcess]:
         """Return pod uid -> its container's first process on this machine; pods without one are left out."""
         wanted = {form: uid for uid in uids for form in (uid, uid.replace("-", "_"))}
         pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} if wanted else set()
         self._others &= pids
-        results: dict[str, Found] = {}
+        results: dict[str, PodProcess] = {}
         for pid in pids - self._others:
-            try:
-                one = self._one(pid, wanted)
-            except OSError:  # it has just ended
-                continue
-            if one is not None:
-                results[one[0]] = one[1]
+            with contextlib.suppress(OSError):  # it has just ended
+                results.update(self._of(pid, wanted))
         return results
 
-    def _one(self, pid: int, wanted: Mapping[str, str]) -> tuple[str, Found] | None:
+    def _of(self, pid: int, wanted: Mapping[str, str]) -> dict[str, PodProcess]:
         entry = Path(f"/proc/{pid}")
         groups = (entry / "cgroup").read_text()
         stat = read_stat(pid)
         if stat is None or stat.ended:
-            return None
+            return {}
         if "pod" not in groups:
             if time.monotonic() - stat.start_ticks / os.sysconf("SC_CLK_TCK") > _MOVED_WITHIN_S:
                 self._others.add(pid)
-            return None
+            return {}
         uid = next((uid for form, uid in wanted.items() if f"pod{form}" in groups), None)
         if uid is None or not _is_first(entry):
-            return None
-        return uid, Found(pid, stat.start_ticks, _address_of(entry), entered=has_entered(pid))
+            return {}
+        return {uid: PodProcess(pid, stat.start_ticks, _address_of(entry), entered=has_entered(pid))}
 
 
-def processes_of(uids: Collection[str]) -> dict[str, Found]:
+def processes_of(uids: Collection[str]) -> dict[str, PodProcess]:
     """Return what ``Processes`` finds at once, without those that are the container runtime's still."""
     return {uid: result for uid, result in Processes()(uids).items() if result.entered}
 
@@ -225,8 +244,8 @@ def _is_first(entry: Path) -> bool:
 def _address_of(entry: Path) -> str | None:
     """The address in the process's own network, as its kernel tables have it."""
     table = (entry / "net" / "fib_trie").read_text()
-    others = [address for address in _OWN_ADDRESS.findall(table) if not address.startswith("127.")]
-    return others[0] if others else None
+    addresses = [address for address in _OWN_ADDRESS.findall(table) if not address.startswith("127.")]
+    return addresses[0] if addresses else None
 
 
 def established(pid: int, port: int) -> bool:
@@ -315,23 +334,171 @@ def _last_lines(ended: ContainerStateTerminated) -> str:
     return " | ".join(lines[-_LAST_LINES:])[:_LONGEST]
 
 
-__all__ = [
-    "EVENTS_OF_A_START",
-    "Found",
-    "Trouble",
-    "condition_moments",
-    "created",
-    "ended_state",
-    "established",
-    "event_moment",
-    "event_moments",
-    "last_warning",
-    "lost",
-    "name_of",
-    "not_made",
-    "processes_of",
-    "resize_trouble",
-    "status_of",
-    "trouble",
-    "uid_of",
-]
+@dataclass
+class Probed:
+    """What is known of one pod so far. Moments are on the monotonic clock.
+
+    ``process``: its own, from when it runs the service's program on. ``program_s``: that moment, known to within
+    ``program_gap_s`` before it; ``None``: the process ran the program already when it was first seen.
+    """
+
+    process: PodProcess | None = None
+    program_s: float | None = None
+    program_gap_s: float = 0.0
+    served_s: float | None = None
+    probes: int = 0
+    longest_gap_s: float = 0.0
+    routed_s: float | None = None
+
+
+@dataclass
+class Prober:
+    """Probes pods by their uid until each has answered, or until it is stopped.
+
+    ``wanted``: returns the uids that exist by now; ``look``: returns the processes of some of them.
+    ``expected``: how many pods there will be. ``port`` and ``path``: what they are asked for.
+    """
+
+    wanted: Callable[[], Collection[str]]
+    look: Callable[[Collection[str]], Mapping[str, PodProcess]]
+    expected: int
+    port: int
+    path: str
+    pods: dict[str, Probed] = field(default_factory=dict)
+    ended_s: float | None = None
+
+    def __post_init__(self) -> None:
+        self._stop = threading.Event()
+        self._entering: dict[str, PodProcess] = {}
+        self._asked_s = -math.inf
+        self._thread = threading.Thread(target=self._work, name="prober", daemon=True)
+
+    def start(self) -> None:
+        """Begin to probe."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop probing. Idempotent."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    @property
+    def processes(self) -> dict[str, PodProcess]:
+        """The processes that were seen, by the pod's uid."""
+        pods = self.pods.copy()
+        return {uid: pod.process for uid, pod in pods.items() if pod.process is not None}
+
+    @property
+    def served(self) -> dict[str, PodProcess]:
+        """The processes of the pods that have answered, by the pod's uid."""
+        return {
+            uid: process for uid, process in self.processes.items() if self.pods[uid].served_s is not None
+        }
+
+    @property
+    def all_found(self) -> bool:
+        """Whether each pod's process was seen."""
+        return len(self.processes) >= self.expected
+
+    @property
+    def n_served(self) -> int:
+        """How many pods have answered."""
+        return sum(pod.served_s is not None for pod in tuple(self.pods.values()))
+
+    @property
+    def all_served(self) -> bool:
+        """Whether each pod has answered."""
+        return self.n_served >= self.expected
+
+    def _work(self) -> None:
+        threads: dict[str, threading.Thread] = {}
+        while not self._stop.is_set() and not self.all_served:
+            if sum(item.address is not None for item in self.processes.values()) < self.expected:
+                self._find()
+            for uid, pod in self.pods.items():
+                if pod.served_s is not None or (uid in threads and threads[uid].is_alive()):
+                    continue
+                seen = pod.process or self._entering.get(uid)
+                if seen is not None and seen.address is not None:
+                    self._entering.pop(uid, None)
+                    threads[uid] = threading.Thread(
+                        target=self._follow, args=(pod, seen, seen.address), daemon=True
+                    )
+                    threads[uid].start()
+            self._stop.wait(1.0 / LOOKS_PER_S)
+        for thread in threads.values():
+            thread.join()
+        self.ended_s = time.monotonic()
+
+    def _follow(self, pod: Probed, seen: PodProcess, address: str) -> None:
+        """Wait until a process runs the service's program, then probe it."""
+        if not seen.entered:
+            try:
+                asked = last = time.monotonic()
+                while not has_entered(seen.pid):
+                    last = asked
+                    if self._stop.wait(1.0 / ASKED_PER_S):
+                        return
+                    asked = time.monotonic()
+            except OSError:  # it is not the service's, or has ended; the pod may get another one
+                return
+            pod.program_s = time.monotonic()
+            pod.program_gap_s = pod.program_s - last
+            pod.process = replace(seen, entered=True)
+        self._probe(pod, address)
+
+    def _probe(self, pod: Probed, address: str) -> None:
+        """Ask one pod until it answers; each has a thread, so that a slow one does not delay the others."""
+        begun = last = time.monotonic()
+        number = 0
+        while not self._stop.is_set():
+            pod.probes += 1
+            if answers(address, self.port, self.path):
+                pod.served_s = time.monotonic()
+                return
+            number = max(number + 1, int((time.monotonic() - begun) * PROBES_PER_S))
+            self._stop.wait(max(0.0, begun + number / PROBES_PER_S - time.monotonic()))
+            now_s = time.monotonic()
+            pod.longest_gap_s, last = max(pod.longest_gap_s, now_s - last), now_s
+
+    def _find(self) -> None:
+        now_s = time.monotonic()
+        if len(self.pods) < self.expected and now_s - self._asked_s >= 1.0 / ASKED_FOR_PODS_PER_S:
+            self._asked_s = now_s
+            with contextlib.suppress(
+                HostError
+            ):  # asked again at the next look; the launch says what is wrong
+                for uid in self.wanted():
+                    self.pods.setdefault(uid, Probed())
+        left = [uid for uid, pod in self.pods.items() if pod.process is None or pod.process.address is None]
+        for uid, result in self.look(left).items():
+            if result.entered:
+                self.pods[uid].process = result
+            else:
+                self._entering[uid] = result
+
+
+def answers(address: str, port: int, path: str) -> bool:
+    """Ask once, on a new connection; whether a right answer (2xx) came."""
+    asked = request_bytes("GET", path, {}, None, Endpoint(host=address, port=port))
+    try:
+        with socket.create_connection((address, port), timeout=ANSWER_WITHIN_S) as connection:
+            connection.settimeout(ANSWER_WITHIN_S)
+            connection.sendall(asked)
+            head = connection.recv(64)
+    except OSError:
+        return False
+    return re.match(rb"HTTP/\S+ 2", head) is not None
+
+
+def connected_through(endpoint: Endpoint, pods: Mapping[str, PodProcess], port: int) -> str | None:
+    """Connect once to a service's address and return the uid of the pod that has the connection; ``None``: none has.
+
+    A pod's own table of connections tells, so that nobody else who answers at that address is taken for a pod: until
+    kube-proxy knows a service, its address leads anywhere. Nobody else may connect to the pods meanwhile.
+    """
+    with contextlib.suppress(OSError), Connection(endpoint, ROUTED_WITHIN_S, from_outside=True) as connection:
+        connection.open()
+        return next((uid for uid, process in pods.items() if established(process.pid, port)), None)
+    return None

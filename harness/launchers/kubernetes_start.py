@@ -1,28 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the request for pods until a load may come: their processes, and more CPU until each has served (a boost).
+"""From the request for pods until a load may come: what a cluster lacks, the way in, more pods, and a CPU boost.
 
-A boosted pod begins with a higher CPU limit. When it has served the prober, the pod is resized in place to the limit
-that it was to have, and the load waits until the kernel enforces that.
+An autoscaler goes by the CPU time that pods use, so the first pods are asked without a pause, by the path of their
+readiness, until the last one has a process. A boosted pod begins with a higher CPU limit. When it has served the
+prober, the pod is resized in place to the limit that it was to have, and the load waits until the kernel enforces that.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
+
+from lightkube.resources.apps_v1 import Deployment
+from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
+from lightkube.resources.core_v1 import Event, Pod, Service
+from lightkube.resources.networking_v1 import Ingress, IngressClass
 
 from harness.agent.cgroup import group_folders
 from harness.errors import HostError, TrialFailure
-from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S, BusyPods, not_scaled
-from harness.launchers.kubernetes_cluster import Cluster
-from harness.launchers.kubernetes_job import pods_of
-from harness.launchers.kubernetes_objects import PodsSpec, container_resources
+from harness.launchers.arguments import ONLY_PODS
+from harness.launchers.kubernetes_cluster import Cluster, port_of
+from harness.launchers.kubernetes_objects import PORT, PodsSpec, container_resources, ingress
 from harness.launchers.kubernetes_pods import (
-    Found,
+    PodProcess,
+    Prober,
     Trouble,
+    answers,
     ended_state,
     last_warning,
     name_of,
@@ -31,24 +39,165 @@ from harness.launchers.kubernetes_pods import (
     trouble,
     uid_of,
 )
-from harness.launchers.kubernetes_prober import Prober
-from harness.model import Outcome, RuntimeSettings
+from harness.launchers.tools import lacks_runtime
+from harness.model import Implementation, Outcome, RuntimeSettings, Variant
+from harness.model.endpoint import Endpoint
 
-if TYPE_CHECKING:
-    from lightkube.resources.core_v1 import Pod
-
+Access = Literal["cluster-ip", "node-port", "ingress"]
+LOOPBACK = "127.0.0.1"
+INGRESS_PORT = 80
+#: Controllers write where they serve an ingress once a minute.
+SERVED_WITHIN_S = 90.0
 #: From the request for pods until each has a process; with many pods the node is busy.
 STARTED_WITHIN_S = 120.0
+#: From the request for the first pod until an autoscaler has added the last; metrics are up to a minute old.
+AUTOSCALED_WITHIN_S = 300.0
 #: A pod that no node takes: another one may be on its way out.
 UNSCHEDULED_FOR_S = 10.0
 #: How often a cluster that has made too few pods is asked why.
 ASK_EVERY_S = 2.0
 #: How often a pod under way to its limit is looked at.
 LOOK_EVERY_S = 0.02
+#: Threads that ask without a pause: enough to keep a pod above any share of what it reserves.
+WORKERS = 4
 #: Kernels round quotas, and a limit is whole thousandths of a CPU.
 _SAME_CPUS = 0.002
 RESIZE = "pods/resize"
+NO_METRICS = "no metrics API (metrics.k8s.io), by which a HorizontalPodAutoscaler goes"
+NO_CONTROLLER = "the cluster has no ingress controller (no IngressClass)"
+_DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 _UNSCHEDULABLE = "Unschedulable"
+
+
+@dataclass(frozen=True)
+class Controller:
+    """A class of ingresses, and the controller that serves it."""
+
+    ingress_class: str
+    controller: str
+
+    @property
+    def words(self) -> str:
+        """As the record has it: ``nginx (k8s.io/ingress-nginx)``."""
+        return f"{self.ingress_class} ({self.controller})"
+
+
+def controller_of(cluster: Cluster) -> Controller | None:
+    """Return the cluster's own choice of a controller, else the first by name; ``None``: it has none.
+
+    Raises:
+        HostError: no cluster answers, or it is not permitted.
+    """
+    return chosen(cluster.objects(IngressClass))
+
+
+def chosen(classes: Sequence[IngressClass]) -> Controller | None:
+    """Return the class that is marked as the default, else the first by name; ``None``: there is none."""
+    known = [
+        (
+            (item.metadata.annotations or {}).get(_DEFAULT_CLASS) != "true",
+            str(item.metadata.name),
+            str(item.spec.controller if item.spec is not None else None),
+        )
+        for item in classes
+        if item.metadata is not None
+    ]
+    return Controller(*min(known)[1:]) if known else None
+
+
+def unfit(cluster: Cluster, implementation: Implementation, runtime: RuntimeSettings) -> str | None:
+    """Return what a variant needs that this cluster, or every pod, lacks; ``None``: nothing that is known."""
+    try:
+        lacking = (
+            no_boost(cluster, runtime) or no_ingress(cluster, runtime) or no_autoscaler(cluster, runtime)
+        )
+    except HostError as problem:
+        return str(problem)
+    if lacking is not None:
+        return lacking
+    if implementation.needs:
+        return f"pods do not reach backing services of this machine: {', '.join(implementation.needs)}"
+    if runtime.scale_from is not None and runtime.scale_from >= (runtime.replicas or 1):
+        return f"scale_from = {runtime.scale_from} needs more replicas; found {runtime.replicas or 1}"
+    if runtime.scale_from is not None and runtime.autoscale_cpu is not None:
+        return "either scale_from or autoscale_cpu adds pods, not both"
+    return lacks_runtime(implementation, runtime, "pod")
+
+
+def no_boost(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
+    """Return why pods cannot have ``cpu_boost`` in this cluster, or ``None``.
+
+    Raises:
+        HostError: the cluster does not tell.
+    """
+    if runtime.cpu_boost is None:
+        return None
+    limit = runtime.cpu_limit or runtime.cpus
+    if limit is None or limit >= runtime.cpu_boost:
+        text = "no limit" if limit is None else f"{limit:g}"
+        return f"cpu_boost = {runtime.cpu_boost:g} needs a lower CPU limit, cpu_limit or cpus; found {text}"
+    if cluster.has_core_resource(RESIZE):
+        return cluster.not_permitted("patch", RESIZE)
+    return "a CPU boost of the start needs pods that are resized in place (Kubernetes 1.33); this cluster has none"
+
+
+def no_ingress(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
+    """Return why a load cannot come through an ingress in this cluster, or ``None``; raises as ``no_boost``."""
+    if runtime.access != "ingress":
+        return None
+    if controller_of(cluster) is None:
+        return NO_CONTROLLER
+    return cluster.not_permitted("patch", "ingresses.networking.k8s.io")
+
+
+def no_autoscaler(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
+    """Return why pods cannot be added by an autoscaler in this cluster, or ``None``; raises as ``no_boost``."""
+    if runtime.autoscale_cpu is None:
+        return None
+    if runtime.cpu_request is None or (runtime.replicas or 1) < 2:
+        return "autoscale_cpu is a share of cpu_request, and adds pods up to replicas: both are needed"
+    if not cluster.has_metrics():
+        return NO_METRICS
+    return cluster.not_permitted("patch", "horizontalpodautoscalers.autoscaling")
+
+
+def plain(variant: Variant) -> Variant:
+    """Return the variant without what concerns pods and not the program."""
+    without: dict[str, object] = dict.fromkeys(ONLY_PODS) | {"memory_limit": None}
+    return variant.model_copy(update={"runtime": variant.runtime.model_copy(update=without)})
+
+
+def reached_at(
+    cluster: Cluster, pods: PodsSpec, made: Service, access: Access, controller: Controller | None
+) -> Endpoint:
+    """Return where the pods of a service are reached; for an ingress, make it and wait until it has an address.
+
+    Raises:
+        TrialFailure: no controller serves the ingress, or the cluster has none.
+    """
+    if access == "node-port":
+        return Endpoint(host=LOOPBACK, port=int(port_of(made).nodePort or 0))
+    if access == "cluster-ip":
+        return Endpoint(host=str(made.spec.clusterIP) if made.spec is not None else "", port=PORT)
+    if controller is None:  # it had one when the session was planned
+        raise TrialFailure(Outcome.FAILED, NO_CONTROLLER)
+    cluster.apply(ingress(pods, controller.ingress_class))
+    until = time.monotonic() + SERVED_WITHIN_S
+    while (address := ingress_address(cluster, pods)) is None:
+        if time.monotonic() > until:
+            text = f"{controller.words} has served no ingress of its class within {SERVED_WITHIN_S:.0f} s"
+            raise TrialFailure(Outcome.FAILED, text)
+        time.sleep(0.1)
+    return Endpoint(host=address, port=INGRESS_PORT)
+
+
+def ingress_address(cluster: Cluster, pods: PodsSpec) -> str | None:
+    """Return where a controller serves an ingress; ``None``: it does not yet."""
+    result = cluster.get(Ingress, pods.name, pods.namespace)
+    status = None if result is None else result.status
+    balancer = None if status is None else status.loadBalancer
+    places = (item.ip or item.hostname for item in (None if balancer is None else balancer.ingress) or ())
+    return next((place for place in places if place), None)
 
 
 def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | None:
@@ -63,16 +212,12 @@ def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | No
         if not _wait(cluster, pods, prober, STARTED_WITHIN_S, lambda: prober.n_served >= pods.at_first):
             return None
         scaled_s = time.monotonic()
-        cluster.scale(pods.namespace, pods.name, pods.replicas)
+        cluster.scale(pods, pods.replicas)
     if pods.autoscale_cpu is None:
         _wait(cluster, pods, prober, STARTED_WITHIN_S, lambda: prober.all_found)
         return scaled_s
-    busy = BusyPods(prober)
-    busy.start()
-    try:
+    with kept_busy(prober):
         _wait(cluster, pods, prober, AUTOSCALED_WITHIN_S, lambda: prober.all_found)
-    finally:
-        busy.stop()
     return None
 
 
@@ -83,21 +228,21 @@ def _wait(
     begun, ask_at_s = time.monotonic(), UNSCHEDULED_FOR_S
     since_s: dict[str, float] = {}
     while not enough():
-        waited_s, there = time.monotonic() - begun, pods_of(cluster, pods)
+        waited_s, made = time.monotonic() - begun, cluster.pods(pods)
         late = waited_s > within_s
-        for pod in there:
+        for pod in made:
             if ended_state(pod) is not None:
                 return False
-            said = trouble(pod)
+            problem = trouble(pod)
             # an autoscaler adds pods later than the first one: each has its own time
             pending_s = waited_s - since_s.setdefault(uid_of(pod), waited_s)
-            if said is not None and (late or not said.passing or pending_s > _patience_s(said)):
-                raise TrialFailure(said.outcome, said.reason + _warned(cluster, pods, pod, said))
-        if len(there) < pods.replicas and waited_s > ask_at_s:
+            if problem is not None and (late or not problem.passing or pending_s > _patience_s(problem)):
+                raise TrialFailure(problem.outcome, problem.reason + _warned(cluster, pods, pod, problem))
+        if len(made) < pods.replicas and waited_s > ask_at_s:
             ask_at_s = waited_s + ASK_EVERY_S
             why = None
             with contextlib.suppress(HostError):  # who may make a deployment may not always read it
-                why = not_made(cluster.deployment(pods.namespace, pods.name))
+                why = not_made(cluster.get(Deployment, pods.name, pods.namespace))
             if why is not None:
                 raise TrialFailure(Outcome.FAILED, why)
         if late:
@@ -107,44 +252,74 @@ def _wait(
 
 
 def _too_few(cluster: Cluster, pods: PodsSpec, prober: Prober, waited_s: float) -> str:
-    """Say how many processes were seen of pods that nothing is known to be wrong with."""
+    """Return how many processes were seen of pods that nothing is known to be wrong with."""
     if pods.scale_from is not None and prober.n_served < pods.at_first:
         return f"{prober.n_served} of the first {pods.at_first} pods have served within {waited_s:.0f} s"
-    n = sum(pod.found is not None for pod in tuple(prober.pods.values()))
+    n = len(prober.processes)
     seen = "no process" if n == 0 else f"{n} of {pods.replicas} processes"
     text = f"{seen} of {pods.name} were seen on this machine within {waited_s:.0f} s"
     if pods.autoscale_cpu is None or len(prober.pods) >= pods.replicas:
         return text
     try:
-        return f"{text}; {not_scaled(cluster.autoscaler(pods.namespace, pods.name))}"
+        return f"{text}; {not_scaled(cluster.get(HorizontalPodAutoscaler, pods.name, pods.namespace))}"
     except HostError as problem:
         return f"{text}; why the autoscaler adds none is not known: {problem}"
 
 
-def _warned(cluster: Cluster, pods: PodsSpec, pod: Pod, said: Trouble) -> str:
-    """What the cluster warned of last about a pod whose state does not say why it waits."""
-    if not said.passing or _UNSCHEDULABLE in said.reason:
+def not_scaled(scaler: HorizontalPodAutoscaler | None) -> str:
+    """Return why an autoscaler has not added its pods, in the cluster's words as far as it has any."""
+    status = None if scaler is None else scaler.status
+    if status is None or not status.conditions:
+        return "the cluster's autoscaler has not looked at it yet"
+    for condition in status.conditions:  # ScalingLimited is true of one that has done its work
+        if condition.type in ("AbleToScale", "ScalingActive") and condition.status != "True":
+            text = " ".join(f"{condition.reason}: {condition.message}".split())
+            return f"the autoscaler: {condition.type} is {condition.status}: {text}"
+    used = [
+        item.resource.current.averageUtilization
+        for item in status.currentMetrics or ()
+        if item.resource is not None and item.resource.current.averageUtilization is not None
+    ]
+    seen = f"saw {used[0]} % of the reserved CPU in use" if used else "saw no CPU in use"
+    return f"the autoscaler {seen} and wants {status.desiredReplicas} pods"
+
+
+def _warned(cluster: Cluster, pods: PodsSpec, pod: Pod, problem: Trouble) -> str:
+    """Return what the cluster warned of last about a pod whose state does not say why it waits."""
+    if not problem.passing or _UNSCHEDULABLE in problem.reason:
         return ""
     warning: str | None = None
     with contextlib.suppress(HostError):  # the state alone is said
-        warning = last_warning(cluster.events(pods.namespace), uid_of(pod))
+        warning = last_warning(cluster.objects(Event, pods.namespace), uid_of(pod))
     return f"; {warning}" if warning else ""
 
 
-def no_boost(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
-    """Return why pods cannot have ``cpu_boost`` in this cluster, or ``None``."""
-    if runtime.cpu_boost is None:
-        return None
-    limit = runtime.cpu_limit or runtime.cpus
-    if limit is None or limit >= runtime.cpu_boost:
-        said = "no limit" if limit is None else f"{limit:g}"
-        return f"cpu_boost = {runtime.cpu_boost:g} needs a lower CPU limit, cpu_limit or cpus; found {said}"
+def _patience_s(problem: Trouble) -> float:
+    return UNSCHEDULED_FOR_S if _UNSCHEDULABLE in problem.reason else STARTED_WITHIN_S
+
+
+@contextlib.contextmanager
+def kept_busy(prober: Prober) -> Iterator[None]:
+    """Ask the pods that have served, without a pause, until each pod that there will be has a process."""
+    over = threading.Event()
+
+    def work() -> None:
+        while not (over.is_set() or prober.all_found):
+            served = [process.address for process in prober.served.values() if process.address is not None]
+            for address in served:
+                answers(address, prober.port, prober.path)
+            if not served:
+                over.wait(0.02)
+
+    threads = [threading.Thread(target=work, name=f"busy-{number}", daemon=True) for number in range(WORKERS)]
+    for thread in threads:
+        thread.start()
     try:
-        if cluster.has_core_resource(RESIZE):
-            return cluster.not_permitted("patch", RESIZE)
-    except HostError as problem:
-        return str(problem)
-    return "a CPU boost of the start needs pods that are resized in place (Kubernetes 1.33); this cluster has none"
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 @dataclass
@@ -165,7 +340,7 @@ class StartBoost:
         """Whether every pod has the limit that it was to have."""
         return self.spec.cpu_boost is None or len(self.done) >= self.spec.replicas
 
-    def take_back(self, served: Mapping[str, Found]) -> None:
+    def take_back(self, served: Mapping[str, PodProcess]) -> None:
         """Resize those of the pods that have served and were not asked yet; look at those that were.
 
         Raises:
@@ -175,28 +350,28 @@ class StartBoost:
             return
         new = [uid for uid in served if uid not in self.asked]
         try:
-            for pod in pods_of(self.cluster, self.spec) if new else ():
+            for pod in self.cluster.pods(self.spec) if new else ():
                 if uid_of(pod) in new:
-                    self.cluster.resize(
-                        self.spec.namespace, name_of(pod), container_resources(self.spec, boosted=False)
-                    )
+                    resources = container_resources(self.spec, boosted=False)
+                    self.cluster.resize(self.spec.namespace, name_of(pod), resources)
                     self.asked[uid_of(pod)] = time.monotonic()
         except HostError as problem:
             raise TrialFailure(Outcome.FAILED, f"the CPU boost was not taken back: {problem}") from problem
         limit = self.spec.cpu_limit or 0.0
         for uid in [uid for uid in self.asked if uid not in self.done]:
-            had = self.quota(served[uid].pid) if uid in served else None
-            if had is not None and abs(had - limit) <= _SAME_CPUS:
+            quota = self.quota(served[uid].pid) if uid in served else None
+            if quota is not None and abs(quota - limit) <= _SAME_CPUS:
                 self.done[uid] = time.monotonic()
 
     def lacking(self) -> str:
         """Return in words why not every pod has its limit yet."""
-        pods: Collection[Pod] = ()
+        reasons: list[str] = []
         with contextlib.suppress(HostError):
-            pods = pods_of(self.cluster, self.spec)
-        why = next((said for pod in pods if (said := resize_trouble(pod)) is not None), "the kernel has not")
-        n = len(self.done)
-        return f"the CPU boost was taken back from {n} of {self.spec.replicas} pods; {why}"
+            reasons = [
+                text for pod in self.cluster.pods(self.spec) if (text := resize_trouble(pod)) is not None
+            ]
+        why = reasons[0] if reasons else "the kernel has not"
+        return f"the CPU boost was taken back from {len(self.done)} of {self.spec.replicas} pods; {why}"
 
 
 def cpu_quota(pid: int, root: Path = Path("/")) -> float | None:
@@ -211,10 +386,3 @@ def cpu_quota(pid: int, root: Path = Path("/")) -> float | None:
         return int(quota) / int(period) if int(quota) > 0 else None
     except (OSError, KeyError, ValueError):  # gone, without such a controller, or "max"
         return None
-
-
-def _patience_s(said: Trouble) -> float:
-    return UNSCHEDULED_FOR_S if _UNSCHEDULABLE in said.reason else STARTED_WITHIN_S
-
-
-__all__ = ["LOOK_EVERY_S", "StartBoost", "cpu_quota", "no_boost", "wait_started"]

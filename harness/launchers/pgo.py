@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.agent.http_exchange import Connection, ExchangeError
 from harness.errors import RematchError
 from harness.hosts.base import Command, Process
@@ -153,16 +153,16 @@ def train(
     return used_s, sum(n_answered)
 
 
-def keep(found: Path, file: Path, *, cpu_s: float, n_requests: int) -> None:
+def keep(source: Path, file: Path, *, cpu_s: float, n_requests: int) -> None:
     """Keep a profile and what is known of it under the name by which builds find it."""
     known = CpuProfile(
         cpu_s=cpu_s,
         n_requests=n_requests,
-        profile_bytes=found.stat().st_size,
-        profile_sha256=file_sha256(found),
+        profile_bytes=source.stat().st_size,
+        profile_sha256=file_sha256(source),
     )
     part = file.with_suffix(".part")
-    shutil.copyfile(found, part)
+    shutil.copyfile(source, part)
     part.rename(file)
     part.write_text(known.model_dump_json(indent=1) + "\n")
     part.rename(file.with_suffix(".json"))

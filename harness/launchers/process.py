@@ -13,17 +13,21 @@ from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Host, Process
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers import aot, pgo
-from harness.launchers.accepted_flags import AcceptedFlags
-from harness.launchers.arguments import cpu_limit, jvm_flags, misfit
-from harness.launchers.base import LaunchSpec, OnHost, masked
+from harness.launchers.arguments import (
+    cpu_limit,
+    expand,
+    jvm_flags,
+    misfit,
+    native_start,
+    runtime_arguments,
+    setting_flags,
+)
+from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked, memory_complaint
 from harness.launchers.builds import MADE_LATER, Builder, Built
-from harness.launchers.chosen import lacks_instructions, oldest_java, with_toolchain
-from harness.launchers.exit_reason import STDERR, STDOUT, memory_complaint
-from harness.launchers.forms import Forms, form_of
-from harness.launchers.limits import Enclosure, enclose
-from harness.launchers.runtimes import Elsewhere, Runtimes
-from harness.launchers.start_commands import StartCommands
-from harness.launchers.tools import Tools
+from harness.launchers.cgroup import Enclosure, enclose
+from harness.launchers.forms import Forms, form_of, program_in
+from harness.launchers.runtimes import AcceptedFlags, Elsewhere, Runtimes
+from harness.launchers.tools import Tools, lacks_instructions, oldest_java, with_toolchain
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -129,11 +133,11 @@ class ProcessLauncher:
 
     def _foreign_machine(self, implementation: Implementation, variant: Variant) -> str | None:
         """Why what is built here cannot run there: it is another kind of processor."""
-        here, there = platform.machine(), self._elsewhere.architecture if self._elsewhere else None
+        built_on, machine = platform.machine(), self._elsewhere.architecture if self._elsewhere else None
         compiled = implementation.runtime in ("go", "native") or form_of(variant.runtime) is not None
-        if not compiled or there in (None, here):
+        if not compiled or machine in (None, built_on):
             return None
-        return f"what is built here is for {here}, and {self.host.name} is {there}"
+        return f"what is built here is for {built_on}, and {self.host.name} is {machine}"
 
     def _lacks_build(self, implementation: Implementation) -> str | None:
         missing = self.builder.missing_tool(implementation)
@@ -181,6 +185,23 @@ class ProcessLauncher:
         return built.record.model_copy(
             update={"aot_training_s": cache.training_s, "aot_cache_bytes": cache.cache_bytes}
         )
+
+    def start_in_image(
+        self, implementation: Implementation, variant: Variant, limit: int | None, values: Mapping[str, str]
+    ) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Return command and environment of a variant in an image. ``values``: program, address and port inside.
+
+        Raises:
+            InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
+        """
+        file = self.builder.service_toml(implementation)
+        java_major = self.runtimes.java_major(implementation)
+        arguments = runtime_arguments(implementation, variant.runtime, cpu_limit=limit, java_major=java_major)
+        native = variant.runtime.form == "native"
+        start = native_start(implementation.start) if native else implementation.start
+        whole: dict[str, str | tuple[str, ...]] = {**values, "runtime_args": arguments.argv}
+        whole["settings"] = setting_flags(implementation, variant, file)
+        return expand(start, whole, file=file, place="start"), arguments.environment
 
     def launch(self, spec: LaunchSpec) -> ProcessInstance:
         variant, source = spec.variant, spec.build.source_sha256
@@ -249,9 +270,9 @@ class ProcessLauncher:
         flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.runtimes.java_major(implementation))
         runtime_args = (*flags, f"-XX:AOTCacheOutput={aot.unfinished(file)}")
         with (
-            tempfile.TemporaryDirectory(prefix="rematch-aot-") as ours,
+            tempfile.TemporaryDirectory(prefix="rematch-aot-") as local,
             self._training_start(
-                implementation, variant, artifacts, backing, Path(ours), runtime_args
+                implementation, variant, artifacts, backing, Path(local), runtime_args
             ) as start,
         ):
             return aot.train(self.host, *start, file)
@@ -265,10 +286,10 @@ class ProcessLauncher:
             return
         trained = self.builder.build(pgo.profiled(implementation))
         artifacts = self.host.install(trained.folder, without=MADE_LATER)
-        with tempfile.TemporaryDirectory(prefix="rematch-pgo-") as ours:
-            with self._training_start(implementation, variant, artifacts, backing, Path(ours)) as start:
+        with tempfile.TemporaryDirectory(prefix="rematch-pgo-") as local:
+            with self._training_start(implementation, variant, artifacts, backing, Path(local)) as start:
                 cpu_s, n_requests = pgo.train(self.host, *start)
-            pgo.keep(Path(ours) / pgo.PROFILE, file, cpu_s=cpu_s, n_requests=n_requests)
+            pgo.keep(Path(local) / pgo.PROFILE, file, cpu_s=cpu_s, n_requests=n_requests)
 
     @contextmanager
     def _training_start(
@@ -277,7 +298,7 @@ class ProcessLauncher:
         variant: Variant,
         artifacts: Path,
         backing: BackingSettings | None,
-        ours: Path,
+        local: Path,
         runtime_args: tuple[str, ...] = (),
     ) -> Iterator[tuple[Command, Endpoint, tuple[Request, ...]]]:
         """What starts a variant for a training run, where it listens, and what to ask it; the folder of the command
@@ -290,7 +311,7 @@ class ProcessLauncher:
         with self._training(implementation, backing) as environment:
             command = Command(
                 argv=self.starts.argv(implementation, variant, artifacts, runtime_args, port),
-                folder=self.host.open_folder(ours),
+                folder=self.host.open_folder(local),
                 environment=dict(environment),
                 stdout=Path(STDOUT),
                 stderr=Path(STDERR),
@@ -298,7 +319,7 @@ class ProcessLauncher:
             try:
                 yield command, Endpoint(host=self.host.listen_address, port=port), requests
             finally:
-                self.host.close_folder(ours)
+                self.host.close_folder(local)
 
 
 class ProcessInstance(OnHost):
@@ -345,3 +366,92 @@ class ProcessInstance(OnHost):
         if limits is not None and limits.out_of_memory:
             return "killed by the kernel: the memory limit of its control group was reached"
         return memory_complaint(self._tail)
+
+
+class StartCommands:
+    """How variants are started on ``host``, with what was built and what runs it there."""
+
+    def __init__(self, host: MeasuringHost, builder: Builder, forms: Forms, runtimes: Runtimes) -> None:
+        self._host, self._builder, self._forms, self._runtimes = host, builder, forms, runtimes
+
+    def command(
+        self,
+        implementation: Implementation,
+        variant: Variant,
+        *,
+        folder: Path,
+        port: int,
+        cpus: tuple[int, ...] | None = None,
+        environment: Mapping[str, str] | None = None,
+        source_sha256: str | None = None,
+        groups: tuple[Path, ...] = (),
+    ) -> Command:
+        """Return the command that starts a variant; nothing is built or started.
+
+        Raises:
+            InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
+        """
+        implementation = with_toolchain(implementation, variant.runtime, variant.trained)
+        built = self._builder.folder(implementation, source_sha256)
+        artifacts = self._host.install(built, without=MADE_LATER) if built.is_dir() else built
+        form, program = form_of(variant.runtime), None
+        if form is not None:
+            made = self._forms.folder(implementation, form, built)
+            program = program_in(self._host.install(made) if made.is_dir() else made, form)
+        cache = self.cache_file(implementation, variant, artifacts) if variant.runtime.aot_cache else None
+        arguments = runtime_arguments(
+            implementation,
+            variant.runtime,
+            cpu_limit=cpu_limit(variant, cpus),
+            java_major=self._runtimes.java_major(implementation, form),
+            aot_cache=cache,
+        )
+        return Command(
+            argv=self.argv(implementation, variant, artifacts, arguments.argv, port, program),
+            folder=folder,
+            environment=_merged(arguments.environment, environment or {}),
+            cpus=cpus,
+            stdout=Path(STDOUT),
+            stderr=Path(STDERR),
+            groups=groups,
+        )
+
+    def argv(
+        self,
+        implementation: Implementation,
+        variant: Variant,
+        artifacts: Path,
+        runtime_args: tuple[str, ...],
+        port: int,
+        program: Path | None = None,
+    ) -> tuple[str, ...]:
+        """Return the whole command line; ``program`` is that of the variant's form, where it has one."""
+        file = self._builder.service_toml(implementation)
+        form = form_of(variant.runtime)
+        jdk = self._runtimes.jdk(implementation, form)
+        start = native_start(implementation.start) if form == "native" else implementation.start
+        values: dict[str, str | tuple[str, ...]] = {
+            "artifact": str(program if form == "native" else artifacts / implementation.artifact),
+            "host": implementation.address or self._host.listen_address,
+            "port": str(port),
+            "settings": setting_flags(implementation, variant, file),
+            "runtime_args": runtime_args,
+            "python": self._runtimes.python,
+        }
+        if jdk is not None:
+            values["java"] = str(program if form == "jlink" else jdk.java)
+        return expand(start, values, file=file, place="start")
+
+    def cache_file(self, implementation: Implementation, variant: Variant, artifacts: Path) -> Path:
+        """Return where the AOT cache of this variant lies, or would, beside its artifacts."""
+        jdk = self._runtimes.jdk(implementation)
+        version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
+        return aot.cache_file(artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major))
+
+
+def _merged(arguments: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """The order's environment wins, but for GODEBUG, which is a list: both hold."""
+    merged = dict(arguments) | dict(given)
+    if "GODEBUG" in arguments and "GODEBUG" in given:
+        merged["GODEBUG"] = f"{arguments['GODEBUG']},{given['GODEBUG']}"
+    return merged

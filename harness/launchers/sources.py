@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.errors import InputError
 
 #: Folders that hold what tools made, not sources.

@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outside tools that a launcher builds and starts services with."""
+"""The outside tools that a launcher builds and starts services with, and toolchains that a variant names.
+
+A variant that names a JDK runs a jar that the preferred JDK compiled for the oldest release that the sources allow:
+all such variants of one program run the same jar, whatever JDK each has.
+A Go release stands in the cache of modules, where set-up (``make toolchains``) or the ``go`` command put it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import platform
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.model import Implementation
+from harness.hosts.base import Command, Host
+from harness.model import Implementation, RuntimeSettings, Toolchain
 from harness.toolchains import JavaRuntime, Jdk, Tool
 
 
@@ -33,12 +40,14 @@ class Tools:
         named = implementation.toolchain
         if named is None or named.java is None:
             return self.jdk_for(implementation.min_java)
-        return next((one for one in (*self.jdks, *self.runtimes) if one.major == named.java), None)
+        return next(
+            (runtime for runtime in (*self.jdks, *self.runtimes) if runtime.major == named.java), None
+        )
 
 
-def tools_among(found: Iterable[Tool], jdks: Sequence[Jdk], runtimes: Sequence[JavaRuntime] = ()) -> Tools:
+def tools_among(tools: Iterable[Tool], jdks: Sequence[Jdk], runtimes: Sequence[JavaRuntime] = ()) -> Tools:
     """Return those of the tools that were found that a launcher uses: asking each again costs a process."""
-    paths = {tool.name: tool.path for tool in found if tool.usable}
+    paths = {tool.name: tool.path for tool in tools if tool.usable}
     return Tools(
         jdks=tuple(jdks),
         runtimes=tuple(runtimes),
@@ -46,3 +55,123 @@ def tools_among(found: Iterable[Tool], jdks: Sequence[Jdk], runtimes: Sequence[J
         go=paths.get("go"),
         native_image=paths.get("native-image"),
     )
+
+
+#: How a Maven build is told which release to compile for, in the place of what the pom says.
+RELEASE_OPTION = "-Dmaven.compiler.release="
+#: The tests need not be ones that the older release knows.
+WITHOUT_TESTS = "-Dmaven.test.skip=true"
+#: Dependencies that older Go releases take, where a service has them: used for every release that is named.
+OLDER_MOD = "older.mod"
+#: GOAMD64 -> what Linux calls the instructions that the level adds.
+_INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
+    "v1": (),
+    "v2": ("popcnt", "ssse3", "sse4_1", "sse4_2", "cx16", "lahf_lm"),
+    "v3": ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"),
+    "v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def with_toolchain(
+    implementation: Implementation, runtime: RuntimeSettings, trained: tuple[str, ...] = ()
+) -> Implementation:
+    """Return the implementation with what the variant's runtime names; itself where it names nothing.
+
+    ``trained``: that of the variant, where it may say ``pgo``.
+    """
+    named = Toolchain(
+        go=runtime.go,
+        goexperiment=runtime.goexperiment,
+        goamd64=runtime.goamd64,
+        java=runtime.java,
+        pgo=trained if runtime.pgo else None,
+    )
+    if named == Toolchain():
+        return implementation
+    return implementation.model_copy(update={"toolchain": named})
+
+
+def lacks_runtime(implementation: Implementation, runtime: RuntimeSettings, place: str) -> str | None:
+    """Return which runtime of this machine a variant needs that no container or pod (``place``) has, or ``None``."""
+    if runtime.aot_cache:
+        return f"an AOT cache belongs to the JDK that made it, and the {place} has another one"
+    if with_toolchain(implementation, runtime).toolchain is not None:
+        return f"a toolchain that a variant names is that of plain processes; the {place} has another one"
+    return None
+
+
+def oldest_java(implementation: Implementation) -> int | None:
+    """Return the oldest release that can run it when it is compiled for that."""
+    return implementation.oldest_java or implementation.min_java
+
+
+def build_words(implementation: Implementation, source: Path) -> tuple[str, ...]:
+    """Return what the build is told beside its words of ``service.toml``. ``source``: where its sources are."""
+    named = implementation.toolchain
+    if named is None:
+        return ()
+    release = oldest_java(implementation)
+    if named.java is not None and release is not None:
+        return (f"{RELEASE_OPTION}{release}", WITHOUT_TESTS)
+    return (f"-modfile={OLDER_MOD}",) if named.go is not None and (source / OLDER_MOD).is_file() else ()
+
+
+def build_environment(implementation: Implementation) -> dict[str, str]:
+    """Return what a Go build is told by environment; empty: nothing is named."""
+    named = implementation.toolchain or Toolchain()
+    settings = {
+        "GOTOOLCHAIN": None if named.go is None else f"go{named.go}",
+        "GOEXPERIMENT": named.goexperiment,
+        "GOAMD64": named.goamd64,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def lacks_instructions(level: str, cpuinfo: str) -> str | None:
+    """Return why a program built with this ``GOAMD64`` cannot run on a processor, or ``None``.
+
+    ``cpuinfo``: what its Linux has in ``/proc/cpuinfo``; empty: there is no such file. The levels are those of the
+    psABI of x86-64.
+
+    >>> lacks_instructions("v2", "flags : popcnt ssse3 sse4_1 sse4_2 cx16")
+    'GOAMD64=v2 needs a processor with lahf_lm'
+    """
+    flags = {word for line in cpuinfo.splitlines() if line.startswith("flags") for word in line.split()}
+    levels = list(_INSTRUCTIONS)
+    wanted = [name for item in levels[: levels.index(level) + 1] for name in _INSTRUCTIONS[item]]
+    if not flags:
+        return (
+            f"GOAMD64={level} needs a processor of the family x86-64, with its instructions in /proc/cpuinfo"
+        )
+    missing = [name for name in wanted if name not in flags]
+    return f"GOAMD64={level} needs a processor with {', '.join(missing)}" if missing else None
+
+
+def go_refuses(
+    implementation: Implementation, go: Path, host: Host, environment: Mapping[str, str]
+) -> str | None:
+    """Return why the release or experiment that is named cannot be had here, or ``None``; nothing is fetched."""
+    settings = build_environment(implementation)
+    named = implementation.toolchain
+    if named is None or not settings:
+        return None
+    own = _asked(host, go, {**environment, "GOTOOLCHAIN": "local"}, "version")
+    if named.go is not None and f"go{named.go} " not in f"{own[1]} ":
+        folder = _asked(host, go, environment, "env", "GOMODCACHE")[1]
+        system = f"linux-{_MACHINES.get(platform.machine(), platform.machine())}"
+        if not (Path(folder) / f"golang.org/toolchain@v0.0.1-go{named.go}.{system}" / "bin/go").is_file():
+            return f"Go {named.go} is not here; install it with: make toolchains"
+    if named.goexperiment is not None:
+        worked, output = _asked(host, go, {**environment, **settings}, "tool", "-n", "compile")
+        if not worked:
+            return f"Go does not know GOEXPERIMENT={named.goexperiment}: {output}"
+    return None
+
+
+def _asked(host: Host, go: Path, environment: Mapping[str, str], *words: str) -> tuple[bool, str]:
+    completed = host.run(
+        Command(argv=(str(go), *words), folder=Path("/"), environment=dict(environment)), 60.0
+    )
+    output = (completed.stdout.strip() or completed.stderr.strip()).splitlines() or [""]
+    return completed.exit_code == 0, output[-1]

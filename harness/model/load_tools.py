@@ -18,7 +18,7 @@ FileOnlyName = Literal["gatling", "hey", "autocannon", "csv"]
 FileSource = GeneratorName | FileOnlyName
 #: What a tool runs as: a program of its own, a module of a Python, or a jar of a JVM.
 RunsAs = Literal["program", "python", "java"]
-#: What went wrong with a request; ``harness.analysis.tables.error_kinds`` says what each means.
+#: What went wrong with a request; ``harness.analysis.tables.success_shares`` says what each means.
 ErrorKind = Literal["refused", "timeout", "server", "client", "wrong_answer", "other"]
 
 

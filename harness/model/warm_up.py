@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from harness.model.base import Frozen
 from harness.model.load_tools import BY_NAME, LOAD_TOOLS, GeneratorName
+from harness.model.readings import CpuSpeed
 
 #: ``not settled``: the longest time came first. ``ended``: the trial failed in its warm-up.
 WarmClass = Literal["settled", "not settled", "ended"]
@@ -86,7 +87,7 @@ class WarmUpWindow(Frozen):
 
 
 class EarlierLoad(Frozen):
-    """A trial's load that does not count, because a JVM compiled during it: the same process took it once more."""
+    """A trial's load that does not count, because a JVM compiled or the CPUs were slowed: it was offered again."""
 
     folder: str = Field(description="of the trial's folder: what its generator wrote")
     duration_s: float = Field(ge=0, description="as the tool says")
@@ -94,6 +95,7 @@ class EarlierLoad(Frozen):
     n_errors: int = Field(ge=0)
     cpu_s: float | None = Field(description="of the service")
     compile_s: float | None = Field(description="of its JIT compilers, all threads together")
+    cpu_speeds: tuple[CpuSpeed, ...] = ()
 
 
 class WarmUpRecord(Frozen):

@@ -12,7 +12,8 @@ from harness.pipeline.notebook_file import NotebookFile, analysis_notebooks
 from harness.pipeline.plan import make_plan
 from harness.pipeline.stage import PlannedStage, StagePlan
 from harness.pipeline.steps import check_machine, chosen_profile, measure_all, tidy_all
-from harness.publish.session_facts import describe_session, paper_values, setup_tables
+from harness.publish.session_facts import describe_session, paper_values
+from harness.publish.setup_tables import setup_tables
 
 __all__ = [
     "NotebookFile",

@@ -15,8 +15,8 @@ from pathlib import Path
 import pandas as pd
 
 from harness.agent.platforms import die_with_parent
-from harness.analysis.tables.layout import Source
-from harness.analysis.tables.tidy import ExperimentTidied, tidy
+from harness.analysis.tables.layout import ExperimentTidied, Source
+from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, RematchError
 from harness.evidence.parameters import RunAllParameters, StageParameters
 from harness.evidence.sessions import chosen_experiments, newest_session, sessions_read

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -132,13 +133,7 @@ class Generators:
             None,
         )
 
-    def _by_threads(
-        self,
-        send: Callable[[bytes], own_client.Sent],
-        *,
-        users: int | None = None,
-        offered_per_s: float | None = None,
-    ) -> Point:
+    def _by_threads(self, send: Callable[[bytes], own_client.Sent], **asked: Any) -> Point:
         target = self._target
         body = None if target.body is None else target.body.encode()
         sent = send(request_bytes(target.method, target.path, target.headers, body, target.endpoint))
@@ -147,8 +142,7 @@ class Generators:
         lasted_s = max(sent.lasted_s, 1e-3)
         p50_s, p99_s = _percentiles(sent.latencies)
         return Point(
-            users=users,
-            offered_per_s=offered_per_s,
+            **asked,
             answered_per_s=n / lasted_s,
             error_share=sent.n_failed / n_all if n_all else 1.0,
             p50_s=p50_s,
@@ -158,14 +152,7 @@ class Generators:
             generator_bound=sent.cpu_s / lasted_s >= BUSY,  # Python runs one thread at a time
         )
 
-    def _by_tool(
-        self,
-        adapter: LoadGenerator,
-        profile: LoadProfile,
-        *,
-        users: int | None = None,
-        offered_per_s: float | None = None,
-    ) -> Point:
+    def _by_tool(self, adapter: LoadGenerator, profile: LoadProfile, **asked: Any) -> Point:
         with tempfile.TemporaryDirectory(prefix="rematch-try-") as name:
             folder = Path(name)
             spec = LoadSpec(
@@ -178,16 +165,15 @@ class Generators:
             cpu_s, took_s = _run(command, folder)
             result = adapter.read(folder)
             p50_s, p99_s = (
-                _of_summary(result.latency_quantiles_s) if not result.has_requests else (None, None)
+                _of_files(folder / output for output in command.outputs)
+                if result.has_requests
+                else (result.latency_quantiles_s.get("p50"), result.latency_quantiles_s.get("p99"))
             )
-            if result.has_requests:
-                p50_s, p99_s = _of_files(folder / output for output in command.outputs)
         lasted_s = result.duration_s or took_s
         n_good = result.n_requests - result.n_errors
         cores = cpu_s / max(took_s, 1e-3)
         return Point(
-            users=users,
-            offered_per_s=offered_per_s,
+            **asked,
             answered_per_s=n_good / max(lasted_s, 1e-3),
             error_share=result.n_errors / result.n_requests if result.n_requests else 1.0,
             p50_s=p50_s,
@@ -235,10 +221,6 @@ def _run(command: LoadCommand, folder: Path) -> tuple[float, float]:
 def _children_cpu_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def _of_summary(quantiles_s: dict[str, float]) -> tuple[float | None, float | None]:
-    return quantiles_s.get("p50"), quantiles_s.get("p99")
 
 
 def _of_files(paths: Iterable[Path]) -> tuple[float | None, float | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from harness.analysis.stats.knee import knee
+from harness.analysis.stats.scaling import knee
 from harness.errors import InputError, RematchError
 from harness.model import Frozen
 from harness.model.digits import plain

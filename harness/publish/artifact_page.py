@@ -61,8 +61,8 @@ def read_claims(root: Path) -> tuple[ArtifactClaim, ...]:
     """
     file = root / DEFINITION
     try:
-        said = tomllib.loads(file.read_text("utf-8"))
-        return TypeAdapter(_Page).validate_json(json.dumps(said)).claim
+        content = tomllib.loads(file.read_text("utf-8"))
+        return TypeAdapter(_Page).validate_json(json.dumps(content)).claim
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=file) from None
     except ValidationError as error:
@@ -90,7 +90,7 @@ def write_page(root: Path) -> Path:
 def tables(root: Path) -> str:
     """Return both tables as Markdown, from the definition and the readings of this clone."""
     readings = _readings(root)
-    newest = {one.folder.parent.name: one for one in _in_time(Store(root).sessions(bundled=True))}
+    newest = {session.folder.parent.name: session for session in _in_time(Store(root).sessions(bundled=True))}
     lines = ["| command | time | disk it adds |", "|---|--:|--:|"]
     lines += [f"| `{name}` | {' | '.join(_cost(readings.get(name)))} |" for name in COMMANDS]
     machine = _machine(root)
@@ -101,13 +101,13 @@ def tables(root: Path) -> str:
         "| claim | numbers | command | time, disk | tolerance | what another machine may change |",
         "|---|---|---|---|---|---|",
     ]
-    for one in read_claims(root):
-        cells = [one.claim, "<br>".join(f"`{key}`" for key in one.keys)]
-        commands, costs = [f"`{one.again}`"], [", ".join(_cost(readings.get(one.again)))]
-        if one.measure is not None and one.experiment is not None:
-            commands.append(f"`{one.measure}`")
-            costs.append(", ".join(_session_cost(newest.get(one.experiment))))
-        cells += ["<br>".join(commands), "<br>".join(costs), one.tolerance, one.may_change]
+    for claim in read_claims(root):
+        cells = [claim.claim, "<br>".join(f"`{key}`" for key in claim.keys)]
+        commands, costs = [f"`{claim.again}`"], [", ".join(_cost(readings.get(claim.again)))]
+        if claim.measure is not None and claim.experiment is not None:
+            commands.append(f"`{claim.measure}`")
+            costs.append(", ".join(_session_cost(newest.get(claim.experiment))))
+        cells += ["<br>".join(commands), "<br>".join(costs), claim.tolerance, claim.may_change]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 
@@ -125,8 +125,12 @@ def working_s(events: Sequence[Mapping[str, Any]]) -> float | None:
 
 def _in_time(sessions: Iterable[SessionFolder]) -> list[SessionFolder]:
     """Oldest first; a session without a log is left out."""
-    dated = [(events[0]["at_epoch_s"], one.key, one) for one in sessions if (events := one.events())]
-    return [one for _, _, one in sorted(dated, key=lambda row: row[:2])]
+    dated = [
+        (events[0]["at_epoch_s"], session.key, session)
+        for session in sessions
+        if (events := session.events())
+    ]
+    return [session for _, _, session in sorted(dated, key=lambda row: row[:2])]
 
 
 def _session_cost(session: SessionFolder | None) -> tuple[str, str]:
@@ -138,8 +142,8 @@ def _session_cost(session: SessionFolder | None) -> tuple[str, str]:
 
 def _readings(root: Path) -> dict[str, Mapping[str, Any]]:
     file = root / COSTS
-    kept = json.loads(file.read_text("utf-8"))["readings"] if file.is_file() else []
-    return {str(one["command"]): one for one in kept}
+    stored = json.loads(file.read_text("utf-8"))["readings"] if file.is_file() else []
+    return {str(reading["command"]): reading for reading in stored}
 
 
 def _machine(root: Path) -> str:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build ``paper/main.pdf`` and ``paper/supplement.pdf``: the same sources and numbers give the same bytes."""
+"""Build ``paper/main.pdf`` and ``paper/supplement.pdf``: the same sources and numbers give the same bytes.
+
+``rematch.sty`` writes ``\\rematch@cited{key}{page}`` into ``main.aux`` for each number, verdict and sentence that the
+text prints by its key; cells of tables and marks of figures have no keys.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,15 @@ import sys
 from pathlib import Path
 
 from harness.errors import InputError, MissingTool, RematchError
-from harness.publish.agreement import contradictions
+from harness.model.digits import runs_of
 from harness.publish.generated import DOCUMENTS, GENERATED, contributions
 from harness.publish.sentences import write_macros
 from harness.publish.supplement import write_supplement
 
 PAPER = Path("paper")
+AUX = PAPER / "main.aux"
+#: A file to read at once, which the README links: every copy stays in the repository's history.
+COPY, MOST_BYTES = Path("docs") / "rematch.pdf", 1_500_000
 #: The date inside the PDF; the number itself means nothing, that it never changes does.
 _EPOCH = "1577836800"
 _BUILD_WITHIN_S = 300
@@ -26,6 +33,7 @@ _WITH_APT = (
 )
 _ON_MACOS = "brew install --cask mactex-no-gui, or the conda environment of environment.yml"
 _UNKNOWN_KEY = re.compile(r"rematch Error: (unknown [^\n]*)")
+_CITED = re.compile(r"\\rematch@cited\{(?P<key>[^{}]+)\}\{(?P<page>[^{}]+)\}")
 _TEX_ERROR = re.compile(r"^(?P<file>[^\s:]+\.(?:tex|sty|bbl|bib)):(?P<line>\d+): (?P<what>.*)$", re.MULTILINE)
 
 
@@ -42,8 +50,8 @@ def build_paper(root: Path) -> Path:
 
     Raises:
         MissingTool: latexmk or LaTeX is not here. PaperFailed: LaTeX refused something, such as an
-            unknown key, a published ratio is not that of the table cells it comes from, or a sentence of the paper is
-            not what the bundled sessions say. InputError: no notebook has published anything yet.
+            unknown key, or a sentence of the paper is not what the bundled sessions say.
+        InputError: no notebook has published anything yet.
     """
     if not contributions(root / GENERATED):
         raise InputError(
@@ -53,12 +61,9 @@ def build_paper(root: Path) -> Path:
         if shutil.which(program) is None:
             raise MissingTool(program, why="to build the paper", how_to_get=_how_to_get())
     write_supplement(root)
-    checks = {"two numbers of one thing": contradictions, "an untrue sentence": write_macros}
-    for what, check in checks.items():
-        lines = check(root)
-        if lines:
-            more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
-            raise PaperFailed(f"{what}: {lines[0]}{more}")
+    if untrue := write_macros(root):
+        more = f" (and {len(untrue) - 1} more)" if len(untrue) > 1 else ""
+        raise PaperFailed(f"an untrue sentence: {untrue[0]}{more}")
     folder = root / PAPER
     for name in DOCUMENTS:
         ended = _latexmk(folder, name)
@@ -72,13 +77,13 @@ def explain(log: Path, said: str = "") -> str:
     # LaTeX breaks the lines of its log after 79 signs unless told otherwise, which `_latexmk` does
     text = log.read_text("utf-8", errors="replace") if log.is_file() else said
     where = f"see {PAPER / log.name}"
-    found = _TEX_ERROR.search(text)
-    if found is None:
+    error = _TEX_ERROR.search(text)
+    if error is None:
         last = next((line for line in reversed(text.splitlines()) if line.startswith("!")), "")
         return f"LaTeX failed: {last.removeprefix('! ') or 'no error line in its log'}; {where}"
     unknown = _UNKNOWN_KEY.search(text)
-    what = unknown[1] if unknown else found["what"]
-    place = f"{PAPER / found['file'].removeprefix('./')}:{found['line']}"
+    what = unknown[1] if unknown else error["what"]
+    place = f"{PAPER / error['file'].removeprefix('./')}:{error['line']}"
     return f"{place}: {what.strip().rstrip('.')}; {where}"
 
 
@@ -93,30 +98,60 @@ def tex_environment() -> dict[str, str]:
     }
 
 
+def copy_pdf(root: Path) -> Path:
+    """Copy the built paper to where the README links it; return the copy's path.
+
+    Raises:
+        InputError: the paper is not built, or larger than ``MOST_BYTES``.
+    """
+    built = root / PAPER / "main.pdf"
+    if not built.is_file():
+        raise InputError("the paper is not built; run make paper PROFILE=sample", file=built)
+    size = built.stat().st_size
+    if size > MOST_BYTES:
+        raise InputError(
+            "the paper is too large to be kept in the repository",
+            file=built,
+            found=f"{size:,} bytes",
+            allowed=f"at most {MOST_BYTES:,}",
+        )
+    shutil.copyfile(built, root / COPY)
+    return root / COPY
+
+
+def keys_on(root: Path, page: int) -> list[str]:
+    """Return the keys that a page of the paper prints, in the order of the text.
+
+    Raises:
+        InputError: the paper was not built here, its list cannot be read, or the page prints none.
+    """
+    try:
+        text = (root / AUX).read_text("utf-8", errors="replace")
+    except FileNotFoundError:
+        raise InputError("no paper was built here", file=AUX, allowed="make paper first") from None
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=AUX) from None
+    pages: dict[int, dict[str, None]] = {}
+    for cited in _CITED.finditer(text):
+        if cited["page"].isdecimal():
+            pages.setdefault(int(cited["page"]), {})[cited["key"]] = None
+    if page not in pages:
+        numbered = runs_of(sorted(pages), ", ", " to ")
+        allowed = f"pages with numbers in their text: {numbered}" if pages else "make paper first"
+        raise InputError("the text of this page has no numbers", file=AUX, found=page, allowed=allowed)
+    return list(pages[page])
+
+
 def _latexmk(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
     command = [
-        "latexmk",
-        "-pdf",
-        "-norc",
-        "-recorder",
-        "-g",
-        "-interaction=nonstopmode",
-        "-halt-on-error",
-        "-file-line-error",
-        f"{name}.tex",
-    ]
+        "latexmk", "-pdf", "-norc", "-recorder", "-g", "-interaction=nonstopmode", "-halt-on-error",
+        "-file-line-error", f"{name}.tex",
+    ]  # fmt: skip
     try:
         return subprocess.run(
-            command,
-            cwd=folder,
-            env=tex_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_BUILD_WITHIN_S,
-            check=False,
-        )
+            command, cwd=folder, env=tex_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", timeout=_BUILD_WITHIN_S, check=False,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise PaperFailed(
             f"LaTeX did not end within {_BUILD_WITHIN_S} s; see {PAPER / f'{name}.log'}"

@@ -20,10 +20,10 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.analysis.tables import schema
-from harness.analysis.tables.dictionary import LEDGER, Column, columns, page, unit_of
 from harness.analysis.tables.layout import Processed
+from harness.analysis.tables.schema import LEDGER, Column, columns, page, unit_of
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, StoreError
 from harness.publish.generated import GENERATED
@@ -67,15 +67,15 @@ def write_package(
     """
     _refuse_other(folder)
     sessions = [
-        one
-        for one in Store(root).sessions(bundled=True)
-        if experiments is None or one.folder.parent.name in experiments
+        session
+        for session in Store(root).sessions(bundled=True)
+        if experiments is None or session.folder.parent.name in experiments
     ]
-    names = sorted({one.folder.parent.name for one in sessions})
+    names = sorted({session.folder.parent.name for session in sessions})
     if experiments is not None and set(experiments) - set(names):
         raise InputError(
             "no bundled session", place=", ".join(sorted(set(experiments) - set(names))),
-            allowed=", ".join(sorted({one.folder.parent.name for one in Store(root).sessions(bundled=True)})),
+            allowed=", ".join(sorted({each.folder.parent.name for each in Store(root).sessions(bundled=True)})),
         )  # fmt: skip
     if not names:
         raise InputError("no bundled session", file=root / "data" / "raw" / "bundled")
@@ -85,9 +85,12 @@ def write_package(
         (folder / SCHEMA).write_text(
             "{}\n", "utf-8"
         )  # an interrupted package is known as one by the next run
-        for one in sessions:
-            if one.archive is not None:
-                _copy(one.archive.path, folder / "sessions" / one.folder.parent.name / one.archive.path.name)
+        for session in sessions:
+            if session.archive is not None:
+                _copy(
+                    session.archive.path,
+                    folder / "sessions" / session.folder.parent.name / session.archive.path.name,
+                )
         for path in sorted((root / "data" / "published").glob("*.csv")):
             _copy(path, folder / "published" / path.name)
         if experiments is None:
@@ -97,7 +100,7 @@ def write_package(
         resources += [] if ledger is None else [_ledger(ledger, folder)]
         (folder / "data-dictionary.md").write_text(page(), "utf-8")
         _json(folder / SCHEMA, _schema(resources))
-        newest = max(one.events()[-1]["at_epoch_s"] for one in sessions)
+        newest = max(session.events()[-1]["at_epoch_s"] for session in sessions)
         files = [name for name in _files(folder) if name not in (CRATE, CHECKSUMS)]
         _json(folder / CRATE, crate(folder, files, columns(), newest))
         lines = [f"{file_sha256(folder / name)}  {name}\n" for name in _files(folder) if name != CHECKSUMS]
@@ -155,7 +158,7 @@ def _trials(root: Path, folder: Path, experiment: str) -> dict[str, Any]:
     for name in schema.SWITCHES:
         plain[name] = plain[name].map({True: "true", False: "false"})
     plain.to_csv(base / "trials.csv", index=False, lineterminator="\n")
-    fields = [_field(one) for one in columns(factors)]
+    fields = [_field(column) for column in columns(factors)]
     made: dict[str, Any] = {
         "name": f"trials-{experiment}",
         "path": f"tables/{experiment}/trials.csv",
@@ -197,19 +200,19 @@ def _field(one: Column) -> dict[str, Any]:
 def _published(path: Path, folder: Path) -> dict[str, Any]:
     """Return the resource of a table of an article: numbers where every cell that is filled is one."""
     lines = [line for line in path.read_text("utf-8").splitlines() if not line.startswith("#")]
-    said = [line[1:].strip() for line in path.read_text("utf-8").splitlines() if line.startswith("#")]
+    comments = [line[1:].strip() for line in path.read_text("utf-8").splitlines() if line.startswith("#")]
     head, *rows = list(csv.reader(lines))
     fields = []
     for at, name in enumerate(head):
         cells = [row[at] for row in rows if row[at]]
         numeric = bool(cells) and bool(pd.to_numeric(pd.Series(cells), errors="coerce").notna().all())
-        one: dict[str, Any] = {"name": name, "type": "number" if numeric else "string"}
-        fields.append(one | ({"unit": unit_of(name)} if numeric else {}))
+        field: dict[str, Any] = {"name": name, "type": "number" if numeric else "string"}
+        fields.append(field | ({"unit": unit_of(name)} if numeric else {}))
     made = {
         "name": f"published-{path.stem}",
         "path": path.relative_to(folder).as_posix(),
         "title": f"numbers of articles: {path.stem}",
-        "description": " ".join(line for line in said if not line.startswith("SPDX")),
+        "description": " ".join(line for line in comments if not line.startswith("SPDX")),
         "dialect": {"commentChar": "#"},
     }
     return made | _tabular(fields, {})
@@ -234,10 +237,11 @@ def crate(
     names = list(files)
     measured = [
         {
-            "@id": f"#column-{one.name}", "@type": "PropertyValue", "name": one.name, "description": one.meaning,
-            **({"unitText": one.unit} if one.unit else {}),
+            "@id": f"#column-{column.name}", "@type": "PropertyValue", "name": column.name,
+            "description": column.meaning,
+            **({"unitText": column.unit} if column.unit else {}),
         }
-        for one in every
+        for column in every
     ]  # fmt: skip
     entities: list[dict[str, Any]] = [
         {
@@ -248,7 +252,7 @@ def crate(
             "@id": "./", "@type": "Dataset", "name": TITLE, "description": DESCRIPTION, "datePublished": day,
             "license": {"@id": LICENCE}, "author": {"@id": "#authors"},
             "hasPart": [{"@id": name} for name in names],
-            "variableMeasured": [{"@id": one["@id"]} for one in measured],
+            "variableMeasured": [{"@id": column["@id"]} for column in measured],
         },
         {"@id": "#authors", "@type": "Organization", "name": "The Rematch authors"},
         {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.errors import InputError
 
 _TYPES: Mapping[str, Callable[[str], object]] = {
@@ -51,14 +51,14 @@ def _checksums(folder: Path) -> Iterator[str]:
         raise InputError("is missing", file=file, allowed="a data package")
     listed = {file.name}
     for number, line in enumerate(file.read_text("utf-8", errors="replace").splitlines(), 1):
-        found = _LINE.fullmatch(line)
-        path = _inside(folder, found[2]) if found else None
-        if found is None or path is None:
+        match = _LINE.fullmatch(line)
+        path = _inside(folder, match[2]) if match else None
+        if match is None or path is None:
             yield f"{file.name}: line {number}: names no file of the package"
             continue
-        listed.add(found[2])
-        if file_sha256(path) != found[1]:
-            yield f"{found[2]}: its bytes are not those of its checksum"
+        listed.add(match[2])
+        if file_sha256(path) != match[1]:
+            yield f"{match[2]}: its bytes are not those of its checksum"
     present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     yield from (f"{name}: has no checksum" for name in sorted(present - listed))
 
@@ -70,8 +70,8 @@ def _tables(folder: Path) -> Iterator[str]:
         if path is None:
             yield f"datapackage.json: {name} is no file of the package"
             continue
-        found = list(_rows(path, name, resource["schema"], resource.get("dialect", {}).get("commentChar")))
-        yield from found[:10]
+        problems = list(_rows(path, name, resource["schema"], resource.get("dialect", {}).get("commentChar")))
+        yield from problems[:10]
 
 
 def _rows(path: Path, name: str, schema: Mapping[str, Any], comment: str | None) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _wrong(field: Mapping[str, Any], cell: str) -> str | None:
 def _crate(folder: Path) -> Iterator[str]:
     name = "ro-crate-metadata.json"
     graph = _read(folder, name).get("@graph", [])
-    by_id = {one.get("@id"): one for one in graph}
+    by_id = {entity.get("@id"): entity for entity in graph}
     if len(by_id) != len(graph):
         yield f"{name}: an @id occurs twice"
     descriptor, root = by_id.get(name, {}), by_id.get("./", {})
@@ -128,14 +128,16 @@ def _crate(folder: Path) -> Iterator[str]:
     for reference in _references(graph):
         if reference not in by_id and not reference.startswith("https://w3id.org/"):
             yield f"{name}: {reference} is named and not described"
-    for one in graph:
-        if one.get("@type") != "File":
+    for entity in graph:
+        if entity.get("@type") != "File":
             continue
-        path = _inside(folder, str(one["@id"]))
+        path = _inside(folder, str(entity["@id"]))
         if path is None:
-            yield f"{name}: {one['@id']} is no file of the package"
-        elif one.get("sha256") != file_sha256(path) or one.get("contentSize") != str(path.stat().st_size):
-            yield f"{name}: {one['@id']}: size or hash is that of another file"
+            yield f"{name}: {entity['@id']} is no file of the package"
+        elif entity.get("sha256") != file_sha256(path) or entity.get("contentSize") != str(
+            path.stat().st_size
+        ):
+            yield f"{name}: {entity['@id']}: size or hash is that of another file"
 
 
 def _references(node: object) -> Iterator[str]:

@@ -52,13 +52,13 @@ def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, dic
     """
     path = generated / f"{notebook}.json"
     with _locked(generated):
-        mine = _read(path) or {"notebook": notebook, **{kind: {} for kind in KINDS}}
-        new = [(kind, key) for kind, key, _ in entries if key not in mine[kind]]
+        content = _read(path) or {"notebook": notebook, **{kind: {} for kind in KINDS}}
+        new = [(kind, key) for kind, key, _ in entries if key not in content[kind]]
         _refuse_foreign(generated, notebook, new)
         for kind, key, entry in entries:
-            place = mine[kind].get(key, {}).get("place", sum(len(mine[shown]) for shown in _SHOWN))
-            mine[kind][key] = {**entry, "place": place} if kind in _SHOWN else entry
-        write_json(path, mine)
+            place = content[kind].get(key, {}).get("place", sum(len(content[shown]) for shown in _SHOWN))
+            content[kind][key] = {**entry, "place": place} if kind in _SHOWN else entry
+        write_json(path, content)
 
 
 def write_json(path: Path, content: object) -> None:
@@ -71,23 +71,13 @@ def write_json(path: Path, content: object) -> None:
     os.replace(fresh, path)
 
 
-def text_entry(
-    text: str, *, notebook: str, method: str = "text", n_trials: int = 0, inputs: Sequence[str] = ()
-) -> Contribution:
-    """Return the entry of a fact in words; ``method``: "text", or "verdict" for the words of a comparison."""
+def fact_entry(text: str) -> Contribution:
+    """Return the value of a fact in words, such as the name of a processor."""
     return {
-        "value": None,
-        "low": None,
-        "high": None,
-        "unit": "",
-        "text": text,
-        "interval_text": text,
-        "method": method,
-        "estimand": "",
-        "n_trials": n_trials,
-        "inputs": list(inputs),
-        "notebook": notebook,
-    }
+        "kind": "fact", "label": None, "value": None, "low": None, "high": None, "unit": "", "text": text,
+        "interval_text": text, "reason": None, "verdict": None, "method": "text", "estimand": "", "n_trials": 0,
+        "inputs": [], "warnings": [],
+    }  # fmt: skip
 
 
 def replace(root: Path, notebook: str, fresh: Path) -> None:
@@ -101,10 +91,10 @@ def replace(root: Path, notebook: str, fresh: Path) -> None:
     """
     generated = root / GENERATED
     name = f"{notebook}.json"
-    mine = _read(fresh / name)
+    content = _read(fresh / name)
     with _locked(generated):
-        if mine is not None:
-            _refuse_foreign(generated, notebook, [(kind, key) for kind in KINDS for key in mine[kind]])
+        if content is not None:
+            _refuse_foreign(generated, notebook, [(kind, key) for kind in KINDS for key in content[kind]])
         _remove(generated, notebook)
         for path in sorted(fresh.rglob("*")):
             within = path.relative_to(fresh)
@@ -150,7 +140,7 @@ def contributions(generated: Path) -> tuple[Contribution, ...]:
 def in_order(part: Contribution) -> list[tuple[str, str, dict[str, Any]]]:
     """Return tables and figures of a contribution (kind, key, entry) in the order in which they were published."""
     shown = [(kind, key, entry) for kind in _SHOWN for key, entry in part[kind].items()]
-    return sorted(shown, key=lambda one: (one[2]["place"], one[1]))
+    return sorted(shown, key=lambda item: (item[2]["place"], item[1]))
 
 
 def _files(generated: Path) -> list[Path]:
@@ -158,11 +148,11 @@ def _files(generated: Path) -> list[Path]:
 
 
 def _refuse_foreign(generated: Path, notebook: str, keys: Iterable[tuple[str, str]]) -> None:
-    for other in contributions(generated):
+    for part in contributions(generated):
         for kind, key in keys:
-            if other["notebook"] != notebook and key in other[kind]:
+            if part["notebook"] != notebook and key in part[kind]:
                 raise InputError(
-                    f"published by {other['notebook']} already; one key, one notebook",
+                    f"published by {part['notebook']} already; one key, one notebook",
                     place=key,
                     found=notebook,
                     allowed="another key",

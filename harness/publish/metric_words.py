@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,10 +39,6 @@ _METRICS = {
 }
 
 
-#: Words joined by underscores, as the columns of a table are named.
-_COLUMN = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
-
-
 def metric_words(metric: str) -> MetricWords | None:
     """Return a metric in words; ``None``: a column without an entry here."""
     return _METRICS.get(metric)
@@ -51,10 +46,5 @@ def metric_words(metric: str) -> MetricWords | None:
 
 def metric_name(metric: str) -> str:
     """Return what a metric is called; a column without an entry is called by its name, with blanks."""
-    found = _METRICS.get(metric)
-    return metric.replace("_", " ") if found is None else found.name
-
-
-def in_words(text: str) -> str:
-    """Return a text with the columns that it names called as by ``metric_name``."""
-    return _COLUMN.sub(lambda found: metric_name(found[0]), text)
+    words = _METRICS.get(metric)
+    return metric.replace("_", " ") if words is None else words.name

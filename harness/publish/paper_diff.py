@@ -61,10 +61,10 @@ def write_diff(root: Path, revision: str) -> PaperDiff:
     )
     text = root / TEXT
     text.parent.mkdir(exist_ok=True)
-    said = (words or b"").decode("utf-8", errors="replace")
-    text.write_text(f"The paper since {name[:12]}; [-removed-] {{+added+}}; {_NUMBERS}.\n\n{said}", "utf-8")
+    marked = (words or b"").decode("utf-8", errors="replace")
+    text.write_text(f"The paper since {name[:12]}; [-removed-] {{+added+}}; {_NUMBERS}.\n\n{marked}", "utf-8")
     pdf, why = _marked_pdf(root, earlier)
-    return PaperDiff(text=text, changed=tuple(_changed_lines(said)), pdf=pdf, unavailable=why)
+    return PaperDiff(text=text, changed=tuple(_changed_lines(marked)), pdf=pdf, unavailable=why)
 
 
 def _changed_lines(said: str) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,6 @@ from typing import Any
 
 from harness.errors import InputError, UnknownKey
 from harness.publish.generated import GENERATED, contributions, read_values
-from harness.publish.published_rows import published_rows
 from harness.publish.sentences import contradicting, matching
 
 PICTURE = Path("docs") / "headline.png"
@@ -34,7 +33,9 @@ def write_readme(root: Path) -> Path:
     values, readme = read_values(root), root / "README.md"
     text = readme.read_text("utf-8")
     filled = fill(text, values, readme)
-    figures = {key: one for part in contributions(root / GENERATED) for key, one in part["figures"].items()}
+    figures = {
+        key: figure for part in contributions(root / GENERATED) for key, figure in part["figures"].items()
+    }
     if FIGURE not in figures:
         raise UnknownKey(f"the figure {FIGURE} was not published; execute the notebooks first: make paper")
     png = next(str(file) for file in figures[FIGURE]["files"] if str(file).endswith(".png"))
@@ -49,10 +50,9 @@ def fill(text: str, values: Mapping[str, Mapping[str, Any]], file: Path) -> str:
     Raises:
         UnknownKey: no such key. InputError: a condition does not hold, with its line.
     """
-    rows = published_rows(values)
     for guard in _GUARD.finditer(text):
         place = f"line {text.count(chr(10), 0, guard.start()) + 1}"
-        matched = matching(rows, guard[1])
+        matched = matching(values, guard[1])
         if not matched:
             raise InputError("a sentence has no row", file=file, place=place, found=guard[1])
         if against := contradicting(matched, guard[2]):

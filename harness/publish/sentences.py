@@ -31,7 +31,6 @@ from harness.publish.generated import (
     write_json,
 )
 from harness.publish.latex import define, escape, figure_macros, table_macros, value_macros
-from harness.publish.published_rows import published_rows
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Row]
@@ -98,10 +97,10 @@ def ends_of(rows: Sequence[Row]) -> tuple[Row, Row]:
     valued = [row for row in rows if row["value"] is not None]
     if not valued:
         raise InputError("no row has a value", found=f"{len(rows)} rows")
-    told = sorted(
+    ordered = sorted(
         [row for row in valued if says(row) != "refused"] or valued, key=lambda row: float(row["value"])
     )
-    return told[0], told[-1]
+    return ordered[0], ordered[-1]
 
 
 def write_macros(root: Path) -> list[str]:
@@ -113,8 +112,7 @@ def write_macros(root: Path) -> list[str]:
     Raises:
         InputError: no such claim.
     """
-    values = read_values(root)
-    rows = published_rows(values)
+    rows = read_values(root)
     own = {_question(key) for key, row in rows.items() if not all(map(_is_bundled, row["inputs"]))}
     bundled = {_question(key) for key, row in rows.items() if row["inputs"]} - own
     lines, problems = ["% Written by the build; changes are lost."], []
@@ -134,9 +132,9 @@ def write_macros(root: Path) -> list[str]:
                 problems.append(f"{place}: {patterns} is not {claim}: {problem}")
         lines += [_end(rows, *match.groups()) for match in _END.finditer(text)]
         for key in _CITED.findall(text):
-            if key in values:
-                cited[key] = values[key]
-                lines.append(value_macros(key, values[key]))
+            if key in rows:
+                cited[key] = rows[key]
+                lines.append(value_macros(key, rows[key]))
             elif own:
                 lines.append(define("absent", key, "1"))
     for part in contributions(root / GENERATED):

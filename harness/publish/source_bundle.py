@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.errors import InputError
 from harness.publish.build import PAPER, PaperFailed, build_paper, explain, tex_environment
 from harness.publish.generated import paper_sources
@@ -48,10 +48,12 @@ def problems_of(references: str, sources: Iterable[str]) -> list[str]:
     """Return one sentence for each key without an entry, entry without a citation, and key given twice."""
     entries = Counter(_ENTRY.findall(references))
     cited = cited_keys(sources)
-    found = [f"\\cite{{{key}}} has no entry" for key in sorted(cited - entries.keys() - {"*"})]
+    problems = [f"\\cite{{{key}}} has no entry" for key in sorted(cited - entries.keys() - {"*"})]
     if "*" not in cited:
-        found += [f"{key} is neither cited nor listed by \\nocite" for key in sorted(entries.keys() - cited)]
-    return found + [f"{key} has {n} entries" for key, n in sorted(entries.items()) if n > 1]
+        problems += [
+            f"{key} is neither cited nor listed by \\nocite" for key in sorted(entries.keys() - cited)
+        ]
+    return problems + [f"{key} has {n} entries" for key, n in sorted(entries.items()) if n > 1]
 
 
 def check_bibliography(paper: Path) -> int:
@@ -142,13 +144,13 @@ def sources_of(paper: Path) -> list[str]:
     record = paper / "main.fls"
     if not record.is_file() or not (paper / "main.bbl").is_file():
         raise InputError("the paper has not been built", file=record, allowed="make paper first")
-    here = paper.resolve()
+    folder = paper.resolve()
     read = {"main.bbl", REFERENCES}
     for line in record.read_text("utf-8", errors="replace").splitlines():
         kind, _, name = line.partition(" ")
-        path = (here / name).resolve()
-        if kind == "INPUT" and path.is_relative_to(here) and path.suffix not in _MADE_AGAIN:
-            read.add(path.relative_to(here).as_posix())
+        path = (folder / name).resolve()
+        if kind == "INPUT" and path.is_relative_to(folder) and path.suffix not in _MADE_AGAIN:
+            read.add(path.relative_to(folder).as_posix())
     return sorted(read)
 
 

@@ -32,7 +32,7 @@ def write_supplement(root: Path) -> Path:
     Raises:
         InputError: a notebook or the header of a session is damaged.
     """
-    there = {session.key: session for session in Store(root).sessions()}
+    stored = {session.key: session for session in Store(root).sessions()}
     lines = [
         "% Written by the build; changes are lost.",
         rf"Built from {escape(_source(root))}.",
@@ -42,7 +42,7 @@ def write_supplement(root: Path) -> Path:
         items = [_item(kind, key, entry) for kind, key, entry in in_order(part)]
         if items:
             title, _ = heading(root, part["notebook"])
-            lines += [rf"\rematchtopic{{{escape(title)}}}", _sessions(part, there), *items]
+            lines += [rf"\rematchtopic{{{escape(title)}}}", _sessions(part, stored), *items]
     file = root / GENERATED / FILE
     file.write_text("\n".join(lines) + "\n", "utf-8")
     return file
@@ -87,16 +87,10 @@ def _sessions(part: Contribution, there: Mapping[str, SessionFolder]) -> str:
     if not rows:
         return ""
     return render_table(
-        notebook=part["notebook"],
-        key=f"sessions.{part['notebook']}",
-        header=_HEADER,
-        rows=rows,
+        notebook=part["notebook"], key=f"sessions.{part['notebook']}", header=_HEADER, rows=rows, notes=(),
         caption="Sessions, with the trials that the numbers of this section rest on.",
-        notes=(),
-        wide=True,
-        numeric=_NUMERIC,
-        widths=[None] * len(_HEADER),
-    )
+        numeric=_NUMERIC, widths=[None] * len(_HEADER),
+    )  # fmt: skip
 
 
 def _facts(key: str, n_trials: int, session: SessionFolder | None) -> list[str]:

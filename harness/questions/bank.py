@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.analysis.stats.estimates import nothing
-from harness.analysis.stats.knee import knee, saturation
+from harness.analysis.stats.intervals import nothing
 from harness.analysis.stats.pairing import inputs_of
+from harness.analysis.stats.scaling import knee, saturation
 from harness.rows import of_estimate, tidy
 
 #: Name of the fit -> the method, and the column of ``Session.loads`` that bends.

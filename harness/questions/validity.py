@@ -8,13 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.audit.adequacy import equal_cells
-from harness.analysis.audit.checks import AuditedTrial
-from harness.analysis.audit.drift_and_order import equal_arms
-from harness.analysis.audit.trial_checks import audit_trial
+from harness.analysis.audit.session_checks import equal_arms, equal_cells
+from harness.analysis.audit.trial_checks import AuditedTrial, audit_trial
 from harness.analysis.stats.pairing import counting, in_duet, with_own_reference
-from harness.analysis.tables.trial_files import read_restored
-from harness.evidence.other_sessions import session_agreement
+from harness.analysis.tables.tidy import read_restored
+from harness.evidence.results import session_agreement
 from harness.formats.wrk_histogram import UNDONE
 from harness.rows import Session, compare, count, of_estimate, stack, tidy
 from harness.rows.schema import empty, records
@@ -41,20 +39,11 @@ def noise(session: Session) -> pd.DataFrame:
     if evidence is None:
         return empty("experiment", "cell")
     rows: list[dict[str, Any]] = []
-    for cell in equal_cells(session.trials, evidence.factors):
-        test, reference = cell.found, session.reference
-        row = of_estimate(
-            test.ratio,
-            name="itself",
-            kind="ratio",
-            metric=cell.metric,
-            variant=reference,
-            reference=reference,
-        )
-        place = {"experiment": session.experiment, "cell": "-".join(cell.levels.values()) or "all"}
-        rows.append(
-            row | place | {"label": session.experiment, "margin": test.noise, "n_blocks": cell.n_blocks}
-        )
+    for levels, noise in equal_cells(session.trials, evidence.factors):
+        about = {"variant": session.reference, "reference": session.reference, "label": session.experiment}
+        place = {"experiment": session.experiment, "cell": "-".join(levels.values()) or "all"}
+        row = of_estimate(noise.ratio, name="itself", kind="ratio", metric=noise.metric)
+        rows.append(row | about | place | {"margin": noise.noise, "n_blocks": noise.n_blocks})
     return tidy(rows)
 
 
@@ -68,8 +57,8 @@ def equal_trials(session: Session, metrics: Sequence[str]) -> pd.DataFrame:
         return empty("of")
     arms = [equal_arms(session.trials, metric) for metric in metrics]
     return tidy(
-        of_estimate(getattr(one, name), name=name, kind="share", metric=one.metric) | {"of": one.metric}
-        for one in arms
+        of_estimate(getattr(arm, name), name=name, kind="share", metric=arm.metric) | {"of": arm.metric}
+        for arm in arms
         for name in ("spread", "blocked", "ordered")
     )
 
@@ -100,12 +89,12 @@ def _truth(trials: pd.DataFrame, row: Mapping[str, Any], handicap: float) -> flo
     used = (
         arms[in_duet(arms)].reindex(columns=["variant", metric, "service_cores", "generator_cores"]).dropna()
     )
-    ours, theirs = used[used["variant"] == reference], used[used["variant"] != reference]
-    if ours.empty or theirs.empty:
+    baseline, slowed = used[used["variant"] == reference], used[used["variant"] != reference]
+    if baseline.empty or slowed.empty:
         return 1 - handicap
     service, generator, slower = (
-        float((arm[column] / arm[metric]).mean())
-        for arm, column in ((ours, "service_cores"), (ours, "generator_cores"), (theirs, "generator_cores"))
+        float((arm[f"{side}_cores"] / arm[metric]).mean())
+        for arm, side in ((baseline, "service"), (baseline, "generator"), (slowed, "generator"))
     )
     return (service + generator) / (service / (1 - handicap) + slower)
 

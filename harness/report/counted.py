@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.analysis.load.omission_from_counts import WithMissing, with_missing_of_counts
+from harness.analysis.load.coordinated_omission import WithMissing, with_missing_of_counts
 from harness.analysis.stats.intervals import t_critical
 from harness.analysis.stats.quantiles import N_BATCHES, rank
 from harness.formats.arrays import FloatArray, IntArray

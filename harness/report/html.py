@@ -16,7 +16,6 @@ from harness.report.course import Course
 from harness.report.numbers import interval, length, milliseconds, percent, percent_between, rate, resolution
 from harness.report.plots import course_over_time, latency_by_percentile, latency_over_time, words
 from harness.report.result import Report
-from harness.report.rows import LABEL_STATISTICS, label_cells, label_latencies, latency_rows
 from harness.report.spread import Ranked, Spread
 
 _STALLS_SHOWN = 200
@@ -58,11 +57,12 @@ def render_html(
         _PAGE.read_text(encoding="utf-8")
     )
     return page.render(
-        style=page_style(), report=report, plots=plots, tiles=_tiles(report), latencies=latency_rows(report),
+        style=page_style(), report=report, plots=plots, tiles=_tiles(report),
+        latencies=report_words.latency_rows(report),
         summary=report_words.summary(report), when=report_words.when(report),
         resolution=resolution(report.resolution_ms),
         kinds=[(f"{n:,}", percent(n / max(report.requests, 1)), kind) for kind, n in report.errors_by_kind.items()],
-        label_statistics=LABEL_STATISTICS, labels=_label_rows(report),
+        label_statistics=report_words.LABEL_STATISTICS, labels=_label_rows(report),
         stalls=stalls, n_stalls=len(report.stalls or ()), stall_count=report_words.count_stalls(report),
         shorter=report_words.shorter_stalls(report), visible=report_words.shortest_visible(report),
         warnings=report_words.weighty(report), background=report_words.background(report),
@@ -105,7 +105,11 @@ def _corrected(report: Report, latency: Spread) -> Ranked | None:
 
 def _label_rows(report: Report) -> list[tuple[str, tuple[str, ...], list[tuple[str, str]]]]:
     return [
-        (row.label or "(no name)", label_cells(report, row)[:3], label_latencies(report, row))
+        (
+            row.label or "(no name)",
+            report_words.label_cells(report, row)[:3],
+            report_words.label_latencies(report, row),
+        )
         for row in report.labels
     ]
 

@@ -5,25 +5,28 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.detect import JOIN, files_of_run, open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
-from harness.formats.table import AggregateTable, RequestTable, together
+from harness.formats.table import AggregateTable, RequestChunk, RequestTable, together
 from harness.report.analyse import report_table
 from harness.report.course import Course, course_of_history
 from harness.report.limits import CheckedLimit, FileLimit, check_file
-from harness.report.progress import told
 from harness.report.requests import Gathered, gather_file
 from harness.report.result import QUANTILES, Report
 from harness.report.selection import Selection, select
 
 ALL = Selection()
+#: A shorter file is read before anybody asks how far it was read, and seconds between two lines that tell it.
+LONG_BYTES, _BETWEEN_S = 100 << 20, 0.5
 
 
 def main(
@@ -69,7 +72,7 @@ def main(
             report = report_table(opened, log, quantiles=quantiles)
         else:
             if isinstance(opened, RequestStream):
-                opened = told(opened, sys.stderr)
+                opened = with_progress(opened, sys.stderr)
             gathered = gather_file(opened, log, plots=html is not None, quantiles=quantiles)
             report, course = gathered.report(), gathered.course
         if samples is not None:
@@ -172,3 +175,35 @@ def write_page(target: Path, page: str, option: str) -> None:
             place=option,
             allowed="a file in a folder that exists",
         ) from error
+
+
+def with_progress(opened: RequestStream, out: TextIO) -> RequestStream:
+    """Return the same stream, which tells on ``out`` how far it was read; a short file, or no terminal: nothing."""
+    try:
+        n_bytes = opened.path.stat().st_size
+    except OSError:  # a pipe that is gone: the reader says so
+        return opened
+    if n_bytes < LONG_BYTES or not out.isatty():
+        return opened
+    return replace(opened, chunks=_telling(opened, n_bytes, out))
+
+
+def progress_words(n_read: int, n_bytes: int, elapsed_s: float) -> str:
+    """Return share read and time left in words; the time only once a twentieth was read."""
+    share = min(n_read / n_bytes, 1.0)
+    left = "" if share < 0.05 else f", about {elapsed_s * (1 - share) / share:.0f} s left"
+    return f"{share:.0%} read{left}"
+
+
+def _telling(opened: RequestStream, n_bytes: int, out: TextIO) -> Iterator[RequestChunk]:
+    began = told_at = time.monotonic()
+    try:
+        for chunk in opened.chunks:
+            yield chunk
+            now = time.monotonic()
+            if now - told_at >= _BETWEEN_S:
+                told_at = now
+                text = progress_words(opened.notes.n_bytes, n_bytes, now - began)
+                print(f"\r\033[K{opened.path.name}: {text}", end="", file=out, flush=True)
+    finally:
+        print("\r\033[K", end="", file=out, flush=True)

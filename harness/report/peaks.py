@@ -18,13 +18,15 @@ import numpy as np
 
 from harness.analysis.attribution.attribute import Attribution, attributable_fractions
 from harness.analysis.attribution.clock_offset import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_clock_offset
-from harness.analysis.attribution.event_matching import coincidence_test
-from harness.analysis.attribution.peak_causes import TOLERANCE_S, connecting_stalls, stall_causes
-from harness.analysis.attribution.slow_periods import Stall
+from harness.analysis.attribution.event_matching import (
+    TOLERANCE_S,
+    coincidence_test,
+    connecting_stalls,
+    stall_causes,
+)
+from harness.analysis.attribution.slow_periods import Stall, side_by_side
 from harness.analysis.attribution.spans import CauseName, Paused, Span, inside
-from harness.analysis.attribution.stalls import detect_stalls
-from harness.analysis.attribution.visible import harm_of, shortest_visible_s
-from harness.analysis.side_by_side import side_by_side
+from harness.analysis.attribution.stalls import detect_stalls, harm_of, shortest_visible_s
 from harness.analysis.stats.intervals import t_critical
 from harness.formats.arrays import FloatArray
 from harness.formats.gc_events import GcLog
@@ -217,14 +219,13 @@ class Peaks:
             f"{name}: {warning}"
             for warning in dict.fromkeys(warning for parts in every for warning in parts.warnings)
         ]
-        causes = list(dict.fromkeys(part.cause for parts in every for part in parts.causes))
-        by_cause = [{part.cause: part.share_of_tail for part in parts.causes} for parts in every]
+        causes = list(dict.fromkeys(cause for parts in every for cause in parts.causes))
         return {
             "share": _over_stretches([parts.quantile_share for parts in every]),
             "share_lower_bound": _over_stretches([parts.quantile_share_lower for parts in every]),
             "share_upper_bound": _over_stretches([parts.quantile_share_upper for parts in every]),
             "causes": {
-                cause: _over_stretches([shares[cause] for shares in by_cause if cause in shares])
+                cause: _over_stretches([parts.causes[cause] for parts in every if cause in parts.causes])
                 for cause in causes
             },
         }

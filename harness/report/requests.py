@@ -13,12 +13,12 @@ import numpy.typing as npt
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.formats.collect import RequestStream
-from harness.formats.error_kinds import add_kinds
 from harness.formats.gc_events import GcLog
 from harness.formats.k6_rows import WITHOUT_CONNECTING
-from harness.formats.run_parts import RunPart, RunParts, clocks_apart_s
+from harness.formats.run_parts import RunPart, RunParts, clocks_apart_s, set_back_s
 from harness.formats.sides import SideColumns
 from harness.formats.table import RequestTable, Unreadable, repeats_left_out
+from harness.formats.values import add_kinds
 from harness.model.phrases import counted
 from harness.report.checks import FIRST_ROWS, Checks
 from harness.report.course import Course, course_of, joined
@@ -147,6 +147,7 @@ class Gathered:
         self._first, self._sides, self._quantiles = first, sides, quantiles
         self._runs = RunParts(from_zero=first.from_zero)
         self._ramp: str | None = None
+        self._back_s = 0.0
         log = None if first.from_zero else gc_log
         self._checks = Checks(first, log, sides, units)
         self._notes: dict[str, None] = {}
@@ -187,6 +188,7 @@ class Gathered:
             self._runs.take(start, latency, table.ok)
             if self._n_stretches == 1:
                 first = start[order[:FIRST_ROWS]], latency[order[:FIRST_ROWS]]
+                self._back_s = 0.0 if table.from_zero else set_back_s(start, latency)
                 self._checks.look_at_clock(first[0])
             if self._plots:
                 step_s = 1.0 if self._checks.coarse else 0.0
@@ -272,6 +274,11 @@ class Gathered:
         apart_s = None if sides is None or sides.host is None else clocks_apart_s(sides.start_s, sides.host)
         of_clock = [about_runs(runs, from_zero=first.from_zero, clocks_apart_s=apart_s)] if runs else []
         duration = None if runs else self._duration_s(of_clock)
+        if self._back_s and not runs and (self._sides is None or len(self._sides.hosts) < 2):
+            of_clock.append(
+                f"time stamps run backwards by {length(self._back_s * 1e3)}: the clock was set, and the rate is too "
+                "high; or files of several load generators were joined, and it is right"
+            )
         if self._ramp is not None and not runs:
             said.append(self._ramp)
         of_names: list[str] = []

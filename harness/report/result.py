@@ -14,7 +14,6 @@ from harness.analysis.attribution.slow_periods import Stall
 from harness.errors import InputError
 from harness.model import Frozen
 from harness.report.loop import Loop
-from harness.report.resources import Resources
 from harness.report.units import UnitFinding
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
@@ -55,6 +54,17 @@ class ShortStalls(Frozen):
     longest_ms: float
     total_s: float
     share: float = Field(description="of the time of the file")
+
+
+class Resources(Frozen):
+    """One process. ``None``: the file does not say, or says it once only where twice is needed."""
+
+    n_samples: int
+    lasted_s: float
+    rss_median_bytes: float | None
+    rss_max_bytes: float | None
+    cpu_s: float | None = Field(description="used between the first and the last sample")
+    cores: float | None = Field(description="the same a second")
 
 
 class Report(Frozen):

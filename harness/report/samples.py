@@ -13,7 +13,7 @@ import pandas as pd
 
 from harness.errors import InputError
 from harness.model import Frozen
-from harness.report.resources import Resources
+from harness.report.result import Resources
 
 ROLE, EPOCH, MONOTONIC = "role", "epoch_s", "monotonic_s"
 ALLOWED = (

@@ -12,12 +12,12 @@ from harness.analysis.load.coordinated_omission import with_missing_requests
 from harness.analysis.stats.quantiles import (
     FEWEST_BEYOND,
     N_BATCHES,
+    batch_means_ci,
     n_beyond,
     quantile_refused,
     rank,
     woodruff_ranks,
 )
-from harness.analysis.stats.within_trial import batch_means_ci
 from harness.formats.arrays import FloatArray, IntArray
 
 LEVEL = 0.95

@@ -16,7 +16,6 @@ from harness.report import words
 from harness.report.limits import CheckedLimit
 from harness.report.numbers import length, percent, percent_between, rate, resolution
 from harness.report.result import Report
-from harness.report.rows import label_cells, latency_rows
 
 #: Stalls shown on a page; all of them stand in the JSON.
 SHOWN = 10
@@ -72,7 +71,7 @@ def _latency_table(report: Report) -> Table:
     loop = report.loop
     if loop is not None and loop.corrected_ms is not None:
         table.add_column("corrected for coordinated omission", justify="right", max_width=24)
-    for row in latency_rows(report):
+    for row in words.latency_rows(report):
         table.add_row(*row)
     return table
 
@@ -100,7 +99,7 @@ def _labels_table(report: Report) -> Table:
     for column in ("request", "number", "errors", "1/s", "mean", "p50", "p90", "p99", "max"):
         table.add_column(column, justify="left" if column == "request" else "right", overflow="fold")
     for row in shown:
-        table.add_row(Text(printable(row.label or "(no name)")), *label_cells(report, row))
+        table.add_row(Text(printable(row.label or "(no name)")), *words.label_cells(report, row))
     return table
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentences of a report that its text and its page share; the first of them sums up the whole."""
+"""The sentences and the rows of tables that a report's text and page share; the first sentence sums up the whole."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 from harness.model.phrases import counted
-from harness.report.numbers import length, milliseconds, percent, rate
-from harness.report.result import Report
+from harness.report.numbers import interval, length, milliseconds, percent, rate
+from harness.report.result import LABEL_QUANTILES, LabelRow, Report
 
 #: The percentile of the summary: the farthest of these that the file can tell.
 _WITHIN = {"p99": "99 %", "p95": "95 %", "p90": "90 %", "p50": "half"}
@@ -15,6 +15,7 @@ _LONGEST_KIND = 60
 _RUNS_SHOWN = 3
 #: A load whose users wait for answers for less of their time is hardly one: its time stamps may be wrong.
 _BARELY_BUSY = 0.01
+LABEL_STATISTICS = ("mean", *LABEL_QUANTILES, "max")
 
 
 def summary(report: Report) -> str:
@@ -125,3 +126,41 @@ def weighty(report: Report) -> list[str]:
 def background(report: Report) -> list[str]:
     """Return the warnings that hold for any such file."""
     return [said for said in report.warnings if said in report.background]
+
+
+def latency_rows(report: Report) -> list[tuple[str, ...]]:
+    """Return statistic, value, interval or why there is none, and the corrected value where there is a correction."""
+    corrected = None if report.loop is None else report.loop.corrected_ms
+    rows: list[tuple[str, ...]] = []
+    for name in report.latency_ms:
+        value, bounds = report.latency_ms.get(name), report.intervals.get(name)
+        step_ms = 0.0 if name == "mean" else report.resolution_ms
+        cells = [
+            name,
+            milliseconds(value, bounds, resolution_ms=step_ms),
+            interval(value, bounds, resolution_ms=step_ms) or report.interval_reasons.get(name, ""),
+        ]
+        if corrected is not None:
+            cells.append(milliseconds(corrected[name], resolution_ms=step_ms) if name in corrected else "")
+        rows.append(tuple(cells))
+    return rows
+
+
+def label_cells(report: Report, row: LabelRow) -> tuple[str, ...]:
+    """Return requests, errors, rate and latencies of one name, without intervals."""
+    counts = (
+        f"{row.requests:,}", f"{row.errors:,}", "" if row.throughput_per_s is None else rate(row.throughput_per_s),
+    )  # fmt: skip
+    return (*counts, *(value for value, _ in label_latencies(report, row)))
+
+
+def label_latencies(report: Report, row: LabelRow) -> list[tuple[str, str]]:
+    """Return each latency of one name and its interval; an empty one where there is none."""
+    found = []
+    for name in LABEL_STATISTICS:
+        value, bounds = row.latency_ms.get(name), row.intervals.get(name)
+        step_ms = 0.0 if name == "mean" else report.resolution_ms
+        found.append((
+            milliseconds(value, bounds, resolution_ms=step_ms), interval(value, bounds, resolution_ms=step_ms)
+        ))  # fmt: skip
+    return found

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every result is a row: open a session as frames, compare, pivot, draw, publish (``docs/analyse.md``)."""
 
-from harness.analysis.audit.slopes import slope_within
-from harness.analysis.audit.speed_response import speed_response
+from harness.analysis.audit.session_checks import slope_within, speed_response
 from harness.figures.style import log_scale
 from harness.rows.break_even import even, leads, races
 from harness.rows.build_costs import builds
 from harness.rows.drawing import forest, intervals, page
-from harness.rows.effects import interactions
+from harness.rows.effects import block_mean, elasticities, interactions
 from harness.rows.latency_peaks import attribute, attribution
 from harness.rows.places import between
 from harness.rows.question import Question
@@ -31,7 +30,7 @@ from harness.rows.tables import notes, pivot
 from harness.rows.text import shown
 from harness.rows.then_now import answer, contrast, fate
 from harness.rows.timeline import latency_over_time, slow_requests
-from harness.rows.trials import dots, of_one_age, parts, used
+from harness.rows.trials import at_levels, dots, of_one_age, parts, used
 from harness.rows.usl import scaling_law
 
 __all__ = [
@@ -39,10 +38,12 @@ __all__ = [
     "Session",
     "along",
     "answer",
+    "at_levels",
     "attribute",
     "attribution",
     "behind",
     "between",
+    "block_mean",
     "builds",
     "compare",
     "contrast",
@@ -50,6 +51,7 @@ __all__ = [
     "counts",
     "detectable",
     "dots",
+    "elasticities",
     "even",
     "fact",
     "fate",

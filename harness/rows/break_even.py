@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of break-even: after how many requests a program that starts slowly has caught up with one that starts fast.
 
-The method is that of :mod:`harness.analysis.warmup.break_even`; a course is what a process had spent since its launch.
+The method is that of :mod:`harness.analysis.warmup.curves`; a course is what a process had spent since its launch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.stats.summaries import summarised
-from harness.analysis.warmup.break_even import Course, break_even
+from harness.analysis.warmup.curves import Course, break_even
 from harness.rows.results import of_estimate
 from harness.rows.schema import empty, records, stack, tidy
 from harness.rows.session import Session

@@ -11,9 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from harness.figures.comparisons import ratio_axis
-from harness.figures.marks import name_last
-from harness.figures.style import BAND, COLUMN_INCHES, FAINT, INK, canvas, settings
+from harness.figures.comparisons import RatioLine, ratio_lines
+from harness.figures.style import COLUMN_INCHES, INK, canvas, settings
 from harness.figures.variant_style import VariantStyle
 from harness.model import Verdict
 from harness.model.formatting import show
@@ -66,26 +65,12 @@ def forest(
     Args:
         looks: variant -> how it is drawn. factor: column that names the lines.
     """
-    lines = records(rows)
     margins = rows.loc[rows["variant"] != rows["reference"], "margin"].dropna()
-    if len(margins):
-        axes.axvspan(1 / (1 + margins.max()), 1 + margins.max(), color=BAND, linewidth=0)
-    axes.axvline(1, color=INK, linewidth=0.7)
-    for y, row in enumerate(reversed(lines)):
-        look = looks[row["variant"]]
-        refused = row["verdict"] == Verdict.NOT_ABOUT_SERVICES
-        colour = FAINT if refused else look.colour
-        if row["value"] is None:
-            axes.text(1, y, "cannot be said", color=FAINT, va="center", ha="center")
-            continue
-        if row["low"] is not None:
-            axes.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=1.6)
-        face = "white" if refused or row["variant"] == row["reference"] else look.face
-        dots = look.dots | {"markerfacecolor": face, "markeredgecolor": colour, "alpha": 1.0}
-        axes.plot([row["value"]], [y], **dots)
-        name_last(axes, str(row[factor]), [text_of(row)])
-    axes.set_yticks(range(len(lines)), [str(row[factor]) for row in reversed(lines)])
-    axes.set_ylim(-0.6, len(lines) - 0.4)
-    axes.grid(axis="y", visible=False)
-    axes.set_xscale("log")
-    ratio_axis(axes)
+    lines = [
+        RatioLine(
+            str(row[factor]), row["value"], (row["low"], row["high"]), looks[row["variant"]], text_of(row),
+            hollow=row["variant"] == row["reference"], refused=row["verdict"] == Verdict.NOT_ABOUT_SERVICES,
+        )
+        for row in records(rows)
+    ]  # fmt: skip
+    ratio_lines(axes, lines, (1 / (1 + margins.max()), 1 + margins.max()) if len(margins) else None)

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from harness.analysis.attribution.table import attribution_table
-from harness.analysis.attribution.trial import TrialAttribution
-from harness.evidence.requests import attribute_peaks
+from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
 from harness.rows.results import fact, of_estimate
-from harness.rows.schema import empty, stack, tidy
+from harness.rows.schema import empty, records, stack, tidy
 from harness.rows.session import Session
 
 #: name of the result -> number of the table of attribution
@@ -44,8 +43,20 @@ NUMBERS: Mapping[str, str] = {
 
 
 def attribute(session: Session) -> tuple[TrialAttribution, ...]:
-    """Return every counted trial with single requests, its tail taken apart; none: nothing was measured."""
-    return attribute_peaks(session.evidence)
+    """Return every counted trial with single requests, its tail taken apart; none: nothing was measured.
+
+    Requests begun while generator and service still settled are left out, as everywhere: their latency is that of two
+    programs that warm up, and it would be all there is to explain.
+    """
+    if session.evidence is None:
+        return ()
+    folders = {folder.folder.name: folder for folder in session.evidence.sessions}
+    attributed = []
+    for row in records(session.counted[["session_id", "trial_id"]]):
+        requests = session.evidence.requests(row["session_id"], row["trial_id"])
+        if requests is not None and int(requests["ok"].sum()) > 1:
+            attributed.append(attribute_trial(folders[row["session_id"]], row["trial_id"], requests))
+    return tuple(attributed)
 
 
 def attribution(
@@ -72,7 +83,7 @@ def attribution(
         if cell.memory:
             rows.append(fact(f"{prefix}setting", cell.memory) | about)
         rows += [
-            of_estimate(getattr(cell, field), name=prefix + name, kind="mean", metric=field) | about
+            of_estimate(cell.numbers[field], name=prefix + name, kind="mean", metric=field) | about
             for name, field in NUMBERS.items()
         ]
     return stack(empty(*by), tidy(rows))

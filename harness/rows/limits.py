@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from harness.analysis.load.load_segments import COLUMN as PART
+from harness.analysis.load.load_response import COLUMN as PART
 from harness.analysis.stats.about_services import BOUND_SHARE, condition_of, not_about_services
 from harness.analysis.stats.ages import AGE
 from harness.analysis.stats.comparisons import Comparison, WithOthers, compare

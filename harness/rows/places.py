@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.analysis.stats.aa_noise import aa_noise
-from harness.analysis.stats.aa_test import noise_of
+from harness.analysis.stats.aa_noise import aa_noise, noise_of
 from harness.analysis.stats.about_services import condition_of, latency_of_tool, not_about_services
 from harness.analysis.stats.ages import age_of_arm, has_age, of_one_age
 from harness.analysis.stats.effects import effect_size_ci

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -14,12 +15,13 @@ from matplotlib.figure import Figure
 from harness.model.formatting import NOT_MEASURED
 from harness.publish import Published, Publisher
 from harness.publish.display import MOST_ROWS
+from harness.publish.generated import GENERATED
 from harness.publish.sentences import contradicting, ends_of
-from harness.rows.bridge import entries_of, entry_of
 from harness.rows.results import fact
 from harness.rows.schema import keyed, records, stack, tidy
 from harness.rows.session import Session
 from harness.rows.tables import VERDICT, cells_of, notes
+from harness.rows.text import entries_of, entry_of
 
 #: Name of the row that answers the question.
 ANSWER = "answer"
@@ -36,7 +38,7 @@ class Question:
     def __init__(self, name: str, notebook: str, *sessions: Session) -> None:
         self.name = name
         self._answers = tidy([])
-        draft = next((one.evidence.draft for one in sessions if one.evidence is not None), None)
+        draft = next((session.evidence.draft for session in sessions if session.evidence is not None), None)
         self._publisher = Publisher(notebook, root=sessions[0].root, draft=draft)
         pd.set_option("display.max_rows", MOST_ROWS, "display.min_rows", MOST_ROWS, "display.precision", 3)
 
@@ -92,7 +94,6 @@ class Question:
             cells_of(rows, columns, lines),
             caption=caption,
             notes=[*below, *(notes(printed) if printed["verdict"].notna().any() else ())],
-            wide=True,
         )
 
     def texts(
@@ -106,7 +107,7 @@ class Question:
         columns = {str(name): str(name) for name in frame.columns}
         lines = [{str(name): str(text) for name, text in line.items()} for line in frame.to_dict("records")]
         return self._publisher.table(
-            f"{self.name}.{key}", columns, lines, caption=caption, wide=True, widths=widths or {}
+            f"{self.name}.{key}", columns, lines, caption=caption, widths=widths or {}
         )
 
     def figure(self, key: str, figure: Figure | None, *, alt: str, caption: str) -> Published:
@@ -136,3 +137,14 @@ def parquet_of(rows: pd.DataFrame) -> bytes:
     stream = io.BytesIO()
     pq.write_table(pa.Table.from_pandas(rows, preserve_index=False), stream)
     return stream.getvalue()
+
+
+def read_rows(root: Path) -> pd.DataFrame:
+    """Return all published rows; none: no question has published any."""
+    frames = []
+    for path in sorted((root / GENERATED / "rows").glob("*.parquet")):
+        table = pq.read_table(path)
+        # pandas would make arrays of them
+        lists = {name: table[name].to_pylist() for name in ("warnings", "inputs")}
+        frames.append(table.to_pandas().assign(**lists))
+    return stack(*frames)

@@ -15,8 +15,8 @@ from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.ages import age_of_arm, has_age
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.comparisons import compare as compare_trials
-from harness.analysis.stats.detectable import BLOCKS, power_curve
 from harness.analysis.stats.pairing import counting, inputs_of
+from harness.analysis.stats.sample_size import BLOCKS, power_curve
 from harness.analysis.stats.summaries import summarise
 from harness.model import Estimate
 from harness.rows.schema import empty, records, stack, tidy

@@ -15,7 +15,7 @@ import pandas as pd
 from harness.analysis.attribution.log_clock import service_log
 from harness.analysis.stats.pairing import counting
 from harness.analysis.tables.schema import as_trials, factor_column
-from harness.analysis.tables.trial_files import read_seconds
+from harness.analysis.tables.tidy import read_seconds
 from harness.definitions import experiment_files, load_study
 from harness.errors import InputError
 from harness.evidence import Evidence
@@ -24,7 +24,7 @@ from harness.evidence.opening import find_evidence, make_tables, open_evidence
 from harness.evidence.parameters import StageParameters
 from harness.figures.style import describe
 from harness.figures.variant_style import VariantStyle, variant_styles
-from harness.formats.jfr_contention import CONTENTION, parse_contention
+from harness.formats.jfr_json import CONTENTION, parse_contention
 from harness.model import Experiment, TrialRecord
 from harness.model.declared import DeclaredComparison
 from harness.project import find_root
@@ -288,19 +288,21 @@ def open_session(
     Raises:
         InputError: nothing was measured, or there is no such session.
     """
-    here = root or find_root()
+    project = root or find_root()
     if session is None:
         chosen = settings or StageParameters(profile="newest")
         return Session(
-            root=here, experiment=experiment, evidence=open_evidence(chosen, experiment, root=here)
+            root=project, experiment=experiment, evidence=open_evidence(chosen, experiment, root=project)
         )
-    known = {folder.key.replace(f"{experiment}/", ""): folder for folder in Store(here).sessions(experiment)}
+    known = {
+        folder.key.replace(f"{experiment}/", ""): folder for folder in Store(project).sessions(experiment)
+    }
     named = [folder for key, folder in known.items() if session in (key, folder.folder.name)]
     if not named:
         raise InputError("no such session", place=experiment, found=session, allowed=", ".join(known))
-    evidence = Evidence(root=here, experiment=experiment, sessions=(named[0],))
+    evidence = Evidence(root=project, experiment=experiment, sessions=(named[0],))
     make_tables(evidence)
-    return Session(root=here, experiment=experiment, evidence=evidence)
+    return Session(root=project, experiment=experiment, evidence=evidence)
 
 
 def find_session(experiment: str, settings: StageParameters, *, root: Path | None = None) -> Session:
@@ -309,8 +311,10 @@ def find_session(experiment: str, settings: StageParameters, *, root: Path | Non
     Raises:
         InputError: no such experiment.
     """
-    here = root or find_root()
-    return Session(root=here, experiment=experiment, evidence=find_evidence(settings, experiment, root=here))
+    project = root or find_root()
+    return Session(
+        root=project, experiment=experiment, evidence=find_evidence(settings, experiment, root=project)
+    )
 
 
 def sessions_of(
@@ -321,9 +325,9 @@ def sessions_of(
     Of the profile ``sample`` those that come with the project, of ``newest`` these and all longer than smoke that were
     measured here, else those measured here of the profile.
     """
-    here = root or find_root()
+    project = root or find_root()
     begun: dict[float, SessionFolder] = {}
-    for folder in Store(here).sessions(experiment):
+    for folder in Store(project).sessions(experiment):
         bundled = folder.key.startswith("bundled/")
         profile = folder.header.plan.profile
         if settings.bundled or settings.newest:
@@ -334,8 +338,8 @@ def sessions_of(
             begun[folder.header.provenance.started_epoch_s] = folder
     opened = {}
     for epoch_s, folder in sorted(begun.items()):
-        evidence = Evidence(root=here, experiment=experiment, sessions=(folder,))
+        evidence = Evidence(root=project, experiment=experiment, sessions=(folder,))
         make_tables(evidence)
         name = f"{experiment} {folder.folder.name}, {datetime.fromtimestamp(epoch_s, UTC):%Y-%m-%d}"
-        opened[name] = Session(root=here, experiment=experiment, evidence=evidence)
+        opened[name] = Session(root=project, experiment=experiment, evidence=evidence)
     return opened

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from harness.analysis.stats.between_sessions import between_sessions
 from harness.analysis.stats.intervals import t_critical
+from harness.analysis.stats.session_agreement import between_sessions
 from harness.model import Verdict
 from harness.rows.results import of_estimate
 from harness.rows.schema import stack, tidy

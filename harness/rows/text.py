@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows as text: digits from the interval, and what a row says in one word."""
+"""Rows as text: digits from the interval, what a row says in one word, and the value that is published of it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from harness.publish.sentences import says
 from harness.rows.schema import records
 
 Row = Mapping[str, Any]
+#: Columns of a row that stand in its published value unchanged.
+_SAME = (
+    "kind", "variant", "label", "reference", "verdict", "margin", "n_blocks", "n_excluded", "age", "reference_age",
+)  # fmt: skip
 
 
 class Ratio(NamedTuple):
@@ -64,6 +68,34 @@ def text_of(row: Row) -> str:
     if row["text"] is not None:
         return str(row["text"])
     return ratio_with_age(show(estimate_of(row)).interval, is_young(row) and row["value"] is not None)
+
+
+def entries_of(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the published value of each row, by key."""
+    return {row["key"]: entry_of(row) for row in records(rows)}
+
+
+def entry_of(row: Row) -> dict[str, Any]:
+    """Return the published value of a row; an empty one is ``None``."""
+    estimate = estimate_of(row)
+    number = show(estimate)
+    return {
+        "value": row["value"],
+        "low": row["low"],
+        "high": row["high"],
+        "level": estimate.level,
+        "unit": estimate.unit,
+        "text": row["text"] or number.text,
+        "interval_text": text_of(row),
+        "reason": None if row["text"] else number.reason,
+        "words": words_of(row),
+        "method": estimate.method,
+        "estimand": estimate.estimand,
+        "n_trials": estimate.n_trials,
+        "inputs": list(estimate.inputs),
+        "warnings": list(row["warnings"] or ()),
+        **{name: row[name] for name in _SAME},
+    }
 
 
 def shown(rows: pd.DataFrame) -> pd.DataFrame:

@@ -61,8 +61,8 @@ def contrast(
     ]
     used = pd.concat([one.loc[blocks].reset_index() for one in members])
     estimate = effect_size_ci(*sides, paired=True, level=level, inputs=tuple(dict.fromkeys(inputs_of(used))))
-    said = " x ".join(_words(cell) for cell in plus) + " over " + " x ".join(_words(cell) for cell in minus)
-    return tidy([row | of_estimate(estimate) | {"estimand": f"contrast of log {metric}: {said}"}])
+    words = " x ".join(_words(cell) for cell in plus) + " over " + " x ".join(_words(cell) for cell in minus)
+    return tidy([row | of_estimate(estimate) | {"estimand": f"contrast of log {metric}: {words}"}])
 
 
 def answer(low: float, high: float, *, above: float | None = None, below: float | None = None) -> Answer:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
-from harness.analysis.attribution.peak_causes import peak_causes
+from harness.analysis.attribution.event_matching import peak_causes
 from harness.analysis.attribution.spans import joined
 from harness.analysis.attribution.trial import TrialAttribution
 from harness.figures.style import FAINT, PAGE_INCHES, log_scale

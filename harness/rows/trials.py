@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 
-from harness.analysis.load.load_segments import COLUMN as PART
+from harness.analysis.load.load_response import COLUMN as PART
 from harness.analysis.stats import ages
 from harness.analysis.stats.pairing import counting
 from harness.analysis.tables.runtime_columns import gauge_growth
@@ -27,6 +27,14 @@ _USED = ("most_connections", "most_active", "upstream_opened")
 _OPENED = "upstream_connections_opened_total"
 
 
+def at_levels(trials: pd.DataFrame, **levels: str) -> pd.DataFrame:
+    """Return the trials at these levels; a factor that was not measured asks for nothing."""
+    for factor, level in levels.items():
+        if factor in trials and trials[factor].notna().any():
+            trials = trials[trials[factor] == level]
+    return trials
+
+
 def of_one_age(trials: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
     """Return the trials without the few young ones of a variant that is warm, as its ratios are made without them.
 
@@ -34,10 +42,10 @@ def of_one_age(trials: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
         by: factor columns; each combination of levels has an age of its own.
     """
     counted = counting(trials)
-    other = counted.index
+    left_out = counted.index
     for _, arm in counted.groupby([*by, "variant"], sort=False):
-        other = other.difference(ages.of_one_age(arm).index)
-    return trials.drop(index=other)
+        left_out = left_out.difference(ages.of_one_age(arm).index)
+    return trials.drop(index=left_out)
 
 
 def parts(session: Session, *, n: int = 4) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.stats.pairing import counting, inputs_of
-from harness.analysis.stats.usl import FEWEST_SIZES, N_RESAMPLES, fit_usl
+from harness.analysis.stats.scaling import FEWEST_SIZES, N_RESAMPLES, fit_usl
 from harness.rows.results import of_estimate
 from harness.rows.schema import empty, stack, tidy
 

@@ -46,6 +46,7 @@ from harness.model import (
 )
 from harness.runner.duet_arm import DuetArm
 from harness.runner.pinning import Placement
+from harness.runner.speed_gate import SpeedGate
 from harness.workloads import Case
 
 PhaseName = Literal["backing", "start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]
@@ -104,6 +105,8 @@ class TrialContext:
 
     #: Of a trial that runs beside another one; ``None``: nothing runs beside it.
     duet: DuetArm | None = None
+    #: Holds a load back until the CPUs have their usual speed; ``None``: nobody asked.
+    speed_gate: SpeedGate | None = None
 
     load_words: Mapping[str, str] = field(default_factory=dict)
     further_loads: tuple[LoadSlot, ...] = ()
@@ -202,6 +205,8 @@ class Notes:
     machine_after: MachineReading | None = None
     machine: MachineWindow | None = None
     cpu_speeds: tuple[CpuSpeed, ...] = ()
+    #: Waited for the CPUs' usual speed, in seconds; ``None``: nobody asked.
+    speed_wait_s: float | None = None
     longest_gap_s: float | None = None
     missed_ticks: int | None = None
     ticks_by: str | None = None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load during which a JVM still compiled is offered once more to the same process, and is kept beside the trial.
+"""A load during which a JVM compiled or the CPUs were slowed is offered again to the same process, and kept beside it.
 
 Some services are compiled once more long after their warm-up has settled, at a moment that cannot be foreseen, and for
 longer than a warm load allows (``docs/warm-and-cold.md``). Which load counts is decided by the time of the compilers
-alone, and never by throughput, CPU time of requests or latency (``rematch verify repeats``).
+and by the speed of the CPUs, and never by throughput, CPU time of requests or latency (``rematch verify repeats``).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from harness.model import EarlierLoad, Outcome, Phase
 from harness.runner.context import Notes, TrialContext, TrialSpec
 from harness.runner.load_phase import used_in_load
+from harness.runner.speed_gate import REPEATS as SPEED_REPEATS
 
 #: In the trial's folder, followed by a number: the files of a load that does not count.
 _EARLIER = "earlier-load"
@@ -24,16 +25,25 @@ _FILES = tuple(f"boundary-{name}." for name in _BOUNDARIES)
 def to_be_repeated(spec: TrialSpec, context: TrialContext, notes: Notes) -> bool:
     """Whether a load that is over shall be offered again.
 
-    It shall where the JVM's compilers worked for more of it than the warm-up allows a settled service, and it was not
-    yet repeated as often as it may be. Arms of a duet go on together, so theirs is not.
+    It shall where the JVM's compilers worked for more of it than the warm-up allows a settled service, or another guest
+    slowed the CPUs of a session that waits for their speed, and it was not yet repeated as often as it may be. Arms of
+    a duet go on together, so theirs is not.
     """
     asked, load = spec.planned.configuration.warm_up, notes.load
     if asked is None or load is None or notes.outcome != Outcome.OK:  # a load that failed is not made good
         return False
-    if context.duet is not None or len(notes.earlier_loads) >= asked.repeats:
+    n_loads, gate = len(notes.earlier_loads), context.speed_gate
+    if context.duet is not None:
         return False
+    may_wait = gate is not None and n_loads < SPEED_REPEATS and not gate.is_over(notes.speed_wait_s or 0.0)
+    if gate is not None and may_wait and gate.slowed(notes.cpu_speeds):
+        return True
     compiled_s = used_in_load(notes, "compile_s")
-    return compiled_s is not None and asked.compiled_too_long(compiled_s, load.duration_s)
+    return (
+        n_loads < asked.repeats
+        and compiled_s is not None
+        and asked.compiled_too_long(compiled_s, load.duration_s)
+    )
 
 
 def set_aside(spec: TrialSpec, notes: Notes) -> None:
@@ -56,6 +66,7 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
             n_errors=load.n_errors,
             cpu_s=used_in_load(notes, "cpu_s"),
             compile_s=used_in_load(notes, "compile_s"),
+            cpu_speeds=notes.cpu_speeds,
         )
     )
     (spec.folder / _LOAD).rename(aside)

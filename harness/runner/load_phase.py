@@ -87,7 +87,7 @@ def _offer(
             cleanup.callback(engine.end, spec, context)
             engine.begin(sampler, context, notes)
         if context.duet is None:  # whose arms meet the same CPUs for the same share of the time
-            meter = context.host.speed_meter(_cpus_at_work(context, notes))
+            meter = context.host.speed_meter(cpus_at_work(context, notes))
             cleanup.callback(_note_speeds, meter, notes)
         _wait_for_load(engines, instance, spec, context, notes)
     notes.machine_after = context.host.machine()
@@ -104,8 +104,8 @@ def _offer(
         _run_after(engine)
 
 
-def _cpus_at_work(context: TrialContext, notes: Notes) -> tuple[int, ...]:
-    """CPUs of the service's machine that service and generator may use."""
+def cpus_at_work(context: TrialContext, notes: Notes) -> tuple[int, ...]:
+    """Return the CPUs of the service's machine that service and generator may use."""
     placement = notes.placement
     service, generator = (placement.service, placement.generator) if placement else (None, None)
     if generator is None and not (placement and placement.generator_apart):
@@ -213,4 +213,12 @@ def headroom_ratio(notes: Notes) -> float | None:
     return echo / notes.load.achieved_per_s
 
 
-__all__ = ["OWN_SAMPLES", "arm_cpu_s", "headroom_ratio", "machine_during_load", "measure", "used_in_load"]
+__all__ = [
+    "OWN_SAMPLES",
+    "arm_cpu_s",
+    "cpus_at_work",
+    "headroom_ratio",
+    "machine_during_load",
+    "measure",
+    "used_in_load",
+]

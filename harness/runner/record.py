@@ -68,6 +68,8 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
     }
     if spec.memory_asked is not None:
         extra["memory_asked"] = spec.memory_asked
+    if notes.speed_wait_s is not None:
+        extra["speed_wait_s"] = round(notes.speed_wait_s, 2)
     if notes.system_calls is not None:
         extra["system_calls"] = notes.system_calls
     if spec.planned.configuration.variant.lean:

@@ -19,8 +19,7 @@ from harness.agent.sampler import Watched
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Process
 from harness.hosts.measuring import Sampling
-from harness.launchers.base import Instance
-from harness.launchers.exit_reason import STDOUT
+from harness.launchers.base import STDOUT, Instance
 from harness.model import ClosedLoad, LoadProfile, Outcome, RequestLogRecord, StoredReading
 from harness.runner.context import Notes, TrialContext, TrialSpec
 from harness.runner.snapshots import save_metrics

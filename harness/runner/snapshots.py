@@ -10,8 +10,8 @@ from typing import Literal
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.agent.sampler import Watched
 from harness.errors import HostError
-from harness.formats.jfr_contention import CONTENTION
-from harness.formats.request_counter import answered
+from harness.formats.counters import answered
+from harness.formats.jfr_json import CONTENTION
 from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost

@@ -39,7 +39,7 @@ from harness.runner.context import (
     watch,
 )
 from harness.runner.load_again import set_aside, to_be_repeated
-from harness.runner.load_phase import arm_cpu_s, machine_during_load, measure
+from harness.runner.load_phase import arm_cpu_s, cpus_at_work, machine_during_load, measure
 from harness.runner.outcome import crash
 from harness.runner.pinning import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
 from harness.runner.record import SAMPLES, keep_logs, trial_record
@@ -141,6 +141,8 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
         bring_up_backing(spec, context, sampler, notes, cleanup)
         request_log = RequestLog(spec, context, notes)
         request_log.open(sampler, cleanup)
+        if configuration.warm_up is None:  # the start counts, and what follows it cannot wait
+            _wait_for_speed(context, notes)
         with phase("start-up", notes):
             with duet.rendezvous.starting if duet else contextlib.nullcontext():
                 instance = _bring_up(spec, context, sampler, notes)
@@ -220,9 +222,13 @@ def _load(
     instance: Instance, sampler: Sampling, spec: TrialSpec, context: TrialContext, notes: Notes
 ) -> None:
     while True:
+        if spec.planned.configuration.warm_up is not None:
+            _wait_for_speed(context, notes)
         _boundary("before-load", instance, spec, context, notes)
         measure(instance, sampler, spec, context, notes)
         _boundary("after-load", instance, spec, context, notes)
+        if context.speed_gate is not None:
+            context.speed_gate.note(notes.cpu_speeds)
         if not to_be_repeated(spec, context, notes):
             break
         set_aside(spec, notes)
@@ -231,6 +237,15 @@ def _load(
         return
     context.duet.tell(arm_cpu_s(notes))
     notes.machine = machine_during_load(notes, context.duet.partner_cpu_s)
+
+
+def _wait_for_speed(context: TrialContext, notes: Notes) -> None:
+    """Hold the trial back while another guest slows the CPUs. Arms of a duet meet the same speed without it."""
+    if context.speed_gate is None or context.duet is not None:
+        return
+    notes.speed_wait_s = context.speed_gate.wait(
+        context.host, cpus_at_work(context, notes), notes.speed_wait_s or 0.0
+    )
 
 
 def placement_of(runtime: RuntimeSettings, context: TrialContext) -> Placement:

@@ -10,13 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.agent.machine_counters import MachineReader
-from harness.agent.process_tree import ProcessReader, TreeReader, reading_of
-from harness.agent.ticks import Calls, Schedule
+from harness.agent.process_tree import ProcessReader, reading_of
+from harness.agent.sampler import Calls, PythonTicks, Schedule
 from harness.toolchains import tick_library
 
 if TYPE_CHECKING:
-    from harness.agent.ticks import Tick
+    from harness.agent.sampler import Tick
 
 #: Set-up builds for the sources that it stands beside.
 _TOOLS = Path(__file__).resolve().parents[2] / ".tools"
@@ -46,7 +45,7 @@ class _Process(ctypes.Structure):
 _GLANCE = struct.Struct("=4q")
 
 
-class NativeTicks:
+class NativeTicks(PythonTicks):
     """Takes the ticks in one call, during which the interpreter's lock is free.
 
     Raises:
@@ -54,13 +53,11 @@ class NativeTicks:
     """
 
     name = "native"
-    tree: type[TreeReader] = TreeReader
-    machine: type[MachineReader] = MachineReader
 
     def __init__(self, library: Path) -> None:
         if not library.is_file():
             raise FileNotFoundError("not built for this source yet; install it with: make setup")
-        self._take = _loaded(library)
+        self._native = _loaded(library)
 
     def take(
         self, schedule: Schedule, before: int, processes: Sequence[ProcessReader], calls: Calls
@@ -69,7 +66,7 @@ class NativeTicks:
         state = _Schedule(*(getattr(schedule, name) for name, _ in _Schedule._fields_))
         asked = (_Process * n)(*(_Process(process.clock, process.statm) for process in processes))
         seen = ctypes.create_string_buffer(max(0, before - schedule.number) * n * _GLANCE.size)
-        n_ticks = self._take(state, before, asked, n, calls.address, ctypes.addressof(seen))
+        n_ticks = self._native(state, before, asked, n, calls.address, ctypes.addressof(seen))
         for name, _ in _Schedule._fields_:
             setattr(schedule, name, getattr(state, name))
         rows = memoryview(seen)[: n_ticks * n * _GLANCE.size]
@@ -99,6 +96,3 @@ def native_glancer() -> NativeTicks:
         OSError: as ``NativeTicks``.
     """
     return NativeTicks(tick_library(_TOOLS))
-
-
-__all__ = ["NativeTicks", "native_glancer"]

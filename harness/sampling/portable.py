@@ -20,7 +20,7 @@ import psutil
 from harness.agent.machine_counters import MachineReader, MachineReading
 from harness.agent.process_tree import ProcessReader, ProcessReading, TreeReader
 from harness.agent.processes import ProcessStat, ProcFiles
-from harness.agent.ticks import PythonTicks
+from harness.agent.sampler import PythonTicks
 
 #: A start time as a number of these after 1970, in the place of the kernel's ticks since boot.
 START_STEPS_PER_S = 100
@@ -156,9 +156,6 @@ class PortableMachine(MachineReader):
             throttled_s=None,
         )
 
-    def close(self) -> None:
-        """Nothing is held open."""
-
 
 class PortableTicks(PythonTicks):
     """Takes ticks as the interpreter's does, of what psutil reads."""
@@ -166,13 +163,3 @@ class PortableTicks(PythonTicks):
     name = "portable"
     tree = PortableTree
     machine = PortableMachine
-
-
-__all__ = [
-    "PortableMachine",
-    "PortableProcess",
-    "PortableTicks",
-    "PortableTree",
-    "PsutilProcesses",
-    "start_of",
-]

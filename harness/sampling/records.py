@@ -1,44 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings as they stand in records. The readers below this module are plain and know no records."""
+"""Readings as they stand in records, and how processes and the machine are read here."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from harness.agent.machine_counters import MachineReading
-from harness.agent.process_tree import TreeResources, read_tree
+from harness.agent.platforms import has_proc
+from harness.agent.process_tree import TreeReader, TreeResources
+from harness.agent.processes import look_through
+from harness.agent.sampler import PythonTicks
 from harness.model import ClockReading, MachineWindow, ResourceReading
-from harness.sampling.here import tree_here
+from harness.sampling.native_ticks import native_glancer
+
+#: What a window has the differences of.
+COUNTED = (
+    "psi_cpu_some_s", "psi_memory_some_s", "psi_io_some_s", "steal_s", "idle_s", "throttled_s", "n_throttled",
+)  # fmt: skip
 
 
 def as_reading(read: TreeResources) -> ResourceReading:
     """Return a plain reading as a record has it."""
-    return ResourceReading(
-        at=ClockReading(wall_epoch_s=read.wall_epoch_s, monotonic_s=read.monotonic_s),
-        rss_bytes=read.rss_bytes,
-        pss_bytes=read.pss_bytes,
-        cpu_s=read.cpu_s,
-        n_threads=read.n_threads,
-        n_descriptors=read.n_descriptors,
-        compile_s=read.compile_s,
-        system_s=read.system_s,
-    )
-
-
-def read_resources(
-    pid: int, start_ticks: int, *, cpu_at_launch_s: float = 0.0, pss: bool = True, short_lived: bool = False
-) -> ResourceReading:
-    """Read a process of this machine and its children once; see ``read_tree``."""
-    return as_reading(
-        read_tree(
-            pid,
-            start_ticks,
-            cpu_at_launch_s=cpu_at_launch_s,
-            pss=pss,
-            short_lived=short_lived,
-            reader=tree_here(),
-        )
-    )
+    fields = asdict(read)
+    at = ClockReading(wall_epoch_s=fields.pop("wall_epoch_s"), monotonic_s=fields.pop("monotonic_s"))
+    return ResourceReading(at=at, **fields)
 
 
 def machine_window(
@@ -55,24 +42,12 @@ def machine_window(
     """
     busy_s = _difference(before.total_cpu_s, after.total_cpu_s)
     used_s = None if None in used_cpu_s else sum(used for used in used_cpu_s if used is not None)
-    return MachineWindow(
-        psi_cpu_some_s=_difference(before.psi_cpu_some_s, after.psi_cpu_some_s),
-        psi_memory_some_s=_difference(before.psi_memory_some_s, after.psi_memory_some_s),
-        psi_io_some_s=_difference(before.psi_io_some_s, after.psi_io_some_s),
-        steal_s=_difference(before.steal_s, after.steal_s),
-        idle_s=_difference(before.idle_s, after.idle_s),
-        throttled_s=_difference(before.throttled_s, after.throttled_s),
-        n_throttled=(
-            None
-            if before.n_throttled is None or after.n_throttled is None
-            else after.n_throttled - before.n_throttled
-        ),
-        load_average_1m=after.load_average_1m,
-        other_cpu_s=None if busy_s is None or used_s is None else max(0.0, busy_s - used_s),
-    )
+    other_cpu_s = None if busy_s is None or used_s is None else max(0.0, busy_s - used_s)
+    differences = {name: _difference(getattr(before, name), getattr(after, name)) for name in COUNTED}
+    return MachineWindow(**differences, load_average_1m=after.load_average_1m, other_cpu_s=other_cpu_s)
 
 
-def _difference(before: float | None, after: float | None) -> float | None:
+def _difference(before: Any, after: Any) -> Any:
     return None if before is None or after is None else after - before
 
 
@@ -85,15 +60,15 @@ def on_our_clock(file: Path, offset_s: float) -> None:
     file.write_text("\n".join([head, *shifted, ""]), "utf-8")
 
 
-def merge(file: Path, other: Path) -> None:
+def merge(file: Path, second: Path) -> None:
     """Put the other file's rows into the first, in the order of time, and remove the other."""
-    if not other.is_file():
+    if not second.is_file():
         return
     lines = file.read_text("utf-8").splitlines()
-    more = other.read_text("utf-8").splitlines()[1:]
+    more = second.read_text("utf-8").splitlines()[1:]
     rows = sorted([*lines[1:], *more], key=lambda row: float(row.partition(",")[0]))
     file.write_text("\n".join([lines[0], *rows, ""]), "utf-8")
-    other.unlink()
+    second.unlink()
 
 
 def as_earlier(file: Path, until_s: float) -> None:
@@ -117,3 +92,37 @@ def _shifted(row: str, offset_s: float) -> str:
     at, comma, rest = row.partition(",")
     n_decimals = len(at.partition(".")[2])
     return f"{float(at) - offset_s:.{n_decimals}f}{comma}{rest}"
+
+
+NO_PROC = (
+    "this system does not show processes as files: psutil reads them, at a higher cost and without "
+    "proportional memory, pressure, steal and throttling"
+)
+
+
+def tick_source_here() -> tuple[PythonTicks, str | None]:
+    """Return the cheapest glancer that this machine has, and why it is not the native one (``None``: it is)."""
+    if not has_proc():
+        from harness.sampling.portable import PortableTicks
+
+        return PortableTicks(), NO_PROC
+    try:
+        return native_glancer(), None
+    except OSError as problem:
+        return PythonTicks(), str(problem)
+
+
+def readers_here() -> PythonTicks:
+    """Return a glancer for its readers of processes and machine, which all but the portable one share."""
+    return PythonTicks() if has_proc() else tick_source_here()[0]
+
+
+def tree_here() -> type[TreeReader]:
+    """Return what reads a process and its children on this machine."""
+    return readers_here().tree
+
+
+if not has_proc():
+    from harness.sampling.portable import PsutilProcesses
+
+    look_through(PsutilProcesses())

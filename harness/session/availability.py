@@ -10,7 +10,7 @@ from harness.backing import BackingNeed, source_of
 from harness.definitions import Study, contract_of
 from harness.errors import MissingTool, NothingRunsHere
 from harness.launchers.arguments import ONLY_PODS, of_pods_alone
-from harness.launchers.limits import remark_on_limits
+from harness.launchers.cgroup import remark_on_limits
 from harness.model import (
     BackingSettings,
     Implementation,

@@ -150,7 +150,7 @@ def measure_echo(spec: EchoSpec, context: TrialContext) -> EchoReading:
     Raises:
         TrialFailure: it went wrong; the reading cannot be had.
     """
-    from harness.analysis.tables.latency_columns import (
+    from harness.analysis.tables.trial_row import (
         latencies_told,
     )  # pandas and scipy, for who only looks at plans
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from harness.agent.platforms import return_large_blocks
-from harness.analysis.stats.registration import register
+from harness.analysis.stats.verdicts import register
 from harness.errors import RematchError, StoreError
 from harness.launchers.base import SweepsLeft
 from harness.launchers.cgroup import sweep_groups
@@ -184,8 +184,11 @@ class _Session:
     def _continue(self) -> SessionHeader:
         header = self.writer.session.header
         refuse_other_plan(header, self.prepared)
-        for _ in self.writer.session.records():
-            pass  # a damaged record is said before anything is measured beside it
+        for (
+            record
+        ) in self.writer.session.records():  # a damaged one is said before anything is measured beside it
+            if self.assembly.speed_gate is not None:
+                self.assembly.speed_gate.note(record.cpu_speeds)
         return header
 
     def _measure(self, left: list[PlannedTrial]) -> None:

@@ -101,6 +101,7 @@ def parts_for(
         load_by=None if variant is None else assembly.load_by(variant),
         database_host=assembly.database_host,
         load_words=words,
+        speed_gate=assembly.speed_gate,
         further_loads=assembly.further_loads(load.generator) if load is not None else (),
     )
 

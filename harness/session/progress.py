@@ -157,7 +157,7 @@ def outcome_words(record: TrialRecord) -> str:
     """``ok``, or the outcome with its reason, in one line."""
     reason = f" ({record.reason})" if record.reason else ""
     n_earlier = len(record.earlier_loads)
-    again = f"; took its load {n_earlier + 1} times, because the JVM compiled" if n_earlier else ""
+    again = f"; took its load {n_earlier + 1} times" if n_earlier else ""
     return printable(f"{record.outcome.value}{reason}{again}".replace("\n", " "))
 
 

@@ -15,8 +15,7 @@ from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
-from harness.hosts.ssh.host import LOOPBACK, SshHost
-from harness.hosts.ssh.jdks import find_remote_jdks
+from harness.hosts.ssh.host import LOOPBACK, SshHost, find_remote_jdks
 from harness.hosts.ssh.settings import FILE, LOCAL, load_settings
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.runtimes import Elsewhere

@@ -30,7 +30,7 @@ from harness.site.published import (
     trials_of,
     trials_of_cells,
 )
-from harness.site.svg import Glyph, glyph_sheet, inline_svg
+from harness.site.svg import inline_svg
 from harness.site.trials import METRICS, TrialRow
 
 #: The title of the page.
@@ -104,12 +104,11 @@ def render_index(content: Content, trials: Trials) -> str:
         InputError: a figure that cannot be shown.
     """
     sections = content.sections
-    figures, glyphs = _drawn(content)
     script = _text("site.js")
     return _render(
         "site.html.jinja", QUESTION, script,
-        head=sections[0], facts=_facts(sections), figures=figures, beside=content.beside,
-        glyphs=glyph_sheet(glyphs), sections=sections, notebooks=content.notebooks, link=trials.link,
+        head=sections[0], facts=_facts(sections), figures=_drawn(content), beside=content.beside,
+        sections=sections, notebooks=content.notebooks, link=trials.link,
         claims=content.claims, line=line, verdict_words=verdict_words,
         claim_counts={verdict.value: (VERDICT_WORDS[verdict], n) for verdict, n in counts(content.claims).items() if n},
         sources=list(dict.fromkeys(claim.claim.source for claim in content.claims)),
@@ -142,16 +141,13 @@ def _render(template: str, title: str, script: str = "", **words: Any) -> str:
     )  # fmt: skip
 
 
-def _drawn(content: Content) -> tuple[dict[str, Markup], dict[str, Glyph]]:
-    """Key of a figure -> its drawing; and the glyphs of all."""
-    drawn: dict[str, Markup] = {}
-    glyphs: dict[str, Glyph] = {}
-    for place, (key, one) in enumerate(_figures(content).items()):
-        if key not in content.beside:
-            drawing = inline_svg(svg_of(content.root, key, one), prefix=f"f{place}-", title=one["alt"])
-            drawn[key] = drawing.markup
-            glyphs |= drawing.glyphs
-    return drawn, glyphs
+def _drawn(content: Content) -> dict[str, Markup]:
+    """Key of a figure -> its drawing, of those that stand in the page."""
+    return {
+        key: inline_svg(svg_of(content.root, key, figure), prefix=f"f{place}-", title=figure["alt"])
+        for place, (key, figure) in enumerate(_figures(content).items())
+        if key not in content.beside
+    }
 
 
 def _figures(content: Content) -> dict[str, Entry]:

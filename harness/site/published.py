@@ -16,8 +16,8 @@ from harness.publish.supplement import heading
 
 #: Where run_all puts executed copies, a folder a profile.
 EXECUTED = Path("results")
-#: How the key of a sentence ends that answers a section's question; the first one of a question that publishes rows.
-ANSWERS = (".answer.fact", ".finding.takeaway")
+#: How the key of the sentence ends that answers a section's question.
+ANSWER = ".answer.fact"
 
 #: A published value, table or figure, as its notebook wrote it.
 Entry = Mapping[str, Any]
@@ -42,9 +42,9 @@ class Section:
     def answers(self) -> list[Entry]:
         """The sentences that answer its question, that of its first figure before those of others."""
         first = next(iter(self.figures), "").partition(".")[0]
-        said = {key: one for key, one in self.values.items() if key.endswith(ANSWERS)}
-        found = [key for key, one in said.items() if one["text"] != NOT_MEASURED]
-        return [self.values[key] for key in sorted(found, key=lambda key: key.partition(".")[0] != first)]
+        sentences = {key: value for key, value in self.values.items() if key.endswith(ANSWER)}
+        measured = [key for key, value in sentences.items() if value["text"] != NOT_MEASURED]
+        return [self.values[key] for key in sorted(measured, key=lambda key: key.partition(".")[0] != first)]
 
 
 def read_published(root: Path) -> tuple[Section, ...]:
@@ -53,11 +53,11 @@ def read_published(root: Path) -> tuple[Section, ...]:
     Raises:
         InputError: nothing was published, or a file of it is damaged.
     """
-    found = contributions(root / GENERATED)
-    if not found:
+    parts = contributions(root / GENERATED)
+    if not parts:
         raise InputError("nothing has been published", file=GENERATED, allowed="make site, or make paper")
-    sections = [_section(root, one) for one in found]
-    return tuple(sorted(sections, key=lambda one: (not one.answers, one.notebook)))
+    sections = [_section(root, section) for section in parts]
+    return tuple(sorted(sections, key=lambda section: (not section.answers, section.notebook)))
 
 
 def _section(root: Path, part: dict[str, Any]) -> Section:
@@ -91,22 +91,22 @@ def trials_of_cells(table: Entry) -> dict[tuple[int, int], tuple[str, ...]]:
     """Return (row, column) of a table -> the trials of that cell."""
     columns = list(table["columns"])
     return {
-        (int(one["row"]), columns.index(one["column"])): tuple(
-            sorted(table["inputs"][i] for i in one["inputs"])
+        (int(cell["row"]), columns.index(cell["column"])): tuple(
+            sorted(table["inputs"][i] for i in cell["inputs"])
         )
-        for one in table["estimates"]
-        if one["column"] in columns
+        for cell in table["estimates"]
+        if cell["column"] in columns
     }
 
 
 def trial_sets(sections: tuple[Section, ...]) -> tuple[tuple[str, ...], ...]:
     """Return every set of trials that a value or a cell rests on, each once."""
-    found: dict[tuple[str, ...], None] = {}
+    sets: dict[tuple[str, ...], None] = {}
     for section in sections:
-        found |= {trials_of(one): None for one in section.values.values() if one["inputs"]}
+        sets |= {trials_of(value): None for value in section.values.values() if value["inputs"]}
         for table in section.tables.values():
-            found |= {trials: None for trials in trials_of_cells(table).values() if trials}
-    return tuple(found)
+            sets |= {trials: None for trials in trials_of_cells(table).values() if trials}
+    return tuple(sets)
 
 
 def svg_of(root: Path, key: str, figure: Entry) -> Path:
@@ -132,7 +132,7 @@ def marks_of(root: Path, figure: Entry) -> dict[str, Any] | None:
     if file is None:
         return None
     try:
-        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        content: dict[str, Any] = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read ({error})", file=file, allowed="make site again") from None
-    return found
+    return content

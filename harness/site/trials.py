@@ -50,18 +50,18 @@ def opened_sessions(root: Path, trials: Iterable[str]) -> dict[str, Evidence]:
         InputError: a session is not there.
     """
     wanted = sorted({key.rpartition("/")[0] for key in trials})
-    there = {session.key: session for session in Store(root).sessions()}
-    found = {}
+    stored = {session.key: session for session in Store(root).sessions()}
+    opened = {}
     for key in wanted:
-        if key not in there:
+        if key not in stored:
             raise InputError(
                 "a published number rests on a session that is not there",
                 place=key,
                 allowed="make paper again",
             )
-        session = there[key]
-        found[key] = Evidence(root=root, experiment=session.folder.parent.name, sessions=(session,))
-    return found
+        session = stored[key]
+        opened[key] = Evidence(root=root, experiment=session.folder.parent.name, sessions=(session,))
+    return opened
 
 
 def trial_rows(opened: dict[str, Evidence], trials: Iterable[str]) -> tuple[TrialRow, ...]:
@@ -71,23 +71,23 @@ def trial_rows(opened: dict[str, Evidence], trials: Iterable[str]) -> tuple[Tria
         InputError: a session lacks one of them.
     """
     wanted = set(trials)
-    found = []
+    rows = []
     for key, evidence in opened.items():
         frame = evidence.trials.sort_values("position")
         labels = evidence.variants
-        found += [
+        rows += [
             _row(f"{key}/{row['trial_id']}", key, row, evidence.factors, labels)
             for _, row in frame.iterrows()
             if f"{key}/{row['trial_id']}" in wanted
         ]
-    missing = wanted - {one.key for one in found}
+    missing = wanted - {row.key for row in rows}
     if missing:
         raise InputError(
             "a published number rests on a trial that is not there",
             place=min(missing),
             allowed="make paper again",
         )
-    return tuple(found)
+    return tuple(rows)
 
 
 def _row(key: str, session: str, row: pd.Series, factors: Sequence[str], labels: dict[str, str]) -> TrialRow:

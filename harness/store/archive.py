@@ -26,7 +26,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.errors import InputError
 from harness.store import blocks, layout
 from harness.store.blocks import Block, Contents, Damaged, PackedFile

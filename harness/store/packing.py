@@ -21,7 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.errors import InputError, StoreError
 from harness.store import blocks, layout
 from harness.store.archive import Archive

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.errors import InputError
 from harness.model import BuildRecord, Calibration, EchoReading, MemoryFit, SessionHeader, TrialRecord
 from harness.store import layout

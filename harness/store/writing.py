@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from pydantic import TypeAdapter
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.errors import StoreError
 from harness.model import (
     BuildRecord,

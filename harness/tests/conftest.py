@@ -33,7 +33,6 @@ LONGEST = (
     "publish/test_build.py",
     "session/test_remote_session.py",
     "verify/test_bound.py",
-    "publish/test_agreement.py",
     "test_platforms.py",
     "loadgen/tools/test_jmeter.py",
     "test_papermill_engine.py",

@@ -19,7 +19,7 @@ import pytest
 
 from harness.agent import __main__ as agent
 from harness.agent import jvm_counters
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.provenance import name_places, without_paths

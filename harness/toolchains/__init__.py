@@ -14,6 +14,7 @@ from .catalogue import (
     JMETER_VERSION,
     K6_VERSION,
     LATEX_FILES,
+    MEASURING,
     OHA_VERSION,
     OTHER_GO,
     OTHER_JAVA,
@@ -22,10 +23,24 @@ from .catalogue import (
     WRK2_VERSION,
     Wanted,
     how_to_get,
+    lacking_packages,
+    require_package,
     wanted,
 )
-from .environment import build_environment, maven_options
-from .find import find_all, find_go, find_latex, find_maven, find_postgres, find_tool, made_program
+from .environment import build_environment, maven_options, one_maven
+from .find import (
+    GLANCES_FLAGS,
+    GLANCES_SOURCE,
+    find_all,
+    find_go,
+    find_latex,
+    find_maven,
+    find_postgres,
+    find_tick_library,
+    find_tool,
+    made_program,
+    tick_library,
+)
 from .jdks import find_jdk, find_jdks, find_runtimes, read_jdk
 from .jmeter import (
     MANIFEST,
@@ -37,61 +52,15 @@ from .jmeter import (
     list_tree,
     read_manifest,
 )
-from .native_sampler import GLANCES_FLAGS, GLANCES_SOURCE, find_tick_library, tick_library
-from .one_maven import one_maven
-from .packages import MEASURING, lacking_packages, require_package
 from .probe import which
 from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
 
 __all__ = [
-    "GLANCES_FLAGS",
-    "GLANCES_SOURCE",
-    "JAVA_MINIMUM",
-    "JAVA_REFERENCE",
-    "JMETER_VERSION",
-    "K6_VERSION",
-    "LATEX_FILES",
-    "MANIFEST",
-    "MEASURING",
-    "OHA_VERSION",
-    "OTHER_GO",
-    "OTHER_JAVA",
-    "VEGETA_VERSION",
-    "WANTED",
-    "WRK2_VERSION",
-    "JavaRuntime",
-    "Jdk",
-    "ListedFile",
-    "State",
-    "Surroundings",
-    "Tool",
-    "Wanted",
-    "build_environment",
-    "damage",
-    "find_all",
-    "find_go",
-    "find_jdk",
-    "find_jdks",
-    "find_jmeter",
-    "find_latex",
-    "find_maven",
-    "find_postgres",
-    "find_runtimes",
-    "find_tick_library",
-    "find_tool",
-    "how_to_get",
-    "jmeter_home",
-    "jmeter_jar",
-    "lacking_packages",
-    "list_tree",
-    "made_program",
-    "maven_options",
-    "one_maven",
-    "parse_version",
-    "read_jdk",
-    "read_manifest",
-    "require_package",
-    "tick_library",
-    "wanted",
-    "which",
-]
+    "GLANCES_FLAGS", "GLANCES_SOURCE", "JAVA_MINIMUM", "JAVA_REFERENCE", "JMETER_VERSION", "K6_VERSION",
+    "LATEX_FILES", "MANIFEST", "MEASURING", "OHA_VERSION", "OTHER_GO", "OTHER_JAVA", "VEGETA_VERSION", "WANTED",
+    "WRK2_VERSION", "JavaRuntime", "Jdk", "ListedFile", "State", "Surroundings", "Tool", "Wanted",
+    "build_environment", "damage", "find_all", "find_go", "find_jdk", "find_jdks", "find_jmeter", "find_latex",
+    "find_maven", "find_postgres", "find_runtimes", "find_tick_library", "find_tool", "how_to_get", "jmeter_home",
+    "jmeter_jar", "lacking_packages", "list_tree", "made_program", "maven_options", "one_maven", "parse_version",
+    "read_jdk", "read_manifest", "require_package", "tick_library", "wanted", "which",
+]  # fmt: skip

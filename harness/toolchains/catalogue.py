@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every outside tool this project can use: its purpose and how it is installed. One row a tool."""
+"""Every outside tool and Python package that this project can use: its purpose and how it is installed."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from .tool import Surroundings
 
@@ -227,3 +229,34 @@ def how_to_get(row: Wanted, around: Surroundings) -> str:
     if row.conda:
         return "conda env create --file environment.yml && conda activate rematch"
     return row.elsewhere or "make setup"
+
+
+#: Programs by their names in the catalogue.
+MEASURING = ("go", "jdk", "maven", "jmeter", "postgres")
+#: Name of the import -> what a machine without it cannot do.
+PACKAGES: Mapping[str, str] = {
+    "docker": "to measure services in containers",
+    "lightkube": "to measure services in pods of a cluster",
+    "locust": "to offer the load of Locust",
+    "paramiko": "to measure on other hosts over SSH",
+    "psycopg": "to measure services that have a database",
+}
+HOW_TO_GET = "make setup"
+
+
+def lacking_packages() -> dict[str, str]:
+    """Return those that are not installed, with what they are for."""
+    return {name: why for name, why in PACKAGES.items() if find_spec(name) is None}
+
+
+def require_package(name: str) -> None:
+    """Refuse where one of ``PACKAGES`` is not installed.
+
+    Raises:
+        harness.errors.MissingTool: it is not; says what for and how to get it.
+    """
+    # imported here because `setup` loads this package where the project's dependencies are not installed yet
+    from harness.errors import MissingTool
+
+    if find_spec(name) is None:
+        raise MissingTool(f"the Python package {name}", why=PACKAGES[name], how_to_get=HOW_TO_GET)

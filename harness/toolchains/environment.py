@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment in which services are built and tested: the preferred tools first on PATH."""
+"""The environment in which services are built and tested: the preferred tools first on PATH, one Maven at a time."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import pwd
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from .find import find_go, find_maven
@@ -43,8 +45,8 @@ def maven_options(environ: Mapping[str, str], home_of_user: Path | None) -> str 
     the list of users and not from HOME; in a container the user may not be listed, or be listed with a folder that
     is not there.
     """
-    theirs = environ.get("MAVEN_OPTS", "")
-    made = [theirs or _QUICK]
+    given = environ.get("MAVEN_OPTS", "")
+    made = [given or _QUICK]
     home = environ.get("HOME", "")
     if (
         not (home_of_user is not None and os.access(home_of_user, os.W_OK))
@@ -52,7 +54,7 @@ def maven_options(environ: Mapping[str, str], home_of_user: Path | None) -> str 
         and os.access(home, os.W_OK)
     ):
         made.append(f"-Duser.home={home}")
-    return None if made == [theirs] else " ".join(made)
+    return None if made == [given] else " ".join(made)
 
 
 def _home_of_user() -> Path | None:
@@ -60,3 +62,16 @@ def _home_of_user() -> Path | None:
         return Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:
         return None
+
+
+@contextlib.contextmanager
+def one_maven(project: Path) -> Iterator[None]:
+    """Wait until no other process of this project is inside, and keep the others out.
+
+    The lock lies beside what was built, so that projects that share their builds share it.
+    """
+    file = project / ".cache" / "builds" / "maven.lock"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # given up when the file is closed, however this process ends
+        yield

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,7 +12,6 @@ from pathlib import Path
 from .catalogue import LATEX_FILES, WANTED, Wanted, wanted
 from .jdks import find_jdk, find_jdks
 from .jmeter import find_jmeter
-from .native_sampler import find_tick_library
 from .probe import as_tool, ask, new_enough, version_in, which
 from .tool import Surroundings, Tool, parse_version
 
@@ -19,8 +20,8 @@ _RATE_OPTION = re.compile(r"^\s*-R,\s", re.MULTILINE)
 
 def find_go(around: Surroundings) -> Tool:
     """The first Go that is new enough; the newest that is not, when none is."""
-    said = re.compile(r"go version go(\S+)")
-    return _first_new_enough(wanted("go"), around, _go_programs(around), "version", said)
+    version = re.compile(r"go version go(\S+)")
+    return _first_new_enough(wanted("go"), around, _go_programs(around), "version", version)
 
 
 def _go_programs(around: Surroundings) -> Iterator[Path]:
@@ -83,8 +84,8 @@ def find_postgres(around: Surroundings) -> Tool:
     Looked for in the conda environment and on PATH, where Debian puts it (not on PATH), and in the
     wheel that set-up puts into ``.venv``.
     """
-    said = re.compile(r"PostgreSQL\) (\d\S*)")
-    return _first_new_enough(wanted("postgres"), around, _postgres_programs(around), "--version", said)
+    version = re.compile(r"PostgreSQL\) (\d\S*)")
+    return _first_new_enough(wanted("postgres"), around, _postgres_programs(around), "--version", version)
 
 
 def _postgres_programs(around: Surroundings) -> Iterator[Path]:
@@ -109,12 +110,12 @@ def _postgres_programs(around: Surroundings) -> Iterator[Path]:
 
 
 def _first_new_enough(
-    row: Wanted, around: Surroundings, programs: Iterable[Path], flag: str, said: re.Pattern[str]
+    row: Wanted, around: Surroundings, programs: Iterable[Path], flag: str, pattern: re.Pattern[str]
 ) -> Tool:
     """The first that is new enough; the newest that is not, when none is."""
     old: list[tuple[tuple[int, ...], Path, str]] = []
     for program in programs:
-        match = said.search(ask([str(program), flag], around=around) or "")
+        match = pattern.search(ask([str(program), flag], around=around) or "")
         if match is None:
             continue
         if new_enough(match.group(1), row.minimum):
@@ -156,9 +157,9 @@ def _find_wrk(row: Wanted, around: Surroundings) -> Tool:
     for program in (made_program(row, around), *(which(name, around) for name in row.programs)):
         if program is None or not program.exists():
             continue
-        said = ask([str(program), row.version_flag], around=around) or ""
-        if (_RATE_OPTION.search(said) is not None) == (row.name == "wrk2"):
-            return as_tool(row, around, program, version_in(said), "ok")
+        output = ask([str(program), row.version_flag], around=around) or ""
+        if (_RATE_OPTION.search(output) is not None) == (row.name == "wrk2"):
+            return as_tool(row, around, program, version_in(output), "ok")
     return as_tool(row, around, None, None, "missing")
 
 
@@ -185,3 +186,35 @@ def find_tool(name: str, around: Surroundings) -> Tool:
 def find_all(around: Surroundings) -> tuple[Tool, ...]:
     """Every tool in the order of `WANTED`."""
     return tuple(find_tool(row.name, around) for row in WANTED)
+
+
+GLANCES_SOURCE = Path(__file__).resolve().parents[1] / "sampling" / "native" / "ticks.c"
+#: A warning is an error: nobody would read it in the middle of a set-up.
+GLANCES_FLAGS = (
+    *("-std=c11", "-O2", "-fPIC", "-shared"),
+    *("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"),
+)
+
+
+def tick_library(tools: Path, source: Path = GLANCES_SOURCE) -> Path:
+    """Where the library of this source for this kind of machine is, or is to be, below ``.tools``.
+
+    Another source has another place, so what was built of an older one is never loaded.
+
+    Raises:
+        OSError: the source cannot be read.
+    """
+    digest = hashlib.sha256("\0".join((os.uname().machine, *GLANCES_FLAGS, "")).encode())
+    digest.update(source.read_bytes())
+    return tools / f"glances-{digest.hexdigest()[:16]}" / "glances.so"
+
+
+def find_tick_library(around: Surroundings) -> Tool:
+    """The library of the source that stands here; a package without its sources has none."""
+    row = wanted("glances")
+    try:
+        library = tick_library(around.tools)
+    except OSError:
+        return as_tool(row, around, None, None, "missing")
+    built = library.is_file()
+    return as_tool(row, around, library if built else None, None, "ok" if built else "missing")

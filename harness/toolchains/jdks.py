@@ -19,7 +19,7 @@ def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
     reference release, then newer before older. JDKs below the minimum are listed last.
     """
     results: dict[Path, Jdk] = {}
-    said: list[Path] = []
+    named: list[Path] = []
     for home, chosen in _java_homes(around):
         real = home.resolve()
         jdk = results.get(real) or read_jdk(home)
@@ -27,12 +27,12 @@ def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
             continue
         results.setdefault(real, jdk)
         if chosen:
-            said.append(real)
+            named.append(real)
 
     def preference(item: tuple[Path, Jdk]) -> tuple[bool, int, bool, tuple[int, ...], str]:
         real, jdk = item
         newest_first = tuple(-number for number in parse_version(jdk.version))
-        rank = said.index(real) if real in said else len(said)
+        rank = named.index(real) if real in named else len(named)
         return jdk.major < JAVA_MINIMUM, rank, jdk.major != JAVA_REFERENCE, newest_first, str(real)
 
     return tuple(jdk for _, jdk in sorted(results.items(), key=preference))
@@ -42,7 +42,7 @@ def find_runtimes(around: Surroundings) -> tuple[JavaRuntime, ...]:
     """Every runtime without a compiler that set-up unpacked: none builds a service or is preferred to a JDK."""
     homes = [home for home in sorted(around.tools.glob("java-*")) if (home / "bin/java").exists()]
     read = [_release(home, (home / "release").read_text(encoding="utf-8")) for home in homes]
-    return tuple(one for one in read if one is not None)
+    return tuple(runtime for runtime in read if runtime is not None)
 
 
 def read_jdk(home: Path) -> Jdk | None:
@@ -63,16 +63,16 @@ def read_jdk(home: Path) -> Jdk | None:
 
 def jdk_of_release(home: Path, text: str) -> Jdk | None:
     """The JDK whose `release` file has this text; None when it says no version."""
-    said = _release(home, text)
-    return None if said is None else Jdk(home=home, version=said.version, vendor=said.vendor)
+    named = _release(home, text)
+    return None if named is None else Jdk(home=home, version=named.version, vendor=named.vendor)
 
 
 def _release(home: Path, text: str) -> JavaRuntime | None:
-    said = dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, flags=re.MULTILINE))
-    version = said.get("JAVA_RUNTIME_VERSION") or said.get("JAVA_VERSION")
+    named = dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, flags=re.MULTILINE))
+    version = named.get("JAVA_RUNTIME_VERSION") or named.get("JAVA_VERSION")
     if version is None:
         return None
-    return JavaRuntime(home=home, version=version.removesuffix("-LTS"), vendor=said.get("IMPLEMENTOR"))
+    return JavaRuntime(home=home, version=version.removesuffix("-LTS"), vendor=named.get("IMPLEMENTOR"))
 
 
 def _java_homes(around: Surroundings) -> Iterator[tuple[Path, bool]]:

@@ -52,9 +52,9 @@ def ask(
     return done.stdout.decode("utf-8", errors="replace")
 
 
-def version_in(said: str | None) -> str | None:
+def version_in(output: str | None) -> str | None:
     """The first number that looks like a version in what a program said."""
-    match = re.search(r"\d+\.\d+[\w.+-]*", said or "")
+    match = re.search(r"\d+\.\d+[\w.+-]*", output or "")
     return match.group() if match else None
 
 

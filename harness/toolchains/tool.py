@@ -41,9 +41,9 @@ class Tool:
 
     def complaint(self) -> str:
         """One line: what is wrong, why the tool is wanted, the one command that brings it."""
-        said = f" (found {self.version} at {self.path})" if self.path is not None else ""
+        where = f" (found {self.version} at {self.path})" if self.path is not None else ""
         named = f"{self.name} {self.wanted}".strip()
-        return f"{named} is {self.state}{said}: required {self.why}; install it with: {self.how_to_get}"
+        return f"{named} is {self.state}{where}: required {self.why}; install it with: {self.how_to_get}"
 
     def require(self) -> Path:
         """Return the path of a usable tool.

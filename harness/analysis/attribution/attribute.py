@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of the latency tail pauses explain, and how much stays unexplained.
 
-Every request's life is laid over the pauses; the overlap is what the pause took from it.
-Three answers to "what would the quantile have been without pauses" stand side by side:
+Every request's life is laid over the pauses; the overlap is what the pause took from it. Three answers to "what would
+the quantile have been without pauses" stand side by side:
 
 * lower bound: the overlap is subtracted, queueing behind the pause is left in;
 * estimate: the requests that started clear of every pause and of its queue drain, which is what
   the service does when it is left alone. They are chosen by when they started, never by
   how long they took, so long requests are as likely among them as anywhere;
 * upper bound: everything in the wake is given the median.
+
+Intervals are a bootstrap over time blocks of one trial: requests that follow each other are alike, so stretches of
+time are drawn, not requests.
+
+A collector that marks beside the program takes CPU time and, in Go, makes whoever allocates help; how much of a
+request's time that was, no log tells. What can be said (:func:`excess_in_spans`) is how much rarer slow requests would
+be if those that met a collection were slow as seldom as the others: the population attributable fraction of
+epidemiology (Levin 1953). It is no proof of a cause: whatever comes with a collection, such as a burst of requests
+that brought it on, counts as its doing. Who met a span is told by when a request started, never by how long it took.
 """
 
 from __future__ import annotations
@@ -20,31 +29,121 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from harness.analysis.attribution.intervals import (
-    MIN_TAIL,
-    Facts,
-    block_weights,
-    estimate_from,
-    share_of_quantile,
-    time_blocks,
-)
-from harness.analysis.attribution.request_overlap import RequestOverlap, lived
-from harness.analysis.attribution.spans import CauseName, Span, covered_s, joined
+from harness.analysis.attribution.spans import CauseName, RequestOverlap, Span, lived
+from harness.analysis.stats.inputs import starts_and_latencies
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
-from harness.model import Estimate, Frozen
+from harness.model import Estimate, Frozen, Support
+
+#: Fewer requests beyond the quantile than this, and its share is not said.
+MIN_TAIL = 20
+_BINS = 4000
+#: How many times the requests beyond the quantile are put into bins at first.
+_TAILS = 4
+_ENOUGH = 20_000
 
 
-class CauseShare(Frozen):
-    """What one cause took."""
+class Facts(Frozen):
+    """What every interval of one attribution says of itself."""
 
-    cause: CauseName | Literal["unexplained"]
-    n_events: int | None = Field(description="spans; of ``connect``: requests that it took something from")
-    paused_s: float | None = Field(
-        description="total length of its spans, overlap with earlier causes removed; None: it has none, as connecting"
-    )
-    n_requests: int = Field(description="requests in the tail of which it took the largest part")
-    share_of_tail: Estimate = Field(description="of the time by which the tail exceeds the median")
+    quantile: float
+    level: float
+    seed: int
+    n_requests: int
+    resamples: int
+
+
+def share_of_quantile(
+    latency: FloatArray,
+    counterfactual: FloatArray,
+    blocks: npt.NDArray[np.intp],
+    weights: FloatArray,
+    facts: Facts,
+    words: str,
+    clear: npt.NDArray[np.bool_] | None = None,
+) -> Estimate:
+    """Return the share of the quantile that is gone in ``counterfactual``.
+
+    Of the ``clear`` requests only it is a reduction: they are others than those that met a pause, and may be slower.
+    """
+    measured = float(np.quantile(latency, facts.quantile))
+    estimand = f"share of p{facts.quantile * 100:g} that goes {words}"
+    support = Support.SHARE if clear is None else Support.REDUCTION
+    usable = np.ones(len(latency), dtype=bool) if clear is None else clear
+    if np.count_nonzero(usable) * (1 - facts.quantile) < MIN_TAIL or measured <= 0:
+        none = estimate_from(None, np.empty(0), facts, estimand, support)
+        return none.model_copy(update={"warnings": (*none.warnings, "too few requests clear of every pause")})
+    without = float(np.quantile(counterfactual[usable], facts.quantile))
+    low = max(float(min(latency.min(), counterfactual.min())), 1e-9)
+    edges = np.geomspace(low, max(float(latency.max()), low * 1.001), _BINS)
+    with_q = resampled_quantile(latency, blocks, weights, edges, facts.quantile)
+    without_q = resampled_quantile(counterfactual[usable], blocks[usable], weights, edges, facts.quantile)
+    return estimate_from(1 - without / measured, 1 - without_q / with_q, facts, estimand, support)
+
+
+def estimate_from(
+    value: float | None, draws: FloatArray, facts: Facts, estimand: str, support: Support = Support.SHARE
+) -> Estimate:
+    """Return a value with the percentile interval of its ``draws``; none for too few requests in the tail."""
+    tail = (1 - facts.level) / 2
+    few = facts.n_requests * (1 - facts.quantile) < MIN_TAIL
+    usable = draws[np.isfinite(draws)]
+    known = value is not None and not few and len(usable) > 0
+    low = float(np.quantile(usable, tail)) if known else None
+    high = float(np.quantile(usable, 1 - tail)) if known else None
+    why: tuple[str, ...] = ()
+    if few:
+        why = (f"fewer than {MIN_TAIL} requests beyond the quantile: no interval",)
+    elif value is None or not known:
+        why = ("it cannot be said of these requests",)
+    elif low == high:
+        why = ("the same in every resample: nothing in this trial makes it uncertain, another trial may",)
+    return Estimate(
+        value=value, low=low, high=high, level=facts.level, unit="share", support=support,
+        method=f"bootstrap over time blocks, {facts.resamples} resamples", estimand=estimand, n_trials=1,
+        n_requests=facts.n_requests, seed=facts.seed, warnings=why,
+    )  # fmt: skip
+
+
+def resampled_quantile(
+    values: FloatArray, blocks: npt.NDArray[np.intp], weights: FloatArray, edges: FloatArray, quantile: float
+) -> FloatArray:
+    """Quantile of each resample, to within one bin: counts per block times how often the block was drawn.
+
+    Only values near the quantile and beyond are put into bins; of the others it is enough to know how
+    many there are in each block. When a resample's quantile falls among those after all, more are taken.
+    """
+    n_blocks = weights.shape[1]
+    total = weights @ np.bincount(blocks, minlength=n_blocks)
+    some = values[:: max(1, len(values) // _ENOUGH)]  # where the tail begins need not be exact
+    beyond = 1 - quantile
+    while True:
+        beyond *= _TAILS
+        floor = np.quantile(some, 1 - beyond) if beyond < 1 else -np.inf
+        near = np.flatnonzero(values >= floor)
+        bins = np.clip(np.searchsorted(edges, values[near], side="right") - 1, 0, len(edges) - 1)
+        used, column = np.unique(bins, return_inverse=True)
+        counts = np.bincount(blocks[near] * len(used) + column, minlength=n_blocks * len(used))
+        above = np.cumsum((weights @ counts.reshape(n_blocks, len(used)))[:, ::-1], axis=1)[:, ::-1]
+        wanted = quantile * total
+        if beyond >= 1 or (total - above[:, 0] < wanted).all():
+            # Up to and with a bin stands what does not stand beyond it.
+            cumulative = total[:, None] - np.append(above[:, 1:], np.zeros((len(above), 1)), axis=1)
+            return np.asarray(edges[used[np.argmax(cumulative >= wanted[:, None], axis=1)]])
+
+
+def block_weights(n_blocks: int, resamples: int, seed: int) -> FloatArray:
+    """Return how often each block is drawn in each resample, shape (resamples, n_blocks)."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), size=resamples).astype(np.float64)
+
+
+def time_blocks(start_s: FloatArray) -> npt.NDArray[np.intp]:
+    """Return the number of the block of one second that each request started in, shape (n,); empty blocks have none."""
+    return np.asarray(np.unique((start_s - start_s.min()).astype(int), return_inverse=True)[1])
+
+
+TailCause = CauseName | Literal["unexplained"]
 
 
 class Attribution(Frozen):
@@ -52,8 +151,9 @@ class Attribution(Frozen):
 
     quantile: float
     latency_s: float = Field(description="the quantile as measured")
-    n_tail: int
-    causes: tuple[CauseShare, ...] = Field(description="in the order of ``ORDER``, then unexplained")
+    causes: dict[TailCause, Estimate] = Field(
+        description="share of the time by which the tail exceeds the median, by ``ORDER``, then unexplained"
+    )
     quantile_share: Estimate = Field(
         description="share of the quantile that would vanish with the pauses and their queue drain; value None "
         "when too few requests started clear of them"
@@ -63,19 +163,18 @@ class Attribution(Frozen):
     warnings: tuple[str, ...] = ()
 
 
-def attributable_fraction(
+def attributable_fractions(
     start_s: FloatArray,
     latency_s: FloatArray,
     events: Mapping[CauseName, Sequence[Span]],
     *,
-    quantile: float = 0.99,
+    quantiles: Sequence[float] = (0.99,),
     level: float = 0.95,
     resamples: int = 500,
-    block_s: float = 1.0,
     seed: int = 0,
     connect_s: FloatArray | None = None,
-) -> Attribution:
-    """Take the tail beyond ``quantile`` apart by cause, with intervals from a bootstrap over time blocks.
+) -> tuple[Attribution, ...]:
+    """Take the tail beyond each quantile apart by cause, with intervals from a bootstrap over time blocks.
 
     The intervals speak of this one trial; between trials compare the estimates themselves.
 
@@ -83,34 +182,8 @@ def attributable_fraction(
         connect_s: as ``attribute_latency`` takes it; what went into connecting counts as gone with the pauses.
 
     Raises:
-        InputError: as ``attribute_latency``; or there is no request, or the quantile is not in (0, 1).
+        InputError: as ``attribute_latency``; or there is no request, or a quantile is not in (0, 1).
     """
-    return attributable_fractions(
-        start_s,
-        latency_s,
-        events,
-        quantiles=(quantile,),
-        level=level,
-        resamples=resamples,
-        block_s=block_s,
-        seed=seed,
-        connect_s=connect_s,
-    )[0]
-
-
-def attributable_fractions(
-    start_s: FloatArray,
-    latency_s: FloatArray,
-    events: Mapping[CauseName, Sequence[Span]],
-    *,
-    quantiles: Sequence[float],
-    level: float = 0.95,
-    resamples: int = 500,
-    block_s: float = 1.0,
-    seed: int = 0,
-    connect_s: FloatArray | None = None,
-) -> tuple[Attribution, ...]:
-    """Do ``attributable_fraction`` for several quantiles; what they share is computed once."""
     start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
     for quantile in quantiles:
         if not 0 < quantile < 1:
@@ -118,15 +191,11 @@ def attributable_fractions(
     if not len(start):
         raise InputError("no request to attribute", allowed="at least one")
     lives = lived(start, latency, events, connect_s=connect_s)
-    blocks = time_blocks(start, block_s)
+    blocks = time_blocks(start)
     weights = block_weights(int(blocks.max()) + 1, resamples, seed)
+    facts = Facts(quantile=0.5, level=level, seed=seed, n_requests=len(start), resamples=resamples)
     return tuple(
-        _tail_apart(
-            lives,
-            blocks,
-            weights,
-            Facts(quantile=quantile, level=level, seed=seed, n_requests=len(start), resamples=resamples),
-        )
+        _tail_apart(lives, blocks, weights, facts.model_copy(update={"quantile": quantile}))
         for quantile in quantiles
     )
 
@@ -137,84 +206,102 @@ def _tail_apart(
     latency, unpaused = lives.latency, lives.unpaused
     threshold = float(np.quantile(latency, facts.quantile))
     tail = latency >= threshold
-    columns = [*lives.by_cause.values(), np.maximum(unpaused - lives.median, 0.0)]
+
+    def share(words: str, without: FloatArray, clear: npt.NDArray[np.bool_] | None = None) -> Estimate:
+        return share_of_quantile(latency, without, blocks, weights, facts, words, clear)
+
     return Attribution(
         quantile=facts.quantile,
         latency_s=threshold,
-        n_tail=int(tail.sum()),
-        causes=_causes(lives.by_cause, columns, lives.events, tail, blocks, weights, facts),
-        quantile_share=share_of_quantile(
-            latency,
-            unpaused,
-            blocks,
-            weights,
-            facts,
-            "without pauses and their queue drain",
-            clear=~lives.wake,
-        ),
-        quantile_share_lower=share_of_quantile(
-            latency, unpaused, blocks, weights, facts, "without the pauses' own time"
-        ),
-        quantile_share_upper=share_of_quantile(
-            latency, lives.drained, blocks, weights, facts, "with pauses and their backlog gone"
-        ),
+        causes=_causes(lives, tail, blocks, weights, facts),
+        quantile_share=share("without pauses and their queue drain", unpaused, ~lives.wake),
+        quantile_share_lower=share("without the pauses' own time", unpaused),
+        quantile_share_upper=share("with pauses and their backlog gone", lives.drained),
         warnings=_warnings(lives.start, latency, lives.spans, int(tail.sum())),
     )
 
 
+def tail_shares(lives: RequestOverlap, quantile: float) -> dict[TailCause, float | None]:
+    """Return cause -> its share of the time by which requests beyond a quantile exceed the median.
+
+    In the order of ``ORDER``, then unexplained; ``None``: no request of the tail took longer than the median.
+    """
+    names, part = _tail_parts(lives, lives.latency >= float(np.quantile(lives.latency, quantile)))
+    whole = part.sum()
+    return {
+        name: float(row.sum() / whole) if whole > 0 else None for name, row in zip(names, part, strict=True)
+    }
+
+
+def _tail_parts(lives: RequestOverlap, tail: npt.NDArray[np.bool_]) -> tuple[list[TailCause], FloatArray]:
+    """Return the causes, and what each took from each request of the tail, shape (causes, requests), seconds."""
+    columns = [*lives.by_cause.values(), np.maximum(lives.unpaused - lives.median, 0.0)]
+    return [*lives.by_cause, "unexplained"], np.stack([column[tail] for column in columns])
+
+
 def _causes(
-    by_cause: Mapping[CauseName, FloatArray],
-    columns: Sequence[FloatArray],
-    events: Mapping[CauseName, Sequence[Span]],
+    lives: RequestOverlap,
     tail: npt.NDArray[np.bool_],
     blocks: npt.NDArray[np.intp],
     weights: FloatArray,
     facts: Facts,
-) -> tuple[CauseShare, ...]:
-    part = np.stack([column[tail] for column in columns])
-    largest = np.argmax(part, axis=0)
+) -> dict[TailCause, Estimate]:
+    names, part = _tail_parts(lives, tail)
     per_block = np.stack([np.bincount(blocks[tail], weights=row, minlength=weights.shape[1]) for row in part])
     resampled = weights @ per_block.T
     totals = resampled.sum(axis=1, keepdims=True)
     draws = np.divide(resampled, totals, out=np.full_like(resampled, np.nan), where=totals > 0)
     whole = part.sum()
-    names: list[CauseName | Literal["unexplained"]] = [*by_cause, "unexplained"]
-    shares: list[CauseShare] = []
-    previous_s = 0.0
-    taken: tuple[Span, ...] = ()
-    for i, name in enumerate(names):
-        paused_s: float | None = None
-        n_events: int | None = None
-        if name != "unexplained" and name in events:
-            taken = joined([*taken, *events[name]])
-            total_s = covered_s(taken)
-            paused_s, previous_s = total_s - previous_s, total_s
-            n_events = len(events[name])
-        elif name != "unexplained":
-            n_events = int(np.count_nonzero(by_cause[name]))
-        shares.append(
-            CauseShare(
-                cause=name,
-                n_events=n_events,
-                paused_s=paused_s,
-                n_requests=int(np.count_nonzero(largest == i)) if whole > 0 else 0,
-                share_of_tail=estimate_from(
-                    float(part[i].sum() / whole) if whole > 0 else None,
-                    draws[:, i],
-                    facts,
-                    f"share of the time beyond the median, requests beyond p{facts.quantile * 100:g}, taken by {name}",
-                ),
-            )
+    beyond = f"share of the time beyond the median, requests beyond p{facts.quantile * 100:g}, taken by"
+    return {
+        name: estimate_from(
+            float(row.sum() / whole) if whole > 0 else None, draws[:, i], facts, f"{beyond} {name}"
         )
-    return tuple(shares)
+        for i, (name, row) in enumerate(zip(names, part, strict=True))
+    }
 
 
 def _warnings(start: FloatArray, latency: FloatArray, spans: Sequence[Span], n_tail: int) -> tuple[str, ...]:
-    said: list[str] = []
+    warnings: list[str] = []
     if not spans:
-        said.append("no event was given: everything stays unexplained")
+        warnings.append("no event was given: everything stays unexplained")
     elif spans[-1][1] < start.min() or spans[0][0] > float((start + latency).max()):
-        said.append("no GC pause overlaps the requests: wrong log file, or clocks out of sync")
+        warnings.append("no GC pause overlaps the requests: wrong log file, or clocks out of sync")
     if n_tail < MIN_TAIL:
-        said.append(f"only {n_tail} requests beyond the quantile")
-    return tuple(said)
+        warnings.append(f"only {n_tail} requests beyond the quantile")
+    return tuple(warnings)
+
+
+#: Fewer requests on either side than this, and the two cannot be compared.
+FEWEST = 50
+
+
+def excess_in_spans(
+    start_s: FloatArray, latency_s: FloatArray, spans: Sequence[Span], *, quantile: float = 0.99
+) -> float | None:
+    """Return the share of the tail that comes on top of what it would be if requests that met one of ``spans`` were
+    slow as seldom as the others; below 0: they were slow even more seldom; ``None``: too few on one side to compare.
+
+    A request met a span where it started in one, or so that one of ordinary length would have met it.
+
+    Args:
+        start_s, latency_s: of each request, shape (n,), seconds. spans: in time order, not touching each other.
+
+    Raises:
+        InputError: shapes differ, there is no request, or the quantile is not in (0, 1).
+    """
+    start, latency = starts_and_latencies(start_s, latency_s)
+    if not len(start):
+        raise InputError("no request to compare", allowed="at least one")
+    if not 0 < quantile < 1:
+        raise InputError("a quantile must be between 0 and 1", found=quantile, allowed="0 < q < 1")
+    met = np.zeros(len(start), dtype=bool)
+    if spans:
+        low, high = np.array(spans, dtype=np.float64).T
+        at = np.searchsorted(low - float(np.median(latency)), start, side="right") - 1
+        met = (at >= 0) & (start <= high[np.maximum(at, 0)])
+    tail = latency >= np.quantile(latency, quantile)
+    n_others, n_slow = len(met) - int(met.sum()), int(tail.sum())
+    if min(n_others, len(met) - n_others) < FEWEST or n_slow < MIN_TAIL:
+        return None
+    return 1 - (int((~met & tail).sum()) / n_others) / (n_slow / len(met))

@@ -25,22 +25,13 @@ SEARCH_S = 5.0
 class ClockOffset(Frozen):
     """Requests' clock minus the log's clock."""
 
-    offset_s: float | None = Field(description="None: cannot be told from these data")
-    resolution_s: float
-    n_pauses: int
-    n_agreeing: int = Field(description="pauses with a burst of completions at that offset")
-    expected_by_chance: float
-    supports_attribution: bool = Field(description="|offset| is at most half the median pause")
+    offset_s: float | None = Field(default=None, description="None: cannot be told from these data")
+    supports_attribution: bool = Field(default=False, description="|offset| is at most half the median pause")
     why: str
 
 
 def estimate_clock_offset(
-    completion_s: FloatArray,
-    pauses: Sequence[Span],
-    *,
-    median_service_s: float,
-    search_s: float = SEARCH_S,
-    resolution_s: float = 0.0005,
+    completion_s: FloatArray, pauses: Sequence[Span], *, median_service_s: float, resolution_s: float = 0.0005
 ) -> ClockOffset:
     """Estimate the offset by the mode of (first completion after a gap - pause end), less what that one took.
 
@@ -52,7 +43,6 @@ def estimate_clock_offset(
         completion_s: when each answer came, shape (n,), on the requests' clock.
         pauses: spans on the log's clock.
         median_service_s: ordinary latency without queueing.
-        search_s: offsets beyond this are not looked for.
 
     Raises:
         InputError: the service time or the resolution is not positive, or a time is not finite.
@@ -65,55 +55,32 @@ def estimate_clock_offset(
         raise InputError("times must be finite", found="NaN or infinity", allowed="seconds")
     lengths = np.array([end - start for start, end in pauses])
     if len(pauses) < MIN_PAUSES or len(completion_s) < 2:
-        return _unknown(len(pauses), resolution_s, f"fewer than {MIN_PAUSES} pauses, or no completions")
+        return ClockOffset(why=f"fewer than {MIN_PAUSES} pauses, or no completions")
     done = np.sort(np.asarray(completion_s, dtype=np.float64))
     gap_ends = _ends_of_long_gaps(done, lengths)
     pause_ends = np.array([end for _, end in pauses])
-    differences = _within(gap_ends, pause_ends, search_s)
+    differences = _within(gap_ends, pause_ends, SEARCH_S)
     if not len(differences):
-        return _unknown(
-            len(pauses), resolution_s, f"no gap in completions within {search_s:g} s of any pause"
-        )
+        return ClockOffset(why=f"no gap in completions within {SEARCH_S:g} s of any pause")
     width = max(resolution_s, 0.1 * float(np.median(lengths)))
     ordered = np.sort(differences)
     in_window = np.searchsorted(ordered, ordered + 2 * width, side="right") - np.arange(len(ordered))
     best = int(np.argmax(in_window))
     agreeing = int(in_window[best])
-    by_chance = len(differences) * 2 * width / (2 * search_s)
+    by_chance = len(differences) * 2 * width / (2 * SEARCH_S)
     mode = float(np.median(ordered[best : best + agreeing]))
     needed = by_chance + 4 * np.sqrt(by_chance + 1) + 2
     if agreeing < needed or agreeing < 0.2 * min(len(pauses), len(gap_ends)):
-        return _unknown(
-            len(pauses),
-            width,
-            f"{agreeing} coincidences where chance gives {by_chance:.1f}: no offset is significant",
-        )
+        why = f"{agreeing} coincidences where chance gives {by_chance:.1f}: no offset is significant"
+        return ClockOffset(why=why)
     offset = mode - min(_wait_for_answer_s(done, 0.5 * float(lengths.min())), median_service_s)
     allowed = 0.5 * float(np.median(lengths))
     fits = abs(offset) <= max(allowed, width)
-    return ClockOffset(
-        offset_s=offset,
-        resolution_s=width,
-        n_pauses=len(pauses),
-        n_agreeing=agreeing,
-        expected_by_chance=by_chance,
-        supports_attribution=fits,
-        why="the clocks agree to within half the median pause"
-        if fits
-        else f"the clocks are {offset * 1e3:.1f} ms apart, more than half the median pause ({allowed * 1e3:.1f} ms)",
-    )
-
-
-def _unknown(n_pauses: int, resolution_s: float, why: str) -> ClockOffset:
-    return ClockOffset(
-        offset_s=None,
-        resolution_s=resolution_s,
-        n_pauses=n_pauses,
-        n_agreeing=0,
-        expected_by_chance=0.0,
-        supports_attribution=False,
-        why=why,
-    )
+    why = "the clocks agree to within half the median pause"
+    if not fits:
+        apart = f"the clocks are {offset * 1e3:.1f} ms apart"
+        why = f"{apart}, more than half the median pause ({allowed * 1e3:.1f} ms)"
+    return ClockOffset(offset_s=offset, supports_attribution=fits, why=why)
 
 
 def _wait_for_answer_s(done: FloatArray, longest_s: float) -> float:

@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Do two lists of spans tell of the same events? One-to-one matching, its score, and chance.
+"""Which cause stands behind a slow request, a stall, the tail; and whether two lists of spans tell of the same events.
 
-Stalls seen by the load generator are compared with pauses that the runtime's log reports.
-A share of coincidences means nothing without what chance alone would give: the circular
-shift keeps the rhythm of both lists and breaks only their alignment.
+A share of coincidences means nothing without what chance alone would give: the circular shift keeps the rhythm of both
+lists and breaks only their alignment.
+
+Of some causes is known that they were at work, not how much they took from whom. A quota that ran out is counted
+between two readings half a second apart; the kernel's pressure says that somebody waited for a CPU, not who; a
+compiler's thread works beside the program. Nothing of it can be subtracted from a request. But of what a request took
+beyond the ordinary and no pause explains, such a cause can have taken no more than its spans allow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from harness.analysis.attribution.spans import Span
+from harness.analysis.attribution.slow_periods import Stall
+from harness.analysis.attribution.spans import ORDER, CauseName, Span, attribute_latency
+from harness.analysis.stats.inputs import by_start
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.model import Frozen
@@ -42,19 +49,6 @@ class Matching(Frozen):
         """Harmonic mean of precision and recall; None when neither list has anything."""
         total = self.n_found + self.n_truth
         return 2 * len(self.pairs) / total if total else None
-
-
-class PrecisionRecall(Frozen):
-    """How good a finding was; None: undefined, because one of the lists is empty."""
-
-    precision: float | None
-    recall: float | None
-    f1: float | None
-    n_matched: int
-    n_found: int
-    n_truth: int
-    tolerance_s: float
-    warnings: tuple[str, ...] = ()
 
 
 class Coincidence(Frozen):
@@ -111,30 +105,6 @@ def _check_spans(found: Sequence[Span], truth: Sequence[Span], tolerance_s: floa
                 raise InputError(f"a {name} span ends before it starts, or is not finite", found=span)
 
 
-def precision_recall(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> PrecisionRecall:
-    """Return precision, recall and F1 of ``match_events``; None, with a warning, where they are undefined.
-
-    Raises:
-        InputError: as ``match_events``.
-    """
-    matching = match_events(found, truth, tolerance_s=tolerance_s)
-    said = []
-    if not matching.n_found:
-        said.append("nothing was found: no precision")
-    if not matching.n_truth:
-        said.append("there was nothing to find: no recall")
-    return PrecisionRecall(
-        precision=matching.precision,
-        recall=matching.recall,
-        f1=matching.f1,
-        n_matched=len(matching.pairs),
-        n_found=matching.n_found,
-        n_truth=matching.n_truth,
-        tolerance_s=tolerance_s,
-        warnings=tuple(said),
-    )
-
-
 def coincidence_test(
     found: Sequence[Span],
     truth: Sequence[Span],
@@ -189,3 +159,143 @@ class _Touching:
     def n(self, start: FloatArray, end: FloatArray) -> int:
         last = np.searchsorted(self._low, end, side="right") - 1
         return int(np.count_nonzero((last >= 0) & (self._high[np.maximum(last, 0)] >= start)))
+
+
+class Beside(Frozen):
+    """One source's spans of one cause on the clock of the requests, in time order, none over another."""
+
+    cause: CauseName
+    spans: tuple[Span, ...]
+    lost_s: tuple[float, ...] = Field(description="how much of each span can have been lost, at the most")
+    words: str = Field(description="what was read, and how finely it is known")
+
+    @model_validator(mode="after")
+    def _one_loss_for_each_span(self) -> Self:
+        if len(self.lost_s) != len(self.spans):
+            raise ValueError(f"{len(self.spans)} spans and {len(self.lost_s)} losses: one for each")
+        return self
+
+
+def most_lost_s(start_s: FloatArray, latency_s: FloatArray, beside: Beside) -> FloatArray:
+    """Return how much of each request's life the cause can have taken at the most, shape (n,), seconds.
+
+    In each span that a request lived in: no longer than it lived there, and no more than was lost there.
+    """
+    start, end = start_s, start_s + latency_s
+    if not beside.spans:
+        return np.zeros_like(start)
+    low, high = np.array(beside.spans, dtype=np.float64).T
+    lost = np.minimum(np.array(beside.lost_s), high - low)
+    first = np.searchsorted(high, start, side="right")
+    last = np.searchsorted(low, end, side="left") - 1
+    met, f, z = last >= first, np.minimum(first, len(low) - 1), np.maximum(last, 0)
+    in_first = np.minimum(np.minimum(end, high[f]) - np.maximum(start, low[f]), lost[f])
+    in_last = np.where(z > f, np.minimum(end - low[z], lost[z]), 0.0)
+    so_far = np.concatenate([[0.0], np.cumsum(lost)])
+    between = np.where(z > f, so_far[z] - so_far[np.minimum(f + 1, len(lost))], 0.0)
+    return np.asarray(np.where(met, in_first + in_last + between, 0.0))
+
+
+def most_of_tail(
+    start_s: FloatArray,
+    latency_s: FloatArray,
+    explained_s: FloatArray,
+    beside: Sequence[Beside],
+    *,
+    quantile: float,
+) -> float | None:
+    """Return the largest share of the tail's time beyond the median that one cause can have taken of it.
+
+    Args:
+        explained_s: what pauses and connecting took from each request, shape (n,): that is not its own any more.
+        beside: the sources of one cause; of several (two machines) what all of them allow.
+
+    ``None``: no request of the tail took longer than the median.
+    """
+    tail = latency_s >= np.quantile(latency_s, quantile)
+    explained = explained_s[tail]
+    left = np.maximum(latency_s[tail] - explained - np.median(latency_s), 0.0)
+    whole = float(explained.sum() + left.sum())
+    if whole <= 0:
+        return None
+    most = sum(
+        (most_lost_s(start_s[tail], latency_s[tail], item) for item in beside), start=np.zeros_like(left)
+    )
+    return float(np.minimum(most, left).sum()) / whole
+
+
+#: A stall and a pause belong together when they touch within this.
+TOLERANCE_S = 0.005
+
+
+def peak_causes(
+    start_s: FloatArray,
+    latency_s: FloatArray,
+    events: Mapping[CauseName, Sequence[Span]],
+    *,
+    from_s: float,
+    connect_s: FloatArray | None = None,
+) -> list[str | None]:
+    """Return the cause of each request that took ``from_s`` or longer: what took the largest part of the time
+    beyond the median, or ``unexplained``; ``None`` for those below.
+
+    Args:
+        connect_s: as ``attribute_latency`` takes it.
+    """
+    taken = attribute_latency(start_s, latency_s, events, connect_s=connect_s)
+    names = [*taken, "unexplained"]
+    beyond = np.maximum(latency_s - np.median(latency_s), 0.0)
+    left = np.maximum(beyond - np.sum(list(taken.values()), axis=0), 0.0) if taken else beyond
+    largest = np.argmax(np.stack([*taken.values(), left]), axis=0)
+    return [names[k] if long else None for k, long in zip(largest, latency_s >= from_s, strict=True)]
+
+
+def stall_causes(
+    stalls: Sequence[Stall],
+    events: Mapping[CauseName, Sequence[Span]],
+    *,
+    connecting: Sequence[bool] | None = None,
+) -> tuple[str, ...]:
+    """Return the cause of each stall: the first in ``ORDER`` that claims it, else ``unexplained``.
+
+    A pause claims a stall that it touches, one each.
+
+    Args:
+        connecting: of each stall, whether connecting claims it; ``None``: times to connect are not known.
+    """
+    spans = [(stall.start_s, stall.end_s) for stall in stalls]
+    claims: dict[CauseName, set[int]] = {
+        cause: {result for result, _ in match_events(spans, events[cause], tolerance_s=TOLERANCE_S).pairs}
+        for cause in events
+    }
+    if connecting is not None:
+        claims["connect"] = {k for k, is_its in enumerate(connecting) if is_its}
+    named = ["unexplained"] * len(stalls)
+    for cause in reversed([cause for cause in ORDER if cause in claims]):
+        for k in claims[cause]:
+            named[k] = cause
+    return tuple(named)
+
+
+def connecting_stalls(
+    stalls: Sequence[Stall], start_s: FloatArray, latency_s: FloatArray, connect_s: FloatArray
+) -> tuple[bool, ...]:
+    """Return of each stall whether connecting took most of what its requests took beyond the median.
+
+    Its requests are those under way in it.
+    """
+    if not stalls or not (connect_s > 0).any():  # connections that stay open are the rule
+        return (False,) * len(stalls)
+    taken_s = attribute_latency(start_s, latency_s, {}, connect_s=connect_s)["connect"]
+    start, latency, taken = by_start(start_s, latency_s, taken_s)
+    ordinary_s, longest_s = np.median(latency), float(latency.max())
+    results = []
+    for stall in stalls:
+        near = slice(
+            np.searchsorted(start, stall.start_s - longest_s),
+            np.searchsorted(start, stall.end_s, side="right"),
+        )
+        its = start[near] + latency[near] >= stall.start_s
+        beyond = np.maximum(latency[near][its] - ordinary_s, 0.0)
+        results.append(bool(2 * taken[near][its].sum() > beyond.sum()))
+    return tuple(results)

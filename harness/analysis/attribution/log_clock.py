@@ -56,13 +56,13 @@ def service_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
         if runtime == "go" and session.has(trial, GO_LOG):
             launched = record.instance.launched if record.instance else None
             log = read_runtime_log(session.path(trial, GO_LOG), of_go=True)
-            told = last_collections(session, record)
+            known = last_collections(session, record)
             # what /metrics told is of the service's own clock; the launch stands in the record on ours
-            theirs, ours = clock_shift(record, "service"), clock_shift(record, None)
+            of_service, of_harness = clock_shift(record, "service"), clock_shift(record, None)
             if launched is not None:
-                wall_epoch_s = launched.wall_epoch_s + ours.shift_s - theirs.shift_s
+                wall_epoch_s = launched.wall_epoch_s + of_harness.shift_s - of_service.shift_s
                 launched = launched.model_copy(update={"wall_epoch_s": wall_epoch_s})
-            return placed(log, launched, told=told, clock=theirs)
+            return placed(log, launched, told=known, clock=of_service)
     except InputError as error:
         return _nothing(str(error))
     return _nothing(f"the runtime {runtime!r} left no log of its pauses")
@@ -89,8 +89,8 @@ def last_collections(session: SessionFolder, record: TrialRecord) -> tuple[LastC
 
     Of several pods it is the first one, whose log is read.
     """
-    told = (process_metrics(session, record, boundary.name)[:1] for boundary in record.boundaries)
-    return tuple(one.last_collection for ones in told for one in ones if one.last_collection is not None)
+    known = (process_metrics(session, record, boundary.name)[:1] for boundary in record.boundaries)
+    return tuple(item.last_collection for ones in known for item in ones if item.last_collection is not None)
 
 
 class ClockShift(Frozen):
@@ -108,18 +108,18 @@ def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) ->
     """
 
     def offset(of: Literal["service", "load"] | None) -> tuple[float, float]:
-        found = [clock for clock in record.clocks if clock.role == of]
-        if not found:  # on the harness's own machine
+        results = [clock for clock in record.clocks if clock.role == of]
+        if not results:  # on the harness's own machine
             return 0.0, 0.0
-        walls = [clock.wall_offset_s for clock in found]
+        walls = [clock.wall_offset_s for clock in results]
         drift_s = max(walls) - min(walls)
-        return sum(walls) / len(walls), max(clock.uncertainty_s for clock in found) + drift_s / 2
+        return sum(walls) / len(walls), max(clock.uncertainty_s for clock in results) + drift_s / 2
 
     if role == "service" and record.clocks and _on_one_machine(record):
         return ClockShift()
-    here, here_within = offset(role)
-    there, there_within = offset("load")
-    return ClockShift(shift_s=there - here, within_s=here_within + there_within)
+    local, here_within = offset(role)
+    remote, there_within = offset("load")
+    return ClockShift(shift_s=remote - local, within_s=here_within + there_within)
 
 
 def _on_one_machine(record: TrialRecord) -> bool:
@@ -143,17 +143,17 @@ def placed(
         told: what the same process said of its last collection, for the same.
         clock: from that machine's clock to the requests'; default: they are the same.
     """
-    found = _placed_there(log, launched, told)
-    if clock is None or clock == ClockShift() or found.placed_within_s is None:
-        return found
+    aligned = _placed_there(log, launched, told)
+    if clock is None or clock == ClockShift() or aligned.placed_within_s is None:
+        return aligned
     by_s = clock.shift_s
-    return found.model_copy(
+    return aligned.model_copy(
         update={
-            "events": {cause: _shifted(spans, by_s) for cause, spans in found.events.items()},
-            "cycles": _shifted(found.cycles, by_s),
-            "collections": tuple(at + by_s for at in found.collections),
-            "placed_within_s": found.placed_within_s + clock.within_s,
-            "placed_by": f"{found.placed_by}, and what the machines' clocks are apart",
+            "events": {cause: _shifted(spans, by_s) for cause, spans in aligned.events.items()},
+            "cycles": _shifted(aligned.cycles, by_s),
+            "collections": tuple(at + by_s for at in aligned.collections),
+            "placed_within_s": aligned.placed_within_s + clock.within_s,
+            "placed_by": f"{aligned.placed_by}, and what the machines' clocks are apart",
         }
     )
 
@@ -189,9 +189,9 @@ def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> AlignedLog:
     events: dict[CauseName, list[Span]] = {}
     for event in log.events:
         events.setdefault(event.cause, []).append((event.start_s + shift_s, event.end_s + shift_s))
-    said = list(log.warnings)
+    notes = list(log.warnings)
     if log.n_unknown:
-        said.append(f"{log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}")
+        notes.append(f"{log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}")
     return AlignedLog(
         collector=log.collector,
         events={cause: tuple(spans) for cause, spans in events.items()},
@@ -199,7 +199,7 @@ def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> AlignedLog:
         cycles=joined((cycle.start_s + shift_s, cycle.end_s + shift_s) for cycle in log.cycles),
         placed_within_s=within_s,
         placed_by=by,
-        warnings=tuple(said),
+        warnings=tuple(notes),
     )
 
 

@@ -9,30 +9,88 @@ from the same requests (``unpaused``, ``drained``) can only lower a quantile: th
 intervals never reach 0, whatever the data: they bound the reduction, and none of them is evidence that there is one.
 The interval leaves out one trial at a time. ``harness verify attribution`` holds its coverage against simulated
 sessions.
+
+Latencies of a trial are kept as counts in fine logarithmic bins: a million of them come to a few thousand bins, and a
+quantile read from the bins is off by half a bin at the most, whatever trials are put together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal
 
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
 
-from harness.analysis.attribution.latency_bins import (
-    BIN_LOG,
-    BIN_SHARE,
-    LatencyCounts,
-    counted,
-    pooled_and_without,
-)
-from harness.analysis.attribution.request_overlap import RequestOverlap
+from harness.analysis.attribution.spans import Paused, RequestOverlap, lived
 from harness.analysis.stats.intervals import t_critical
-from harness.analysis.stats.pooled_quantiles import jackknife_variance
-from harness.analysis.stats.quantiles import EXTREME, FEWEST_BEYOND_EXTREME, n_beyond
-from harness.formats.arrays import FloatArray
+from harness.analysis.stats.quantiles import EXTREME, FEWEST_BEYOND_EXTREME, jackknife_variance, n_beyond
+from harness.formats.arrays import FloatArray, IntArray
 from harness.model import Estimate, Support
+
+#: Width of a bin as a share of the value, and the latency at which they begin; below it all is one bin.
+BIN_SHARE, LEAST_S = 0.001, 1e-9
+BIN_LOG = float(np.log1p(BIN_SHARE))
+
+
+@dataclass(frozen=True)
+class LatencyCounts:
+    """How many latencies each bin has; only bins that have any, in ascending order. Arrays of one length."""
+
+    bins: IntArray
+    counts: IntArray
+
+    @property
+    def n(self) -> int:
+        """How many latencies there are."""
+        return int(self.counts.sum())
+
+
+def counted(latency_s: FloatArray, step_s: float = 0.0) -> LatencyCounts:
+    """Count latencies in seconds, shape (n,), n >= 0.
+
+    Args:
+        step_s: what a tool's clock rounds to. Equal latencies are spread evenly over one step, half of it to
+            either side; without that, quantiles of a few steps would not move when a trial is left out.
+    """
+    spread = _ties_spread(latency_s, step_s) if step_s and len(latency_s) else latency_s
+    bins = np.floor(np.log(np.maximum(spread, LEAST_S) / LEAST_S) / BIN_LOG).astype(np.int64)
+    used, counts = np.unique(bins, return_counts=True)
+    return LatencyCounts(used, counts.astype(np.int64))
+
+
+def _ties_spread(latency_s: FloatArray, step_s: float) -> FloatArray:
+    values, counts = np.unique(np.round(latency_s, 9), return_counts=True)
+    place = np.arange(len(latency_s)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(values, counts) + ((place + 0.5) / np.repeat(counts, counts) - 0.5) * step_s
+
+
+def pooled_and_without(trials: Sequence[LatencyCounts], quantile: float) -> tuple[float, FloatArray]:
+    """Return the quantile in seconds of all trials together, and that without each trial in turn, shape (k,).
+
+    NaN where no latency is left. The quantile is the order statistic that ``quantiles.rank`` names, to half a bin.
+    """
+    used = np.unique(np.concatenate([trial.bins for trial in trials]))
+    if not len(used):
+        return float("nan"), np.full(len(trials), np.nan)
+    matrix = np.zeros((len(trials), len(used)), dtype=np.int64)
+    for row, trial in zip(matrix, trials, strict=True):
+        row[np.searchsorted(used, trial.bins)] = trial.counts
+    whole = matrix.sum(axis=0)
+    up_to = np.cumsum(np.vstack([whole, whole - matrix]), axis=1)
+    result = np.array([_middle(used, row, quantile) for row in up_to])
+    return float(result[0]), result[1:]
+
+
+def _middle(used: IntArray, up_to: IntArray, quantile: float) -> float:
+    total = int(up_to[-1])
+    if total == 0:
+        return float("nan")
+    rank = min(total, max(1, ceil(round(total * quantile, 6))))
+    return float(LEAST_S * np.exp((used[np.searchsorted(up_to, rank)] + 0.5) * BIN_LOG))
+
 
 Way = Literal["clear", "unpaused", "drained"]
 
@@ -91,7 +149,7 @@ def pooled_share(
         ``None``, the reason in ``warnings``) where too few of them lie beyond the quantile. Never a cut interval:
         a reduction whose interval reaches below zero is not shown. A share of 0 has no odds, so no interval.
     """
-    kept: list[LatencyCounts] = [getattr(trial, way) for trial in trials]
+    remaining: list[LatencyCounts] = [getattr(trial, way) for trial in trials]
     facts = {
         "level": level,
         "unit": "share",
@@ -100,14 +158,16 @@ def pooled_share(
         + ("(log scale of the ratio of pooled quantiles)" if way == "clear" else "(log odds of the share)"),
         "estimand": f"pooled {what}",
         "n_trials": len(trials),
-        "n_requests": sum(one.n for one in kept),
+        "n_requests": sum(item.n for item in remaining),
         "inputs": inputs,
     }
-    refused = _refused([one.n for one in kept], quantile, "clear of every pause " if way == "clear" else "")
+    refused = _refused(
+        [item.n for item in remaining], quantile, "clear of every pause " if way == "clear" else ""
+    )
     if refused:
         return Estimate.model_validate(facts | {"value": None, "warnings": (refused,)})
     (measured, measured_without), (left, left_without) = (
-        pooled_and_without(counts, quantile) for counts in ([trial.measured for trial in trials], kept)
+        pooled_and_without(counts, quantile) for counts in ([trial.measured for trial in trials], remaining)
     )
     log_ratio, log_ratios = float(np.log(left / measured)), np.log(left_without / measured_without)
     value = float(-np.expm1(log_ratio)) + 0.0
@@ -179,3 +239,39 @@ def _refused(sizes: Sequence[int], quantile: float, whose: str) -> str | None:
     if sum(beyond) < FEWEST_TOGETHER:
         return f"too few {tail}: {sum(beyond):.3g} in all trials together, {FEWEST_TOGETHER} needed"
     return None
+
+
+def without_at_each_place(
+    start: FloatArray, latency: FloatArray, pauses: Paused, within_s: float, step_s: float = 0.0
+) -> tuple[WithoutPauses, ...]:
+    """Count the latencies as they would be without the service's pauses, for each place that these may have.
+
+    That is where they are thought to be and, where they are short against ``within_s``, as far off to either side.
+
+    Args:
+        within_s: how far off all pauses may be. step_s: the load tool's resolution.
+    """
+    lengths = [high - low for spans in pauses.values() for low, high in spans]
+    known = not lengths or float(np.median(lengths)) / 2 >= within_s
+    return tuple(
+        without_pauses(
+            lived(start, latency, {c: [(low + by, high + by) for low, high in s] for c, s in pauses.items()}),
+            step_s,
+        )
+        for by in ((0.0,) if known else (0.0, -within_s, within_s))
+    )
+
+
+def over_all_places(estimate: Estimate, others: Sequence[Estimate]) -> Estimate:
+    """Widen an interval until it covers those of the others."""
+    every = [estimate, *others]
+    lows, highs = [e.low for e in every if e.low is not None], [e.high for e in every if e.high is not None]
+    if estimate.low is None or estimate.high is None:
+        return estimate
+    return estimate.model_copy(
+        update={
+            "low": min(lows),
+            "high": max(highs),
+            "method": f"{estimate.method}, over all places that the pauses may have",
+        }
+    )

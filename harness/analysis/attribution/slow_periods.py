@@ -4,22 +4,208 @@
 A scan over windows of 5 to 100 ms. Slow requests come in clusters when latencies follow
 each other, so their count in a window is held against a beta-binomial law with the
 clustering that the same trial shows in its other windows, never against a binomial.
+
+What is ordinary: two things make requests slow without any stall. Some are slow by themselves, independent of
+their neighbours. And the service drifts: latencies follow each other. An isolated slow request says nothing about
+drift, so each request enters the drift's law no slower than the slower of its two neighbours; for a run of slow
+requests that changes nothing, and a lone one vanishes. Drift is then a Gaussian copula of order 1 over that law.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
 
-from harness.analysis.attribution.baseline_latency import Ordinary, log_sum
-from harness.analysis.side_by_side import FEWEST_ROWS, side_by_side
 from harness.formats.arrays import FloatArray
 from harness.model import Frozen
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+#: Requests of a trial from which on a thread saves more than its start costs.
+FEWEST_ROWS = 100_000
+
+
+def side_by_side(one: Callable[[], A], other: Callable[[], B], *, n_rows: int) -> tuple[A, B]:
+    """Return what both return; of ``n_rows`` or more than ``FEWEST_ROWS`` rows, they run at the same time.
+
+    Raises:
+        Exception: what one of them raises.
+    """
+    if n_rows < FEWEST_ROWS:
+        return one(), other()
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(other)
+        result = one()
+        return result, waiting.result()
+
+
+_PAIRS = 100_000
+
+
+class Law:
+    """An empirical law of positive numbers; nothing is ever rarer than half an observation."""
+
+    def __init__(self, values: FloatArray) -> None:
+        ordered = np.sort(values)
+        self._n = len(ordered)
+        # Each value once: a clock of whole milliseconds knows few, which are quicker to search.
+        first = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))
+        self._values, self._n_below = ordered[first], np.append(first, self._n)
+
+    def log_survival(self, value: FloatArray) -> FloatArray:
+        """Log of the chance to be at least ``value``, same shape."""
+        # Of these values only: of a million that were seen, a few thousand are asked for.
+        n_below = self._n_below[self._values.searchsorted(value)]
+        return np.asarray(np.log((self._n - n_below + 0.5) / (self._n + 1)))
+
+    def score(self, value: FloatArray) -> FloatArray:
+        """Normal score, same shape; beyond the largest value seen it stays at the largest's."""
+        chance = np.clip(np.exp(self.log_survival(value)), 1e-12, 1 - 1e-12)
+        return np.asarray(-scipy.special.ndtri(chance))
+
+
+class Ordinary:
+    """What is ordinary in one trial, from its requests' latencies relative to the level of their moment.
+
+    Each part is computed when it is first asked for: the drift is needed only where single requests do not explain it.
+
+    Args:
+        ratio: latency over level, in start order, shape (n,), n >= 3.
+    """
+
+    def __init__(self, ratio: FloatArray) -> None:
+        self._ratio = ratio
+
+    @cached_property
+    def single(self) -> Law:
+        """The law of requests by themselves."""
+        return Law(self._ratio)
+
+    @cached_property
+    def _in_company(self) -> FloatArray:
+        return in_company(self._ratio)
+
+    @cached_property
+    def run(self) -> Law:
+        """The law of requests in runs."""
+        return Law(self._in_company)
+
+    @cached_property
+    def rho(self) -> float:
+        """How closely one follows the other in runs."""
+        return _following(self.run, self._in_company)
+
+    @cached_property
+    def rho_all(self) -> float:
+        """How closely one follows the other among all; a little less than in runs."""
+        return _following(self.single, self._ratio)
+
+    def log_unlucky(
+        self,
+        needed: FloatArray,
+        reached: FloatArray,
+        before: FloatArray,
+        distance: npt.NDArray[np.intp],
+        lift: FloatArray,
+        *,
+        edges: npt.NDArray[np.intp],
+    ) -> FloatArray:
+        """Log of the chance of each group that its requests, having lasted ``reached``, all last ``needed``.
+
+        The oldest may be slow by themselves and the others because the service drifts: the
+        chances of all such divisions are added up, for ``needed`` as for ``reached``.
+
+        Args:
+            needed, reached: ratios, group after group, in each in start order, shape (m,).
+            before: ratio of the last request sent before each that was answered by then, shape (m,).
+            distance: how many requests before it that was, shape (m,).
+            lift: ratio that both of the last two had, at least 1, shape (m,): who is slow by itself is so
+                on top of that.
+            edges: where each group begins, and where the last one ends, shape (g + 1,); none is empty.
+
+        Returns:
+            Shape (g,).
+        """
+        groups = [slice(*pair) for pair in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+        last = self.run.score(before)
+        chances = []
+        for threshold in (needed, reached):
+            single = self.single.log_survival(threshold / lift)
+            a = self.run.score(threshold)
+            # A run's first request counts no slower than its second: see ``in_company``.
+            second = np.append(a[1:], a[-1])
+            second[edges[1:] - 1] = a[edges[1:] - 1]
+            opening = np.minimum(a, second)
+            first = np.maximum(
+                *(
+                    scipy.special.log_ndtr(
+                        (rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance))
+                    )
+                    for rho in (self.rho, self.rho_all)
+                )
+            )
+            following = self._log_following(a, self.rho * last, distance, edges[:-1])
+            chances.append([_log_divided(single[i], first[i], following[i], reached[i]) for i in groups])
+        return np.asarray(np.minimum(np.array(chances[0]) - np.array(chances[1]), 0.0))
+
+    def _log_following(
+        self, a: FloatArray, last: FloatArray, distance: npt.NDArray[np.intp], begins: npt.NDArray[np.intp]
+    ) -> FloatArray:
+        """Log of the chance of each to exceed ``a`` when the one before it did, or was answered with a known ratio."""
+        # Given that the previous one exceeded a: mean and variance of a truncated normal.
+        hazard = np.exp(-0.5 * a**2 - 0.5 * np.log(2 * np.pi) - scipy.special.log_ndtr(-a))
+        variance = np.clip(1 + a * hazard - hazard**2, 0.0, 1.0)
+        step2 = 1 - self.rho**2
+        known = distance == 1
+        mean, spread2 = np.append(0.0, self.rho * hazard[:-1]), np.append(0.0, self.rho**2 * variance[:-1])
+        mean[begins] = spread2[begins] = 0.0
+        spread = np.sqrt(step2 + np.where(known, 0.0, spread2))
+        return np.asarray(scipy.special.log_ndtr((np.where(known, last, mean) - a) / spread))
+
+
+def _log_divided(single: FloatArray, first: FloatArray, following: FloatArray, reached: FloatArray) -> float:
+    """Log of the sum over all divisions of one group into the oldest, slow by themselves, and the others."""
+    oldest = int(np.count_nonzero(reached > 0)) + 1
+    alone = np.concatenate([[0.0], np.cumsum(single)])
+    rest = np.append(np.cumsum(following[::-1])[::-1][1:], 0.0)
+    return log_sum(np.append((alone[:-1] + first + rest)[:oldest], alone[-1]))
+
+
+def log_sum(values: FloatArray) -> float:
+    """Return the log of the sum of exponentials; SciPy's own spends its time on which array library it was given."""
+    most = float(values.max())
+    return most + float(np.log(np.exp(values - most).sum())) if np.isfinite(most) else most
+
+
+def _following(law: Law, values: FloatArray) -> float:
+    """Correlation of the score of each value with the next one's, between 0 and .99.
+
+    Of more than ``_PAIRS`` pairs an even choice is taken: it tells the correlation to two or three thousandths.
+    """
+    step = max(1, (len(values) - 1) // _PAIRS)
+    first, second = law.score(values[:-1:step]), law.score(values[1::step])
+    if not (np.ptp(first) and np.ptp(second)):
+        return 0.0
+    return float(np.clip(np.corrcoef(first, second)[0, 1], 0.0, 0.99))
+
+
+def in_company(ratio: FloatArray) -> FloatArray:
+    """Return each value, but no larger than the larger of its two neighbours; shape (n,)."""
+    if len(ratio) < 2:
+        return ratio
+    result = np.empty_like(ratio)
+    np.maximum(ratio[:-2], ratio[2:], out=result[1:-1])
+    result[0], result[-1] = ratio[1], ratio[-2]
+    return np.asarray(np.minimum(ratio, result, out=result))
+
 
 #: Chance of one false finding in a whole trial, shared among all places that are looked at.
 ALPHA = 1e-3
@@ -61,12 +247,12 @@ def slow_periods(
     if not slow.any():
         return []
     n_slow = np.append(0, np.cumsum(slow))
-    found = [period for one in windows for period in _scan(float(start_s[0]), one, n_slow, ordinary)]
+    periods = [period for window in windows for period in _scan(float(start_s[0]), window, n_slow, ordinary)]
     # What follows a stall at once is its backlog, not a finding of its own.
     wake_s = max(SCAN_WINDOWS_S)
     return [
         period
-        for period in merged(found, wake_s)
+        for period in merged(periods, wake_s)
         if not any(period.start_s < s.end_s + wake_s and s.start_s < period.end_s for s in stalls)
     ]
 
@@ -85,11 +271,11 @@ def _slow_and_windows(
 ) -> tuple[npt.NDArray[np.bool_], list[_Windows]]:
     """Return what every scan needs; of many requests the drift is computed beside it, which most of them will need."""
 
-    def found() -> tuple[npt.NDArray[np.bool_], list[_Windows]]:
+    def needed() -> tuple[npt.NDArray[np.bool_], list[_Windows]]:
         return _slow(ratio, quiet), [_windows(start_s, width) for width in SCAN_WINDOWS_S]
 
     n = len(ratio)
-    return found() if n < FEWEST_ROWS else side_by_side(found, lambda: ordinary.rho, n_rows=n)[0]
+    return needed() if n < FEWEST_ROWS else side_by_side(needed, lambda: ordinary.rho, n_rows=n)[0]
 
 
 def _slow(ratio: FloatArray, quiet: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -124,7 +310,7 @@ def _scan(origin: float, windows: _Windows, n_slow: npt.NDArray[np.int64], usual
         return []
     bound = np.log(ALPHA / (busy.sum() * len(SCAN_WINDOWS_S)))
     sums = _Sums(n, k, busy)
-    found = []
+    results = []
     places = np.flatnonzero(suspects)
     for group in np.split(places, np.flatnonzero(np.diff(window[places]) > 2) + 1):
         # A slow period must not make itself ordinary: it is held against the trial but for it and what touches it.
@@ -137,7 +323,7 @@ def _scan(origin: float, windows: _Windows, n_slow: npt.NDArray[np.int64], usual
             # Summed up from the far end: one minus the rest would lose every digit of so small a chance.
             log_p = log_sum(_log_chance(as_many, int(n[i]), law, rest.ordinary))
             if log_p < bound:
-                found.append(
+                results.append(
                     Stall(
                         start_s=float(origin + window[i] * width_s),
                         end_s=float(origin + (window[i] + 1) * width_s),
@@ -146,7 +332,7 @@ def _scan(origin: float, windows: _Windows, n_slow: npt.NDArray[np.int64], usual
                         log_p=max(log_p, -1e6),
                     )
                 )
-    return found
+    return results
 
 
 class _Rest(NamedTuple):
@@ -223,14 +409,14 @@ def _alike(n: int, share: float, rho: float) -> float:
     variance = np.clip(1 + a * hazard - hazard**2, 0.0, 1.0)
     lag = np.arange(1, n)
     r = rho**lag
-    both = scipy.special.ndtr((r * hazard - a) / np.sqrt(1 - r**2 + r**2 * variance))
-    return float(np.sum((n - lag) * np.maximum(both - share, 0.0)) / (n * (n - 1) / 2) / (1 - share))
+    joint = scipy.special.ndtr((r * hazard - a) / np.sqrt(1 - r**2 + r**2 * variance))
+    return float(np.sum((n - lag) * np.maximum(joint - share, 0.0)) / (n * (n - 1) / 2) / (1 - share))
 
 
-def merged(found: Sequence[Stall], distance_s: float) -> list[Stall]:
+def merged(stalls: Sequence[Stall], distance_s: float) -> list[Stall]:
     """Join neighbours that are no farther apart than ``distance_s``; in time order."""
     joined: list[Stall] = []
-    for stall in sorted(found, key=lambda s: s.start_s):
+    for stall in sorted(stalls, key=lambda s: s.start_s):
         last = joined[-1] if joined else None
         if last is not None and stall.start_s - last.end_s <= distance_s:
             joined[-1] = last.model_copy(

@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spans of time, in seconds as (begin, end), and the causes that pauses are told apart by."""
+"""Spans of time, the causes that pauses are told apart by, and every request's life with the pauses laid over it.
+
+A span is (begin, end) in seconds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.analysis.stats.inputs import starts_and_latencies
+from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 
 Span = tuple[float, float]
 
 CauseName = Literal[
-    "gc_pause",
-    "allocation_stall",
-    "other_safepoint",
-    "cgroup_throttle",
-    "generator_stall",
-    "jit",
-    "connect",
+    "gc_pause", "allocation_stall", "other_safepoint", "cgroup_throttle", "generator_stall", "jit", "connect",
     "run_queue",
-]
+]  # fmt: skip
 #: Where spans of two causes overlap, the time belongs to the earlier name.
 ORDER: tuple[CauseName, ...] = get_args(CauseName)
 #: Spans in time order by what caused them.
@@ -31,13 +32,13 @@ Paused = dict[CauseName, tuple[Span, ...]]
 
 def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
     """Return the union of spans as spans that do not touch, in time order."""
-    found: list[Span] = []
+    union: list[Span] = []
     for low, high in sorted(spans):
-        if found and low <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], high))
+        if union and low <= union[-1][1]:
+            union[-1] = (union[-1][0], max(union[-1][1], high))
         else:
-            found.append((low, high))
-    return tuple(found)
+            union.append((low, high))
+    return tuple(union)
 
 
 def covered_s(spans: Iterable[Span]) -> float:
@@ -64,3 +65,214 @@ def under_way_in(
     # The first span that had not ended when a request began: the only one that its end has to be held against.
     places = np.searchsorted(start, high, side="right")
     return np.asarray(end >= np.repeat(np.append(low, np.inf), np.diff(places, prepend=0, append=len(start))))
+
+
+#: A wake ends at one of these, in lengths of its pause; the last one is that of a service 97 % busy.
+_LENGTHS = np.array([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0])
+#: Requests between two of them that are needed to tell; with fewer, more is taken together.
+_FEW = 50
+#: Who is clear decides what is slow, and what is slow decides who is clear: asked again so often.
+_ROUNDS = 3
+#: Fewer clear requests than this, and they tell nothing new.
+_FEWEST_CLEAR = 100
+
+
+def in_wake(start: FloatArray, latency: FloatArray, paused: FloatArray, spans: Sequence[Span]) -> Mask:
+    """Return which requests started in a pause, or in the backlog behind it.
+
+    Those that started before a pause and were caught by it are not among them: what the pause took from them is
+    what they overlap, and to leave them out would leave out the long ones.
+
+    Args:
+        start, latency: of each request, shape (n,), seconds. paused: what the pauses took from it.
+        spans: the pauses in time order, disjoint.
+    """
+    behind = np.zeros(len(start), dtype=bool)
+    if not spans or not len(start):
+        return behind
+    own = latency - paused
+    low, end = np.array(spans, dtype=np.float64).T
+    since, where = _since_pause(start, low, end)
+    clear = paused == 0
+    clear = clear if clear.any() else ~clear
+    for _ in range(_ROUNDS):
+        high = np.quantile(own[clear], 0.75)
+        lengths = _drained_after(since, own[where] > high, float(np.mean(own[clear] > high)))
+        behind = _inside(start, low, end + lengths * (end - low))
+        clear = ~behind
+        if np.count_nonzero(clear) < _FEWEST_CLEAR:
+            break
+    return behind
+
+
+def _since_pause(
+    start: FloatArray, low: FloatArray, end: FloatArray
+) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    """How long after the pause before it each request started, in lengths of that pause, ascending; and which."""
+    last = np.searchsorted(end, start, side="right") - 1
+    where = np.flatnonzero((last >= 0) & (start < np.append(low, np.inf)[last + 1]))
+    pause = last[where]
+    since = (start[where] - end[pause]) / np.maximum(end[pause] - low[pause], 1e-9)
+    near = np.flatnonzero(since <= _LENGTHS[-1])
+    order = near[np.argsort(since[near], kind="stable")]
+    return since[order], where[order]
+
+
+def _drained_after(since: FloatArray, slow: Mask, ordinary_share: float) -> float:
+    """The first of ``_LENGTHS`` from which on requests are slow no more often than an ordinary share of them."""
+    n_slow = np.append(0, np.cumsum(slow))
+    edges = np.searchsorted(since, _LENGTHS)
+    drained, first = 0.0, 0
+    for length, last in zip(_LENGTHS[1:], edges[1:], strict=True):
+        n = int(last) - first
+        if n < _FEW:
+            continue
+        noise = np.sqrt(ordinary_share * (1 - ordinary_share) / n)
+        if (n_slow[last] - n_slow[first]) / n <= ordinary_share + noise:
+            break
+        drained, first = float(length), int(last)
+    return drained
+
+
+def _inside(at: FloatArray, low: FloatArray, end: FloatArray) -> Mask:
+    """Which moments lie in one of the spans [low, end], which may overlap: more have begun than have ended."""
+    return np.asarray(np.searchsorted(low, at, side="right") > np.searchsorted(np.sort(end), at, side="left"))
+
+
+def attribute_latency(
+    start_s: FloatArray,
+    latency_s: FloatArray,
+    events: Mapping[CauseName, Sequence[Span]],
+    *,
+    connect_s: FloatArray | None = None,
+) -> dict[CauseName, FloatArray]:
+    """Return, for each cause, the seconds that its spans took from each request, shape (n,).
+
+    A moment that several causes claim belongs to the first of them in ``ORDER``.
+
+    Args:
+        connect_s: how long each request took to connect, at the head of its latency, shape (n,), NaN where that is
+            not known; ``None``: nobody recorded it. What goes beyond the median of it is the cause ``connect``.
+
+    Raises:
+        InputError: shapes differ, a cause is not one of ``ORDER``, a span is none, or ``connect`` is told twice.
+    """
+    start, latency = starts_and_latencies(start_s, latency_s)
+    unknown = set(events) - set(ORDER)
+    if unknown:
+        raise InputError("unknown cause", found=sorted(unknown), allowed=", ".join(ORDER))
+    if connect_s is not None and ("connect" in events or len(connect_s) != len(start)):
+        raise InputError(
+            "times to connect are one for each request, and stand instead of spans",
+            found=f"{len(connect_s)} times{' and spans' if 'connect' in events else ''}",
+            allowed=f"{len(start)} times",
+        )
+    for cause, spans in events.items():
+        for low, high in spans:
+            if not -np.inf < low <= high < np.inf:
+                raise InputError(
+                    f"a span of {cause} ends before it starts, or is not finite", found=(low, high)
+                )
+    taken: tuple[Span, ...] = ()
+    result: dict[CauseName, FloatArray] = {}
+    begin, end = start, start + latency
+    before = np.zeros_like(start)
+    for cause in ORDER:
+        if cause == "connect" and connect_s is not None:
+            known = np.clip(np.nan_to_num(connect_s), 0.0, latency)
+            result[cause] = _connecting(start, known, taken, ordinary_connect_s(connect_s))
+            if "run_queue" in events:  # the one cause that comes after it
+                begin = start + np.where(result[cause] > 0, known, 0.0)
+                before = _overlap(begin, end, taken)
+        if cause not in events:
+            continue
+        taken = joined([*taken, *events[cause]])
+        total = _overlap(begin, end, taken)
+        result[cause] = total - before
+        before = total
+    return result
+
+
+def ordinary_connect_s(connect_s: FloatArray) -> float:
+    """Return the median time to connect of the requests of which it is known; 0 when it is of none.
+
+    With kept connections it is 0; where every arrival connects anew, connecting is part of an ordinary request.
+    """
+    known = connect_s[np.isfinite(connect_s)]
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _connecting(
+    start: FloatArray, connect: FloatArray, taken: Sequence[Span], ordinary_s: float
+) -> FloatArray:
+    """What connecting took from each request beyond the ordinary, and no earlier cause claims."""
+    more = np.flatnonzero(connect > ordinary_s)  # few, where connections are kept
+    beyond, begin = connect[more], start[more]
+    own = np.zeros_like(start)
+    own[more] = np.clip(beyond - _overlap(begin, begin + beyond, taken) - ordinary_s, 0.0, None)
+    return own
+
+
+def _overlap(start: FloatArray, end: FloatArray, spans: Sequence[Span]) -> FloatArray:
+    """Seconds of each [start, end] inside disjoint, ordered ``spans``: a difference of one running total."""
+    if not spans:
+        return np.zeros_like(start)
+    edges = np.array(spans).ravel()
+    lengths = edges[1::2] - edges[::2]
+    total = np.zeros(len(edges))
+    total[1::2] = np.cumsum(lengths)
+    total[2::2] = total[1:-1:2]
+    return np.asarray(np.interp(end, edges, total) - np.interp(start, edges, total))
+
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestOverlap:
+    """What all quantiles share. Arrays of shape (n,), in seconds.
+
+    ``paused``: by what stopped everybody; ``unpaused``: the latency without that, and without its own connecting;
+    ``wake``: started in a pause, or in the backlog behind it.
+    """
+
+    start: FloatArray
+    latency: FloatArray
+    by_cause: Mapping[CauseName, FloatArray]
+    events: Mapping[CauseName, Sequence[Span]]
+    spans: Sequence[Span]
+    paused: FloatArray
+    unpaused: FloatArray
+    wake: Mask
+
+    @cached_property
+    def median(self) -> float:
+        """The median of the latencies as measured."""
+        return float(np.median(self.latency))
+
+    @cached_property
+    def drained(self) -> FloatArray:
+        """The latency without pauses, where whom a pause or its backlog touched took the median at most."""
+        touched = self.wake | (self.paused > 0)
+        return np.where(touched, np.minimum(self.unpaused, self.median), self.unpaused)
+
+
+def lived(
+    start: FloatArray,
+    latency: FloatArray,
+    events: Mapping[CauseName, Sequence[Span]],
+    *,
+    connect_s: FloatArray | None = None,
+) -> RequestOverlap:
+    """Lay the spans of ``events`` over requests; arguments and errors as of ``attribute_latency``."""
+    by_cause = attribute_latency(start, latency, events, connect_s=connect_s)
+    paused = _sum([taken for cause, taken in by_cause.items() if cause in events], start)
+    spans = joined([span for cause in events for span in events[cause]])
+    return RequestOverlap(
+        start=start, latency=latency, by_cause=by_cause, events=events, spans=spans, paused=paused,
+        unpaused=latency - _sum(list(by_cause.values()), start), wake=in_wake(start, latency, paused, spans),
+    )  # fmt: skip
+
+
+def _sum(taken: Sequence[FloatArray], like: FloatArray) -> FloatArray:
+    return np.asarray(np.sum(taken, axis=0)) if taken else np.zeros_like(like)

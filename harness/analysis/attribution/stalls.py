@@ -17,6 +17,9 @@ the same trial; there is no tuned constant but ``ALPHA``.
 Spans in which completions went on but far too many were slow are ``slow_period``: a scan
 over windows of 5 to 100 ms whose counts are judged against the overdispersion that the
 same trial shows elsewhere.
+
+The shortest stall that a trial can show follows from the latency that is ordinary in it and from the short stops that
+the scheduler of a real machine makes all the time; both are taken from the trial itself.
 """
 
 from __future__ import annotations
@@ -28,14 +31,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
 
-from harness.analysis.attribution.baseline_latency import Ordinary
-from harness.analysis.attribution.request_overlap import attribute_latency
-from harness.analysis.attribution.slow_periods import ALPHA, Stall, merged, slow_periods
-from harness.analysis.attribution.spans import CauseName, Span, under_way_in
-from harness.analysis.side_by_side import side_by_side
+from harness.analysis.attribution.slow_periods import (
+    ALPHA,
+    Ordinary,
+    Stall,
+    merged,
+    side_by_side,
+    slow_periods,
+)
+from harness.analysis.attribution.spans import CauseName, Span, attribute_latency, under_way_in
 from harness.analysis.stats.inputs import by_start, starts_and_latencies
 from harness.errors import InputError
-from harness.formats.arrays import FloatArray
+from harness.formats.arrays import BoolArray, FloatArray
 
 #: Gaps shorter than this many expected completions are not looked at: they cannot pass.
 MIN_EXPECTED = 4.0
@@ -81,9 +88,9 @@ def stalls_at(start_s: FloatArray, latency_s: FloatArray, alphas: Sequence[float
         InputError: as ``detect_stalls``.
     """
     trial = _Trial(*starts_and_latencies(start_s, latency_s), 0.0)
-    found = [trial.stalls(alpha) for alpha in alphas]
+    results = [trial.stalls(alpha) for alpha in alphas]
     trial.forget_candidates()
-    return found
+    return results
 
 
 def ordinary_p99(
@@ -99,7 +106,7 @@ def ordinary_p99(
     return max(float(np.quantile(clear if len(clear) else latency, 0.99)), 1e-9)
 
 
-def detectability_limit(rate_per_s: float, latency_p99_s: float, *, n_blocked: float = 10.0) -> float:
+def detectability_limit(rate_per_s: float, latency_p99_s: float) -> float:
     """Return the shortest pause in seconds that ``detect_stalls`` can be expected to see.
 
     Below about ten blocked requests (rate x pause), or twice the 99th percentile of the
@@ -114,7 +121,7 @@ def detectability_limit(rate_per_s: float, latency_p99_s: float, *, n_blocked: f
             found=(rate_per_s, latency_p99_s),
             allowed="above 0 and finite",
         )
-    return max(n_blocked / rate_per_s, 2.0 * latency_p99_s)
+    return max(10.0 / rate_per_s, 2.0 * latency_p99_s)
 
 
 class _Trial:
@@ -136,16 +143,16 @@ class _Trial:
         smooth = _rolling_median(self._log_latency[used], window)
         log_level[used] = smooth
         if len(used) < len(calm):
-            others = np.flatnonzero(~calm)
-            log_level[others] = np.interp(others, used, smooth)
+            rest = np.flatnonzero(~calm)
+            log_level[rest] = np.interp(rest, used, smooth)
         self.level = np.exp(log_level)
         self.ratio = self.latency / self.level
 
     @cached_property
     def candidates(self) -> tuple[_Gaps, FloatArray, float]:
         """Gaps that may be stalls, the log of each one's chance if requests are slow by themselves, and the rate."""
-        (found, rate), ordinary = side_by_side(self._long_gaps, self._ordinary_of_all, n_rows=len(self.start))
-        return found, found.log_p_alone(ordinary) if len(found.end) else np.zeros(0), rate
+        (gaps, rate), ordinary = side_by_side(self._long_gaps, self._ordinary_of_all, n_rows=len(self.start))
+        return gaps, gaps.log_p_alone(ordinary) if len(gaps.end) else np.zeros(0), rate
 
     def _ordinary_of_all(self) -> Ordinary:
         self.take_level(np.ones(len(self.start), dtype=bool))
@@ -173,7 +180,7 @@ class _Trial:
             raise InputError("the chance of a false stall must be positive", found=alpha, allowed="> 0")
         if len(self.start) < MIN_REQUESTS:
             return []
-        found, alone, rate = self.candidates
+        gaps, alone, rate = self.candidates
         if not len(alone):
             return []
         bound = min(float(np.log(alpha / (len(self.start) - 1))), -1e-9)
@@ -184,14 +191,14 @@ class _Trial:
             return []  # a round would find the same: nothing is left out
         log_p = np.zeros(len(alone))
         for _ in range(ROUNDS):
-            calm = ~under_way_in(self.start, self.end, found.start[hit], found.drained()[hit])
+            calm = ~under_way_in(self.start, self.end, gaps.start[hit], gaps.drained()[hit])
             self.take_level(calm)
             usual = self.ratio[calm] if np.count_nonzero(calm) >= MIN_REQUESTS else self.ratio
-            log_p = found.log_p(Ordinary(usual), bound)
+            log_p = gaps.log_p(Ordinary(usual), bound)
             before, hit = hit, log_p < bound
             if np.array_equal(before, hit):
                 break
-        accepted = [found.stall(int(i), float(log_p[i])) for i in np.flatnonzero(hit)]
+        accepted = [gaps.stall(int(i), float(log_p[i])) for i in np.flatnonzero(hit)]
         return merged(accepted, 2 * self.resolution_s + 2 / rate)
 
 
@@ -233,7 +240,7 @@ class _Gaps:
         n_each = np.diff(self.edges)
         rows = np.flatnonzero(np.repeat(chosen, n_each))  # all who waited through the gaps that are left
         edges = np.append(0, np.cumsum(n_each[chosen]))
-        needed, reached = (one[rows] for one in self._relative())
+        needed, reached = (item[rows] for item in self._relative())
         before = self._before(self.request[rows], edges[:-1])
         log_p[chosen] = ordinary.log_unlucky(needed, reached, *before, edges=edges)
         return np.maximum(log_p, -1e6)
@@ -289,13 +296,13 @@ def _rolling_median(values: FloatArray, window: int) -> FloatArray:
 
     In parts: SciPy's filter keeps Python's lock, for which whatever runs beside it would wait.
     """
-    half, found = window // 2, np.empty_like(values)
+    half, result = window // 2, np.empty_like(values)
     for begin in range(0, len(values), _PART):
         end = min(begin + _PART, len(values))
         first, last = max(begin - half, 0), min(end + half, len(values))
         part = scipy.ndimage.median_filter(values[first:last], size=window, mode="nearest")
-        found[begin:end] = part[begin - first : end - first]
-    return found
+        result[begin:end] = part[begin - first : end - first]
+    return result
 
 
 def _local_rate(done: FloatArray) -> FloatArray:
@@ -315,11 +322,120 @@ def _local_rate(done: FloatArray) -> FloatArray:
     before = (np.arange(n - 1) - n_before) / span_before
     after = (n_after - 1 - np.arange(1, n)) / span_after
     enough_before, enough_after = span_before > 0.25, span_after > 0.25
-    both = np.minimum(before, after)
+    smaller = np.minimum(before, after)
     overall = (n - 1) / max(float(done[-1] - done[0]), 1e-9)
     rate = np.where(
         enough_before & enough_after,
-        both,
+        smaller,
         np.where(enough_before, before, np.where(enough_after, after, overall)),
     )
     return np.asarray(np.maximum(rate, 1e-9))
+
+
+#: Fewer short stalls than this say nothing of how long they become by chance.
+_FEWEST_SHORT = 10
+#: So many stalls a minute that are jitter may be as long as the limit.
+_JITTER_PER_MINUTE = 0.5
+
+
+def shortest_visible_s(
+    start_s: FloatArray,
+    latency_s: FloatArray,
+    stalls: Sequence[Stall],
+    known: Mapping[CauseName, Sequence[Span]],
+) -> float | None:
+    """Return the ``detectability_limit`` of one trial in seconds; ``None``: its requests began at one moment.
+
+    Requests that a known pause or a stall above the limit touched are not ordinary. The shorter stalls
+    are: on a busy machine the scheduler alone makes some, and they set the limit. It is the lowest limit
+    that agrees with itself in this way. Where the shorter stalls are many, it is no lower than what such stalls
+    reach by themselves (:func:`jitter_reach_s`).
+
+    Args:
+        start_s: when each request was sent, shape (n,), n > 0. latency_s: how long each took, shape (n,).
+        stalls: what ``detect_stalls`` found. known: pauses of the runtime's log, on the same clock.
+    """
+    start_s, latency_s = by_start(start_s, latency_s)
+    end_s = start_s + latency_s
+    window_s = float(end_s.max() - start_s.min())
+    if window_s <= 0:
+        return None
+    paused = np.zeros(len(start_s), dtype=np.bool_)
+    if any(known.values()):
+        for taken_s in attribute_latency(start_s, latency_s, known).values():
+            paused |= taken_s > 0
+    rate_per_s = len(start_s) / window_s
+    above = sorted(stalls, key=lambda stall: stall.start_s)
+    while True:
+        clear = latency_s[~(paused | _touched(start_s, end_s, above))]
+        ordinary = float(np.quantile(clear if len(clear) else latency_s, 0.99))
+        # A tool's zero is a latency below its resolution.
+        limit_s = detectability_limit(rate_per_s, max(ordinary, 1e-9))
+        left = [stall for stall in above if stall.duration_s >= limit_s]
+        if len(left) == len(above):
+            break
+        above = left
+    # Once only: with a limit that it raised itself, pauses that have a cause would be counted as jitter, too.
+    return max(limit_s, jitter_reach_s([item.duration_s for item in stalls], limit_s, window_s))
+
+
+def jitter_reach_s(durations_s: Sequence[float], limit_s: float, window_s: float) -> float:
+    """Return which length the short stalls of a trial exceed half a time a minute, in seconds; 0: they are few.
+
+    Their lengths beyond the shortest are taken for exponential and cut off at the limit, which is what those that
+    are listed are: the mean of the whole law is found from the mean of the part below it. Pauses with a cause are as
+    a rule longer than the limit, and do not enter.
+
+    Args:
+        durations_s: of all stalls. limit_s: those shorter than this are jitter. window_s: length of the trial.
+    """
+    short = np.sort([duration_s for duration_s in durations_s if duration_s < limit_s])
+    if len(short) < _FEWEST_SHORT:
+        return 0.0
+    least, cut = float(short[0]), limit_s - float(short[0])
+    mean = _uncut_mean(float(short[1:].mean()) - least, cut)
+    per_minute = len(short) / (window_s / 60) / -np.expm1(-cut / mean)
+    return least + mean * float(np.log(max(per_minute / _JITTER_PER_MINUTE, 1.0)))
+
+
+def _uncut_mean(seen: float, cut: float) -> float:
+    """Return the mean of an exponential law whose part below ``cut`` has the mean ``seen``; at most ``cut`` itself."""
+    if seen <= 0:
+        return 1e-9
+    low, high = seen, max(cut, seen)
+    for _ in range(60):
+        middle = (low + high) / 2
+        part = middle - cut / float(np.expm1(min(cut / middle, 700.0)))
+        low, high = (middle, high) if part < seen else (low, middle)
+    return high
+
+
+def harm_of(start_s: FloatArray, latency_s: FloatArray, stalls: Sequence[Stall]) -> FloatArray:
+    """Return the seconds that each stall took from requests, shape (stalls,): beyond the median latency, of those that
+    were under way in it. A request that met two stalls counts in both.
+
+    Args:
+        start_s: when each request was sent, shape (n,). latency_s: how long each took, shape (n,).
+    """
+    if not stalls:
+        return np.zeros(0)
+    start, latency = by_start(start_s, latency_s)
+    ordinary_s, longest_s = np.median(latency), float(latency.max())
+    results = []
+    for stall in stalls:
+        near = slice(
+            np.searchsorted(start, stall.start_s - longest_s),
+            np.searchsorted(start, stall.end_s, side="right"),
+        )
+        under_way = latency[near][start[near] + latency[near] >= stall.start_s]
+        results.append(float(np.maximum(under_way - ordinary_s, 0.0).sum()))
+    return np.array(results)
+
+
+def _touched(start_s: FloatArray, end_s: FloatArray, stalls: Sequence[Stall]) -> BoolArray:
+    """Which requests were outstanding in a stall, or for as long after it, while its backlog was answered."""
+    if not stalls:
+        return np.zeros(len(start_s), dtype=np.bool_)
+    low = np.array([stall.start_s for stall in stalls])
+    high = np.maximum.accumulate(np.array([stall.end_s + stall.duration_s for stall in stalls]))
+    return under_way_in(start_s, end_s, low, high)

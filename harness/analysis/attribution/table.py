@@ -5,22 +5,39 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from pydantic import Field
 
 from harness.analysis.attribution.evidence_sources import SERVICE_CAUSES
-from harness.analysis.attribution.placebo_shift import over_all_places
-from harness.analysis.attribution.rows import AttributionRow
-from harness.analysis.attribution.share_of_quantile import Way, pooled_share
+from harness.analysis.attribution.share_of_quantile import Way, over_all_places, pooled_share
 from harness.analysis.attribution.spans import CauseName
 from harness.analysis.attribution.trial import TrialAttribution
-from harness.analysis.stats.estimates import nothing, withheld
-from harness.analysis.stats.means import mean_within
+from harness.analysis.stats.intervals import nothing, withheld
+from harness.analysis.stats.summaries import mean_within
 from harness.errors import InputError
-from harness.model import Estimate, Support
+from harness.model import Estimate, Frozen, Support
+
+
+class AttributionRow(Frozen):
+    """One variant at one combination of levels."""
+
+    variant: str
+    label: str
+    levels: dict[str, str]
+    n_trials: int
+    n_refused: int = Field(description="trials whose pauses could not be aligned with their requests")
+    memory: str | None = Field(description="what bounded it, in words; of several sessions the last one's")
+    numbers: dict[str, Estimate] = Field(
+        description="those of ``_NUMBERS`` and ``_SHARES``, over trials; value None: see the warnings"
+    )
+
 
 #: What the load tool itself tells of its requests.
 _WITHOUT_CLOCKS = frozenset({"generator_stall", "connect"})
 _TOO_FEW_CLEAR = "too few requests clear of every pause"
-Quantity = Callable[[TrialAttribution], float | None]
+#: What a trial says at a quantile.
+Quantity = Callable[[TrialAttribution, str], float | None]
 
 
 def attribution_table(
@@ -46,111 +63,104 @@ def attribution_table(
     return tuple(_row(group, quantile, level) for group in groups.values())
 
 
+def _tail(*causes: str) -> Quantity:
+    """Return how to read the share of a trial's tail that these causes took."""
+
+    def of(trial: TrialAttribution, quantile: str) -> float | None:
+        parts = trial.tail.get(quantile)
+        if parts is None or (trial.refused and not _WITHOUT_CLOCKS.issuperset(causes)):
+            return None
+        if not any(cause == "unexplained" or _recorded(trial, cause) for cause in causes):
+            return None
+        return sum(share or 0.0 for cause, share in parts.items() if cause in causes)
+
+    return of
+
+
+def _most(cause: CauseName) -> Quantity:
+    return lambda trial, quantile: trial.most_beside.get(quantile, {}).get(cause)
+
+
+def _in_window(amount: float | None, trial: TrialAttribution) -> float | None:
+    return None if amount is None else amount / trial.window_s
+
+
+class _Number(NamedTuple):
+    """A number of a row: the estimand in words, its unit, how it is read of a trial, and whose recording it needs."""
+
+    what: str
+    unit: str
+    of: Quantity
+    cause: CauseName | None = None
+    of_log: bool = False  # read off the collector's log
+
+
+#: ``*_tail``, ``*_most``: of the time beyond the median in the tail; the most that a cause can have taken is out of
+#: what is unexplained. ``most_share``: what pauses can have taken, wherever they fell. ``_SHARES``: of the quantile of
+#: all trials' requests together, what would vanish with the service's pauses.
+_TAIL, _MOST = "share of the tail: ", "most of the tail: "
+_NUMBERS = {
+    "rss_bytes": _Number("rss_after_bytes", "B", lambda t, _: t.rss_bytes),
+    "latency_s": _Number("latency_{key}_s", "s", lambda t, q: t.latency_s.get(q)),
+    "pauses_per_s": _Number("pauses per second", "1/s", lambda t, _: _in_window(t.n_pauses, t), of_log=True),
+    "paused_share": _Number(
+        "share of time paused", "share", lambda t, _: _in_window(t.paused_s, t), of_log=True
+    ),
+    "longest_pause_s": _Number("longest pause", "s", lambda t, _: t.longest_pause_s, of_log=True),
+    "median_pause_s": _Number("median pause", "s", lambda t, _: t.median_pause_s, of_log=True),
+    "collections": _Number("collections in a trial", "1", lambda t, _: t.n_collections, of_log=True),
+    "detectability_s": _Number(
+        "shortest pause that latencies alone show", "s", lambda t, _: t.detectability_s
+    ),
+    "most_share": _Number(
+        "most of {quantile} that pauses can have taken", "share", lambda t, q: t.most_share.get(q)
+    ),
+    "service_tail": _Number(f"{_TAIL}the service's pauses", "share", _tail(*SERVICE_CAUSES)),
+    "generator_tail": _Number(
+        f"{_TAIL}the generator's pauses", "share", _tail("generator_stall"), "generator_stall"
+    ),
+    "connect_tail": _Number(f"{_TAIL}connecting", "share", _tail("connect"), "connect"),
+    "unexplained_tail": _Number(f"{_TAIL}unexplained", "share", _tail("unexplained")),
+    "throttle_most": _Number(
+        f"{_MOST}CPU denied by a quota", "share", _most("cgroup_throttle"), "cgroup_throttle"
+    ),
+    "jit_most": _Number(f"{_MOST}compilers at work", "share", _most("jit"), "jit"),
+    "run_queue_most": _Number(f"{_MOST}waiting for a CPU", "share", _most("run_queue"), "run_queue"),
+    "cycles_per_s": _Number(
+        "collections at work beside the program", "1/s", lambda t, _: t.cycles_per_s, of_log=True
+    ),
+    "cycle_excess": _Number(
+        "share of requests beyond {quantile} that come with a collection at work",
+        "share",
+        lambda t, q: t.excess.get(q),
+    ),
+}
+_SHARES: dict[str, tuple[Way, str]] = {
+    "share": ("clear", "behind pauses and their queue drain"),
+    "share_lower": ("unpaused", "in the pauses' own time"),
+    "share_upper": ("drained", "with queue drains at the median"),
+}
+
+
 def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> AttributionRow:
     first = group[0]
-    refusals = Counter(trial.refused for trial in group if trial.refused)
-
-    def over(
-        what: str,
-        unit: str,
-        of: Quantity,
-        of_cause: CauseName | None = None,
-        why: str | None = None,
-        support: Support | None = None,
-    ) -> Estimate:
-        why = why or _not_recorded(group, of_cause) or _why_nothing(group, quantile)
-        return _over(group, f"{what}, {first.label}", unit, of, level, why, support)
-
-    def share(way: Way, what: str) -> Estimate:
-        return share_over_trials(
-            group,
-            way,
-            quantile,
-            what=f"share of {quantile} {what}, {first.label}",
-            level=level,
-        )
-
-    def tail(*causes: str) -> Quantity:
-        def of(trial: TrialAttribution) -> float | None:
-            parts = trial.whole.get(quantile)
-            if parts is None or (trial.refused and not _WITHOUT_CLOCKS.issuperset(causes)):
-                return None
-            if not any(cause == "unexplained" or _recorded(trial, cause) for cause in causes):
-                return None
-            return sum(part.share_of_tail.value or 0.0 for part in parts.causes if part.cause in causes)
-
-        return of
-
-    def most(cause: CauseName) -> Quantity:
-        return lambda trial: trial.most_beside.get(quantile, {}).get(cause)
-
-    def excess(trial: TrialAttribution) -> float | None:
-        met = trial.exposure.get(quantile)
-        return None if met is None else met.excess.value
-
-    log = _why_not_logged(group)
+    special = {"rss_bytes": "not read after the load", "cycle_excess": _why_no_excess(group, quantile)}
+    estimates = {}
+    for name, number in _NUMBERS.items():
+        what = number.what.format(quantile=quantile, key=quantile.replace(".", ""))
+        why = special.get(name) or (_why_not_logged(group) if number.of_log else None)
+        why = why or _not_recorded(group, number.cause) or _why_nothing(group, quantile)
+        values = [number.of(trial, quantile) for trial in group]
+        support = Support.REDUCTION if name == "cycle_excess" else None
+        estimates[name] = _over(group, values, f"{what}, {first.label}", number.unit, level, why, support)
+    for name, (way, words) in _SHARES.items():
+        what = f"share of {quantile} {words}, {first.label}"
+        estimates[name] = share_over_trials(group, way, quantile, what=what, level=level)
+    estimates["median_pause_s"] = _of_pauses(group, estimates["median_pause_s"])
     return AttributionRow(
-        variant=first.variant,
-        label=first.label,
-        levels=first.levels,
-        collector=first.collector,
-        quantile=quantile,
-        n_trials=len(group),
-        n_refused=sum(refusals.values()),
-        why_refused=refusals.most_common(1)[0][0] if refusals else None,
-        memory=group[-1].memory,
-        rss_bytes=over("rss_after_bytes", "B", lambda t: t.rss_bytes, why="not read after the load"),
-        latency_s=over(f"latency_{quantile.replace('.', '')}_s", "s", lambda t: t.latency_s.get(quantile)),
-        pauses_per_s=over(
-            "pauses per second",
-            "1/s",
-            lambda t: None if t.n_pauses is None else t.n_pauses / t.window_s,
-            why=log,
-        ),
-        paused_share=over(
-            "share of time paused",
-            "share",
-            lambda t: None if t.paused_s is None else t.paused_s / t.window_s,
-            why=log,
-        ),
-        longest_pause_s=over("longest pause", "s", lambda t: t.longest_pause_s, why=log),
-        median_pause_s=_of_pauses(group, over("median pause", "s", lambda t: t.median_pause_s, why=log)),
-        collections=over("collections in a trial", "1", lambda t: t.n_collections, why=log),
-        detectability_s=over("shortest pause that latencies alone show", "s", lambda t: t.detectability_s),
-        share=share("clear", "behind pauses and their queue drain"),
-        share_lower=share("unpaused", "in the pauses' own time"),
-        share_upper=share("drained", "with queue drains at the median"),
-        most_share=over(
-            f"most of {quantile} that pauses can have taken", "share", lambda t: t.most_share.get(quantile)
-        ),
-        service_tail=over("share of the tail: the service's pauses", "share", tail(*SERVICE_CAUSES)),
-        generator_tail=over(
-            "share of the tail: the generator's pauses",
-            "share",
-            tail("generator_stall"),
-            of_cause="generator_stall",
-        ),
-        connect_tail=over("share of the tail: connecting", "share", tail("connect"), of_cause="connect"),
-        unexplained_tail=over("share of the tail: unexplained", "share", tail("unexplained")),
-        throttle_most=over(
-            "most of the tail: CPU denied by a quota",
-            "share",
-            most("cgroup_throttle"),
-            of_cause="cgroup_throttle",
-        ),
-        jit_most=over("most of the tail: compilers at work", "share", most("jit"), of_cause="jit"),
-        run_queue_most=over(
-            "most of the tail: waiting for a CPU", "share", most("run_queue"), of_cause="run_queue"
-        ),
-        cycles_per_s=over("collections at work beside the program", "1/s", lambda t: t.cycles_per_s, why=log),
-        cycle_excess=over(
-            f"share of requests beyond {quantile} that come with a collection at work",
-            "share",
-            excess,
-            support=Support.REDUCTION,
-            why=_why_no_excess(group, quantile),
-        ),
-    )
+        variant=first.variant, label=first.label, levels=first.levels, n_trials=len(group),
+        n_refused=sum(trial.refused is not None for trial in group), memory=group[-1].memory, numbers=estimates,
+    )  # fmt: skip
 
 
 def _of_pauses(group: Sequence[TrialAttribution], estimate: Estimate) -> Estimate:
@@ -162,29 +172,25 @@ def _of_pauses(group: Sequence[TrialAttribution], estimate: Estimate) -> Estimat
 
 def _over(
     group: Sequence[TrialAttribution],
+    values: Sequence[float | None],
     what: str,
     unit: str,
-    of: Quantity,
     level: float,
     why_nothing: str,
     support: Support | None,
 ) -> Estimate:
-    found = [(trial, value) for trial in group if (value := of(trial)) is not None]
-    if not found:
+    known = [(trial, value) for trial, value in zip(group, values, strict=True) if value is not None]
+    if not known:
         return nothing(why_nothing, estimand=what, unit=unit, level=level)
     estimate = mean_within(
-        [value for _, value in found],
-        support=support,
-        level=level,
-        unit=unit,
-        what=what,
-        inputs=tuple(trial.trial for trial, _ in found),
-    )
-    if len(found) == 1 and len(group) > 1:
-        why = f"one trial of {len(group)} speaks ({found[0][1]:.3g}), the others: {why_nothing}"
+        [value for _, value in known], support=support, level=level, unit=unit, what=what,
+        inputs=tuple(trial.trial for trial, _ in known),
+    )  # fmt: skip
+    if len(known) == 1 and len(group) > 1:
+        why = f"one trial of {len(group)} speaks ({known[0][1]:.3g}), the others: {why_nothing}"
         return estimate.model_copy(update={"value": None, "low": None, "high": None, "warnings": (why,)})
-    if len(found) < len(group):
-        short = f"{len(group) - len(found)} of {len(group)} trials cannot say: {why_nothing}"
+    if len(known) < len(group):
+        short = f"{len(group) - len(known)} of {len(group)} trials cannot say: {why_nothing}"
         return estimate.model_copy(update={"warnings": (*estimate.warnings, short)})
     return estimate
 
@@ -214,7 +220,7 @@ def _why_no_excess(group: Sequence[TrialAttribution], quantile: str) -> str:
     why = _why_nothing(group, quantile)
     if why != _TOO_FEW_CLEAR:
         return why
-    if not any(trial.exposure for trial in group):
+    if not any(trial.excess for trial in group):
         return "no collection at work beside the program"
     return "too few requests that met a collection at work, or too few that met none"
 
@@ -253,11 +259,11 @@ def share_over_trials(
         )
         for place in range(places)
     ]
-    refused = next((one for one in at_each if one.value is None), None)
-    found = refused or (over_all_places(at_each[0], at_each[1:]) if places > 1 else at_each[0])
+    refused = next((estimate for estimate in at_each if estimate.value is None), None)
+    result = refused or (over_all_places(at_each[0], at_each[1:]) if places > 1 else at_each[0])
     if len(laid) == 1 < len(group):  # one trial does not speak for all
-        return found.model_copy(update={"value": None, "warnings": short})
-    return withheld(found.model_copy(update={"warnings": (*found.warnings, *short)}))
+        return result.model_copy(update={"value": None, "warnings": short})
+    return withheld(result.model_copy(update={"warnings": (*result.warnings, *short)}))
 
 
 def _short(group: Sequence[TrialAttribution], n_laid: int) -> tuple[str, ...]:

@@ -13,34 +13,70 @@ have been at work, not what they took: see ``beside``. What was not recorded is 
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import Field, InstanceOf
 
-from harness.analysis.attribution.attribute import Attribution
-from harness.analysis.attribution.bounded_causes import Beside, most_of_tail
+from harness.analysis.attribution.attribute import MIN_TAIL, TailCause, excess_in_spans, tail_shares
 from harness.analysis.attribution.clock_offset import why_not_aligned
-from harness.analysis.attribution.concurrent_gc import Exposure, exposure
+from harness.analysis.attribution.event_matching import Beside, most_of_tail
 from harness.analysis.attribution.evidence_sources import BESIDE, Source, beside_sources, log_sources
-from harness.analysis.attribution.intervals import MIN_TAIL
 from harness.analysis.attribution.log_clock import generator_log, service_log
-from harness.analysis.attribution.memory_labels import memory_words
-from harness.analysis.attribution.peak_causes import connecting_stalls, stall_causes
-from harness.analysis.attribution.placebo_shift import RESAMPLES, LaidPauses
-from harness.analysis.attribution.request_overlap import attribute_latency
-from harness.analysis.attribution.share_of_quantile import WithoutPauses
-from harness.analysis.attribution.slow_periods import Stall
-from harness.analysis.attribution.spans import ORDER, CauseName, Paused, Span, covered_s, inside, joined
-from harness.analysis.attribution.stalls import detect_stalls, detectability_limit, ordinary_p99
+from harness.analysis.attribution.share_of_quantile import WithoutPauses, without_at_each_place
+from harness.analysis.attribution.spans import (
+    ORDER,
+    CauseName,
+    Paused,
+    RequestOverlap,
+    Span,
+    covered_s,
+    inside,
+    joined,
+    lived,
+)
+from harness.analysis.attribution.stalls import detectability_limit, ordinary_p99
 from harness.analysis.stats.assumptions import judge_resolution
 from harness.analysis.stats.quantiles import rank
 from harness.errors import InputError
-from harness.formats.arrays import FloatArray
-from harness.model import Frozen, TrialRecord
+from harness.model import Frozen, MemoryFit, SessionHeader, TrialRecord
 from harness.store import SessionFolder
+
+
+def memory_fit(header: SessionHeader) -> MemoryFit | None:
+    """Return what the session measured of memory before its first trial; ``None``: nothing was left to be measured."""
+    noted = header.notes.get("memory")
+    return None if noted is None else MemoryFit.model_validate_json(json.dumps(noted))
+
+
+def memory_words(header: SessionHeader, variant: str) -> str | None:
+    """Return ``1.3x: 13 MiB`` of a heap or limit, ``as G1, 3x: 87 MiB``, ``64 MiB``, ``GOGC 100``; ``None``: nothing
+    was said of it."""
+    runtime = header.experiment.variants[variant].runtime
+    fit = memory_fit(header)
+    asked = None if fit is None else fit.asked.get(variant)
+    if runtime.heap_max is not None:
+        multiple = "" if asked is None else f"{asked.removeprefix('heap_max = ')}: "
+        return f"{multiple}{_spaced(runtime.heap_max)}"
+    if runtime.gomemlimit is not None:
+        matched = (
+            next((limit.memory_of for limit in fit.limits if limit.variant == variant), None) if fit else None
+        )
+        label = None if matched is None else header.experiment.labels[matched]
+        if asked is not None and matched is None:
+            return f"{asked.removeprefix('gomemlimit = ')}: {_spaced(runtime.gomemlimit)}"
+        return f"{'limit' if label is None else f'as {label}'}: {_spaced(runtime.gomemlimit)}"
+    return None if runtime.gogc is None else f"GOGC {runtime.gogc}"
+
+
+def _spaced(size: str) -> str:
+    """Return ``64m`` and ``64MiB`` as ``64 MiB``."""
+    result = re.fullmatch(r"(\d+)([kmgKMGT]?)i?B?", size)
+    return size if result is None else f"{result[1]} {f'{result[2].upper()}i' if result[2] else ''}B"
+
 
 QUANTILES: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
 
@@ -54,9 +90,7 @@ class TrialAttribution(Frozen):
     levels: dict[str, str]
     block: int
     collector: str | None
-    load_model: Literal["open", "closed"] | None
     n_requests: int = Field(description="answered correctly")
-    rate_per_s: float
     window: Span = Field(description="first request to last answer, epoch seconds")
     memory: str | None = Field(description="what bounded it, in words, such as 1.3x: 13 MiB")
     rss_bytes: int | None = Field(description="the service's resident memory when the load was over")
@@ -73,15 +107,16 @@ class TrialAttribution(Frozen):
     cycles_per_s: float | None = Field(
         description="how often the service's collector worked beside it; None: its log is not known"
     )
-    exposure: dict[str, Exposure] = Field(
-        description="quantile -> requests that met a collection at work beside the program, and the others"
+    excess: dict[str, float | None] = Field(
+        description="quantile -> share of its requests that come with a collection at work beside the program; None: "
+        "too few to compare; empty: there was none, or its pauses were not aligned"
     )
     refused: str | None = Field(description="why the service's pauses were not aligned with its requests")
     placed_within_s: float | None = Field(description="how far off the service's pauses may be")
     placed_by: str | None = Field(description="what places them, in words")
-    clock_offset_s: float | None = Field(description="as the latencies tell it; None: they do not")
-    whole: dict[str, Attribution] = Field(description="quantile -> the tail taken apart by every cause known")
-    by_service: dict[str, Attribution] = Field(description="the same, the service's pauses only")
+    tail: dict[str, dict[TailCause, float | None]] = Field(
+        description="quantile -> the time beyond the median of the tail taken apart by every cause known"
+    )
     without_pauses: tuple[InstanceOf[WithoutPauses], ...] = Field(
         description="latencies counted for the pool of all trials, the service's pauses where they are thought to be "
         "and then, where that matters, as far off as they may be to either side; empty: refused"
@@ -94,8 +129,6 @@ class TrialAttribution(Frozen):
     sources: dict[CauseName, Source] = Field(
         description="where each cause of ``ORDER`` was looked for, recorded or not"
     )
-    stalls: tuple[Stall, ...]
-    stall_causes: tuple[str, ...]
     events: Paused = Field(description="what was aligned with the requests, within the window")
     warnings: tuple[str, ...] = ()
 
@@ -111,12 +144,11 @@ def attribute_trial(
     requests: pd.DataFrame,
     *,
     quantiles: Mapping[str, float] = QUANTILES,
-    seed: int = 0,
 ) -> TrialAttribution:
     """Lay the pauses of service and generator over one trial's requests and take the tail apart.
 
     Args:
-        requests: ``start_epoch_s``, ``latency_s``, ``ok``, as ``load_requests`` returns them, and ``connect_s``
+        requests: ``start_epoch_s``, ``latency_s``, ``ok``, as ``load_table`` returns them, and ``connect_s``
             where the load tool told it.
         quantiles: name -> quantile; one with fewer than ``MIN_TAIL`` requests beyond it is left out.
 
@@ -134,26 +166,22 @@ def attribute_trial(
     window = (float(start.min()), float((start + latency).max()))
     service, generator = service_log(session, record), generator_log(session, record)
     pauses = inside(service.events, window)
-    said = {name: q for name, q in quantiles.items() if len(start) * (1 - q) >= MIN_TAIL}
+    asked = {name: q for name, q in quantiles.items() if len(start) * (1 - q) >= MIN_TAIL}
     ranked = np.sort(latency)
     levels = {
-        name: float(ranked[rank(len(ranked), q) - 1]) for name, q in {"p50": 0.5, **said}.items()
+        name: float(ranked[rank(len(ranked), q) - 1]) for name, q in {"p50": 0.5, **asked}.items()
     }  # the rule of trials.parquet: a table of peaks and a ratio of trials give one p99
-    in_question_s = min((levels[name] for name in said), default=levels["p50"])
-    offset, refused = why_not_aligned(service, pauses, record, start, latency, in_question_s)
+    in_question_s = min((levels[name] for name in asked), default=levels["p50"])
+    _, refused = why_not_aligned(service, pauses, record, start, latency, in_question_s)
     own = inside(generator.events, window)
     events = ({} if refused else pauses) | own
     connect = requests["connect_s"].to_numpy(dtype=np.float64)[ok] if "connect_s" in requests else None
     beside, sources = beside_sources(session, record, window, has_connect=connect is not None)
     sources = log_sources(service, refused, generator) | sources
-    explained = attribute_latency(start, latency, events, connect_s=connect)
-    laid = LaidPauses(
-        start, latency, {} if refused else pauses, service.placed_within_s or 0.0, seed, _resolution(record)
-    )
+    lives = lived(start, latency, events, connect_s=connect)
     cycles = inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
     met = bool(cycles) and not refused
     rate = len(start) / (window[1] - window[0])
-    stalls = tuple(detect_stalls(start, latency, resolution_s=_resolution(record)))
     spans = sorted(span for spans in pauses.values() for span in spans)
     known = service.placed_within_s is not None
     cell = record.planned.configuration
@@ -164,9 +192,7 @@ def attribute_trial(
         levels=cell.levels,
         block=record.planned.block,
         collector=service.collector,
-        load_model=cell.load.profile.model if cell.load else None,
         n_requests=len(start),
-        rate_per_s=rate,
         window=window,
         memory=memory_words(session.header, cell.variant_name),
         rss_bytes=_rss_bytes(record),
@@ -177,29 +203,24 @@ def attribute_trial(
         longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
         median_pause_s=float(np.median([high - low for low, high in spans])) if known and spans else None,
         n_collections=sum(window[0] <= at <= window[1] for at in service.collections) if known else None,
-        most_share={name: _most_taken_s(spans, levels[name]) / levels[name] for name in said if known},
+        most_share={name: _most_taken_s(spans, levels[name]) / levels[name] for name in asked if known},
         cycles_per_s=len(cycles) / (window[1] - window[0]) if known else None,
-        exposure={
-            n: exposure(start, latency, cycles, quantile=q, resamples=RESAMPLES, seed=seed)
-            for n, q in (said.items() if met else ())
+        excess={
+            name: excess_in_spans(start, latency, cycles, quantile=q)
+            for name, q in (asked.items() if met else ())
         },
         refused=refused,
         placed_within_s=service.placed_within_s,
         placed_by=service.placed_by,
-        clock_offset_s=offset.offset_s if offset else None,
-        whole={name: laid.apart(q, own, connect) for name, q in said.items()},
-        by_service={} if refused else {name: laid.apart(q, {}) for name, q in said.items()},
-        without_pauses=() if refused else laid.without(),
-        quantiles=dict(quantiles),
-        most_beside={name: _most(start, latency, explained, beside, quantile=q) for name, q in said.items()},
-        sources={cause: sources[cause] for cause in ORDER},
-        stalls=stalls,
-        stall_causes=stall_causes(
-            stalls,
-            events,
-            beside=beside,
-            connecting=None if connect is None else connecting_stalls(stalls, start, latency, connect),
+        tail={name: tail_shares(lives, q) for name, q in asked.items()},
+        without_pauses=()
+        if refused
+        else without_at_each_place(
+            start, latency, pauses, service.placed_within_s or 0.0, _resolution(record)
         ),
+        quantiles=dict(quantiles),
+        most_beside={name: _most(lives, beside, quantile=q) for name, q in asked.items()},
+        sources={cause: sources[cause] for cause in ORDER},
         events=events,
         warnings=(
             *service.warnings,
@@ -209,30 +230,24 @@ def attribute_trial(
     )
 
 
-def _most(
-    start: FloatArray,
-    latency: FloatArray,
-    explained: Mapping[CauseName, FloatArray],
-    beside: Sequence[Beside],
-    *,
-    quantile: float,
-) -> dict[CauseName, float]:
-    by_now = np.sum(list(explained.values()), axis=0) if explained else np.zeros_like(start)
-    found: dict[CauseName, float] = {}
+def _most(lives: RequestOverlap, beside: Sequence[Beside], *, quantile: float) -> dict[CauseName, float]:
+    explained = list(lives.by_cause.values())
+    by_now = np.sum(explained, axis=0) if explained else np.zeros_like(lives.start)
+    results: dict[CauseName, float] = {}
     for cause in BESIDE:
-        ones = [one for one in beside if one.cause == cause]
-        most = most_of_tail(start, latency, by_now, ones, quantile=quantile) if ones else None
+        ones = [item for item in beside if item.cause == cause]
+        most = most_of_tail(lives.start, lives.latency, by_now, ones, quantile=quantile) if ones else None
         if most is not None:
-            found[cause] = most
-    return found
+            results[cause] = most
+    return results
 
 
 def _coarse(levels: Mapping[str, float], resolution_s: float) -> list[str]:
     """Warn of percentiles that are a few steps of the tool's resolution: time beyond them is rounding, too."""
-    said = (
+    notes = (
         (name, judge_resolution(value, resolution_s or None, "quantile")[2]) for name, value in levels.items()
     )
-    return [f"{name}: {warning}" for name, warnings in said for warning in warnings]
+    return [f"{name}: {warning}" for name, warnings in notes for warning in warnings]
 
 
 def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:
@@ -246,7 +261,7 @@ def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:
 
 
 def _rss_bytes(record: TrialRecord) -> int | None:
-    after = [one.reading.rss_bytes for one in record.boundaries if one.name == "after-load"]
+    after = [boundary.reading.rss_bytes for boundary in record.boundaries if boundary.name == "after-load"]
     return after[0] if after else None
 
 

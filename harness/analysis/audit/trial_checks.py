@@ -2,33 +2,249 @@
 """Does the arithmetic of one measured trial hold together? Totals, ratios, Little's law, and the law of its load.
 
 What is compared was computed in different ways: the row of the table against single requests, the record
-against the plan, the plan against both.
+against the plan, the plan against both. A check that cannot be made says why and is neither held nor failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
+import pandas as pd
+from pydantic import Field
 
-from harness.analysis.audit.checks import (
-    COUNTED_TOLERANCE,
-    LAW_TOLERANCE,
-    SAME,
-    AuditedTrial,
-    TrialCheck,
-    cannot,
-    exact,
-    near,
-    number_of,
-)
-from harness.analysis.audit.littles_law import load_laws
+from harness.analysis.audit.closed_loop import TimeBetween, closed_loop_per_s, time_between
 from harness.analysis.stats.quantiles import rank
+from harness.analysis.tables.trial_row import settled_requests
+from harness.errors import InputError
 from harness.formats.wrk_histogram import LatencyHistogram
-from harness.model import OpenLoad
+from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, OpenLoad
+
+#: Of the laws, as a share: users are not alike, and means stand for all of them.
+LAW_TOLERANCE = 0.10
+#: Of Little's law, counted at even instants.
+COUNTED_TOLERANCE = 0.05
+#: Of what is one number written twice.
+SAME = 1e-6
+
+Result = Literal["held", "failed", "not applicable"]
+
+
+class TrialCheck(Frozen):
+    """One check of one trial. ``expected``, ``found`` None: it could not be made, see ``why``."""
+
+    name: str
+    result: Result
+    expected: float | None = None
+    found: float | None = None
+    why: str = Field(default="", description="why it could not be made; of a failure, both numbers")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditedTrial:
+    """What is known of a trial in three ways: its row in ``trials.parquet``, its record's load, its requests."""
+
+    row: Mapping[str, object]
+    load: LoadSummary
+    profile: LoadProfile
+    requests: pd.DataFrame | None
+    """From the first one on, those begun while programs still settled too."""
+    settle_s: float = 0.0
+    """The head of the load that its row does not count."""
+    histogram: LatencyHistogram | None = None
+    """Where the tool counts latencies and writes no single requests: what was restored of it from its file."""
+
+    @cached_property
+    def counted(self) -> pd.DataFrame | None:
+        """The requests that the row speaks of; ``None``: the tool writes no single ones."""
+        return None if self.requests is None else settled_requests(self.requests, self.settle_s)
+
+    @property
+    def counted_s(self) -> float:
+        """For how long they were under way: from the end of the head to the last answer."""
+        return self.load.duration_s - self.settle_s
+
+    @property
+    def n_counted(self) -> tuple[int, int] | None:
+        """How many requests count, and how many of them were answered rightly; ``None``: it cannot be told."""
+        if self.settle_s == 0:
+            return self.load.n_requests, self.load.n_requests - self.load.n_errors
+        counted = self.counted
+        return None if counted is None else (len(counted), int(counted["ok"].sum()))
+
+    @property
+    def requests_each(self) -> tuple[int | None, str]:
+        """How many requests each user sends; ``None`` with the reason where that is not fixed."""
+        profile, load = self.profile, self.load
+        if not isinstance(profile, ClosedLoad) or profile.loops is None:
+            return None, "the load ends after a time, not after loops"
+        if load.n_flows is None:
+            return profile.loops, ""
+        if load.n_flows_right != load.n_flows or load.n_errors:
+            return None, "passes ended at their first wrong answer"
+        if not load.n_flows or load.n_requests % load.n_flows:
+            return None, "passes differ in length"
+        return profile.loops * (load.n_requests // load.n_flows), ""
+
+    @cached_property
+    def between(self) -> TimeBetween | None:
+        """What users waited inside the generator; ``None``: it cannot be told, or nobody sent a second request.
+
+        Raises:
+            InputError: more requests than these users send.
+        """
+        each, _ = self.requests_each
+        if self.requests is None or each is None or not isinstance(self.profile, ClosedLoad):
+            return None
+        return time_between(
+            self.requests["start_epoch_s"].to_numpy(),
+            self.requests["latency_s"].to_numpy(),
+            users=self.profile.users,
+            requests_each=each,
+            ramp_up_s=self.profile.ramp_up_s,
+            resolution_s=self.load.resolution_s,
+        )
+
+
+def number_of(trial: AuditedTrial, column: str) -> float | None:
+    """Return a cell of the trial's row; ``None``: the table has no such column, or no number there."""
+    value = trial.row.get(column)
+    return None if value is None or pd.isna(value) else float(value)  # type: ignore[arg-type, call-overload]  # a cell of a table: a number or NaN
+
+
+def near(
+    name: str,
+    expected: float | None,
+    found: float | None,
+    tolerance: float,
+    why: str = "it is not in the table",
+) -> TrialCheck:
+    """Hold a number against the expected one; ``tolerance``: a share of that; ``why``: where one is not known."""
+    if expected is None or found is None:
+        return cannot(name, why)
+    return judged(name, expected, found, abs(found - expected) <= tolerance * abs(expected))
+
+
+def exact(
+    name: str, expected: int | None, found: float | None, why: str = "it is not in the table"
+) -> TrialCheck:
+    """Hold a count against the expected one."""
+    return near(name, expected if expected is None else float(expected), found, 0.0, why)
+
+
+def judged(name: str, expected: float, found: float, held: bool, bound: str = "") -> TrialCheck:
+    """Return a check that was made; ``bound``: words before the expected number, such as ``at most``."""
+    why = "" if held else f"expected {bound}{expected:.6g}, found {found:.6g}"
+    return TrialCheck(name=name, result="held" if held else "failed", expected=expected, found=found, why=why)
+
+
+def cannot(name: str, why: str) -> TrialCheck:
+    """Return a check that could not be made."""
+    return TrialCheck(name=name, result="not applicable", why=why)
+
+
+LAW = "throughput follows from users, loops, ramp, latency and time between"
+
+
+def load_laws(trial: AuditedTrial) -> Iterator[TrialCheck]:
+    """Yield every check against the trial's load profile."""
+    return _closed(trial) if isinstance(trial.profile, ClosedLoad) else _open(trial)
+
+
+def _closed(trial: AuditedTrial) -> Iterator[TrialCheck]:
+    """Users who wait: how many requests, how many in flight, and how fast."""
+    profile, load = trial.profile, trial.load
+    assert isinstance(profile, ClosedLoad)
+    each, why = trial.requests_each
+    name = "requests are users times loops"
+    if each is None:
+        yield cannot(name, why)
+    else:
+        yield exact(name, profile.users * each, load.n_requests)
+    yield _bound(trial, profile)
+    if trial.settle_s:
+        yield cannot(LAW, "the law is that of a whole load, and its head does not count")
+    else:
+        yield _law(trial, profile, each)
+
+
+def _bound(trial: AuditedTrial, profile: ClosedLoad) -> TrialCheck:
+    """There are never more requests in flight than users: throughput times latency is at most that."""
+    name = "no more requests in flight than users"
+    mean_s, throughput = number_of(trial, "latency_mean_s"), number_of(trial, "throughput_per_s")
+    if mean_s is None or throughput is None:
+        return cannot(name, "no mean latency is known")
+    flight = throughput * mean_s
+    held = flight <= profile.users * (1 + COUNTED_TOLERANCE)
+    return judged(name, float(profile.users), flight, held, "at most ")
+
+
+def _law(trial: AuditedTrial, profile: ClosedLoad, each: int | None) -> TrialCheck:
+    """Throughput from users, loops, ramp, latency, and what users wait inside the generator.
+
+    The law takes users for alike. Those who begin early find an emptier machine and are quicker, so that
+    measured throughput may lie above it where the ramp is a large part of the load.
+    """
+    name = LAW
+    mean_s, requests = number_of(trial, "latency_mean_s"), trial.requests
+    if profile.stages:
+        return cannot(name, "users come and go in stages")
+    if requests is None:
+        return cannot(name, "the time between requests is not known: the tool writes no single ones")
+    if each is None:
+        return cannot(name, "the requests of each user are not fixed")
+    if mean_s is None or not mean_s > 0:
+        return cannot(name, "no mean latency is known")
+    try:
+        gaps = trial.between
+    except InputError as problem:
+        return TrialCheck(name=name, result="failed", why=str(problem))
+    think_s = 0.0 if gaps is None else min(profile.think_time_s, gaps.between_s)
+    expected_per_s = closed_loop_per_s(
+        users=profile.users,
+        loops=each,
+        mean_response_s=mean_s,
+        ramp_up_s=profile.ramp_up_s,
+        think_time_s=think_s,
+        between_s=0.0 if gaps is None else gaps.between_s - think_s,
+    )
+    return near(name, expected_per_s, number_of(trial, "throughput_per_s"), LAW_TOLERANCE)
+
+
+def _open(trial: AuditedTrial) -> Iterator[TrialCheck]:
+    """Arrivals: what was to be offered was sent, or is counted as never sent; and at the rate it was to be."""
+    profile, load = trial.profile, trial.load
+    assert isinstance(profile, OpenLoad)
+    whole_s = profile.parts * profile.duration_s
+    planned = profile.rate_per_s * whole_s
+    sent = load.n_requests if load.n_flows is None else load.n_flows
+    name = "arrivals planned are arrivals sent and dropped"
+    # Poisson arrivals are themselves random; even ones may lose one at each end of each part
+    slack = 4 * np.sqrt(planned) if profile.arrivals == "poisson" else 2.0 * profile.parts
+    arrived = sent + (load.n_dropped or 0)
+    yield judged(name, planned, float(arrived), abs(arrived - planned) <= slack)
+    name = "the rate that was reported is the rate that was asked for"
+    if load.offered_per_s is None:
+        yield cannot(name, "the tool does not tell")
+    elif load.n_flows is None:
+        yield near(name, profile.rate_per_s, load.offered_per_s, SAME)
+    else:
+        yield cannot(name, "of a flow requests are counted, not passes")
+    name = "arrivals come within the time of the load"
+    requests = trial.requests
+    if requests is None or load.n_flows is not None:
+        yield cannot(name, "the tool writes no single arrivals")
+    else:
+        span = float(np.ptp(requests["start_epoch_s"].to_numpy(dtype=np.float64)))
+        yield judged(name, profile.whole_s, span, span <= profile.whole_s * (1 + LAW_TOLERANCE), "at most ")
+
 
 INSTANTS = 100_000
 HEAD = "the tool writes no single requests, and the head of the load does not count"
+FEW = "too few requests beyond it"
 
 
 def audit_trial(trial: AuditedTrial) -> tuple[TrialCheck, ...]:
@@ -40,25 +256,20 @@ def _totals(trial: AuditedTrial) -> Iterator[TrialCheck]:
     """Totals equal their parts, and the rows are the requests that the record counts."""
     load, requests, counted = trial.load, trial.requests, trial.n_counted
     name = "the table counts the requests of the record"
-    if counted is None:
-        yield cannot(name, HEAD)
-    else:
-        yield exact(name, counted[0], number_of(trial, "n_requests"))
-    name = "rows are the requests, wrong ones too"
+    yield exact(name, counted[0], number_of(trial, "n_requests")) if counted else cannot(name, HEAD)
+    name, right = "rows are the requests, wrong ones too", load.n_requests - load.n_errors
     if requests is None:
         yield cannot(name, "the tool writes no single requests")
     else:
-        right, wrong = int(requests["ok"].sum()), int((~requests["ok"].astype(bool)).sum())
-        yield exact(f"{name}: right", load.n_requests - load.n_errors, right)
-        yield exact(f"{name}: wrong", load.n_errors, wrong)
+        n_right = int(requests["ok"].sum())
+        yield exact(f"{name}: right", right, n_right)
+        yield exact(f"{name}: wrong", load.n_errors, len(requests) - n_right)
     name = "requests by name add up"
     if not load.answers:
         yield cannot(name, "the record has no counts by name")
     else:
         yield exact(f"{name}: sent", load.n_requests, sum(a.n_requests for a in load.answers.values()))
-        yield exact(
-            f"{name}: right", load.n_requests - load.n_errors, sum(a.n_right for a in load.answers.values())
-        )
+        yield exact(f"{name}: right", right, sum(a.n_right for a in load.answers.values()))
 
 
 def _ratios(trial: AuditedTrial) -> Iterator[TrialCheck]:
@@ -66,24 +277,25 @@ def _ratios(trial: AuditedTrial) -> Iterator[TrialCheck]:
     load, profile = trial.load, trial.profile
     paused_s = profile.paused_s if isinstance(profile, OpenLoad) else 0.0
     asked_s, counted = trial.counted_s - paused_s, trial.n_counted
-    name = "throughput is right answers over time"
-    if counted is None:
-        yield cannot(name, HEAD)
-    else:
-        yield near(name, counted[1] / asked_s, number_of(trial, "throughput_per_s"), SAME)
+    name, throughput = "throughput is right answers over time", number_of(trial, "throughput_per_s")
+    yield near(name, counted[1] / asked_s, throughput, SAME) if counted else cannot(name, HEAD)
     cpu_s, cores = number_of(trial, "cpu_s_per_request"), number_of(trial, "service_cores")
-    name = "CPU time per request times requests is the service's CPU time"
-    if cpu_s is None or cores is None or counted is None:
-        yield cannot(name, "the service's CPU time is not known")
-    else:
-        # the window may be cut at the edges of the measurement's own phase
-        yield near(name, cores * trial.counted_s, cpu_s * counted[0], LAW_TOLERANCE)
+    # the window may be cut at the edges of the measurement's own phase
+    yield near(
+        "CPU time per request times requests is the service's CPU time",
+        None if cores is None else cores * trial.counted_s,
+        None if cpu_s is None or counted is None else cpu_s * counted[0],
+        LAW_TOLERANCE,
+        "the service's CPU time is not known",
+    )
     headroom, echo = number_of(trial, "headroom_ratio"), number_of(trial, "echo_per_s")
-    name = "headroom is the echo's rate over that of the trial"
-    if headroom is None or echo is None:
-        yield cannot(name, "the generator's own limit is not known")
-    else:
-        yield near(name, echo / load.achieved_per_s, headroom, SAME)
+    yield near(
+        "headroom is the echo's rate over that of the trial",
+        None if echo is None or headroom is None else echo / load.achieved_per_s,
+        headroom,
+        SAME,
+        "the generator's own limit is not known",
+    )
 
 
 def _little(trial: AuditedTrial) -> Iterator[TrialCheck]:
@@ -103,17 +315,11 @@ def _little(trial: AuditedTrial) -> Iterator[TrialCheck]:
     ok = requests[requests["ok"].astype(bool)]
     start, latency = (ok[name].to_numpy(dtype=np.float64) for name in ("start_epoch_s", "latency_s"))
     yield near(names[0], float(latency.mean()), number_of(trial, "latency_mean_s"), SAME)
-    p99 = number_of(trial, "latency_p99_s")
-    if p99 is None:
-        yield cannot(names[1], "too few requests beyond it")
-    else:
-        yield near(names[1], float(np.sort(latency)[rank(latency.size, 0.99) - 1]), p99, SAME)
+    p99 = float(np.sort(latency)[rank(latency.size, 0.99) - 1])
+    yield near(names[1], p99, number_of(trial, "latency_p99_s"), SAME, FEW)
     mean_s = number_of(trial, "latency_mean_s")
-    if mean_s is None:
-        yield cannot(names[2], "no mean latency is known")
-        return
-    counted = in_flight(start, latency)
-    yield near(names[2], counted, ok.shape[0] / trial.counted_s * mean_s, COUNTED_TOLERANCE)
+    known = None if mean_s is None else ok.shape[0] / trial.counted_s * mean_s
+    yield near(names[2], in_flight(start, latency), known, COUNTED_TOLERANCE, "no mean latency is known")
 
 
 def _counted(trial: AuditedTrial, histogram: LatencyHistogram) -> Iterator[TrialCheck]:
@@ -125,11 +331,8 @@ def _counted(trial: AuditedTrial, histogram: LatencyHistogram) -> Iterator[Trial
         return
     each_s = np.repeat(histogram.value_us, histogram.count) / 1e6
     yield near(names[0], float(each_s.mean()), number_of(trial, "latency_mean_s"), SAME)
-    p99 = number_of(trial, "latency_p99_s")
-    if p99 is None:
-        yield cannot(names[1], "too few requests beyond it")
-    else:
-        yield near(names[1], float(each_s[rank(histogram.n, 0.99) - 1]), p99, SAME)
+    p99 = float(each_s[rank(histogram.n, 0.99) - 1])
+    yield near(names[1], p99, number_of(trial, "latency_p99_s"), SAME, FEW)
 
 
 def in_flight(start_s: np.ndarray, latency_s: np.ndarray) -> float:

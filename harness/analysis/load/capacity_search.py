@@ -39,15 +39,10 @@ def search_capacity(
     from MLRsearch import Config, MultipleLossRatioSearch, SearchGoal
 
     goal = SearchGoal(
-        loss_ratio=goals.loss_ratio,
-        exceed_ratio=goals.exceed_ratio,
-        relative_width=goals.width,
-        initial_trial_duration=goals.first_trial_s,
-        final_trial_duration=goals.trial_s,
-        duration_sum=goals.trials_s,
-        preceding_targets=_COARSER,
-        fail_fast=False,
-    )
+        loss_ratio=goals.loss_ratio, exceed_ratio=goals.exceed_ratio, relative_width=goals.width,
+        initial_trial_duration=goals.first_trial_s, final_trial_duration=goals.trial_s,
+        duration_sum=goals.trials_s, preceding_targets=_COARSER, fail_fast=False,
+    )  # fmt: skip
     config = Config(
         goals=(goal,),
         min_load=lowest_per_s,
@@ -57,21 +52,21 @@ def search_capacity(
     )
     measurer = _Measurer(measure, goals)
     try:
-        (found,) = MultipleLossRatioSearch(config).search(measurer, debug=_silent).values()
+        (result,) = MultipleLossRatioSearch(config).search(measurer, debug=_silent).values()
     except RuntimeError as error:  # the library's only way to say that time is over
         raise CalibrationFailed(
             f"no capacity was found within {goals.at_most_s:g} s, {len(measurer.trials)} trials: {error}"
         ) from error
-    if found.relevant_lower_bound is None:
+    if result.relevant_lower_bound is None:
         raise CalibrationFailed(
             f"{lowest_per_s:.6g}/s already misses the goals (at most {goals.loss_ratio:g} lost, at most "
             f"{goals.late_ratio:g} later than {goals.late_after_s:g} s): {_words(measurer.trials)}"
         )
-    upper = found.relevant_upper_bound
+    upper = result.relevant_upper_bound
     return CapacitySearch(
         goals=goals,
         trials=tuple(measurer.trials),
-        lower_per_s=float(found.relevant_lower_bound),
+        lower_per_s=float(result.relevant_lower_bound),
         upper_per_s=None if upper is None else float(upper),
     )
 
@@ -126,18 +121,13 @@ def judged(
 ) -> SearchTrial:
     """Return a trial with whether it is good; one without an arrival is: it lost nothing."""
     return SearchTrial(
-        rate_per_s=rate_per_s,
-        duration_s=duration_s,
-        n_arrivals=n_arrivals,
-        right_per_s=right_per_s,
-        lost_share=lost_share,
-        late_share=late_share,
-        good=goals.excess(lost_share, late_share) <= 1,
-    )
+        rate_per_s=rate_per_s, duration_s=duration_s, n_arrivals=n_arrivals, right_per_s=right_per_s,
+        lost_share=lost_share, late_share=late_share, good=goals.excess(lost_share, late_share) <= 1,
+    )  # fmt: skip
 
 
 def _words(trials: list[SearchTrial]) -> str:
-    lowest = min(trials, key=lambda one: one.rate_per_s)
+    lowest = min(trials, key=lambda trial: trial.rate_per_s)
     return f"{lowest.lost_share:.2%} lost, {lowest.late_share:.2%} late at {lowest.rate_per_s:.6g}/s"
 
 

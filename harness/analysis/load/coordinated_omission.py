@@ -1,26 +1,111 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a closed loop hides, and the figures with it.
+"""What a closed loop hides, and the figures with it; and whether a loop is closed, by when requests began and ended.
 
-A virtual user that waits for its answer sends nothing through a pause: the requests that
-others would have sent then are missing, and with them the tail.
+A virtual user that waits for its answer sends nothing through a pause: the requests that others would have sent then
+are missing, and with them the tail. One latency of a minute stands for as many missing requests as there are intervals
+in it. They lie evenly spaced, so where only counts of latencies are known (:class:`WithMissing`), how many lie below a
+limit follows from the limit, and a percentile is found by bisection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
 
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.stalls import detect_stalls
-from harness.analysis.load.open_or_closed import judge_rhythm
 from harness.analysis.stats.inputs import starts_and_latencies
 from harness.errors import InputError
-from harness.formats.arrays import FloatArray
+from harness.formats.arrays import FloatArray, IntArray
 from harness.model import Frozen
+
+#: Evidence for a closed loop is one that an open one shows once in a million.
+_ALPHA = 1e-6
+_SENDS_PER_BIN = 10.0
+#: So many requests sent while many others waited, at the usual rate, are evidence of an open loop.
+_FEWEST_SENT_IN_CROWD = 100
+
+
+class Rhythm(NamedTuple):
+    """What the times alone tell. Empty: they tell nothing. ``users``: the most that waited while nothing was sent."""
+
+    waiting: tuple[str, ...]
+    open: tuple[str, ...]
+    users: int | None
+
+
+def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) -> Rhythm:
+    """Return the evidence in the times alone: nothing is sent while everybody waits, or less the more wait, or as much.
+
+    Args:
+        start, latency: of every request of one trial, by start, shapes (n,), seconds.
+        resolution_s: the smallest step of the load generator's clock.
+    """
+    n = len(start)
+    span = float(np.ptp(start))
+    if n < 10 * _SENDS_PER_BIN or span <= 0:
+        return Rhythm((), (), None)
+    rate = n / span
+    # An answer and the request that it allows may stand in the file a step of the clock apart, either way.
+    # None ends before it begins, which at today's epoch takes a microsecond to be told apart.
+    end = start + np.maximum(latency - 1.5 * resolution_s, 0.01 * latency + 1e-6)
+    moments = np.concatenate([end, start])
+    change = np.concatenate([np.full(n, -1), np.full(n, 1)])
+    # An answer comes before the request that it allows, even at the same instant.
+    order = np.lexsort((change, moments))
+    moments, waiting = moments[order], np.cumsum(change[order])
+    notes, users = [], None
+    # After the last request nothing is sent because the load is over, whoever waits.
+    full = (waiting[:-1] == waiting.max()) & (moments[:-1] < start[-1])
+    # A wait of one ordinary interval between requests is nobody's waiting.
+    silent = np.maximum(np.diff(moments)[full] * rate - 1.0, 0.0)
+    if silent.sum() > -np.log(_ALPHA):
+        users = int(waiting.max())
+        notes.append(
+            f"no request is sent while {users} others wait; at the average rate there would have been "
+            f"{silent.sum():,.0f} in that time"
+        )
+    width = _SENDS_PER_BIN / rate
+    edges = start[0] + width * np.arange(int(span / width) + 1)
+    sent = np.diff(np.searchsorted(start, edges))
+    before = waiting[np.maximum(np.searchsorted(moments, edges[:-1], side="right") - 1, 0)]
+    crowded = before >= max(0.5 * float(before.max()), float(np.quantile(before, 0.98)))
+    if crowded.sum() < 5 or crowded.all():
+        return Rhythm(tuple(notes), (), users)
+    share = float(sent[crowded].mean() / max(float(sent[~crowded].mean()), 1e-9))
+    if share < 0.8 and _p_fewer(sent[crowded], sent[~crowded]) < _ALPHA:
+        notes.append(
+            f"while many requests are outstanding, new ones are sent at only {share:.0%} of the usual rate"
+        )
+    least = int(before[crowded].min())
+    stands_out = least >= max(5.0, 3.0 * float(np.median(before)))
+    if notes or share < 0.8 or not stands_out or sent[crowded].sum() < _FEWEST_SENT_IN_CROWD:
+        return Rhythm(tuple(notes), (), users)
+    went_on = (
+        f"while {least} or more requests are outstanding, new ones are sent at {share:.0%} of the usual rate"
+    )
+    return Rhythm((), (f"{went_on}: the sender does not wait for them",), None)
+
+
+def _p_fewer(few: npt.NDArray[np.int64], many: npt.NDArray[np.int64]) -> float:
+    """One-sided p of the rank-sum test (Mann & Whitney 1947), normal approximation with ties and continuity.
+
+    Written out, because the module of laws takes as long to load as all else that a report needs.
+    """
+    pooled = np.concatenate([few, many])
+    _, codes, counts = np.unique(pooled, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[codes]
+    a, b, n = float(len(few)), float(len(many)), float(len(pooled))
+    above = float(ranks[: len(few)].sum()) - a * (a + 1) / 2
+    ties = float((counts.astype(np.float64) ** 3 - counts).sum()) / (n * (n - 1))
+    spread = float(np.sqrt(a * b / 12 * (n + 1 - ties)))
+    return float(scipy.special.ndtr((above - a * b / 2 + 0.5) / spread)) if spread > 0 else 1.0
+
 
 #: Pauses shorter than this are not restored by the expected interval: see ``verify omission``.
 SHORTEST_CORRECTED_S = 0.1
@@ -67,7 +152,6 @@ def coordinated_omission_check(
     latency_s: FloatArray,
     *,
     users: int | None = None,
-    planned_s: FloatArray | None = None,
     resolution_s: float = 0.0,
     stalls: Sequence[Stall] | None = None,
 ) -> OmissionCheck:
@@ -76,11 +160,10 @@ def coordinated_omission_check(
     Args:
         start_s, latency_s: every request of one trial, shapes (n,), seconds, in any order.
         users: how many virtual users sent them, each waiting for its answer; None: not known.
-        planned_s: when each was to be sent by an open loop's schedule, shape (n,); None: not known.
         resolution_s: the smallest step of the load generator's clock.
         stalls: what ``detect_stalls`` found in these requests; None: it is asked.
 
-    Without users or a plan the requests' rhythm has to tell: nothing sent while the most wait is a closed
+    Without users the requests' rhythm has to tell: nothing sent while the most wait is a closed
     loop's, sending on while many wait is an open loop's, and calm requests are either's: it cannot be said.
     Where less is sent while many wait, requests are missing (``flagged``), but a generator that was held up
     itself leaves that out as well as users do.
@@ -89,18 +172,18 @@ def coordinated_omission_check(
     that user would have sent meanwhile (HdrHistogram's recordValueWithExpectedInterval, G. Tene).
 
     Raises:
-        InputError: shapes differ, there is no request, users is not positive, or both users and a plan are given.
+        InputError: shapes differ, there is no request, or users is not positive.
     """
-    start, latency = _checked(start_s, latency_s)
-    if users is not None and (users < 1 or planned_s is not None):
-        raise InputError("either users or a plan", found=users, allowed="users >= 1, and no plan beside it")
+    start, latency = starts_and_latencies(start_s, latency_s)
+    if not len(start):
+        raise InputError("no request to check", allowed="at least one")
+    if users is not None and users < 1:
+        raise InputError("no user", place="users", found=users, allowed="1 or more")
     order = np.argsort(start, kind="stable")
     start, latency = start[order], latency[order]
     measured = _quantiles(latency)
-    if planned_s is not None:
-        return _against_plan(start, latency, np.sort(np.asarray(planned_s, dtype=np.float64)), measured)
     rhythm = judge_rhythm(start, latency, resolution_s)
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     evidence = rhythm.waiting
     if users is None:
         if not evidence:
@@ -114,7 +197,7 @@ def coordinated_omission_check(
                 corrected_s=None, n_added=0, warnings=(HELD_UP,),
             )  # fmt: skip
         users = rhythm.users
-        said = (
+        notes = (
             f"the number of users, {users}, is taken from the largest number of requests that waited at once",
         )
     else:
@@ -131,7 +214,7 @@ def coordinated_omission_check(
         corrected_s=None if corrected is None else _quantiles(corrected),
         n_added=0 if corrected is None else len(corrected) - len(latency),
         warnings=(
-            *said,
+            *notes,
             *((TOO_MANY_ADDED,) if corrected is None else ()),
             *correction_warnings(detect_stalls(start, latency) if stalls is None else stalls),
         ),
@@ -167,13 +250,6 @@ def _missing(latency_s: FloatArray, interval_s: float, n_each: npt.NDArray[np.in
     return np.asarray(np.repeat(latency_s, n_each) - nth * interval_s)
 
 
-def _checked(start_s: FloatArray, latency_s: FloatArray) -> tuple[FloatArray, FloatArray]:
-    start, latency = starts_and_latencies(start_s, latency_s)
-    if not len(start):
-        raise InputError("no request to check", allowed="at least one")
-    return start, latency
-
-
 def _quantiles(latency: FloatArray) -> dict[str, float]:
     values = np.quantile(latency, (0.5, 0.99, 0.999))
     return dict(zip(("p50", "p99", "p99.9"), values.tolist(), strict=True))
@@ -192,31 +268,6 @@ def cycle_s(start: FloatArray, users: int) -> float:
     return float(np.ptp(start)) * users / len(start) or 1e-9
 
 
-def _against_plan(
-    start: FloatArray, latency: FloatArray, planned: FloatArray, measured: dict[str, float]
-) -> OmissionCheck:
-    if planned.shape != start.shape:
-        raise InputError(
-            "the plan needs one time for each request", found=planned.shape, allowed=str(start.shape)
-        )
-    late = start - planned
-    from_plan = latency + np.maximum(late, 0.0)
-    worst = float(np.quantile(late, 0.999))
-    held_up = worst > measured["p50"]
-    return OmissionCheck(
-        loop="closed" if held_up else "open",
-        flagged=held_up,
-        evidence=(f"one request in a thousand was sent {worst * 1e3:.1f} ms or more after its planned time",)
-        if held_up
-        else (),
-        interval_s=None,
-        measured_s=measured,
-        corrected_s=_quantiles(from_plan),
-        n_added=0,
-        warnings=("latencies are counted from the planned times",) if held_up else (),
-    )
-
-
 def correction_warnings(stalls: Sequence[Stall]) -> tuple[str, ...]:
     """Return why the correction by the expected interval may be off, given the stalls that were found."""
     lengths = [s.duration_s for s in stalls if s.kind == "stall"]
@@ -232,3 +283,55 @@ def correction_warnings(stalls: Sequence[Stall]) -> tuple[str, ...]:
             f"{SHORTEST_CORRECTED_S * 1e3:g} ms the corrected percentiles are too low; measure with an open loop",
         )
     return ()
+
+
+#: Halvings of the span from 0 to the longest latency; what is left is told apart by the values themselves.
+_HALVINGS = 50
+
+
+def with_missing_of_counts(values_s: FloatArray, counts: IntArray, interval_s: float) -> WithMissing | None:
+    """Return the latencies and those that waiting left out; ``None``: these would be far too many.
+
+    Args:
+        values_s: different latencies, shape (d,), d > 0. counts: how often each occurs, shape (d,).
+
+    Raises:
+        InputError: the interval is not positive.
+    """
+    n_each = n_missing(values_s, interval_s)
+    if float(n_each.astype(np.float64) @ counts) > MOST_ADDED * int(
+        counts.sum()
+    ):  # whole numbers may overflow
+        return None
+    return WithMissing(values_s, counts, n_each, interval_s)
+
+
+class WithMissing:
+    """Latencies L, each with L - I, L - 2 I, ... down to I, in ascending order.
+
+    Args:
+        values_s, counts: as ``with_missing_of_counts``. n_each: how many requests each left out, shape (d,).
+    """
+
+    def __init__(self, values_s: FloatArray, counts: IntArray, n_each: IntArray, interval_s: float) -> None:
+        self._values, self._counts, self._n_each, self._interval_s = values_s, counts, n_each, interval_s
+        self.n = int(counts.sum()) + int(n_each @ counts)
+
+    def at(self, ranks: IntArray) -> FloatArray:
+        """Return the latencies of these ranks, counted from 1, in seconds, shape of ``ranks``."""
+        return np.array([self._at(int(rank)) for rank in ranks])
+
+    def _at(self, rank: int) -> float:
+        low, high = 0.0, float(self._values.max())
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._n_up_to(middle) >= rank else (middle, high)
+        # The latency itself, not the end of a bisection near it.
+        back = np.clip(np.rint((self._values - high) / self._interval_s), 0, self._n_each)
+        near = self._values - back * self._interval_s
+        return float(near[np.argmin(np.abs(near - high))])
+
+    def _n_up_to(self, limit_s: float) -> int:
+        first = np.maximum(np.ceil((self._values - limit_s) / self._interval_s), 1)
+        added = np.clip(self._n_each - first + 1, 0, self._n_each).astype(np.int64)
+        return int(((self._values <= limit_s) + added) @ self._counts)

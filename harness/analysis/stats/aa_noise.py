@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from pydantic import Field
 
-from harness.analysis.stats.aa_test import aa_test
-from harness.analysis.stats.estimates import nothing
+from harness.analysis.stats.effects import effect_size_ci
+from harness.analysis.stats.intervals import nothing
 from harness.analysis.stats.pairing import (
     inputs_of,
     narrowed,
@@ -30,9 +31,9 @@ class AANoise(Frozen):
     metric: str
     ratio: Estimate
     noise: float | None = Field(
-        description="the smallest margin at which the reference is equivalent to itself (90 % interval)"
+        default=None,
+        description="the smallest margin at which the reference is equivalent to itself (90 % interval)",
     )
-    p_value: float | None
     n_blocks: int
     warnings: tuple[str, ...]
     elsewhere: str | None = Field(
@@ -48,6 +49,26 @@ class PairNoise(Frozen):
     found: AANoise
 
 
+def aa_test(a: ArrayLike, duplicate: ArrayLike, *, level: float = 0.95) -> tuple[Estimate, float | None]:
+    """Return the ratio of a variant to its own duplicate, and the noise below which nothing can be told apart.
+
+    Args:
+        a, duplicate: one value per block of the same variant, shapes (k,).
+
+    Raises:
+        InputError, PseudoReplicationError: as :func:`harness.analysis.stats.effects.effect_size_ci`.
+    """
+    ratio = effect_size_ci(a, duplicate, paired=True, level=level)
+    return ratio, noise_of(effect_size_ci(a, duplicate, paired=True, level=0.90))
+
+
+def noise_of(inner: Estimate) -> float | None:
+    """Return the smallest equivalence margin that a 90 % interval of a ratio fits into; ``None``: no interval."""
+    if inner.low is None or inner.high is None:
+        return None
+    return max(inner.high, 1 / inner.low) - 1
+
+
 def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoise:
     """Return the reference against its duplicate of the same block and configuration.
 
@@ -60,46 +81,43 @@ def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoi
 
 
 def _noise(trials: pd.DataFrame, metric: str, level: float, wide: pd.DataFrame) -> AANoise:
-    kept, _ = split_excluded(trials)
-    kept, warnings = split_missing(kept, metric)
-    duplicate = kept["duplicate"].astype(bool)
-    doubled = kept[duplicate]
-    twins = kept[~duplicate & kept["configuration"].isin(doubled["configuration"])]
+    counted, _ = split_excluded(trials)
+    counted, warnings = split_missing(counted, metric)
+    duplicate = counted["duplicate"].astype(bool)
+    doubled = counted[duplicate]
+    twins = counted[~duplicate & counted["configuration"].isin(doubled["configuration"])]
     a, b, _ = pair_by_block(twins, doubled, also=("configuration",), wide=wide)
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     if len(a) < 2 or min(x.min(), y.min()) <= 0:
-        return AANoise(
-            metric=metric,
-            ratio=no_ratio(metric, len(a), level),
-            noise=None,
-            p_value=None,
-            n_blocks=len(a),
-            warnings=(*warnings, "no A/A pairs to measure the noise with"),
-        )
+        return _no_noise(metric, len(a), level, warnings)
     estimand = f"ratio of geometric means of {metric}, reference over its duplicate"
-    found = aa_test(x, y, level=level)
+    ratio, noise = aa_test(x, y, level=level)
     return AANoise(
         metric=metric,
-        ratio=found.ratio.model_copy(update={"estimand": estimand, "inputs": inputs_of(pd.concat([a, b]))}),
-        noise=found.noise,
-        p_value=found.p_value,
+        ratio=ratio.model_copy(update={"estimand": estimand, "inputs": inputs_of(pd.concat([a, b]))}),
+        noise=noise,
         n_blocks=len(a),
-        warnings=(*warnings, *found.warnings),
+        warnings=(*warnings, *ratio.warnings),
     )
+
+
+def _no_noise(metric: str, n: int, level: float, warnings: tuple[str, ...] = ()) -> AANoise:
+    warnings += ("no A/A pairs to measure the noise with",)
+    return AANoise(metric=metric, ratio=no_ratio(metric, n, level), n_blocks=n, warnings=warnings)
 
 
 def noise_by_configuration(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> dict[str, PairNoise]:
     """Return configuration -> its noise, of every configuration with a duplicate that tells one."""
     narrow = narrowed(trials, metric, "source")
     doubled = narrow[narrow["duplicate"].astype(bool)]
-    found = {
+    results = {
         str(name): PairNoise(
             variant=str(rows["variant"].iloc[0]),
             found=_noise(narrow[narrow["configuration"] == name], metric, level, trials),
         )
         for name, rows in doubled.groupby("configuration", sort=False, observed=True)
     }
-    return {name: one for name, one in found.items() if one.found.noise is not None}
+    return {name: pair for name, pair in results.items() if pair.found.noise is not None}
 
 
 def noise_for(
@@ -116,20 +134,17 @@ def noise_for(
         own: configurations of the reference in the cell. arms: the reference and the variant.
     """
 
-    def size(one: PairNoise) -> float:
-        return one.found.noise or 0.0
+    def size(pair: PairNoise) -> float:
+        return pair.found.noise or 0.0
 
-    here = [noises[name] for name in dict.fromkeys(own) if name in noises]
-    if here:
-        return max(here, key=size).found
-    there = {name: one for name, one in noises.items() if one.variant in arms}
-    if not there:
-        return AANoise(
-            metric=metric, ratio=no_ratio(metric, 0, 0.95), noise=None, p_value=None, n_blocks=0,
-            warnings=("no A/A pairs to measure the noise with",),
-        )  # fmt: skip
-    name = max(there, key=lambda one: size(there[one]))
-    return there[name].found.model_copy(update={"elsewhere": _cell_words(name)})
+    in_cell = [noises[name] for name in dict.fromkeys(own) if name in noises]
+    if in_cell:
+        return max(in_cell, key=size).found
+    in_others = {name: pair for name, pair in noises.items() if pair.variant in arms}
+    if not in_others:
+        return _no_noise(metric, 0, 0.95)
+    name = max(in_others, key=lambda pair: size(in_others[pair]))
+    return in_others[name].found.model_copy(update={"elsewhere": _cell_words(name)})
 
 
 def _cell_words(configuration: str) -> str:

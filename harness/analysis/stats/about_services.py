@@ -10,13 +10,21 @@ speak of the services too. There the mean latency of a closed loop is its users 
 turn latency round as they do throughput, and never CPU time per request.
 Where the service was not the limit they do at an equal rate: both arms kept
 an offered rate in 80 % of their trials, nothing was at its limit, and the rates are within 5 % of each other. A
-latency must then not be the load tool's for the most part (:mod:`harness.analysis.stats.tool_latency`). In a closed
+latency must then not be the load tool's for the most part. In a closed
 loop that something else bounds, the rates differ with the services, so neither latency nor CPU time per request is
 that of equal work. Memory and start-up have no condition.
 
 Latency never does where service and generator share CPUs by design, as in a duet: the order in which the system lets
 them run decides how long a request waits. On one CPU the generator often runs as soon as an answer is written; a
 service that reads on finds the next request of the same connection and serves it first (``docs/duet.md``).
+
+A tool that counts from when a request was due has its own lateness in every latency; any tool has the network and the
+time until it looks at an answer. That part comes on top in both arms: with the part ``s`` of the smaller latency, a
+ratio ``r`` stands for about ``1 + (r - 1) / (1 - s)``. Its direction stays. So up to a tenth nothing is said; above it
+nothing is called equivalent; where it is most of the smaller latency, the ratio is not about the services. The part is
+what the echo service, which does nothing, had under the same load in the same session. Sessions that did not keep this
+have the lateness that is known of the tool (``LoadTool.sends_late_s``): half of it at the mean and the median, all of
+it beyond.
 
 Whether processes had warmed up is not asked here: a comparison states the age of its arms
 (:mod:`harness.analysis.stats.ages`).
@@ -25,15 +33,86 @@ Whether processes had warmed up is not asked here: a comparison states the age o
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 
-from harness.analysis.stats import tool_latency
-from harness.analysis.stats.tool_latency import ToolPart, tool_part
+from harness.analysis.stats.quantiles import LATENCIES, MEAN
 from harness.model import BOUND_WORDS, BoundBy
 from harness.model.digits import percent, plain, whole_percent
+from harness.model.load_tools import BY_NAME, title_of
+
+#: Shares of the smaller latency: above the first nothing is equivalent, above the second the ratio is refused.
+EQUIVALENT_UP_TO = 0.10
+MOST = 0.50
+GENERATOR = "generator"
+#: Before the name of a latency: what the echo service had of it.
+ECHO = "echo_"
+#: The columns that are asked for here, where a table has them.
+TOOL_COLUMNS = (GENERATOR, *(f"{ECHO}{name}" for name in (MEAN, *LATENCIES)))
+
+
+class ToolPart(NamedTuple):
+    """``share``: of the smaller of two latencies, and of more than all of it 1. ``said``: where it is known from."""
+
+    share: float
+    said: str
+
+    @property
+    def refused(self) -> bool:
+        """Whether most of the smaller latency is the tool's."""
+        return self.share > MOST
+
+    @property
+    def why_not_equivalent(self) -> str | None:
+        """Why alike latencies do not say that the services are alike; ``None``: they may."""
+        return self.said if self.share > EQUIVALENT_UP_TO else None
+
+
+def tool_part(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
+    """Return what part of the smaller latency of two arms is the tool's; ``None``: it is not known, or no latency.
+
+    Args:
+        a, b: the trials of each arm, columns as in ``docs/data.md``. metric: a column of theirs.
+    """
+    if metric != MEAN and metric not in LATENCIES:
+        return None
+    parts = [part for part in (_of(arm, metric) for arm in (a, b)) if part is not None]
+    return max(parts, key=lambda part: part.share, default=None)
+
+
+def _of(arm: pd.DataFrame, metric: str) -> ToolPart | None:
+    if metric not in arm or arm[metric].dropna().empty:
+        return None
+    typical_s = float(arm[metric].median())
+    if typical_s <= 0:
+        return None
+    column = f"{ECHO}{metric}"
+    measured = arm[column].dropna() if column in arm else arm[metric].iloc[:0]
+    in_middle = metric == MEAN or LATENCIES[metric] <= 0.5
+    if not measured.empty:
+        part_s, words = float(measured.median()), "the echo service has {} ms under the same load"
+    else:
+        known_s = max((BY_NAME[name].sends_late_s for name in _tools(arm)), default=0.0)
+        part_s = known_s / 2 if in_middle else known_s
+        words = f"{_titles(arm)} sends {'about' if in_middle else 'up to'} {{}} ms late"
+    if part_s <= 0:
+        return None
+    share = min(1.0, part_s / typical_s)
+    return ToolPart(
+        share, f"{words.format(plain(1e3 * part_s, 2))}, {whole_percent(share)} of the smaller latency"
+    )
+
+
+def _tools(arm: pd.DataFrame) -> list[str]:
+    names = arm[GENERATOR].dropna().unique() if GENERATOR in arm else ()
+    return [str(name) for name in names if str(name) in BY_NAME]
+
+
+def _titles(arm: pd.DataFrame) -> str:
+    return " and ".join(title_of(name) for name in _tools(arm))
+
 
 #: Of the trials of each arm.
 BOUND_SHARE = 0.80
@@ -56,7 +135,7 @@ _PARTS: dict[BoundBy, str] = {
 #: The columns that are asked for here, where a table has them.
 COLUMNS = (
     "bound_by", RATE, *_PARTS.values(), "machine_share",
-    SHARED, *tool_latency.COLUMNS,
+    SHARED, *TOOL_COLUMNS,
 )  # fmt: skip
 
 Condition = Literal["throughput", "at a rate"]
@@ -140,14 +219,14 @@ def _mostly(arm: pd.DataFrame, by: BoundBy) -> bool:
 
 def _others(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
     """Name what bounded the trials that were not bound as wanted: "bound by the generator (9 of 10 trials)"."""
-    both = pd.concat([a, b])
-    bounds = _bound_by(both)
-    said = [
-        f"{_words(cast(BoundBy, by), both[[one == by for one in bounds]])} ({n} of {len(both)} trials)"
+    pooled = pd.concat([a, b])
+    bounds = _bound_by(pooled)
+    notes = [
+        f"{_words(cast(BoundBy, by), pooled[[name == by for name in bounds]])} ({n} of {len(pooled)} trials)"
         for by, n in Counter(bounds).most_common()
         if by not in wanted
     ]
-    return f"bound by {' and '.join(said)}"
+    return f"bound by {' and '.join(notes)}"
 
 
 def _turned_by_use(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
@@ -161,13 +240,13 @@ def _turned_by_use(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
     if not all({metric, share} <= set(arm.columns) for arm in (a, b)):
         return None
     values = [arm[name].to_numpy(dtype=np.float64) for name in (metric, share) for arm in (a, b)]
-    if any(np.isnan(one).any() or one.min() <= 0 for one in values):
+    if any(np.isnan(value).any() or value.min() <= 0 for value in values):
         return None
-    mean_a, mean_b, used_a, used_b = (float(np.log(one).mean()) for one in values)
+    mean_a, mean_b, used_a, used_b = (float(np.log(value).mean()) for value in values)
     faster, used = mean_a - mean_b if metric == RATE else mean_b - mean_a, used_a - used_b
     if abs(used) <= np.log1p(EQUAL_USE) or faster * (faster - used) >= 0:
         return None
-    shares = " and ".join(whole_percent(float(np.exp(one))) for one in (used_a, used_b))
+    shares = " and ".join(whole_percent(float(np.exp(value))) for value in (used_a, used_b))
     return f"they used {shares} of their CPUs, and at equal shares the order is the other way round"
 
 
@@ -186,14 +265,11 @@ def _rates_differ(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
     rates = [arm[RATE].to_numpy(dtype=np.float64) if RATE in arm else np.array([np.nan]) for arm in (a, b)]
     if any(not rate.size or np.isnan(rate).any() or rate.min() <= 0 for rate in rates):
         return "the rates are not known"
-    one, other = (float(np.exp(np.log(rate).mean())) for rate in rates)
-    ratio = max(one, other) / min(one, other)
+    first, second = (float(np.exp(np.log(rate).mean())) for rate in rates)
+    ratio = max(first, second) / min(first, second)
     if ratio <= 1 + EQUAL_RATE:
         return None
     return (
-        f"rates differ by {percent(ratio - 1)} ({plain(one)} against {plain(other)}/s), "
+        f"rates differ by {percent(ratio - 1)} ({plain(first)} against {plain(second)}/s), "
         f"more than {whole_percent(EQUAL_RATE)}"
     )
-
-
-__all__ = ["COLUMNS", "bounds_of", "condition_of", "latency_of_tool", "not_about_services"]

@@ -30,7 +30,7 @@ def age_of_arm(trials: pd.DataFrame) -> ArmAge | None:
     ages = loaded[AGE]
     n, n_young = len(ages), int((ages == YOUNG).sum())
     settled: tuple[TrialAge, ...] = ("warm", "aot-compiled")
-    most = next((one for one in settled if 2 * int((ages == one).sum()) > n), None)
+    most = next((item for item in settled if 2 * int((ages == item).sum()) > n), None)
     return ArmAge(
         age=most or ("young" if 2 * n_young >= n else "unknown"),
         n=n,
@@ -54,16 +54,16 @@ def ages_of(variant: pd.DataFrame, reference: pd.DataFrame, metric: str) -> Ages
 
 def young_arms(trials: pd.DataFrame) -> dict[str, tuple[int, int]]:
     """Return label -> in how many of how many configurations its kept trials are young, of those that are in any."""
-    kept = trials[~trials["excluded"].astype(bool)]
-    if AGE not in kept or not {"label", "configuration"} <= set(kept.columns):
+    counted = trials[~trials["excluded"].astype(bool)]
+    if AGE not in counted or not {"label", "configuration"} <= set(counted.columns):
         return {}
-    found: dict[str, tuple[int, int]] = {}
-    for label, mine in kept.groupby("label", sort=False):
-        ages = [age_of_arm(arm) for _, arm in mine.groupby("configuration", sort=False)]
-        n_young = sum(one is not None and one.age == YOUNG for one in ages)
+    results: dict[str, tuple[int, int]] = {}
+    for label, own in counted.groupby("label", sort=False):
+        ages = [age_of_arm(arm) for _, arm in own.groupby("configuration", sort=False)]
+        n_young = sum(age is not None and age.age == YOUNG for age in ages)
         if n_young:
-            found[str(label)] = n_young, len(ages)
-    return found
+            results[str(label)] = n_young, len(ages)
+    return results
 
 
 def of_their_age(
@@ -78,11 +78,11 @@ def of_their_age(
         pd.Series(data=True, index=arm.index) if not age.warm else arm[AGE] == age.age
         for arm, age in ((variant, ages.variant), (reference, ages.reference))
     ]
-    both = of_age[0] & of_age[1]
-    left_out = [int((~mine).sum()) for mine in of_age]
+    of_both = of_age[0] & of_age[1]
+    left_out = [int((~own).sum()) for own in of_age]
     return (
-        variant[both].reset_index(drop=True),
-        reference[both].reset_index(drop=True),
+        variant[of_both].reset_index(drop=True),
+        reference[of_both].reset_index(drop=True),
         Ages(
             variant=ages.variant.model_copy(update={"n_left_out": left_out[0]}),
             reference=ages.reference.model_copy(update={"n_left_out": left_out[1]}),
@@ -105,15 +105,3 @@ def compile_share(trials: pd.DataFrame) -> pd.Series[float]:
     if "search_load_s" in trials:
         lasted_s = lasted_s + trials["search_load_s"].fillna(0.0)
     return trials["compile_s"] / lasted_s
-
-
-__all__ = [
-    "AGE",
-    "AGE_COLUMNS",
-    "age_of_arm",
-    "ages_of",
-    "compile_share",
-    "of_one_age",
-    "of_their_age",
-    "young_arms",
-]

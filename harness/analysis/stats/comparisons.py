@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every variant against the reference, block by block, at a margin that the measured noise allows.
 
-The frame is the one that :func:`harness.analysis.tables.load.load_trials` returns (see ``docs/data.md``).
+The frame is the one that :func:`harness.analysis.tables.layout.load_trials` returns (see ``docs/data.md``).
 Excluded trials never enter an estimate, and are counted in every result. Duplicates (the A/A pairs) enter
 the noise only. What a comparison says follows from :func:`harness.analysis.stats.verdicts.decide`.
 
@@ -29,8 +29,7 @@ from harness.analysis.stats.about_services import (
 )
 from harness.analysis.stats.ages import AGE_COLUMNS, ages_of, of_their_age
 from harness.analysis.stats.assumptions import check_assumptions
-from harness.analysis.stats.effects import effect_size_ci
-from harness.analysis.stats.equivalence import equivalence_test
+from harness.analysis.stats.effects import effect_size_ci, equivalence_interval
 from harness.analysis.stats.pairing import (
     DUET_ESTIMAND,
     in_duet,
@@ -42,7 +41,6 @@ from harness.analysis.stats.pairing import (
     split_missing,
     with_own_reference,
 )
-from harness.analysis.stats.randomization import randomization_test
 from harness.analysis.stats.summaries import SUMMED, requests_of, resolution_of
 from harness.analysis.stats.verdicts import (
     ALPHA,
@@ -55,6 +53,7 @@ from harness.analysis.stats.verdicts import (
     default_margin,
     equivalence_band,
     grade,
+    sign_flip_p,
     verdict,
 )
 from harness.errors import InputError
@@ -203,10 +202,10 @@ def compare(
     first = narrow[~narrow["duplicate"].astype(bool)]
     cells = first.groupby(list(by), sort=False, observed=True) if by else [((), first)]
     wanted = default_margin(metric) if margin is None else margin
-    found = []
+    comparisons = []
     for key, cell in cells:
         own = cell.loc[cell["variant"] == reference, "configuration"].astype(str).unique()
-        found += [
+        comparisons += [
             _compare(
                 cell,
                 metric,
@@ -222,9 +221,11 @@ def compare(
             for name in names
             if name != reference and (cell["variant"] == name).any()
         ]
-    adjusted = adjust_pvalues([c.p_value for c in found], method="holm" if family == "confirmatory" else "bh")
-    size = sum(c.p_value is not None for c in found)
-    return tuple(_decided(c, wanted, p, size) for c, p in zip(found, adjusted, strict=True))
+    adjusted = adjust_pvalues(
+        [c.p_value for c in comparisons], method="holm" if family == "confirmatory" else "bh"
+    )
+    size = sum(c.p_value is not None for c in comparisons)
+    return tuple(_decided(c, wanted, p, size) for c, p in zip(comparisons, adjusted, strict=True))
 
 
 def _compare(
@@ -242,10 +243,10 @@ def _compare(
 ) -> Comparison:
     """Return the estimates; what they say is decided when the whole family is there."""
     arms = with_own_reference(cell, variant, reference)
-    kept, n_excluded = split_excluded(arms)
-    kept, warnings = split_missing(kept, metric)
+    counted, n_excluded = split_excluded(arms)
+    counted, warnings = split_missing(counted, metric)
     a, b, n_alone = pair_by_block(
-        kept[kept["variant"] == variant], kept[kept["variant"] == reference], wide=wide
+        counted[counted["variant"] == variant], counted[counted["variant"] == reference], wide=wide
     )
     if in_duet(a).any():
         warnings += (f"measured side by side: {DUET_ESTIMAND}",)
@@ -276,8 +277,8 @@ def _compare(
         "alike_by": part.why_not_equivalent if part is not None else None,
         "ages": ages,
     }
-    both = pd.concat([a, b])
-    refused, steps = resolution_of(both, metric) if len(a) else (False, ())
+    pooled = pd.concat([a, b])
+    refused, steps = resolution_of(pooled, metric) if len(a) else (False, ())
     warnings += steps
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     if refused or len(a) == 0 or min(x.min(), y.min()) <= 0:
@@ -313,7 +314,7 @@ def _estimated(
         facts
         | ratios
         | {
-            "p_value": randomization_test(x, y, paired=True).p_value,
+            "p_value": sign_flip_p(x, y),
             "warnings": tuple(dict.fromkeys((*warnings, *ratios["ratio"].warnings))),
         }
     )
@@ -324,20 +325,20 @@ def _ratios(
 ) -> dict[str, Estimate]:
     """Return the ratio of paired trials: ``ratio``, ``hodges_lehmann`` and ``equivalence``."""
     x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
-    both = pd.concat([a, b])
-    inputs, n_requests = inputs_of(both), requests_of(both)
+    pooled = pd.concat([a, b])
+    inputs, n_requests = inputs_of(pooled), requests_of(pooled)
     what = f" of {facts['metric']}, {facts['variant']} over {facts['reference']}"
     what += f"; {DUET_ESTIMAND}" if in_duet(a).any() else ""
-    found = {
+    estimates = {
         "ratio": effect_size_ci(x, y, paired=True, level=level),
         "hodges_lehmann": effect_size_ci(x, y, paired=True, estimator="hodges_lehmann", level=level),
-        "equivalence": equivalence_test(x, y, paired=True).ratio,
+        "equivalence": equivalence_interval(x, y, paired=True),
     }
     return {
-        name: one.model_copy(
-            update={"inputs": inputs, "n_requests": n_requests, "estimand": one.estimand + what}
+        name: estimate.model_copy(
+            update={"inputs": inputs, "n_requests": n_requests, "estimand": estimate.estimand + what}
         )
-        for name, one in found.items()
+        for name, estimate in estimates.items()
     }
 
 
@@ -345,29 +346,23 @@ def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, si
 
     def said_of(not_about: str | None) -> Decision:
         return decide(
-            comparison.ratio,
-            comparison.equivalence,
-            n_blocks=comparison.blocks_of_verdict,
-            margin=wanted,
-            noise=comparison.noise.noise,
-            p_adjusted=p_adjusted,
-            family_size=size,
-            not_about=not_about,
+            comparison.ratio, comparison.equivalence, n_blocks=comparison.blocks_of_verdict, margin=wanted,
+            noise=comparison.noise.noise, p_adjusted=p_adjusted, family_size=size, not_about=not_about,
             alike_by=comparison.alike_by,
-        )
+        )  # fmt: skip
 
-    said, not_about = said_of(comparison.not_about), comparison.not_about
-    if not_about is None and said.verdict is not Verdict.INCONCLUSIVE:
-        not_about = _turned_by_age(comparison, said.margin or wanted)
-        said = said_of(not_about)
+    decision, not_about = said_of(comparison.not_about), comparison.not_about
+    if not_about is None and decision.verdict is not Verdict.INCONCLUSIVE:
+        not_about = _turned_by_age(comparison, decision.margin or wanted)
+        decision = said_of(not_about)
     comparison = comparison.model_copy(update={"not_about": not_about})
-    warnings = (*comparison.warnings, *_age_notes(comparison), *_notes(comparison, said, wanted))
+    warnings = (*comparison.warnings, *_age_notes(comparison), *_notes(comparison, decision, wanted))
     return comparison.model_copy(
         update={
-            "verdict": said.verdict,
-            "margin": said.margin,
-            "why_not_equivalent": said.why_not_equivalent,
-            "p_adjusted": said.p_adjusted,
+            "verdict": decision.verdict,
+            "margin": decision.margin,
+            "why_not_equivalent": decision.why_not_equivalent,
+            "p_adjusted": decision.p_adjusted,
             "n_family": size,
             "warnings": tuple(dict.fromkeys(warnings)),
         }
@@ -379,12 +374,12 @@ def _turned_by_age(comparison: Comparison, margin: float) -> str | None:
     if comparison.beside is None:
         return None
     without, beside = (
-        (verdict(one.ratio, one.equivalence, margin=margin), (one.ratio.value or 0.0) > 1)
-        for one in (comparison, comparison.beside)
+        (verdict(ratios_of.ratio, ratios_of.equivalence, margin=margin), (ratios_of.ratio.value or 0.0) > 1)
+        for ratios_of in (comparison, comparison.beside)
     )
     if without == beside:
         return None
-    ratios = [show(one.ratio).interval for one in (comparison, comparison.beside)]
+    ratios = [show(ratios_of.ratio).interval for ratios_of in (comparison, comparison.beside)]
     return f"{_DEPENDS} {_left_out(comparison)}: without them {ratios[0]}, with them {ratios[1]}"
 
 
@@ -416,7 +411,7 @@ def _age_notes(comparison: Comparison) -> list[str]:
     return notes
 
 
-def _notes(comparison: Comparison, said: Decision, wanted: float) -> list[str]:
+def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[str]:
     """Return what a reader of a verdict must know of the margin and the p-value behind it."""
     noise, notes = comparison.noise, []
     if comparison.not_about is not None:
@@ -428,22 +423,24 @@ def _notes(comparison: Comparison, said: Decision, wanted: float) -> list[str]:
     if comparison.grade == "too few":
         blocks = "1 block" if comparison.n_blocks == 1 else f"{comparison.n_blocks} blocks"
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
-    elif (why := said.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by)) is not None:
+    elif (
+        why := decision.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by)
+    ) is not None:
         notes.append(why)
     low, high = comparison.ratio.low, comparison.ratio.high
     if not comparison.about_services:
         return notes
-    if low is not None and high is not None and not low <= 1 <= high and (said.p_adjusted or 0) > ALPHA:
-        notes.append(f"different on its own, not within its family (adjusted p = {said.p_adjusted:.2g})")
+    if low is not None and high is not None and not low <= 1 <= high and (decision.p_adjusted or 0) > ALPHA:
+        notes.append(f"different on its own, not within its family (adjusted p = {decision.p_adjusted:.2g})")
     return notes
 
 
 def _arm_warnings(
     arm: pd.DataFrame, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], name: str
 ) -> tuple[str, ...]:
-    found = check_assumptions(values, positions=arm["position"].to_numpy(dtype=np.float64))
-    notes = tuple(f"{name}: {warning}" for warning in found.warnings if "too few" not in warning)
-    flags = Counter(flag for said in arm["flags"].dropna() for flag in str(said).split()).most_common()
+    problems = check_assumptions(values, positions=arm["position"].to_numpy(dtype=np.float64))
+    notes = tuple(f"{name}: {warning}" for warning in problems if "too few" not in warning)
+    flags = Counter(flag for cell in arm["flags"].dropna() for flag in str(cell).split()).most_common()
     return notes + tuple(f"{name}: {n} of {len(arm)} trials flagged {flag}" for flag, n in flags)
 
 

@@ -8,56 +8,45 @@ shows it). So every function here takes one number per trial.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from math import log1p
 from typing import Literal
 
 import numpy as np
+import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 
 from harness.analysis.stats import intervals
-from harness.analysis.stats.bootstrap import bootstrap_t
-from harness.analysis.stats.estimates import from_bounds, nothing
-from harness.analysis.stats.inputs import Floats, Unit, arms, fraction
-from harness.analysis.stats.ratio_of_means import fieller_ratio, hierarchical_ratio
+from harness.analysis.stats.inputs import Floats, arms, fraction
+from harness.analysis.stats.intervals import from_bounds, nothing, widest
 from harness.errors import InputError
-from harness.model import Estimate
+from harness.model import Estimate, Support
 
-Estimator = Literal[
-    "log_t", "welch_log_t", "fieller", "bootstrap_t", "hierarchical_bootstrap", "hodges_lehmann"
-]
+Estimator = Literal["log_t", "welch_log_t", "fieller", "hodges_lehmann"]
 
 NOT_POSITIVE = "a value is zero or negative: its logarithm does not exist, so no ratio on the log scale"
 
 
 def effect_size_ci(
-    a: ArrayLike | Sequence[ArrayLike],
-    b: ArrayLike | Sequence[ArrayLike],
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     paired: bool,
     estimator: Estimator = "log_t",
     level: float = 0.95,
-    seed: int = 0,
-    n_resamples: int = 9999,
-    unit: Unit = "trial",
     inputs: tuple[str, ...] = (),
 ) -> Estimate:
     """Return the ratio a / b with its interval; above 1 means that ``a`` has more.
 
     Args:
         a, b: one number per trial, shapes (k,) and (k,) in the same order of blocks when ``paired``,
-            otherwise (m,) and (n,). ``hierarchical_bootstrap`` also takes one array of requests, in
-            time order, per trial.
+            otherwise (m,) and (n,).
         estimator: what is computed.
 
             - ``log_t``: geometric mean ratio; paired t of log ratios, or Student's t of the logs.
             - ``welch_log_t``: the same for unpaired arms of unequal variance.
             - ``fieller``: ratio of arithmetic means (Fieller 1954).
-            - ``bootstrap_t``: geometric mean ratio, studentised bootstrap over trials.
-            - ``hierarchical_bootstrap``: ratio of arithmetic means, percentiles over resampled trials
-              and batches within them; too narrow below 20 trials, so never the default.
-            - ``hodges_lehmann``: exp of the median of pairwise log ratios, exact rank interval;
-              barely moved by a few slow trials.
-        level: of the interval. seed, n_resamples: of the bootstraps only.
+            - ``hodges_lehmann``: of paired arms, exp of the median of pairwise log ratios with an exact rank
+              interval; barely moved by a few slow trials.
 
     Returns:
         An estimate of unit ``ratio``. Bounds are ``None`` with a warning when they cannot be had
@@ -68,91 +57,98 @@ def effect_size_ci(
         PseudoReplicationError: more values than anybody makes trials.
     """
     fraction(level, "level")
-    if estimator == "hierarchical_bootstrap":
-        return hierarchical_ratio(
-            a, b, paired=paired, level=level, seed=seed, n_resamples=n_resamples, unit=unit, inputs=inputs
-        )
-    left, right = arms(np.asarray(a), np.asarray(b), paired=paired, unit=unit)
-    n_trials = left.size if paired else left.size + right.size
+    left, right = arms(np.asarray(a), np.asarray(b), paired=paired)
     if estimator == "fieller":
-        return fieller_ratio(left, right, paired=paired, level=level, inputs=inputs)
+        return _fieller(left, right, paired=paired, level=level, inputs=inputs)
+    n_trials = left.size if paired else left.size + right.size
     if min(left.min(), right.min()) <= 0:
         return nothing(
             f"{NOT_POSITIVE}; use fieller for a ratio of arithmetic means", method=f"{estimator} over trials",
             estimand="ratio of a over b", unit="ratio", n_trials=n_trials, level=level, inputs=inputs,
         )  # fmt: skip
     la, lb = np.log(left), np.log(right)
-    constant = (
-        intervals.is_constant(la - lb, least=1.0)
-        if paired
-        else (intervals.is_constant(la, least=1.0) and intervals.is_constant(lb, least=1.0))
-    )
-    bounds, method, estimand, extra = _on_logs(
-        la, lb, paired=paired, estimator=estimator, level=level, seed=seed, n_resamples=n_resamples
-    )
+    bounds, method, estimand, extra = _on_logs(la, lb, paired=paired, estimator=estimator, level=level)
+    constant = all(intervals.is_constant(x, least=1.0) for x in ((la - lb,) if paired else (la, lb)))
     return from_bounds(
-        np.exp,
-        bounds,
-        method=method,
-        estimand=estimand,
-        unit="ratio",
-        n_trials=n_trials,
-        level=level,
-        inputs=inputs,
-        constant=constant,
-        seed=seed if estimator == "bootstrap_t" else None,
-        extra=extra,
-    )
+        np.exp, bounds, method=method, estimand=estimand, unit="ratio", n_trials=n_trials, level=level,
+        inputs=inputs, constant=constant, extra=extra,
+    )  # fmt: skip
 
 
 def _on_logs(
-    la: Floats, lb: Floats, *, paired: bool, estimator: Estimator, level: float, seed: int, n_resamples: int
+    la: Floats, lb: Floats, *, paired: bool, estimator: Estimator, level: float
 ) -> tuple[intervals.Bounds, str, str, tuple[str, ...]]:
     geometric = "ratio of geometric means over trials"
-    how = "paired by block" if paired else "unpaired"
     if estimator == "log_t" and paired:
         return intervals.student(la - lb, level), "paired log-t over blocks", geometric, ()
     if estimator == "log_t":
         return intervals.two_sample(la, lb, level, welch=False), "Student log-t over trials", geometric, ()
-    if estimator == "welch_log_t":
-        if paired:
-            raise InputError(
-                "Welch's interval ignores the pairing",
-                place="estimator",
-                found=estimator,
-                allowed="log_t for paired arms; welch_log_t with paired=False",
-            )
+    if estimator == "welch_log_t" and not paired:
         return intervals.two_sample(la, lb, level, welch=True), "Welch log-t over trials", geometric, ()
-    if estimator == "bootstrap_t":
-        bounds = bootstrap_t(la, lb, paired=paired, level=level, seed=seed, n_resamples=n_resamples)
-        return bounds, f"studentised bootstrap of log ratios, {how}, {n_resamples} resamples", geometric, ()
-    if estimator == "hodges_lehmann":
-        return _hodges_lehmann(la, lb, paired=paired, level=level)
+    if estimator == "hodges_lehmann" and paired:
+        return _hodges_lehmann(la - lb, level)
     raise InputError(
-        "no such estimator",
-        place="estimator",
-        found=estimator,
-        allowed="log_t, welch_log_t, fieller, bootstrap_t, hierarchical_bootstrap, hodges_lehmann",
-    )
+        "no such estimator", place="estimator", found=f"{estimator}, {'paired' if paired else 'unpaired'}",
+        allowed="log_t, fieller; hodges_lehmann for paired arms; welch_log_t with paired=False",
+    )  # fmt: skip
 
 
-def _hodges_lehmann(
-    la: Floats, lb: Floats, *, paired: bool, level: float
-) -> tuple[intervals.Bounds, str, str, tuple[str, ...]]:
-    if paired:
-        values = la - lb
-        bounds = intervals.signed_rank(values, level)
-        depth, attained = intervals.signed_rank_depth(values.size, level)
-        test = "signed-rank"
-    else:
-        values = (la[:, None] - lb[None, :]).ravel()
-        bounds = intervals.rank_sum(la, lb, level)
-        depth, attained = intervals.rank_sum_depth(la.size, lb.size, level)
-        test = "rank-sum"
+def _hodges_lehmann(values: Floats, level: float) -> tuple[intervals.Bounds, str, str, tuple[str, ...]]:
+    bounds = intervals.signed_rank(values, level)
+    depth, attained = intervals.signed_rank_depth(values.size, level)
     warnings: tuple[str, ...] = ()
     if depth < 1:
-        warnings += (f"too few trials for an exact {level:.0%} {test} interval",)
+        warnings += (f"too few trials for an exact {level:.0%} signed-rank interval",)
     elif np.unique(values).size < values.size:
         warnings += ("ties between trials: the exact interval is conservative",)
     exact = f", attained level {attained:.4f}" if depth else ""
-    return bounds, f"Hodges-Lehmann, exact {test} interval{exact}", "pseudo-median of the ratio", warnings
+    return (
+        bounds,
+        f"Hodges-Lehmann, exact signed-rank interval{exact}",
+        "pseudo-median of the ratio",
+        warnings,
+    )
+
+
+def _fieller(left: Floats, right: Floats, *, paired: bool, level: float, inputs: tuple[str, ...]) -> Estimate:
+    n_trials = left.size if paired else left.size + right.size
+    method = "Fieller, paired by block" if paired else "Fieller, unpaired"
+    estimand = "ratio of arithmetic means over trials"
+    if float(right.mean()) == 0.0:
+        return nothing(
+            "the mean of b is zero: no ratio", method=method, estimand=estimand, unit="ratio", n_trials=n_trials,
+            level=level, inputs=inputs,
+        )  # fmt: skip
+    if min(left.size, right.size) < 2:
+        nan = np.asarray(np.nan)
+        bounds = intervals.Bounds(centre=np.asarray(left.mean() / right.mean()), low=nan, high=nan)
+    else:
+        bounds = intervals.fieller(left, right, level, paired=paired)
+    return from_bounds(
+        None, bounds, method=method, estimand=estimand, unit="ratio", n_trials=n_trials, level=level,
+        inputs=inputs, constant=intervals.is_constant(left) and intervals.is_constant(right),
+        support=widest(np.concatenate([left, right]), Support.NOT_NEGATIVE),
+        unbounded="the mean of b may be zero: the interval has no end",
+    )  # fmt: skip
+
+
+def equivalence_interval(a: ArrayLike, b: ArrayLike, *, paired: bool) -> Estimate:
+    """Return a / b with the 90 % interval that two one-sided t tests on logs invert.
+
+    The arms are equivalent within a margin, each test at 5 %, exactly when the interval lies within
+    [1 / (1 + margin), 1 + margin] (Schuirmann 1987).
+
+    Raises:
+        InputError: see :func:`effect_size_ci`.
+    """
+    estimator: Literal["log_t", "welch_log_t"] = "log_t" if paired else "welch_log_t"
+    return effect_size_ci(a, b, paired=paired, estimator=estimator, level=0.90)
+
+
+def one_sided_p(centre: float, error: float, df: float, margin: float) -> tuple[float, float]:
+    """Return p of "log ratio <= -log(1 + margin)" and of "log ratio >= log(1 + margin)"."""
+    bound = log1p(margin)
+    return (
+        float(scipy.special.stdtr(df, -(centre + bound) / error)),
+        float(scipy.special.stdtr(df, (centre - bound) / error)),
+    )

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.errors import InputError, PseudoReplicationError
 
 Floats = NDArray[np.float64]
-Unit = Literal["trial", "request"]
 
 #: Nobody makes more fresh processes than this for one cell of one experiment: beyond it, these are requests.
 MAX_TRIALS = 200
@@ -44,32 +40,30 @@ def finite(values: ArrayLike, what: str) -> Floats:
     return array
 
 
-def trial_values(values: ArrayLike, what: str, *, unit: Unit = "trial") -> Floats:
+def trial_values(values: ArrayLike, what: str) -> Floats:
     """Return per-trial statistics, shape (k,): one number per fresh process, never one per request.
 
     Raises:
         InputError: see :func:`finite`.
-        PseudoReplicationError: there are so many values that they must be requests, and
-            ``unit="request"`` does not say that this is meant.
+        PseudoReplicationError: there are so many values that they must be requests.
     """
     array = finite(values, what)
-    if unit == "trial" and array.size > MAX_TRIALS:
+    if array.size > MAX_TRIALS:
         raise PseudoReplicationError(
             f"{what} has {array.size} values: these look like requests, and requests of one process are not "
-            "independent; reduce each trial to one number, or say "
-            'unit="request" when every value really is its own unit'
+            "independent; reduce each trial to one number"
         )
     return array
 
 
-def arms(a: ArrayLike, b: ArrayLike, *, paired: bool, unit: Unit = "trial") -> tuple[Floats, Floats]:
+def arms(a: ArrayLike, b: ArrayLike, *, paired: bool) -> tuple[Floats, Floats]:
     """Return both arms of a comparison, shapes (k,) and (k,) when paired, (m,) and (n,) otherwise.
 
     Raises:
         InputError: paired arms of different length.
         PseudoReplicationError: see :func:`trial_values`.
     """
-    left, right = trial_values(a, "a", unit=unit), trial_values(b, "b", unit=unit)
+    left, right = trial_values(a, "a"), trial_values(b, "b")
     if paired and left.size != right.size:
         raise InputError(
             "paired arms need one value per block in each",
@@ -77,19 +71,6 @@ def arms(a: ArrayLike, b: ArrayLike, *, paired: bool, unit: Unit = "trial") -> t
             allowed="equal lengths; or paired=False when the session was not blocked",
         )
     return left, right
-
-
-def request_arrays(trials: Sequence[ArrayLike], what: str) -> tuple[Floats, ...]:
-    """Return the requests of every trial, one array of shape (n_i,) per trial.
-
-    Raises:
-        PseudoReplicationError: a flat array of numbers came instead of one array per trial.
-    """
-    if len(trials) == 0:
-        raise InputError(f"{what} holds no trial", found="0 trials", allowed="at least one")
-    if all(np.ndim(trial) == 0 for trial in trials):
-        raise _flat(what)
-    return tuple(finite(trial, f"{what}, trial {i}") for i, trial in enumerate(trials))
 
 
 def starts_and_latencies(start_s: ArrayLike, latency_s: ArrayLike) -> tuple[Floats, Floats]:
@@ -118,14 +99,7 @@ def by_start(start: Floats, *others: Floats) -> tuple[Floats, ...]:
     if bool((start[1:] >= start[:-1]).all()):
         return start, *others
     order = np.argsort(start, kind="stable")
-    return start[order], *(one[order] for one in others)
-
-
-def _flat(what: str) -> PseudoReplicationError:
-    return PseudoReplicationError(
-        f"{what} is one flat array of requests: hand over one array per trial, because the trial, "
-        "not the request, is the unit of analysis"
-    )
+    return start[order], *(item[order] for item in others)
 
 
 def fraction(value: float, what: str) -> float:

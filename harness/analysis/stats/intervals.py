@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of intervals, along the last axis of any array.
+"""The arithmetic of intervals, along the last axis of any array, and estimates made of them.
 
 The public functions call these with one experiment, ``harness verify`` with thousands
-of simulated ones: what is verified is what is used. Bounds that cannot be had are NaN here,
-and become ``None`` with a warning one floor up.
+of simulated ones: what is verified is what is used. Bounds that cannot be had are NaN, and become ``None`` with a
+warning in an estimate.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 
 from harness.analysis.stats.inputs import Floats
+from harness.model import Estimate, Support, support_of
 
 #: Above these the rank distributions are taken as normal; exact ones would cost more than they tell.
 EXACT_SIGNED_RANK_UP_TO = 200
-EXACT_RANK_SUM_UP_TO = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,23 +133,6 @@ def signed_rank_cdf(k: int) -> Floats:
     return np.cumsum(mass)
 
 
-def rank_sum_cdf(m: int, n: int) -> Floats:
-    """Return P(U <= u) of the Mann-Whitney statistic for u = 0 .. m n, no ties."""
-    # P(i, j) = i/(i+j) P(i-1, j) shifted by j + j/(i+j) P(i, j-1): only sums, so nothing cancels
-    size = m * n + 1
-    start = np.zeros(size)
-    start[0] = 1.0
-    row = [start] * (n + 1)
-    for i in range(1, m + 1):
-        fresh = [start]
-        for j in range(1, n + 1):
-            mass = j / (i + j) * fresh[j - 1]
-            mass[j:] += i / (i + j) * row[j][: size - j]
-            fresh.append(mass)
-        row = fresh
-    return np.cumsum(row[n])
-
-
 def depth_from_cdf(cdf: Floats, level: float) -> tuple[int, float]:
     """Return how many ordered values to cut at each end, and the level that this attains (0: none can)."""
     alpha = (1 - level) / 2
@@ -169,13 +152,6 @@ def signed_rank_depth(k: int, level: float) -> tuple[int, float]:
     return normal_depth(k * (k + 1) / 4, float(np.sqrt(k * (k + 1) * (2 * k + 1) / 24)), level), level
 
 
-def rank_sum_depth(m: int, n: int, level: float) -> tuple[int, float]:
-    """Depth into the sorted m n differences, and the level attained (exact up to 60 trials an arm)."""
-    if max(m, n) <= EXACT_RANK_SUM_UP_TO:
-        return depth_from_cdf(rank_sum_cdf(m, n), level)
-    return normal_depth(m * n / 2, float(np.sqrt(m * n * (m + n + 1) / 12)), level), level
-
-
 def signed_rank(values: Floats, level: float) -> Bounds:
     """Hodges-Lehmann centre of shape (..., k) with the interval that inverts the signed-rank test."""
     k = values.shape[-1]
@@ -184,16 +160,95 @@ def signed_rank(values: Floats, level: float) -> Bounds:
     return _cut(walsh, signed_rank_depth(k, level)[0])
 
 
-def rank_sum(a: Floats, b: Floats, level: float) -> Bounds:
-    """Hodges-Lehmann shift of a against b with the interval that inverts the Mann-Whitney test."""
-    differences = a[..., :, None] - b[..., None, :]
-    flat = np.sort(differences.reshape(*differences.shape[:-2], -1), axis=-1)
-    return _cut(flat, rank_sum_depth(a.shape[-1], b.shape[-1], level)[0])
-
-
 def _cut(ordered: Floats, depth: int) -> Bounds:
     centre = np.asarray(np.median(ordered, axis=-1), dtype=np.float64)
     if depth < 1:
         nothing = np.full_like(centre, np.nan)
         return Bounds(centre=centre, low=nothing, high=nothing)
     return Bounds(centre=centre, low=ordered[..., depth - 1], high=ordered[..., -depth])
+
+
+CONSTANT = "no variation between trials (below the resolution?): no interval"
+BEYOND = "the interval reaches beyond what can be: too noisy for this method, no interval"
+ONE_TRIAL = "one trial: a value without an interval; repeat it with a fresh process"
+
+#: An interval that holds both of these says nothing: nearly none and nearly all; a half less and twice as much.
+_BOTH_WAYS = {Support.SHARE: (0.1, 0.9), Support.REDUCTION: (-1.0, 0.5)}
+
+
+def withheld(estimate: Estimate) -> Estimate:
+    """Return the estimate, without value and interval where the interval leaves open which way it goes.
+
+    Of a share: from below 10 % to above 90 %. Of a reduction: from below -100 % (twice as much) to above 50 %
+    (half as much). A value beside such an interval reads as a finding and is none. Other supports have no such ends.
+    """
+    ends = _BOTH_WAYS.get(estimate.support)
+    if ends is None or estimate.low is None or estimate.high is None:
+        return estimate
+    if estimate.low >= ends[0] or estimate.high <= ends[1]:
+        return estimate
+    reach = f"from below {ends[0]:.0%} to above {ends[1]:.0%}"
+    why = f"cannot be said: the interval over {estimate.n_trials} trials reaches {reach}"
+    return estimate.model_copy(
+        update={"value": None, "low": None, "high": None, "warnings": (*estimate.warnings, why)}
+    )
+
+
+def widest(values: Floats, support: Support) -> Support:
+    """Return the support, or a wider one where values are given that lie outside of it."""
+    wider = (support, Support.NOT_NEGATIVE, Support.REAL)
+    ends = (float(values.min()), float(values.max())) if values.size else ()
+    return next(item for item in wider if all(map(item.has, ends)))
+
+
+def nothing(
+    *warnings: str, estimand: str, unit: str, level: float = 0.95, method: str = "none", n_trials: int = 0,
+    inputs: tuple[str, ...] = (),
+) -> Estimate:  # fmt: skip
+    """Return an estimate without a value, and the reasons."""
+    return Estimate(
+        value=None, level=level, unit=unit, method=method, estimand=estimand, n_trials=n_trials, inputs=inputs,
+        warnings=warnings,
+    )  # fmt: skip
+
+
+def from_bounds(
+    back: np.ufunc | None,
+    bounds: Bounds,
+    *,
+    method: str,
+    estimand: str,
+    unit: str,
+    n_trials: int,
+    level: float,
+    inputs: tuple[str, ...],
+    constant: bool,
+    extra: tuple[str, ...] = (),
+    unbounded: str = "too few trials for an interval",
+    support: Support | None = None,
+) -> Estimate:
+    """Turn bounds into an estimate: NaN or meaningless bounds become ``None``, and a warning says why.
+
+    Bounds outside of the support (absent: by the unit) are meaningless, too: they are withheld, never cut.
+    """
+    centre, low, high = (
+        float(v if back is None else back(v)) for v in (bounds.centre, bounds.low, bounds.high)
+    )
+    warnings = extra
+    has_ends = bool(np.isfinite(low) and np.isfinite(high))
+    # Ties may leave both ends of a rank interval on one value: that is the resolution, not certainty.
+    constant = constant or (has_ends and low == high)
+    support = support_of(unit) if support is None else support
+    possible = not has_ends or (support.has(low) and support.has(high))
+    has_interval = has_ends and not constant and possible
+    if not possible and not constant:
+        warnings += (BEYOND,)
+    elif not has_interval and not extra:
+        warnings += (CONSTANT if constant and n_trials > 1 else ONE_TRIAL if n_trials < 2 else unbounded,)
+    elif constant and n_trials > 1:
+        warnings += (CONSTANT,)
+    return Estimate(
+        value=centre, low=low if has_interval else None, high=high if has_interval else None, level=level,
+        unit=unit, support=support, method=method, estimand=estimand, n_trials=n_trials, inputs=inputs,
+        warnings=warnings,
+    )  # fmt: skip

@@ -10,17 +10,9 @@ import pandas as pd
 from harness.errors import InputError
 
 NEEDED = (
-    "experiment",
-    "session_id",
-    "trial_id",
-    "block",
-    "position",
-    "duplicate",
-    "variant",
-    "configuration",
-    "excluded",
+    "experiment", "session_id", "trial_id", "block", "position", "duplicate", "variant", "configuration", "excluded",
     "flags",
-)
+)  # fmt: skip
 
 #: The trial that ran beside this one; empty: none did.
 PARTNER = "duet_partner"
@@ -119,26 +111,10 @@ def with_own_reference(trials: pd.DataFrame, variant: str, reference: str) -> pd
     duets = in_duet(arms)
     if not duets.any():
         return arms
-    mine = arms.loc[arms["variant"] == variant, ["session_id", PARTNER]]
-    beside = set(_ids(mine, PARTNER))
-    known = pd.Series([one in beside for one in _ids(arms, "trial_id")], index=arms.index)
+    of_variant = arms.loc[arms["variant"] == variant, ["session_id", PARTNER]]
+    beside = set(_ids(of_variant, PARTNER))
+    known = pd.Series([item in beside for item in _ids(arms, "trial_id")], index=arms.index)
     return arms[(arms["variant"] == variant) | ~duets | known]
-
-
-def over_partner(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return trials of duets with the metric as a ratio to the partner's, and the reference once a block with 1.
-
-    Trials beside which nothing ran stay as they are.
-    """
-    duets = in_duet(trials)
-    if not duets.any():
-        return trials
-    values = dict(zip(_ids(trials, "trial_id"), trials[metric], strict=True))
-    theirs = [values.get(one) for one in _ids(trials, PARTNER)]
-    told = trials.assign(**{metric: trials[metric] / pd.Series(theirs, index=trials.index, dtype="float64")})
-    told.loc[told["is_reference"].astype(bool), metric] = 1.0
-    told = told[~told.duplicated(["session_id", "block", "variant"])].dropna(subset=[metric])
-    return pd.concat([trials[~duets], told[in_duet(told)]])
 
 
 def pair_by_block(
@@ -156,12 +132,12 @@ def pair_by_block(
         InputError: an arm has several trials in one block, so a factor was left out of ``by``.
     """
     keys = ["session_id", "block", *also]
-    mine, theirs = _places(a, keys, PARTNER), _places(b, keys, "trial_id")
-    for arm, found in ((a, mine), (b, theirs)):
-        if len(set(found)) < len(found):
+    places_a, places_b = _places(a, keys, PARTNER), _places(b, keys, "trial_id")
+    for arm, result in ((a, places_a), (b, places_b)):
+        if len(set(result)) < len(result):
             raise _several(arm[arm.duplicated(keys, keep=False)], keys, wide)
-    places = {key: place for place, key in enumerate(theirs)}
-    common = [(place, places[key]) for place, key in enumerate(mine) if key in places]
+    places = {key: place for place, key in enumerate(places_b)}
+    common = [(place, places[key]) for place, key in enumerate(places_a) if key in places]
     left, right = ([pair[side] for pair in common] for side in (0, 1))
     n_elsewhere = sum(in_duet(b)) - sum(in_duet(b.iloc[right]))  # beside others
     n_alone = len(a) + len(b) - 2 * len(common) - n_elsewhere

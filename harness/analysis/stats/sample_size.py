@@ -1,140 +1,255 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many blocks, in what order, and where the variation comes from."""
+"""How many blocks a session needs, and the smallest ratio that so many tell from 1: its power curve, from its own
+pairs.
+
+The spread of the log ratio within the blocks of one session says what the next session can tell. It is itself an
+estimate, of few pairs; the ratio is set so that the chance of a detection, averaged over what so few pairs may say of
+the spread, is the stated power. So it holds on average over sessions, and for known spread it is the usual one of the
+noncentral t.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from harness.analysis.stats.inputs import Floats, arms, finite, fraction, trial_values
-from harness.analysis.stats.intervals import t_critical
+from harness.analysis.stats.inputs import Floats, arms, fraction
+from harness.analysis.stats.intervals import CONSTANT, nothing, t_critical
+from harness.analysis.stats.pairing import (
+    inputs_of,
+    narrowed,
+    pair_by_block,
+    require,
+    split_excluded,
+    split_missing,
+)
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.errors import InputError
+from harness.model import Estimate
 from harness.model.base import Frozen
+from harness.model.digits import whole_percent
 
-PILOT_BLOCKS = 5
-MOST_BLOCKS = 100_000
-#: The chance with which ``n_blocks_assured`` suffices, given what a small pilot knows of the variation.
-ASSURANCE = 0.8
-
-
-class PlannedRepetitions(Frozen):
-    """How many blocks a ratio's interval needs to become as narrow as wanted."""
-
-    n_blocks: int = Field(description="if the pilot's variation is the true one")
-    n_blocks_assured: int | None = Field(
-        description="enough with 80 % confidence in view of the small pilot; None: no pilot was given"
-    )
-    half_width: float = Field(description="wanted, as a share of the ratio")
-    level: float
-    sd_log_ratio: float = Field(description="of one block's log ratio")
-    n_pilot: int
-    warnings: tuple[str, ...] = ()
+POWER, LEVEL = 0.8, 0.95
+BLOCKS = (5, 10, 20)
+#: Fewer pairs than this say nothing of their spread.
+FEWEST_PAIRS = 3
+#: Beyond so many standard errors every test finds the effect.
+_SURE = 30.0
 
 
-class VarianceComponents(Frozen):
-    """One-way random effects: between trials, and between the windows (or requests) within them."""
+class Detectable(Frozen):
+    """What a session of ``n_blocks`` blocks tells of one pair."""
 
-    between: float = Field(ge=0, description="variance of the trials' true values")
-    within: float = Field(ge=0)
-    between_unclipped: float = Field(
-        description="negative when trials differ less than chance alone makes them"
-    )
-    intraclass_correlation: float | None
-    n_trials: int
-    n_values: int
-    warnings: tuple[str, ...] = ()
+    n_blocks: int
+    ratio: Estimate = Field(description="at least 1; a ratio below 1 is told from its inverse on")
 
 
-def plan_repetitions(
-    a: ArrayLike | None = None,
-    b: ArrayLike | None = None,
-    *,
-    cv: float | None = None,
-    half_width: float = 0.02,
-    level: float = 0.95,
-) -> PlannedRepetitions:
-    """Return how many blocks make the half-width of the ratio's interval ``half_width`` or less.
+class PowerCurve(Frozen):
+    """One pair of arms in one metric: the spread within blocks, and the smallest ratio by blocks."""
+
+    variant: str
+    reference: str
+    twice: bool = Field(description="the reference against its own duplicate")
+    sd_log_ratio: float | None = Field(description="within blocks; None: too few pairs")
+    n_pairs: int
+    smallest: tuple[Detectable, ...]
+
+
+def detectable_ratio(a: ArrayLike, b: ArrayLike, *, n_blocks: int, inputs: tuple[str, ...] = ()) -> Estimate:
+    """Return the smallest ratio above 1 that ``n_blocks`` blocks tell from 1 at 95 % in ``POWER`` of sessions.
+
+    The interval is that of the spread: chi-squared, for the same ``n_blocks``.
 
     Args:
-        a, b: a pilot of about five blocks, one value per block, shapes (k,): both arms give the variation
-            of their paired log ratio; one arm alone is taken to be like the other and independent of it.
-        cv: instead of a pilot: the run-to-run coefficient of variation of each arm.
+        a, b: both arms of a session that was measured, one positive value per block each, shapes (k,).
+        n_blocks: of the session that is planned, 2 or more.
+
+    Raises:
+        InputError: arms of different length, values that are not positive, or fewer than two blocks planned.
+    """
+    if n_blocks < 2:
+        raise InputError("one block tells no ratio", place="n_blocks", found=n_blocks, allowed="2 or more")
+    left, right = arms(a, b, paired=True)
+    if min(left.min(), right.min()) <= 0:
+        raise InputError("a log ratio needs positive values", found="zero or less", allowed="above 0")
+    about: dict[str, Any] = {"method": "power of the paired t", "n_trials": 2 * left.size, "inputs": inputs}
+    about |= {"estimand": _estimand(f"{n_blocks} blocks"), "unit": "ratio"}
+    if left.size < FEWEST_PAIRS:
+        return nothing(f"{left.size} pairs: fewer than {FEWEST_PAIRS} say nothing of their spread", **about)
+    sd, df = float(np.log(left / right).std(ddof=1)), left.size - 1
+    if sd == 0:
+        return nothing(CONSTANT, **about)
+    low, high = (sd * np.sqrt(df / scipy.special.chdtri(df, (1 + s * LEVEL) / 2)) for s in (-1, 1))
+    sure, size = effect(None, n_blocks), sd * effect(df, n_blocks)
+    value, low, high = (float(np.exp(log_ratio)) for log_ratio in (size, low * sure, high * sure))
+    return Estimate(value=value, low=low, high=high, level=LEVEL, **about)
+
+
+def _estimand(by: str) -> str:
+    return f"smallest ratio told from 1 by {by} in {whole_percent(POWER)} of sessions"
+
+
+def power_curve(
+    trials: pd.DataFrame, metric: str, *, reference: str, blocks: Sequence[int] = BLOCKS
+) -> tuple[PowerCurve, ...]:
+    """Return the curve of every pair that a session has: the reference with its duplicate, every variant with it.
+
+    Args:
+        trials: one row per trial, of one cell. metric: a numeric column of it. reference: the variant that the others
+            are compared with. blocks: the numbers of blocks that are asked for.
+
+    Returns:
+        The duplicate first, then the variants in order of appearance; pairs of which no block has both arms are left
+        out.
+
+    Raises:
+        InputError: unknown column; several trials of one variant in one block.
+    """
+    require(trials, metric, ())
+    counted, _ = split_missing(split_excluded(narrowed(trials, metric, "source"))[0], metric)
+    duplicate = counted["duplicate"].astype(bool)
+    plain, again = counted[~duplicate], counted[duplicate]
+    base = plain[plain["variant"] == reference]
+    pairs = [(reference, again[again["variant"] == reference])]
+    pairs += [(str(n), plain[plain["variant"] == n]) for n in plain["variant"].unique() if n != reference]
+    curves = []
+    for variant, arm in pairs:
+        a, b, _ = pair_by_block(arm, base, wide=trials)
+        x, y = (frame[metric].to_numpy(dtype=np.float64) for frame in (a, b))
+        if not x.size or min(x.min(), y.min()) <= 0:
+            continue
+        inputs = inputs_of(pd.concat([a, b]))
+        curves.append(
+            PowerCurve(
+                variant=variant,
+                reference=reference,
+                twice=variant == reference,
+                sd_log_ratio=float(np.log(x / y).std(ddof=1)) if x.size >= FEWEST_PAIRS else None,
+                n_pairs=x.size,
+                smallest=tuple(
+                    Detectable(n_blocks=n, ratio=detectable_ratio(x, y, n_blocks=n, inputs=inputs))
+                    for n in blocks
+                ),
+            )
+        )
+    return tuple(curves)
+
+
+def unpaired_curve(
+    trials: pd.DataFrame, metric: str, *, reference: str, blocks: Sequence[int] = BLOCKS
+) -> tuple[Detectable, ...]:
+    """Return what two arms of so many trials each would tell if their blocks were not used: Student's two-sample t.
+
+    All trials of the reference and its duplicate are taken for one sample, so whatever moved over the session is in
+    their spread. It is what random blocks gain that this is held against.
+
+    Args:
+        trials: of one cell. blocks: trials of each arm. Others as for :func:`power_curve`.
+
+    Raises:
+        InputError: unknown column.
+    """
+    require(trials, metric, ())
+    counted, _ = split_missing(split_excluded(narrowed(trials, metric, "source"))[0], metric)
+    sample = counted[(counted["variant"] == reference) & (counted[metric] > 0)]
+    logs = np.log(sample[metric].to_numpy(dtype=np.float64))
+    sd = float(logs.std(ddof=1)) if logs.size > FEWEST_PAIRS else 0.0
+    about: dict[str, Any] = {"method": "power of the two-sample t", "n_trials": logs.size, "unit": "ratio"}
+    about |= {"inputs": inputs_of(sample)}
+
+    def smallest(n: int) -> Estimate:
+        estimand = _estimand(f"{n} trials an arm")
+        if sd == 0:
+            return nothing("too few trials, or no variation between them", estimand=estimand, **about)
+        ratio = float(np.exp(sd * effect(logs.size - 1, n, two_samples=True)))
+        return Estimate(value=ratio, level=LEVEL, estimand=estimand, **about)
+
+    return tuple(Detectable(n_blocks=n, ratio=smallest(n)) for n in blocks)
+
+
+@cache
+def effect(df: int | None, n_blocks: int, power: float = POWER, *, two_samples: bool = False) -> float:
+    """Return the detectable log ratio in standard deviations of one block's log ratio.
+
+    Args:
+        df: degrees of freedom of the standard deviation; ``None``: it is known.
+        n_blocks: of the planned session.
+        two_samples: the arms are not paired: the standard deviation is that of one trial's logarithm.
+    """
+    test_df = 2 * (n_blocks - 1) if two_samples else n_blocks - 1
+    chances, steps = _power_table(test_df)
+    errors = np.sqrt(n_blocks / 2 if two_samples else n_blocks)
+    if df is None:
+        spread = np.ones(1)
+    else:  # what the estimated deviation may be over the true one, in equal shares
+        shares = (np.arange(400) + 0.5) / 400
+        spread = np.sqrt(scipy.special.chdtri(df, 1 - shares) / df)
+
+    def short_of(size: float) -> float:
+        return power - float(np.interp(size * spread * errors, steps, chances).mean())
+
+    low, high = 0.0, 1.0
+    while short_of(high) > 0:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if short_of(middle) > 0 else (low, middle)
+    return high
+
+
+@cache
+def _power_table(df: int) -> tuple[Floats, Floats]:
+    """Return the power of the two-sided t at each distance in standard errors, and these distances."""
+    steps = np.linspace(0.0, _SURE, 1501)
+    t = float(t_critical(LEVEL, df))
+    chances = 1 - scipy.special.nctdtr(df, steps, t) + scipy.special.nctdtr(df, steps, -t)
+    # far out the series of the library loses its digits; the power only grows
+    return np.maximum.accumulate(np.where(np.isfinite(chances), chances, 1.0)), steps
+
+
+MOST_BLOCKS = 100_000
+
+
+def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02, level: float = 0.95) -> int:
+    """Return how many blocks make the half-width of the ratio's interval ``half_width`` or less, by a pilot.
+
+    Args:
+        a, b: of about five blocks, one positive value per block each, shapes (k,), k of 2 or more.
         half_width: as a share: 0.02 is +-2 %.
 
     Stopping early is allowed on the interval's width, never on a p-value.
 
     Raises:
-        InputError: neither or both of a pilot and ``cv``; a pilot of one block, or not positive.
+        InputError: a pilot of one block, or not positive; or no practical number of blocks is enough.
     """
-    fraction(half_width, "half_width")
-    fraction(level, "level")
-    if (a is None) == (cv is None):
-        raise InputError(
-            "give a pilot or cv", found="both" if a is not None else "neither", allowed="one of them"
-        )
-    warnings: tuple[str, ...] = ()
-    if a is None:
-        assert cv is not None  # one of the two is there
-        if not 0 < cv < 10:
-            raise InputError("cv out of range", place="cv", found=cv, allowed="above 0, such as 0.03")
-        sd, n_pilot = float(np.sqrt(2 * np.log1p(cv**2))), 0
-    else:
-        sd, n_pilot = _pilot_sd(a, b)
-        if n_pilot < PILOT_BLOCKS:
-            warnings += (
-                f"a pilot of {n_pilot} blocks knows little of the variation; {PILOT_BLOCKS} are usual",
-            )
-        if sd == 0:
-            warnings += (
-                "every block of the pilot shows the same: it is coarser than what is to be known "
-                "(whole milliseconds?), so this number of blocks is a guess",
-            )
-    assured = None
-    if n_pilot:
-        upper = sd * np.sqrt((n_pilot - 1) / float(scipy.special.chdtri(n_pilot - 1, ASSURANCE)))
-        assured = _blocks(float(upper), half_width, level)
-    return PlannedRepetitions(
-        n_blocks=_blocks(sd, half_width, level),
-        n_blocks_assured=assured,
-        half_width=half_width,
-        level=level,
-        sd_log_ratio=sd,
-        n_pilot=n_pilot,
-        warnings=warnings,
-    )
-
-
-def _pilot_sd(a: ArrayLike, b: ArrayLike | None) -> tuple[float, int]:
-    if b is None:
-        left = trial_values(a, "a")
-        logs, scale = np.log(left) if left.min() > 0 else None, np.sqrt(2.0)
-    else:
-        left, right = arms(a, b, paired=True)
-        logs, scale = (np.log(left / right) if min(left.min(), right.min()) > 0 else None), 1.0
-    if logs is None:
+    left, right = arms(a, b, paired=True)
+    if min(left.min(), right.min()) <= 0:
         raise InputError("a pilot needs positive values", found="zero or less", allowed="above 0")
     if left.size < 2:
-        raise InputError(
-            "a pilot of one block has no variation", found="1 block", allowed=f"about {PILOT_BLOCKS}"
-        )
-    return float(scale * logs.std(ddof=1)), left.size
+        raise InputError("a pilot of one block has no variation", found="1 block", allowed="about 5")
+    return blocks_for(float(np.log(left / right).std(ddof=1)), half_width, level)
 
 
-def _blocks(sd: float, half_width: float, level: float) -> int:
-    """Return the fewest blocks (never below 5) with t sd / sqrt(k) <= log(1 + half_width)."""
-    enough = _widths(level) * sd <= np.log1p(half_width)
+def blocks_for(sd_log_ratio: float, half_width: float = 0.02, level: float = 0.95) -> int:
+    """Return the fewest blocks (never below 5) with t sd / sqrt(k) <= log(1 + half_width).
+
+    Raises:
+        InputError: no practical number is enough.
+    """
+    fraction(level, "level")
+    enough = _widths(level) * sd_log_ratio <= np.log1p(fraction(half_width, "half_width"))
     if not enough.any():
         raise InputError(
-            "no practical number of blocks is enough",
-            found=f"standard deviation {sd:.3g}",
+            "no practical number of blocks is enough", found=f"standard deviation {sd_log_ratio:.3g}",
             allowed="a wider half_width",
-        )
+        )  # fmt: skip
     return FEWEST_FOR_P + int(np.argmax(enough))
 
 
@@ -143,45 +258,3 @@ def _widths(level: float) -> Floats:
     """Return half-widths of an interval, in standard deviations, of ``FEWEST_FOR_P`` blocks and each number above."""
     k = np.arange(FEWEST_FOR_P, MOST_BLOCKS)
     return t_critical(level, k - 1) / np.sqrt(k)
-
-
-def variance_components(trials: Sequence[ArrayLike]) -> VarianceComponents:
-    """Split variation into between and within trials (one-way random effects, analysis of variance).
-
-    Args:
-        trials: one array per trial of window means (or requests), shapes (n_i,), in any sizes.
-
-    Raises:
-        InputError: fewer than two trials, or no trial with two values.
-    """
-    parts = [finite(trial, f"trial {i}") for i, trial in enumerate(trials)]
-    sizes = np.array([part.size for part in parts])
-    k, n = len(parts), int(sizes.sum())
-    if k < 2 or n == k:
-        raise InputError(
-            "components need two trials, and one with two values",
-            found=f"{k} trials, {n} values",
-            allowed="more",
-        )
-    means = np.array([part.mean() for part in parts])
-    grand = float(np.concatenate(parts).mean())
-    within = float(sum(((part - mean) ** 2).sum() for part, mean in zip(parts, means, strict=True)) / (n - k))
-    between_square = float((sizes * (means - grand) ** 2).sum() / (k - 1))
-    n0 = (n - float((sizes**2).sum()) / n) / (k - 1)
-    raw = (between_square - within) / n0
-    between = max(raw, 0.0)
-    total = between + within
-    said: tuple[str, ...] = (
-        ("trials differ less than chance alone makes them: between set to 0",) if raw < 0 else ()
-    )
-    if total <= 0:
-        said += ("all values are equal: there is no variation to split",)
-    return VarianceComponents(
-        between=between,
-        within=within,
-        between_unclipped=raw,
-        intraclass_correlation=between / total if total > 0 else None,
-        n_trials=k,
-        n_values=n,
-        warnings=said,
-    )

@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison says: one rule for verdict, margin and p-value; adjusted p-values and grades.
+"""What a comparison says: one rule for verdict, margin and p-value; p-values and grades; registered plans.
 
 :func:`decide` is the rule. Tables, figures and texts print what it returns and add nothing of their own.
+
+A margin, a number of blocks or a rule of stopping that is chosen after the results were seen can make almost any
+verdict (Simmons, Nelson and Simonsohn 2011). So they are written into the session with a hash, before its first result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import Field
 
-from harness.analysis.stats.inputs import Floats
+from harness.analysis.stats.inputs import Floats, arms
 from harness.errors import InputError
-from harness.model import Estimate, Verdict
+from harness.model import Estimate, Plan, Registration, Verdict
 from harness.model.base import Frozen
+from harness.model.digits import plain
 
 Grade = Literal["too few", "exploratory", "confirmatory"]
 Family = Literal["exploratory", "confirmatory"]
@@ -33,6 +40,12 @@ MEMORY_MARGIN = 0.10
 MOST_NOISE = 0.25
 #: Error rate of the two-sided statements: 95 % intervals, adjusted p-values.
 ALPHA = 0.05
+#: Up to here all 2^k sign patterns are counted (half a million sums), above they are sampled.
+EXACT_SIGN_FLIPS_UP_TO = 20
+#: Sessions stop after their plan, whatever they found.
+STOPPING = "after the planned blocks"
+#: Of a session whose stored plan, rules or definition are not those that its hash was made of.
+ALTERED = "the registration itself"
 
 
 class HasInterval(Protocol):
@@ -206,12 +219,9 @@ def _benjamini_hochberg(p: Floats) -> Floats:
     return out
 
 
-def default_margin(metric: str, noise: float | None = None) -> float:
-    """Return what counts as negligible for a metric: 10 % in the tail (p99 and beyond, maxima), 5 %
-    elsewhere, and never less than the measured noise of the reference against its duplicate."""
-    tail = any(word in metric for word in ("p99", "p999", "max"))
-    margin = TAIL_MARGIN if tail else DEFAULT_MARGIN
-    return margin if noise is None else max(margin, noise)
+def default_margin(metric: str) -> float:
+    """Return what counts as negligible: 10 % in the tail (p99 and beyond, maxima), 5 % elsewhere."""
+    return TAIL_MARGIN if any(word in metric for word in ("p99", "max")) else DEFAULT_MARGIN
 
 
 def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Verdict:
@@ -256,3 +266,119 @@ def check_margin(margin: float) -> None:
             found=margin,
             allowed="above 0, such as 0.05",
         )
+
+
+def sign_flip_p(a: ArrayLike, b: ArrayLike, *, n_resamples: int = 100_000, seed: int = 0) -> float | None:
+    """Return the two-sided p of "swapping a and b within blocks changes nothing"; ``None``: fewer than five blocks.
+
+    The signs of the log ratios are flipped, all 2^k ways up to k = 20, sampled above. Sampled p-values count the
+    observed arrangement as well (Phipson & Smyth 2010), so they are never 0.
+
+    Args:
+        a, b: one positive value per block each, shapes (k,).
+
+    Raises:
+        InputError: not positive, not finite, empty, or unequal lengths.
+        PseudoReplicationError: more values than anybody makes trials.
+    """
+    left, right = arms(a, b, paired=True)
+    if min(left.min(), right.min()) <= 0:
+        raise InputError(
+            "the test is on log ratios", found="a value of zero or less", allowed="positive numbers"
+        )
+    differences = np.log(left) - np.log(right)
+    if differences.size < FEWEST_FOR_P:
+        return None
+    if differences.size <= EXACT_SIGN_FLIPS_UP_TO:
+        return sign_flip_exact(differences)
+    return _sign_flip_sampled(differences, n_resamples, seed)
+
+
+def sign_flip_exact(differences: Floats) -> float:
+    """Return the share of all sign patterns whose mean is at least as far from 0 as the observed one."""
+    sums = np.zeros(1)
+    for d in differences[1:]:  # the first sign may stay: patterns come in mirrored pairs
+        sums = np.concatenate([sums + d, sums - d])
+    sums = np.abs(sums + differences[0])
+    return float(np.mean(sums >= abs(differences.sum()) - _rounding(differences)))
+
+
+def _sign_flip_sampled(differences: Floats, n_resamples: int, seed: int) -> float:
+    rng = np.random.default_rng(seed)
+    observed = abs(differences.sum()) - _rounding(differences)
+    n_extreme, done = 0, 0
+    while done < n_resamples:
+        n = min(20_000, n_resamples - done)  # bounds the memory
+        signs = rng.integers(0, 2, (n, differences.size), dtype=np.int8) * 2.0 - 1.0
+        n_extreme += int(np.count_nonzero(np.abs(signs @ differences) >= observed))
+        done += n
+    return (n_extreme + 1) / (n_resamples + 1)
+
+
+def _rounding(values: Floats) -> float:
+    """Equal sums added in another order differ by this much; they must count as equal."""
+    return 1e-12 * float(np.abs(values).sum())
+
+
+def rules_now() -> dict[str, float]:
+    """Return the rules by which verdicts are made by this version of the analysis."""
+    return {
+        "margin": DEFAULT_MARGIN,
+        "margin of the tail": TAIL_MARGIN,
+        "margin of memory": MEMORY_MARGIN,
+        "most noise": MOST_NOISE,
+        "level of a test": ALPHA,
+        "fewest blocks": float(FEWEST_FOR_P),
+    }
+
+
+def register(plan: Plan, definition_sha256: str, *, stopping: str = STOPPING) -> Registration:
+    """Return what is fixed before the first trial of a plan, ``stopping``: when it ends, in words."""
+    rules = rules_now()
+    return Registration(
+        n_blocks=plan.n_blocks, stopping=stopping, rules=rules,
+        sha256=_sha256(plan.model_dump(mode="json"), definition_sha256, stopping, rules),
+    )  # fmt: skip
+
+
+def changed_since(stored: Mapping[str, Any], definition_sha256: str | None) -> tuple[str, ...]:
+    """Return what is no longer as it was registered, in words; empty: nothing, or the session registered nothing.
+
+    Args:
+        stored: the header of the session as JSON, as it is stored. The hash is that of what was written then; a plan
+            that today's model has read has the fields that were added since.
+        definition_sha256: of the experiment's definition now; None: there is none any more.
+    """
+    registered = stored.get("registration")
+    if registered is None:
+        return ()
+    then, rules = stored["provenance"]["definition_sha256"], registered["rules"]
+    changes = []
+    if _sha256(stored["plan"], then, registered["stopping"], rules) != registered["sha256"]:
+        changes.append(ALTERED)
+    if definition_sha256 != then:
+        changes.append("the definition of the experiment")
+    now = rules_now()
+    for name in sorted({*now, *rules}):
+        before, after = rules.get(name), now.get(name)
+        if before != after:
+            changes.append(f"{name}: {_value(before)} then, {_value(after)} now")
+    return tuple(changes)
+
+
+def _value(rule: float | None) -> str:
+    return "none" if rule is None else plain(rule)
+
+
+def _sha256(
+    plan: Mapping[str, Any], definition_sha256: str, stopping: str, rules: Mapping[str, float]
+) -> str:
+    # a duet that there is not has no part in it, so that a hash is what it was before there were duets
+    trials = [
+        {key: value for key, value in trial.items() if key != "duet" or value is not None}
+        for trial in plan["trials"]
+    ]
+    fixed = {
+        "definition": definition_sha256, "plan": {**plan, "trials": trials}, "rules": rules, "stopping": stopping,
+    }  # fmt: skip
+    return hashlib.sha256(json.dumps(fixed, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

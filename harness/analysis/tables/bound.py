@@ -156,8 +156,8 @@ _Said = tuple[BoundBy, str]
 def what_bounds(seen: Seen) -> Bound:
     """Return what bounded a trial."""
     rules = (_full, _arm, _generator_limit, _machine, _own_limit, _waiting, _pressure, _kept)
-    said = next((said for said in (rule(seen) for rule in rules) if said is not None), None)
-    by, why = said or _unknown(seen)
+    verdict = next((verdict for verdict in (rule(seen) for rule in rules) if verdict is not None), None)
+    by, why = verdict or _unknown(seen)
     return Bound(
         by=by,
         why=why,
@@ -172,7 +172,7 @@ def _full(seen: Seen) -> _Said | None:
     full = [(part.share, part) for part in seen.parts if part.share is not None and part.share >= FULL_SHARE]
     if not full:
         return None
-    most, part = max(full, key=lambda one: one[0])
+    most, part = max(full, key=lambda item: item[0])
     service = seen.part("service")
     if service is not None and (seen.share("service") or 0.0) >= max(FULL_SHARE, most - TIE):
         part = service
@@ -190,16 +190,19 @@ def _arm(seen: Seen) -> _Said | None:
     service, generator = seen.part("service"), seen.part("generator")
     if not seen.n_arms or service is None or generator is None:
         return None
-    limit, ours, load = service.may_use, service.cores, generator.cores
-    if not limit or ours is None or load is None:
+    limit, used_cores, load = service.may_use, service.cores, generator.cores
+    if not limit or used_cores is None or load is None:
         return None
     taken = min(limit, seen.around.taken_cores / seen.n_arms)
-    if ours + load + taken < FULL_SHARE * limit or taken > ours + load:
+    if used_cores + load + taken < FULL_SHARE * limit or taken > used_cores + load:
         return None
-    larger = service if ours >= load else generator
-    others = f"; others took {fixed(taken, 2)} of them" if taken >= OTHERS_SHARE * limit else ""
-    used = f"the service used {fixed(ours, 2)} and the generator {fixed(load, 2)}"
-    return larger.name, f"of {fixed(limit, 0)} {'CPU' if limit == 1 else 'CPUs'} of its arm {used}{others}"
+    larger = service if used_cores >= load else generator
+    taken_words = f"; others took {fixed(taken, 2)} of them" if taken >= OTHERS_SHARE * limit else ""
+    used = f"the service used {fixed(used_cores, 2)} and the generator {fixed(load, 2)}"
+    return (
+        larger.name,
+        f"of {fixed(limit, 0)} {'CPU' if limit == 1 else 'CPUs'} of its arm {used}{taken_words}",
+    )
 
 
 def _generator_limit(seen: Seen) -> _Said | None:
@@ -271,36 +274,44 @@ def _is_there(part: Part, seen: Seen) -> bool:
 
 def _own_limit(seen: Seen) -> _Said | None:
     """The service's pool was in use while everything else had room."""
-    found, users = seen.connections, seen.asked.users
-    if found is None or found.at_most is None or (users is not None and users <= found.at_most):
+    connections, users = seen.connections, seen.asked.users
+    if (
+        connections is None
+        or connections.at_most is None
+        or (users is not None and users <= connections.at_most)
+    ):
         return None
-    if found.n_in_use < FULL_SHARE * found.at_most or _locked(found):
+    if connections.n_in_use < FULL_SHARE * connections.at_most or _locked(connections):
         return None
     return (
         "service",
-        f"{plain(found.n_in_use)} of its {found.at_most} connections were in use, others had room",
+        f"{plain(connections.n_in_use)} of its {connections.at_most} connections were in use, others had room",
     )
 
 
 def _waiting(seen: Seen) -> _Said | None:
     """As good as all who could wait for the database did."""
-    found = seen.connections
-    if found is None:
+    connections = seen.connections
+    if connections is None:
         return None
-    could = [n for n in (found.at_most, seen.asked.users) if n is not None]
-    if not could or found.n_active < FULL_SHARE * min(could):
+    could = [n for n in (connections.at_most, seen.asked.users) if n is not None]
+    if not could or connections.n_active < FULL_SHARE * min(could):
         return None
-    if found.at_most is not None and found.at_most == min(could) and not _locked(found):
+    if connections.at_most is not None and connections.at_most == min(could) and not _locked(connections):
         return None  # its own pool: said before, where the others had room
-    held = f", {plain(found.n_waiting_for_lock)} of them for a lock" if found.n_waiting_for_lock else ""
+    held = (
+        f", {plain(connections.n_waiting_for_lock)} of them for a lock"
+        if connections.n_waiting_for_lock
+        else ""
+    )
     return (
         "backing",
-        f"{plain(found.n_active)} of at most {min(could)} statements at once were in the database{held}",
+        f"{plain(connections.n_active)} of at most {min(could)} statements at once were in the database{held}",
     )
 
 
-def _locked(found: Connections) -> bool:
-    return found.n_in_use > 0 and found.n_waiting_for_lock >= LOCKED_SHARE * found.n_in_use
+def _locked(connections: Connections) -> bool:
+    return connections.n_in_use > 0 and connections.n_waiting_for_lock >= LOCKED_SHARE * connections.n_in_use
 
 
 def _pressure(seen: Seen) -> _Said | None:
@@ -338,8 +349,5 @@ def _used(part: Part) -> str:
 
 
 def _taken(around: AroundIt) -> str:
-    stolen, other = around.stolen_cores or 0.0, around.other_cores or 0.0
-    return f"other processes used {fixed(other, 2)} CPUs, and the hypervisor took {fixed(stolen, 2)}"
-
-
-__all__ = ["AroundIt", "Asked", "Connections", "Part", "Seen", "what_bounds"]
+    stolen, other_cores = around.stolen_cores or 0.0, around.other_cores or 0.0
+    return f"other processes used {fixed(other_cores, 2)} CPUs, and the hypervisor took {fixed(stolen, 2)}"

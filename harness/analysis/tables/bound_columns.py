@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bounded a trial, as columns: from its record, its samples, ``machine.csv`` and ``database.csv``."""
+"""What bounded a trial, as columns: from its record, its samples, ``machine.csv`` and ``database.csv``; and how it used
+its database, which was asked twice a second.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import IO
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, Seen, what_bounds
-from harness.analysis.tables.database_use import FILE as DATABASE_FILE
-from harness.analysis.tables.database_use import read_database
 from harness.analysis.tables.resource_columns import (
     LOG_READER,
     cpu_in_window,
@@ -20,7 +22,50 @@ from harness.analysis.tables.resource_columns import (
 )
 from harness.errors import InputError
 from harness.model import LOAD_TOOLS, Bound, ClosedLoad, LoadSummary, Provenance, TrialRecord
+from harness.model.base import Frozen
 from harness.store import SessionFolder
+
+DATABASE_FILE = "database.csv"
+_STATES = ("n_active", "n_idle", "n_idle_in_transaction", "n_starting")
+_COLUMNS = ("epoch_s", *_STATES, "n_waiting_for_lock", "deadlocks", "xact_commit", "xact_rollback")
+
+
+class DatabaseUse(Frozen):
+    """Connections of one trial under load. The server was asked twice a second: shorter peaks go unseen."""
+
+    most_connections: int = Field(description="open at once, whatever they did")
+    most_active: int = Field(description="executing a statement at once")
+
+
+def read_database(stream: IO[bytes]) -> pd.DataFrame:
+    """Return ``database.csv`` as a table; a last line that a kill cut is left out.
+
+    Raises:
+        InputError: it is no such file.
+    """
+    try:
+        frame = pd.read_csv(stream, on_bad_lines="skip", encoding_errors="replace")
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise InputError(f"not a table ({error})", file=DATABASE_FILE) from error
+    missing = [name for name in _COLUMNS if name not in frame]
+    if missing:
+        raise InputError(
+            "not what the database's watch writes", file=DATABASE_FILE, place=missing[0], found="absent"
+        )
+    numbers = pd.DataFrame({name: pd.to_numeric(frame[name], errors="coerce") for name in _COLUMNS})
+    return numbers.dropna().reset_index(drop=True)
+
+
+def use_of(frame: pd.DataFrame, window_epoch_s: tuple[float, float]) -> DatabaseUse | None:
+    """Return the use within a window of time; ``None``: no reading lies in it."""
+    inside = frame[frame["epoch_s"].between(*window_epoch_s)]
+    if inside.empty:
+        return None
+    return DatabaseUse(
+        most_connections=int(inside[list(_STATES)].sum(axis=1).max()),
+        most_active=int(inside["n_active"].max()),
+    )
+
 
 MACHINE = "machine.csv"
 #: Role in the samples -> name of the backing service in the record.
@@ -38,17 +83,11 @@ def bound_columns(
     session: SessionFolder, record: TrialRecord, samples: pd.DataFrame | None
 ) -> dict[str, object]:
     """Return ``bound_by``, ``bound_why`` and the shares that they rest on; none for a trial without a load."""
-    found = bound_of(session, record, samples)
-    if found is None:
+    bound = bound_of(session, record, samples)
+    if bound is None:
         return {}
-    return {
-        "bound_by": found.by,
-        "bound_why": found.why,
-        "service_share": found.service_share,
-        "generator_share": found.generator_share,
-        "backing_share": found.backing_share,
-        "machine_share": found.machine_share,
-    }
+    shares = ("service_share", "generator_share", "backing_share", "machine_share")
+    return {"bound_by": bound.by, "bound_why": bound.why} | {name: getattr(bound, name) for name in shares}
 
 
 def bound_of(session: SessionFolder, record: TrialRecord, samples: pd.DataFrame | None) -> Bound | None:
@@ -102,14 +141,16 @@ def _parts(
             most=_threads(record),
         ),
     ]
-    needed = [role for role, name in BACKING_ROLES.items() if any(one.name == name for one in record.backing)]
+    needed = [
+        role for role, name in BACKING_ROLES.items() if any(item.name == name for item in record.backing)
+    ]
     if needed:
         used = [
             cpu_in_window(samples, role, window) if known else None  # type: ignore[arg-type]  # known says so
             for role in needed
         ]
         total = None if None in used else sum(seconds for seconds in used if seconds is not None)
-        pinned = {cpu for one in record.backing for cpu in one.cpu_affinity}
+        pinned = {cpu for item in record.backing for cpu in item.cpu_affinity}
         cpus = _cpus(provenance, "database", sorted(pinned)) or _all_cpus(provenance, record)
         parts.append(Part(name="backing", cores=_per_second(total, window), cpus=cpus))
     return tuple(parts)
@@ -223,17 +264,17 @@ def _around(
     rates = _machine_rates(session, record, window)
     if rates is None:
         return _from_record(session.header.provenance, record)
-    here = [part for part in parts if any(machine == "service" for machine, _ in part.cpus)]
-    used = [part.cores for part in here]
+    local = [part for part in parts if any(machine == "service" for machine, _ in part.cpus)]
+    used = [part.cores for part in local]
     used += [_partner_cores(record)] if record.duet is not None else []
     busy = rates["total_cpu_s"]
-    ours = None if None in used else sum(cores for cores in used if cores is not None)
+    own_cores = None if None in used else sum(cores for cores in used if cores is not None)
     counted = [rates[name] for name in ("total_cpu_s", "idle_s", "steal_s")]
     whole = None if None in counted[:2] else round(sum(rate for rate in counted if rate is not None))
     return AroundIt(
         n_cpus=whole or session.header.provenance.machine.n_cpus,
         stolen_cores=rates["steal_s"],
-        other_cores=None if busy is None or ours is None else max(0.0, busy - ours),
+        other_cores=None if busy is None or own_cores is None else max(0.0, busy - own_cores),
         idle_cores=rates["idle_s"],
         waited_for_memory=rates["psi_memory_some_s"],
         waited_for_disks=rates["psi_io_some_s"],
@@ -267,15 +308,15 @@ def _machine_rates(
     if "monotonic_s" not in rows:
         return None
     span, at = window[1] - window[0], rows["monotonic_s"]
-    found: dict[str, float | None] = {}
+    results: dict[str, float | None] = {}
     for name in _RATES:
         known = (at.notna() & rows[name].notna()).to_numpy(dtype=bool) if name in rows else np.array([False])
         if known.sum() < 2:
-            found[name] = None
+            results[name] = None
             continue
         begin, end = np.interp(window, at.to_numpy()[known], rows[name].to_numpy()[known])
-        found[name] = float(max(0.0, end - begin)) / span
-    return found if found["total_cpu_s"] is not None else None
+        results[name] = float(max(0.0, end - begin)) / span
+    return results if results["total_cpu_s"] is not None else None
 
 
 def _from_record(provenance: Provenance, record: TrialRecord) -> AroundIt:
@@ -283,20 +324,17 @@ def _from_record(provenance: Provenance, record: TrialRecord) -> AroundIt:
     if machine is None or phase is None:
         return AroundIt(n_cpus=provenance.machine.n_cpus)
     span = phase.end.monotonic_s - phase.start.monotonic_s
-    rates = [
-        None if seconds is None or span <= 0 else max(0.0, seconds) / span
-        for seconds in (
-            *(machine.steal_s, machine.other_cpu_s, machine.idle_s),
-            *(machine.psi_memory_some_s, machine.psi_io_some_s),
-        )
-    ]
+
+    def rate(seconds: float | None) -> float | None:
+        return None if seconds is None or span <= 0 else max(0.0, seconds) / span
+
     return AroundIt(
         n_cpus=provenance.machine.n_cpus,
-        stolen_cores=rates[0],
-        other_cores=rates[1],
-        idle_cores=rates[2],
-        waited_for_memory=rates[3],
-        waited_for_disks=rates[4],
+        stolen_cores=rate(machine.steal_s),
+        other_cores=rate(machine.other_cpu_s),
+        idle_cores=rate(machine.idle_s),
+        waited_for_memory=rate(machine.psi_memory_some_s),
+        waited_for_disks=rate(machine.psi_io_some_s),
     )
 
 
@@ -320,6 +358,3 @@ def _connections(session: SessionFolder, record: TrialRecord, load: LoadSummary)
         n_waiting_for_lock=float(inside["n_waiting_for_lock"].mean()),
         at_most=pool if isinstance(pool, int) and not isinstance(pool, bool) else None,
     )
-
-
-__all__ = ["bound_columns", "bound_of"]

@@ -11,11 +11,13 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import pandas as pd
+from pydantic import Field
 
 from harness.errors import InputError, StoreError
+from harness.model.base import Frozen
 
 Source = Literal["measured", "bundled"]
 PROCESSED = Path("data") / "processed"
@@ -24,13 +26,36 @@ TRIALS = "trials.parquet"
 EXCLUSIONS = "exclusions.json"
 KEPT = ".rows"
 #: Folders with one table a trial.
-TRIAL_TABLES = ("requests", "samples", "native_memory", "windows")
+TrialTable = Literal["requests", "samples", "native_memory", "windows"]
+TRIAL_TABLES: tuple[TrialTable, ...] = get_args(TrialTable)
 
 
 def tables_folder(root: Path, experiment: str, source: Source) -> Path:
     """Return the folder of an experiment's derived tables: ``data/processed/[bundled/]<experiment>``."""
     base = Path(root) / PROCESSED
     return base / BUNDLED / experiment if source == "bundled" else base / experiment
+
+
+class Excluded(Frozen):
+    """A trial that does not enter the estimates, and why."""
+
+    trial: str = Field(description="experiment/session/trial")
+    kind: str = Field(description="the outcome, damaged, not made, or at another speed")
+    reason: str
+
+
+class ExperimentTidied(Frozen):
+    """What became of one experiment's sessions of one source. Written as ``exclusions.json``."""
+
+    experiment: str
+    source: Source = Field(default="measured", description="sessions measured here, or those of the project")
+    n_planned: int
+    n_made: int
+    n_kept: int
+    n_excluded: int
+    by_reason: dict[str, int] = Field(description="of planned trials that are not kept")
+    excluded: tuple[Excluded, ...]
+    problems: tuple[str, ...] = Field(default=(), description="sessions that could not be read at all")
 
 
 class Processed:
@@ -49,10 +74,10 @@ class Processed:
         """Return the row made earlier under the same key; ``None``: it is stale or was never made."""
         path = self.path(KEPT, session, trial, ".json")
         try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            if kept["key"] != key or any(not (self.folder / name).is_file() for name in kept["tables"]):
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            if stored["key"] != key or any(not (self.folder / name).is_file() for name in stored["tables"]):
                 return None
-            return dict(kept["row"])
+            return dict(stored["row"])
         except (OSError, ValueError, KeyError, TypeError):  # half-written or of an older make: made anew
             return None
 
@@ -150,3 +175,43 @@ def _write(path: Path, text: str) -> None:
 
 def _not_there(path: Path) -> InputError:
     return InputError("is not there", file=path, allowed="make it with: python -m harness tidy")
+
+
+def load_trials(root: Path, experiment: str, source: Source | None = None) -> pd.DataFrame:
+    """Return the table of trials of one experiment, columns as in ``docs/data.md``.
+
+    Args:
+        source: ``None``: the sessions measured here, or the bundled one when there are none.
+
+    Raises:
+        InputError: not tidied yet, or no trial.
+    """
+    if source is None:
+        measured = tables_folder(root, experiment, "measured") / TRIALS
+        source = "measured" if measured.is_file() else "bundled"
+    frame = Processed(root, experiment, source).read_trials()
+    if frame.empty:
+        raise InputError(f"no trial of {experiment}", place="source", found=source, allowed="one at least")
+    return frame.reset_index(drop=True)
+
+
+def load_table(
+    root: Path, experiment: str, kind: TrialTable, session: str, trial: str, *, source: Source = "measured"
+) -> pd.DataFrame:
+    """Return one trial's table, columns as in ``docs/data.md``.
+
+    Raises:
+        InputError: there is none, or the experiment is not tidied yet.
+    """
+    return Processed(root, experiment, source).read_table(kind, session, trial)
+
+
+def load_exclusions(root: Path, experiment: str, *, source: Source = "measured") -> ExperimentTidied:
+    """Return how many trials were planned, made and left out, and why.
+
+    Raises:
+        InputError: not tidied yet.
+    """
+    return ExperimentTidied.model_validate(
+        json.loads(Processed(root, experiment, source).read_exclusions()), strict=False
+    )

@@ -1,15 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trial's processes used while the load ran: CPU time and memory, from its record and its samples."""
+"""What a trial's processes used while the load ran: CPU time, memory, pods; and how fast its CPUs were meanwhile.
+
+A hypervisor gives two guests the two hardware threads of one core. Either is then a third slower while the other works,
+and neither steal nor pressure says so; a fixed calculation, timed on each CPU while the load runs, does
+(:mod:`harness.agent.cpu_speed`). A trial at another speed compares machines, so no estimate uses it. The rule sees no
+metric of any service, and it is the same in both directions.
+"""
 
 from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from statistics import fmean
 
 import numpy as np
 import pandas as pd
 
-from harness.model import ContainerRecord, GroupReading, MachineWindow, Phase, ResourceReading, TrialRecord
+from harness.model import (
+    ContainerRecord,
+    GroupReading,
+    KubernetesRecord,
+    MachineWindow,
+    Phase,
+    ResourceReading,
+    TrialRecord,
+)
+from harness.model.digits import whole_percent
 
 #: Role in the samples of the process that reads a request log from a pipe.
 LOG_READER = "log-reader"
+#: Column -> field of the reading of a control group.
+_OF_GROUP = {
+    "service_throttled_s": "throttled_s", "group_memory_bytes": "memory_bytes",
+    "group_memory_max_bytes": "memory_max_bytes", "group_cpu_s": "cpu_s", "process_rss_bytes": "rss_bytes",
+    "process_cpu_s": "process_cpu_s",
+}  # fmt: skip
 
 
 def load_window(record: TrialRecord, settle_s: float) -> tuple[float, float] | None:
@@ -49,11 +75,10 @@ def processor_columns(
     service = cpu_in_window(samples, "service", window)
     generator = generators_cpu(samples, window)
     span = window[1] - window[0]
+    per_request = service / n_requests if service is not None and n_requests else None
     return {
-        "cpu_s_per_request": service / n_requests if service is not None and n_requests else None,
-        "kernel_cpu_s_per_request": _kernel_part(record, service / n_requests)
-        if service is not None and n_requests
-        else None,
+        "cpu_s_per_request": per_request,
+        "kernel_cpu_s_per_request": None if per_request is None else _kernel_part(record, per_request),
         "service_cores": None if service is None else service / span,
         "generator_cores": None if generator is None else generator / span,
     }
@@ -174,8 +199,8 @@ def limit_columns(record: TrialRecord) -> dict[str, object]:
     if instance is None:
         return {}
     if instance.container is not None:
-        found = _group(instance.container.at_stop) | _container(instance.container)
-        return found | {"limits": "container"}
+        result = _group(instance.container.at_stop) | _container(instance.container)
+        return result | {"limits": "container"}
     if instance.limits is not None:
         return _group(instance.limits.at_stop) | {"limits": instance.limits.enforced_by or "not enforced"}
     return {}
@@ -190,13 +215,205 @@ def _container(container: ContainerRecord) -> dict[str, object]:
 
 
 def _group(reading: GroupReading | None) -> dict[str, object]:
-    if reading is None:
+    return {} if reading is None else {column: getattr(reading, name) for column, name in _OF_GROUP.items()}
+
+
+def pod_columns(record: TrialRecord) -> dict[str, object]:
+    """Return the columns of pods; none of a trial outside a cluster.
+
+    ``last_pod_*`` are moments since the pods were asked for, of the last pod, and empty where one of them lacks it:
+    a pod that never served is censored, and no later pod stands for it. Where the harness asked for more pods when the
+    first had served, they count from then. Sums over control groups are empty where one
+    group was not read.
+    """
+    instance = record.instance
+    if instance is None or instance.kubernetes is None:
         return {}
+    around = instance.kubernetes
+    asked = instance.launched.wall_epoch_s + (around.scaled_after_s or 0.0)
+    groups = [pod.at_stop for pod in around.pods]
     return {
-        "service_throttled_s": reading.throttled_s,
-        "group_memory_bytes": reading.memory_bytes,
-        "group_memory_max_bytes": reading.memory_max_bytes,
-        "group_cpu_s": reading.cpu_s,
-        "process_rss_bytes": reading.rss_bytes,
-        "process_cpu_s": reading.process_cpu_s,
+        "limits": "pod",
+        "n_pods": around.replicas,
+        "image_bytes": around.image_bytes,
+        "image_import_s": around.image_import_s,
+        "image_push_s": around.image_push_s,
+        "last_pod_process_s": _after(around, (pod.process_after_s for pod in around.pods)),
+        "last_pod_event_s": _since(around, asked, (pod.events_epoch_s.get("Started") for pod in around.pods)),
+        "last_pod_condition_s": _since(
+            around, asked, (pod.conditions_epoch_s.get("Ready") for pod in around.pods)
+        ),
+        "first_pod_served_s": min(
+            (pod.first_served_after_s for pod in around.pods if pod.first_served_after_s is not None),
+            default=None,
+        ),
+        "last_pod_served_s": _after(around, (pod.first_served_after_s for pod in around.pods)),
+        "last_pod_routed_s": _after(around, (pod.routed_after_s for pod in around.pods)),
+        "pod_events_lost": sum(len(pod.events_lost) for pod in around.pods),
+        **{column: _sum(groups, name) for column, name in _OF_GROUP.items()},
+        "runtime_cpus": _least_cpus(around),
+        "gc_found": _collector(around),
+        **_answered(record, around.replicas),
     }
+
+
+def answered_by_pod(record: TrialRecord) -> dict[str, int] | None:
+    """Return pod -> how many requests it answered while the load ran, as its own counter has them.
+
+    ``None``: not all pods said so at both ends of the load, or one was started anew in between.
+    """
+    counts = {boundary.name: boundary.answered_by_pod for boundary in record.boundaries}
+    before, after = counts.get("before-load"), counts.get("after-load")
+    if before is None or after is None or before.keys() != after.keys():
+        return None
+    results = {pod: after[pod] - before[pod] for pod in after}
+    return results if min(results.values(), default=-1) >= 0 else None
+
+
+def _answered(record: TrialRecord, replicas: int) -> dict[str, object]:
+    result = answered_by_pod(record)
+    if result is None or len(result) != replicas:
+        return {}
+    total = sum(result.values())
+    return {
+        "pods_answered": total,
+        "least_pod_share": min(result.values()) * replicas / total if total else None,
+    }
+
+
+def _least_cpus(around: KubernetesRecord) -> int | None:
+    """Return the fewest CPUs that a pod's runtime goes by; ``None``: one of them does not say."""
+    counts = [None if pod.runtime_cpus is None else pod.runtime_cpus.cpus for pod in around.pods]
+    known = [item for item in counts if item is not None]
+    return min(known) if known and len(known) == around.replicas else None
+
+
+def _collector(around: KubernetesRecord) -> str | None:
+    """Return the collector that the pods' JVMs say, or each that they say; ``None``: none does."""
+    collectors = {pod.runtime_cpus.collector for pod in around.pods if pod.runtime_cpus is not None}
+    return ", ".join(sorted(collector for collector in collectors if collector is not None)) or None
+
+
+def _last(around: KubernetesRecord, moments: Iterable[float | None]) -> float | None:
+    """Return the last of as many moments as there are to be pods; ``None``: one of them is not known."""
+    known = [moment for moment in moments if moment is not None]
+    return max(known) if known and len(known) == around.replicas else None
+
+
+def _after(around: KubernetesRecord, moments: Iterable[float | None]) -> float | None:
+    """Return the last of moments that count from the request for the first pods, since all pods were asked for."""
+    last = _last(around, moments)
+    return None if last is None else last - (around.scaled_after_s or 0.0)
+
+
+def _since(around: KubernetesRecord, asked: float, moments: Iterable[float | None]) -> float | None:
+    last = _last(around, moments)
+    # in whole seconds a moment may be before the request that it follows
+    return None if last is None else max(0.0, last - asked)
+
+
+def _sum(groups: Iterable[GroupReading | None], name: str) -> float | None:
+    values = [None if group is None else getattr(group, name) for group in groups]
+    if not values or any(value is None for value in values):
+        return None
+    return math.fsum(value for value in values if value is not None)
+
+
+#: A trial whose CPUs took longer or shorter by more than this, as a share of the session's faster trials.
+SPEED_DIFFERS = 0.10
+#: Of fewer trials nobody can say what is usual.
+FEWEST_TRIALS = 8
+SERVICE, GENERATOR = "service_step_s", "generator_step_s"
+_WHOSE = {SERVICE: "the service's", GENERATOR: "the generator's"}
+#: At the beginning of the reason.
+OTHER_SPEED = "machine"
+
+
+def speed_columns(record: TrialRecord) -> dict[str, object]:
+    """Return the CPU time of a step of the fixed calculation, mean over readings, on the CPUs of service and generator.
+
+    None where it was not read: before 2026-11-27, in a duet, without a load, and where no thread can be pinned.
+    """
+    read = {cpu_speed.cpu: cpu_speed.step_ns_mean * 1e-9 for cpu_speed in record.cpu_speeds}
+    if not read:
+        return {}
+    service = record.instance.cpu_affinity if record.instance is not None else ()
+    generator = record.generator.cpu_affinity if record.generator is not None else ()
+    return {SERVICE: _mean(read, service), GENERATOR: _mean(read, generator)}
+
+
+def _mean(read: dict[int, float], cpus: Sequence[int]) -> float | None:
+    results = [read[cpu] for cpu in cpus or read if cpu in read]
+    return fmean(results) if results else None
+
+
+def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, object]]:
+    """Exclude the trials of one session that ran at another speed than its faster ones, in place, and return them.
+
+    The speed of the faster ones is the lower quartile of the CPU times under the same load: with the median, a session
+    of which more than half was slowed would keep the slowed trials (``rematch verify speed``).
+
+    The CPUs of service and generator are judged apart, by the same rule; those of the generator only where the service
+    was not the limit, because its latencies have the generator's time in them there. The machine bounded such a trial,
+    whatever its shares say. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
+    """
+    results = []
+    alike: dict[object, list[dict[str, object]]] = defaultdict(list)
+    for row in rows:
+        alike[row["load_name"]].append(row)
+    for group in alike.values():
+        usual_s = {column: _usual(group, column) for column in _WHOSE}
+        for row in group:
+            judged = (SERVICE,) if row.get("bound_by") == "service" else (SERVICE, GENERATOR)
+            why = next(filter(None, (_why(row, column, usual_s[column]) for column in judged)), None)
+            if why is not None and not row["excluded"]:
+                row |= {
+                    "excluded": True,
+                    "exclusion_reason": f"{OTHER_SPEED}: {why}",
+                    "bound_by": "machine",
+                    "bound_why": why,
+                }
+                results.append(row)
+    return results
+
+
+def _usual(rows: Sequence[dict[str, object]], column: str) -> float | None:
+    read = [value for row in rows if isinstance(value := row.get(column), float)]
+    return faster_step_s(read) if len(read) >= FEWEST_TRIALS else None
+
+
+def faster_step_s(read: Iterable[float]) -> float:
+    """Return the lower quartile of these CPU times, of which there is one at least: that of the faster trials."""
+    ordered = sorted(read)
+    return ordered[len(ordered) // 4]
+
+
+def at_other_speed(trials: pd.DataFrame) -> pd.Series[bool]:
+    """Tell which trials were excluded for the speed of their CPUs."""
+    if "exclusion_reason" not in trials:
+        return pd.Series(False, index=trials.index)
+    return trials["exclusion_reason"].astype("str").str.startswith(f"{OTHER_SPEED}:", na=False)
+
+
+def with_every_speed(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the trials with those kept that were left out for the speed of their CPUs; what bounded them stays."""
+    second = at_other_speed(trials)
+    return trials.assign(
+        excluded=trials["excluded"].astype(bool) & ~second,
+        exclusion_reason=trials["exclusion_reason"].mask(second),
+    )
+
+
+def _why(row: dict[str, object], column: str, usual_s: float | None) -> str | None:
+    """Return in words that a trial's CPUs had another speed; ``None``: they had not, or it is not known."""
+    step_s = row.get(column)
+    if usual_s is None or not isinstance(step_s, float):
+        return None
+    ratio = step_s / usual_s
+    if 1 / (1 + SPEED_DIFFERS) <= ratio <= 1 + SPEED_DIFFERS:
+        return None
+    second = "longer" if ratio > 1 else "shorter"
+    return (
+        f"{_WHOSE[column]} CPUs took {whole_percent(abs(ratio - 1))} {second} for the same work than in the "
+        "session's faster trials"
+    )

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a runtime said of itself at the edges of a trial's phases: Go's collections, the JVM's native memory."""
+"""What a runtime said of itself at the edges of a trial's phases, and its warm-up in windows, as columns.
+
+Go's collections, the JVM's native memory, what JIT compilers did during the load.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from functools import lru_cache
 
 import pandas as pd
 
+from harness.analysis.tables.resource_columns import reading_at
+from harness.analysis.warmup.curves import cold_start
 from harness.errors import InputError
 from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_metrics import RuntimeMetrics, parse_runtime_metrics
@@ -36,8 +41,8 @@ def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, ob
         return {}
     before, after = (process_metrics(session, record, name) for name in ("before-load", "after-load"))
     columns = {
-        "go_heap_bytes": _sum(one.memory_classes_bytes.get("heap_objects") for one in after),
-        "go_memory_bytes": _sum(one.memory_classes_bytes.get("total") for one in after),
+        "go_heap_bytes": _sum(item.memory_classes_bytes.get("heap_objects") for item in after),
+        "go_memory_bytes": _sum(item.memory_classes_bytes.get("total") for item in after),
     }
     if len(before) == len(after):
         pairs = list(zip(before, after, strict=True))
@@ -143,13 +148,13 @@ def native_memory(session: SessionFolder, record: TrialRecord) -> pd.DataFrame |
         if boundary.nmt_file is None or not session.has(trial, boundary.nmt_file):
             continue
         try:
-            found = parse_nmt(_text(session, trial, boundary.nmt_file))
+            result = parse_nmt(_text(session, trial, boundary.nmt_file))
         except InputError as error:
             raise InputError(str(error), file=session.path(trial, boundary.nmt_file)) from error
-        rows.append((boundary.name, TOTAL, found.total.reserved_bytes, found.total.committed_bytes))
+        rows.append((boundary.name, TOTAL, result.total.reserved_bytes, result.total.committed_bytes))
         rows += [
             (boundary.name, category, of.reserved_bytes, of.committed_bytes)
-            for category, of in found.categories.items()
+            for category, of in result.categories.items()
         ]
     return pd.DataFrame(rows, columns=list(NATIVE_COLUMNS)) if rows else None
 
@@ -159,7 +164,9 @@ def process_metrics(session: SessionFolder, record: TrialRecord, name: str) -> t
 
     Empty: it was not asked, or one of them did not answer.
     """
-    files = next((metrics_files(record, one) for one in record.boundaries if one.name == name), ())
+    files = next(
+        (metrics_files(record, boundary) for boundary in record.boundaries if boundary.name == name), ()
+    )
     trial = record.planned.trial_id
     if not all(session.has(trial, file) for file in files):
         return ()
@@ -187,9 +194,9 @@ def metrics_files(record: TrialRecord, boundary: Boundary) -> tuple[str, ...]:
 
 def _sum(values: Iterable[float | None]) -> float | None:
     """The sum; ``None``: there is no value, or one is not known."""
-    found = list(values)
-    known = [one for one in found if one is not None]
-    return sum(known) if known and len(known) == len(found) else None
+    result = list(values)
+    known = [item for item in result if item is not None]
+    return sum(known) if known and len(known) == len(result) else None
 
 
 def _text(session: SessionFolder, trial: str, name: str) -> str:
@@ -198,3 +205,44 @@ def _text(session: SessionFolder, trial: str, name: str) -> str:
             return stream.read().decode("utf-8", "replace")
     except (EOFError, OSError, zlib.error) as error:
         raise InputError(f"cannot be read: {error}", file=session.where(trial, name)) from error
+
+
+def warm_up_columns(record: TrialRecord) -> dict[str, object]:
+    """Return the columns; what it took to become warm only for the first trial of a process."""
+    row: dict[str, object] = {"compile_s": _compile_s(record)}
+    warm_up = record.warm_up
+    if warm_up is None:
+        return row
+    row |= {"warm_class": warm_up.end, "earlier_loads": len(record.earlier_loads)}
+    if record.planned.process_of is not None:
+        return row
+    cold, windows = cold_start(warm_up), warm_up.windows
+    used = [window.cpu_s for window in windows]
+    return row | {
+        "warm_up_s": windows[-1].end_s if windows else None,
+        "warm_up_requests": sum(window.n_requests for window in windows),
+        "warm_up_cpu_s": None if None in used else sum(cpu_s for cpu_s in used if cpu_s is not None),
+        "cold_s": cold.seconds,
+        "cold_requests": cold.n_requests,
+        "cold_cpu_s": cold.cpu_s,
+        "cold_extra_cpu_s": cold.extra_cpu_s,
+    }
+
+
+def window_table(record: TrialRecord) -> pd.DataFrame | None:
+    """Return one row per window, columns as of ``WarmUpWindow``; ``None``: there is none, or another trial has it."""
+    if record.warm_up is None or record.planned.process_of is not None:
+        return None
+    rows = [window.model_dump() for window in record.warm_up.windows]
+    frame = pd.DataFrame(
+        rows, columns=["start_s", "duration_s", "n_requests", "n_errors", "cpu_s", "compile_s"]
+    )
+    whole = dict.fromkeys(("n_requests", "n_errors"), "int64")
+    return frame.astype(whole | dict.fromkeys(("start_s", "duration_s", "cpu_s", "compile_s"), "float64"))
+
+
+def _compile_s(record: TrialRecord) -> float | None:
+    before, after = reading_at(record, "before-load"), reading_at(record, "after-load")
+    if before is None or after is None or before.compile_s is None or after.compile_s is None:
+        return None
+    return max(0.0, after.compile_s - before.compile_s)

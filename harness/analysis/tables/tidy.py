@@ -9,56 +9,143 @@ read is counted with its reason, and the others go on.
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
-from pydantic import Field
 
 from harness.analysis.tables import schema, trial_row
 from harness.analysis.tables.bound_columns import bound_columns
-from harness.analysis.tables.latency_columns import echo_reading
-from harness.analysis.tables.layout import Processed, Source
+from harness.analysis.tables.layout import Excluded, ExperimentTidied, Processed, Source
+from harness.analysis.tables.resource_columns import exclude_other_speeds
 from harness.analysis.tables.runtime_columns import (
     compiled_s,
     is_compiled_ahead,
     native_memory,
     request_columns,
     runtime_columns,
+    window_table,
     with_age,
 )
-from harness.analysis.tables.speed_columns import exclude_other_speeds
-from harness.analysis.tables.trial_files import damage_of, read_requests, read_samples
-from harness.analysis.tables.warm_up_columns import window_table
+from harness.analysis.tables.trial_row import echo_reading
 from harness.errors import InputError
+from harness.formats.detect import read_any
+from harness.formats.table import RequestTable, together
+from harness.formats.wrk_histogram import (
+    UNDONE,
+    LatencyHistogram,
+    expected_interval_us,
+    read_wrk_histogram,
+    undo_correction,
+)
 from harness.import_closure import SOURCES, closure_sha256
-from harness.model import BuildRecord, EchoReading, TrialRecord
+from harness.model import BuildRecord, ClosedLoad, EchoReading, TrialRecord
 from harness.model.base import Frozen
 from harness.model.naming import label_of
 from harness.store import SessionFolder, Store
 
-
-class Excluded(Frozen):
-    """A trial that does not enter the estimates, and why."""
-
-    trial: str = Field(description="experiment/session/trial")
-    kind: str = Field(description="the outcome, damaged, not made, or at another speed")
-    reason: str
+SAMPLES = "samples.csv"
+HISTOGRAM = "load/wrk_latency.csv"
+#: Answers per second of a load whose rows were counted.
+SECONDS = "load/seconds.csv"
 
 
-class ExperimentTidied(Frozen):
-    """What became of one experiment's sessions of one source. Written as ``exclusions.json``."""
+def damage_of(session: SessionFolder, record: TrialRecord) -> str | None:
+    """Return why a trial's files cannot be those it was recorded with; their size tells nearly always."""
+    for name, stored in sorted(record.files.items()):
+        found_bytes = session.size_bytes(record.planned.trial_id, name)
+        if found_bytes is None:
+            return f"damaged: {name} is missing"
+        if found_bytes != stored.bytes:
+            return f"damaged: {name} has {found_bytes} bytes, recorded were {stored.bytes}"
+    return None
 
-    experiment: str
-    source: Source = Field(default="measured", description="sessions measured here, or those of the project")
-    n_planned: int
-    n_made: int
-    n_kept: int
-    n_excluded: int
-    by_reason: dict[str, int] = Field(description="of planned trials that are not kept")
-    excluded: tuple[Excluded, ...]
-    problems: tuple[str, ...] = Field(default=(), description="sessions that could not be read at all")
+
+def read_requests(session: SessionFolder, record: TrialRecord) -> RequestTable | None:
+    """Read the single requests of a trial, as its record says that there are some; of several generators
+    all together, on the first one's clock."""
+    if record.load is None or not record.load.has_requests:
+        return None
+    if not record.generators:
+        return _rows_in(session, record, "load", record.load.start_epoch_s)
+    tables = [
+        _rows_in(session, record, generator.folder, generator.load.start_epoch_s if generator.load else None)
+        for generator in record.generators
+    ]
+    return together(tables, [generator.clock_shift_s for generator in record.generators])
+
+
+def _rows_in(
+    session: SessionFolder, record: TrialRecord, folder: str, start_epoch_s: float | None
+) -> RequestTable:
+    """Read the one file in a generator's folder that holds single requests."""
+    for path in _load_files(session, record, folder):
+        table = read_any(path)
+        if isinstance(table, RequestTable):
+            return table.placed(start_epoch_s) if table.from_zero else table
+    raise InputError(
+        "the record says that single requests were kept, but none are there",
+        file=session.folder,
+        place=folder,
+    )
+
+
+def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Iterator[Path]:
+    trial_id = record.planned.trial_id
+    for name in sorted(record.files):
+        plain = name.removesuffix(".gz")
+        if plain.startswith(f"{folder}/samples.") and plain.endswith((".jtl", ".csv", ".db")):
+            if session.sha256(trial_id, name) != record.files[name].sha256:
+                raise InputError("its bytes are not those of the record", file=session.where(trial_id, name))
+            yield session.content_path(trial_id, name)
+
+
+def read_restored(session: SessionFolder, record: TrialRecord) -> LatencyHistogram | None:
+    """Restore the latencies of a trial of wrk from its file once more; ``None``: its record has none that were, or
+    those of several generators."""
+    load, planned = record.load, record.planned.configuration.load
+    if load is None or planned is None or load.latency_method != UNDONE or record.generators:
+        return None
+    kinds = load.errors_by_kind
+    n_answers = load.n_requests - sum(kinds.get(kind, 0) for kind in ("connect", "read", "write"))
+    assert isinstance(planned.profile, ClosedLoad)  # wrk offers no other
+    interval_us = expected_interval_us(
+        duration_us=round(load.duration_s * 1e6), n_answers=n_answers, connections=planned.profile.users
+    )
+    corrected = read_wrk_histogram(session.path(record.planned.trial_id, HISTOGRAM))
+    return undo_correction(corrected, interval_us, n_recorded=n_answers - kinds.get("timeout", 0))
+
+
+def read_seconds(session: SessionFolder, trial_id: str) -> pd.DataFrame | None:
+    """Read how many answers came in each second of a load whose rows were counted; ``None``: they were not."""
+    if not session.has(trial_id, SECONDS):
+        return None
+    with session.open(trial_id, SECONDS) as stream:
+        return pd.read_csv(stream)
+
+
+def read_samples(session: SessionFolder, record: TrialRecord) -> pd.DataFrame | None:
+    """Read the samples that were taken of a trial's processes, with ``since_launch_s``; ``None``: there are none."""
+    trial_id = record.planned.trial_id
+    if not session.has(trial_id, SAMPLES):
+        return None
+    try:
+        with session.open(trial_id, SAMPLES) as stream:
+            frame = pd.read_csv(stream, dtype={"role": "str"})
+        if frame.empty and "monotonic_s" in frame:  # a service that ended before the first tick
+            frame = frame.astype({"monotonic_s": "float64"})
+        if not {"monotonic_s", "role"} <= set(frame.columns) or frame["monotonic_s"].dtype.kind not in "if":
+            raise ValueError("it lacks the columns monotonic_s and role, or has a time that is no number")
+    except (EOFError, OSError, ValueError, zlib.error) as error:  # pandas' errors are values' errors
+        raise InputError(
+            f"cannot be read: {' '.join(str(error).split())[:120]}", file=session.where(trial_id, SAMPLES),
+            allowed="the samples that a trial writes",
+        ) from error  # fmt: skip
+    if record.instance is not None:
+        frame["since_launch_s"] = frame["monotonic_s"] - record.instance.launched.monotonic_s
+    return frame
 
 
 class TidyResult(Frozen):
@@ -102,10 +189,10 @@ def tidy(
     results: list[ExperimentTidied] = []
     for name in sorted(names):
         for source, folders in by_name[name].items():
-            one = _Tidying(root, name, source, folders, code)
-            results.append(one.run())
-            n_fresh += one.n_fresh
-            n_unchanged += one.n_unchanged
+            tidying = _Tidying(root, name, source, folders, code)
+            results.append(tidying.run())
+            n_fresh += tidying.n_fresh
+            n_unchanged += tidying.n_unchanged
     return TidyResult(n_fresh=n_fresh, n_unchanged=n_unchanged, experiments=tuple(results))
 
 
@@ -165,16 +252,11 @@ class _Tidying:
     def _result(self, frame: pd.DataFrame) -> ExperimentTidied:
         n_kept = int((~frame["excluded"]).sum())
         return ExperimentTidied(
-            experiment=self.experiment,
-            source=self.processed.source,
-            n_planned=self.n_planned,
-            n_made=self.n_made,
-            n_kept=n_kept,
-            n_excluded=self.n_made - n_kept,
+            experiment=self.experiment, source=self.processed.source, n_planned=self.n_planned,
+            n_made=self.n_made, n_kept=n_kept, n_excluded=self.n_made - n_kept,
             by_reason=dict(sorted(Counter(e.kind for e in self.excluded).items())),
-            excluded=tuple(self.excluded),
-            problems=tuple(self.problems),
-        )
+            excluded=tuple(self.excluded), problems=tuple(self.problems),
+        )  # fmt: skip
 
     def _builds(self, session: SessionFolder) -> Mapping[str, BuildRecord]:
         try:
@@ -219,12 +301,12 @@ class _Tidying:
     ) -> dict[str, object]:
         trial_id = record.planned.trial_id
         damage = damage_of(session, record)
-        told = "" if echo is None else echo.model_dump_json()
-        key = _hash(self.code, _hash(record.model_dump_json()), damage or "", told)
-        kept = self.processed.kept_row(session.folder.name, trial_id, key)
-        if kept is not None:
+        echo_json = "" if echo is None else echo.model_dump_json()
+        key = _hash(self.code, _hash(record.model_dump_json()), damage or "", echo_json)
+        stored = self.processed.kept_row(session.folder.name, trial_id, key)
+        if stored is not None:
             self.n_unchanged += 1
-            return kept
+            return stored
         self.n_fresh += 1
         requests = samples = native = None
         runtime: dict[str, object] = {}
@@ -240,14 +322,9 @@ class _Tidying:
             except (InputError, ValueError, OSError) as error:  # a file that no reader can make sense of
                 damage = f"damaged: {error}".replace("\n", " ")
         row = trial_row.trial_row(
-            session.header,
-            record,
-            source=self.processed.source,
-            requests=requests,
-            samples=samples,
-            echo=echo,
+            session.header, record, source=self.processed.source, requests=requests, samples=samples, echo=echo,
             damage=damage,
-        )
+        )  # fmt: skip
         row = with_age(row | runtime, told_s, compiled_ahead=is_compiled_ahead(session.header, record))
         tables = {
             "requests": None if requests is None else requests.to_frame(),

@@ -1,32 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From one trial's record, requests and samples to its row in ``trials.parquet``. Pure: nothing is read here."""
+"""From one trial's record, requests and samples to its row in ``trials.parquet``. Pure: nothing is read here.
+
+All of a load counts but the first ``settle_s`` of the profile. Columns and the requests of an ``Evidence`` both go by
+this rule, so that a table, a figure and a ratio speak of the same requests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
-from harness.analysis.tables.latency_columns import echo_columns, latency_columns
-from harness.analysis.tables.pod_columns import pod_columns
+from harness.analysis.stats.about_services import ECHO
+from harness.analysis.stats.inputs import Floats
+from harness.analysis.stats.quantiles import LATENCIES, MEAN, quantile_refused, rank
 from harness.analysis.tables.resource_columns import (
     limit_columns,
     machine_of,
     memory_columns,
     phase_of,
+    pod_columns,
     processor_columns,
     reading_at,
     request_log_columns,
+    speed_columns,
 )
+from harness.analysis.tables.runtime_columns import warm_up_columns
 from harness.analysis.tables.schema import factor_column
-from harness.analysis.tables.settled import settled_answers
-from harness.analysis.tables.speed_columns import speed_columns
-from harness.analysis.tables.warm_up_columns import warm_up_columns
 from harness.formats.table import RequestTable
 from harness.model import (
     BuildRecord,
     EchoReading,
+    LoadSummary,
     MachineWindow,
     OpenLoad,
     Outcome,
@@ -34,6 +43,107 @@ from harness.model import (
     TrialRecord,
 )
 from harness.model.naming import coding_of
+
+
+def is_settled(start_epoch_s: ArrayLike, settle_s: float) -> NDArray[np.bool_]:
+    """Return which requests count: those begun ``settle_s`` or more after the first one, shape (n,).
+
+    A request without a start time counts only where the whole load does (``settle_s`` is 0).
+    """
+    start: Floats = np.asarray(start_epoch_s, dtype=np.float64)
+    if settle_s == 0 or np.isnan(start).all():
+        return np.full(start.shape, settle_s == 0)
+    return np.asarray(start >= np.nanmin(start) + settle_s)
+
+
+def settled_requests(requests: pd.DataFrame, settle_s: float) -> pd.DataFrame:
+    """Return the requests that count, of one trial's table with ``start_epoch_s``."""
+    if settle_s == 0:
+        return requests
+    chosen: pd.DataFrame = requests[is_settled(requests["start_epoch_s"], settle_s)]
+    return chosen
+
+
+def settled_answers(requests: RequestTable, settle_s: float) -> tuple[Floats, int]:
+    """Return the latencies in seconds of the correct answers that count, and how many requests count in all."""
+    counted = is_settled(requests.start_epoch_s, settle_s)
+    return requests.latency_s[counted & requests.ok], int(np.count_nonzero(counted))
+
+
+class Told(NamedTuple):
+    """Latencies of one load in seconds; ``None`` or without a key: so many requests, or the tool, cannot tell.
+
+    ``quantiles_s``: keys as those of ``LoadSummary``, such as p50 and p99.9.
+    """
+
+    mean_s: float | None = None
+    quantiles_s: Mapping[str, float] = MappingProxyType({})
+    max_s: float | None = None
+
+
+def latencies_told(load: LoadSummary, requests: RequestTable | None, settle_s: float = 0.0) -> Told:
+    """Return the latencies of a load's right answers, as the rows of its requests tell them or as the tool prints them.
+
+    An error answered at once must not make a service look quick.
+
+    Args:
+        requests: the rows; ``None``: the tool wrote none. settle_s: of the load's begin that does not count, which
+            a tool without rows cannot leave out: then nothing is told.
+    """
+    if requests is None:
+        return Told() if settle_s else _printed(load)
+    right = np.sort(settled_answers(requests, settle_s)[0])
+    if right.size == 0:
+        return Told()
+    quantiles = {
+        _key(q): float(right[rank(right.size, q) - 1])
+        for q in LATENCIES.values()
+        if quantile_refused(right.size, q) is None
+    }
+    return Told(float(right.mean()), quantiles, float(right[-1]))
+
+
+def _printed(load: LoadSummary) -> Told:
+    """What a tool without single requests printed itself, where it had requests enough for it."""
+    n_latencies = load.n_requests if load.n_latencies is None else load.n_latencies
+    quantiles = {
+        _key(q): value
+        for q in LATENCIES.values()
+        if quantile_refused(n_latencies, q) is None and (value := load.quantile_s(q)) is not None
+    }
+    most = load.latency_quantiles_s.get("max", load.latency_quantiles_s.get("p100"))
+    return Told(load.latency_mean_s, quantiles, most)
+
+
+def latency_columns(record: TrialRecord, requests: RequestTable | None, settle_s: float) -> dict[str, object]:
+    """Return the latencies of a trial's own load."""
+    if record.load is None:
+        return {}
+    known = latencies_told(record.load, requests, settle_s)
+    return _columns(known.mean_s, known.quantiles_s) | {"latency_max_s": known.max_s}
+
+
+def echo_reading(readings: Iterable[EchoReading], record: TrialRecord) -> EchoReading | None:
+    """Return what the echo service had under the load and mix of a trial; ``None``: it was not tried."""
+    asked = record.planned.configuration
+    result = (reading for reading in readings if reading.load == asked.load and reading.mix == asked.mix)
+    return next(result, None)
+
+
+def echo_columns(reading: EchoReading | None) -> dict[str, object]:
+    """Return the latencies of the echo service; none where it was not tried, or nobody kept them."""
+    if reading is None:
+        return {}
+    result = _columns(reading.latency_mean_s, reading.latency_quantiles_s)
+    return {f"{ECHO}{column}": value for column, value in result.items()}
+
+
+def _columns(mean_s: float | None, quantiles_s: Mapping[str, float]) -> dict[str, object]:
+    return {MEAN: mean_s, **{column: quantiles_s.get(_key(q)) for column, q in LATENCIES.items()}}
+
+
+def _key(q: float) -> str:
+    return f"p{q * 100:g}"
 
 
 def trial_row(
@@ -220,5 +330,5 @@ def build_seconds(
 ) -> float | None:
     """Return how long the artifact took to build; ``None``: taken from an earlier build, or unknown."""
     same = [build for build in builds.values() if build.artifact_sha256 == record_sha256]
-    found = same or [build for build in builds.values() if build.implementation == implementation]
-    return next((build.build_s for build in found if build.build_s is not None), None)
+    result = same or [build for build in builds.values() if build.implementation == implementation]
+    return next((build.build_s for build in result if build.build_s is not None), None)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a trial has warmed up, whether it ever does, and when that cannot be said.
+"""When a trial has warmed up, whether it ever does, and when that cannot be said; with change points by PELT, exact.
 
-The classes are those of Barrett et al. 2017 ("Virtual Machine Warmup Blows Hot and
-Cold", OOPSLA): segments whose levels lie within a tolerance of the last one count as the
-same level, and the run is steady when the last level holds long enough. To these comes
-``undecidable``: the windows follow each other so closely that the answer would be a guess.
-
+The classes are those of Barrett et al. 2017 ("Virtual Machine Warmup Blows Hot and Cold", OOPSLA): segments whose
+levels lie within a tolerance of the last one count as the same level, and the run is steady when the last level holds
+long enough. To these comes ``undecidable``: the windows follow each other so closely that the answer would be a guess.
 The noise that was fitted beside level shifts may allow no answer; each reason is a sentence.
+
+Candidates are change points in mean or variance. The cost of a segment is the Gaussian one, ``n log(variance)``, and
+the segmentation that minimises cost plus penalty is found exactly (Killick, Fearnhead & Eckley 2012); it equals
+``ruptures.Pelt(model="normal", jump=1)``. The cost takes windows for independent. Where they follow each other, many
+of the points found so are not changes: each of them is asked again.
 """
 
 from __future__ import annotations
@@ -20,16 +23,129 @@ import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
 
-from harness.analysis.warmup.changepoints import (
-    checked_series,
-    detect_changepoints,
-    mean_and_spread,
-    standardised,
-)
 from harness.analysis.warmup.level_shifts import ShiftModel, select, shift_path
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.model import Frozen
+
+#: Default penalty in units of log(number of windows).
+PENALTY_PER_LOG_N = 15.0
+#: Added to the variance of a segment, in units of the whole series' variance: without it
+#: a constant segment (whole-millisecond data) would be infinitely good.
+VARIANCE_FLOOR = 1e-6
+
+
+def detect_changepoints(
+    values: npt.ArrayLike, *, penalty: float | None = None, min_size: int = 2
+) -> tuple[int, ...]:
+    """Return the first window of each segment but the first: the segmentation of least Gaussian cost plus penalty.
+
+    Args:
+        values: one number per window, shape (n,), any unit; equal windows in time order.
+        penalty: price of a change point, > 0; default 15 log n. It supposes independent windows.
+        min_size: shortest segment in windows, at least 2.
+
+    Returns:
+        Ascending; none for a constant series or one shorter than two segments.
+        The result does not depend on scale or offset, and reverses with the series.
+
+    Raises:
+        InputError: not one-dimensional, a value is not finite, penalty <= 0 or min_size < 2.
+    """
+    series = checked_series(values)
+    if min_size < 2:
+        raise InputError("a segment needs two windows for a variance", found=min_size, allowed=">= 2")
+    n = len(series)
+    if penalty is None:
+        penalty = PENALTY_PER_LOG_N * float(np.log(max(n, 2)))
+    if not (np.isfinite(penalty) and penalty > 0):
+        raise InputError("the penalty of a change point must be positive", found=penalty, allowed="> 0")
+    unit = standardised(series) if n >= 2 * min_size else None
+    return () if unit is None else _optimal_partition(unit, penalty, min_size)
+
+
+def checked_series(values: npt.ArrayLike) -> FloatArray:
+    """Return ``values`` as a finite float array of shape (n,).
+
+    Raises:
+        InputError: not one-dimensional, or a value is not finite; the message names the window.
+    """
+    series = np.asarray(values, dtype=np.float64)
+    if series.ndim != 1:
+        raise InputError("a series has one number per window", found=series.shape, allowed="shape (n,)")
+    bad = np.flatnonzero(~np.isfinite(series))
+    if len(bad):
+        raise InputError(
+            "a window has no finite value (no request completed in it?); use longer windows or throughput",
+            place=f"window {bad[0]} and {len(bad) - 1} more",
+            found=float(series[bad[0]]),
+            allowed="finite numbers",
+        )
+    return series
+
+
+def standardised(series: FloatArray) -> FloatArray | None:
+    """Return the series with mean 0 and variance 1, or None when it is constant."""
+    mean, spread = mean_and_spread(series)
+    if spread == 0.0:
+        return None
+    unit: FloatArray = series / spread - mean / spread
+    return unit
+
+
+def mean_and_spread(series: FloatArray) -> tuple[float, float]:
+    """Return mean and standard deviation; 0 for a spread that is only rounding, and no overflow on the way."""
+    peak = float(np.abs(series).max(initial=0.0))
+    if peak == 0.0:
+        return 0.0, 0.0
+    near_one = series / peak
+    spread = float(near_one.std())
+    # Rounding of the mean alone leaves about 1e-16 of the level as "spread".
+    return peak * float(near_one.mean()), peak * spread if spread > 1e-13 else 0.0
+
+
+def _optimal_partition(unit: FloatArray, penalty: float, min_size: int) -> tuple[int, ...]:
+    n = len(unit)
+    total = np.concatenate([[0.0], np.cumsum(unit)]).tolist()
+    squares = np.concatenate([[0.0], np.cumsum(unit * unit)]).tolist()
+    best = [np.inf] * (n + 1)
+    best[0] = -penalty
+    previous = [0] * (n + 1)
+    # A column for each start that may still win: its place, sum and sum of squares before it, best cost up to it, and
+    # the end from which on it is left out.
+    starts = np.empty((5, n + 1))
+    starts[:, 0] = 0.0, 0.0, 0.0, -penalty, n + 1
+    n_starts, next_retires = 1, n + 1
+    for end in range(min_size, n + 1):
+        if end >= next_retires:
+            alive = np.flatnonzero(starts[4, :n_starts] > end)
+            n_starts = len(alive)
+            starts[:, :n_starts] = starts[:, alive]
+            next_retires = int(starts[4, :n_starts].min(initial=n + 1))
+        start, total_before, squares_before, best_before, retires = starts[:, :n_starts]
+        length = end - start
+        mean = (total[end] - total_before) / length
+        variance = np.maximum((squares[end] - squares_before) / length - mean * mean, 0.0)
+        cost = best_before + length * np.log(variance + VARIANCE_FLOOR)
+        chosen = int(cost.argmin())
+        best[end] = float(cost[chosen]) + penalty
+        previous[end] = int(start[chosen])
+        # A start that loses even without paying a penalty can never win again, but only once
+        # ``end`` itself may be a start: min_size windows later. Sooner would not be exact.
+        lost = cost > best[end]
+        if lost.any():
+            np.minimum(retires, end + min_size, out=retires, where=lost)
+            next_retires = min(next_retires, end + min_size)
+        if (begin := end + 1 - min_size) >= min_size:
+            starts[:, n_starts] = begin, total[begin], squares[begin], best[begin], n + 1
+            n_starts += 1
+    indices: list[int] = []
+    at = previous[n]
+    while at > 0:
+        indices.append(at)
+        at = previous[at]
+    return tuple(reversed(indices))
+
 
 #: Below this n (1 - rho) a random walk, which has no level at all, is not excluded at 5 %
 #: (Dickey & Fuller 1979, coefficient test with a constant).
@@ -43,17 +159,17 @@ START_LIMIT = 2.6
 
 def doubts(model: ShiftModel, n: int) -> tuple[str, ...]:
     """Reasons why the fitted noise does not allow an answer, each a sentence."""
-    said: list[str] = []
+    notes: list[str] = []
     if n * (1.0 - model.rho) < UNIT_ROOT_5_PERCENT:
-        said.append(
+        notes.append(
             f"cannot say: neighbouring windows correlate at {model.rho:.2f}, so {n} of them do not tell a level "
             "from a random walk; measure longer or use longer windows"
         )
     if _whiteness_p(model.innovations / _noise_of_each(model, n)) < WHITENESS_P:
-        said.append(
+        notes.append(
             "cannot say: the noise within segments is not autoregressive of order 1; use longer windows"
         )
-    return tuple(said)
+    return tuple(notes)
 
 
 def gradual_start(unit: FloatArray, model: ShiftModel, scale: float, *, n_first: int) -> tuple[str, ...]:
@@ -114,7 +230,6 @@ CALL_LEVEL = 0.002
 DOUBT_LEVEL = 0.01
 #: Share of the windows that the last level must fill (Barrett et al.: 500 of 2000).
 STEADY_SHARE = 0.25
-METHOD = "PELT candidates, AR(1) level regression with Huber loss, price by simulation"
 
 
 class SteadyState(StrEnum):
@@ -139,19 +254,15 @@ class WarmUp(Frozen):
     """The class of one trial, with what it rests on."""
 
     kind: SteadyState
-    steady_from: int | None = Field(description="first window of the steady state; None when there is none")
-    changepoints: tuple[int, ...] = Field(description="first window of each new level, ascending")
-    segments: tuple[Segment, ...]
-    rho: float | None = Field(description="correlation of neighbouring windows within segments")
-    price: float | None = Field(description="gain in -2 log likelihood asked of a shift in this series")
-    smallest_step: float | None = Field(
-        description="step between two halves seen every second time, in the unit of the series"
+    steady_from: int | None = Field(
+        default=None, description="first window of the steady state; None when there is none"
     )
-    level: float = Field(description="chance of a shift where there is none")
-    tolerance: float
-    n_windows: int
-    seed: int
-    method: str = METHOD
+    changepoints: tuple[int, ...] = Field(default=(), description="first window of each new level, ascending")
+    segments: tuple[Segment, ...] = ()
+    rho: float | None = Field(default=None, description="correlation of neighbouring windows within segments")
+    smallest_step: float | None = Field(
+        default=None, description="step between two halves seen every second time, in the unit of the series"
+    )
     warnings: tuple[str, ...] = ()
 
 
@@ -179,40 +290,38 @@ def classify_warmup(
     series = checked_series(values)
     n = len(series)
     if n < MIN_WINDOWS:
-        return _undecidable(n, tolerance, seed, f"cannot say: {n} windows, at least {MIN_WINDOWS} are needed")
+        why = f"cannot say: {n} windows, at least {MIN_WINDOWS} are needed"
+        return WarmUp(kind=SteadyState.UNDECIDABLE, warnings=(why,))
     unit = standardised(series)
     if unit is None:
         whole = (Segment(first=0, end=n, level=float(series[0])),)
         return WarmUp(
-            kind=SteadyState.FLAT, steady_from=0, changepoints=(), segments=whole, rho=None, price=None,
-            smallest_step=None, level=CALL_LEVEL, tolerance=tolerance, n_windows=n, seed=seed,
+            kind=SteadyState.FLAT, steady_from=0, segments=whole,
             warnings=("all windows are equal: is the clock fine enough?",),
         )  # fmt: skip
     path = shift_path(unit, _candidates(unit), min_size=MIN_SIZE, seed=seed)
     called, doubted = select(unit, path, levels=(CALL_LEVEL, DOUBT_LEVEL), min_size=MIN_SIZE)
     segments = _segments(series, called)
     kind, steady_from = _judge(segments, n, better, tolerance)
-    other, _ = _judge(_segments(series, doubted), n, better, tolerance)
+    lenient, _ = _judge(_segments(series, doubted), n, better, tolerance)
     warnings = (*doubts(called, n), *gradual_start(unit, called, path.scale, n_first=MIN_SIZE))
-    if other is not kind:
-        warnings = (*warnings, f"cannot say: {kind} at level {CALL_LEVEL}, {other} at {DOUBT_LEVEL}")
-    price = path.price(CALL_LEVEL)
+    if lenient is not kind:
+        warnings = (*warnings, f"cannot say: {kind} at level {CALL_LEVEL}, {lenient} at {DOUBT_LEVEL}")
     if warnings:
         kind, steady_from = SteadyState.UNDECIDABLE, None
+    smallest = mean_and_spread(series)[1] * path.smallest_step(path.price(CALL_LEVEL), called)
     return WarmUp(
-        kind=kind, steady_from=steady_from, changepoints=called.shifts, segments=segments,
-        rho=called.rho, price=price, level=CALL_LEVEL,
-        smallest_step=mean_and_spread(series)[1] * path.smallest_step(price, called), tolerance=tolerance,
-        n_windows=n, seed=seed, warnings=warnings,
+        kind=kind, steady_from=steady_from, changepoints=called.shifts, segments=segments, rho=called.rho,
+        smallest_step=smallest, warnings=warnings,
     )  # fmt: skip
 
 
 def _candidates(unit: FloatArray) -> tuple[int, ...]:
     penalty = CANDIDATE_PENALTY_PER_LOG_N * float(np.log(len(unit)))
     while True:
-        found = detect_changepoints(unit, penalty=penalty, min_size=MIN_SIZE).indices
-        if len(found) <= MAX_CANDIDATES:
-            return found
+        result = detect_changepoints(unit, penalty=penalty, min_size=MIN_SIZE)
+        if len(result) <= MAX_CANDIDATES:
+            return result
         penalty *= 1.5
 
 
@@ -242,10 +351,3 @@ def _judge(
     if all(sign * (level - last) > 0 for level in earlier):
         return SteadyState.WARM_UP, steady_from
     return SteadyState.SLOWDOWN, steady_from
-
-
-def _undecidable(n: int, tolerance: float, seed: int, why: str) -> WarmUp:
-    return WarmUp(
-        kind=SteadyState.UNDECIDABLE, steady_from=None, changepoints=(), segments=(), rho=None, price=None,
-        smallest_step=None, level=CALL_LEVEL, tolerance=tolerance, n_windows=n, seed=seed, warnings=(why,),
-    )  # fmt: skip

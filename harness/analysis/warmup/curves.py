@@ -1,20 +1,153 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warm-up curves: one trial's latency in windows of equal counts, and when it settles."""
+"""Warm-up curves: a trial's latency in windows of equal counts and when it settles; how long a process is cold; and
+after how many requests one that starts slowly has caught up with one that starts fast.
+
+A course is what one process had spent (seconds since launch, or CPU seconds) when it had answered so many requests.
+Beyond its last point it goes on at the process's warm cost. Two courses break even where the one that was ahead last
+is overtaken for good: earlier crossings that turn back do not count.
+"""
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from harness.analysis.stats.estimates import nothing
-from harness.analysis.stats.means import mean_within
+from harness.analysis.stats.intervals import nothing
+from harness.analysis.stats.summaries import mean_within
 from harness.analysis.warmup.classify import MIN_WINDOWS, SteadyState, WarmUp, classify_warmup
 from harness.errors import InputError
-from harness.model import Estimate, Frozen
+from harness.model import Estimate, Frozen, WarmUpRecord, WarmUpWindow
+
+#: Warm is this close to the throughput of the settled windows.
+NEAR = 0.10
+#: A window counts with those after it, so many together: a single quick one is not the end of cold. What is slow later
+#: is the machine's, not the service's: a service that was warm stays so.
+TOGETHER = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColdStart:
+    """What a process needed to become warm. ``None``: it did not within its warm-up, or it cannot be told.
+
+    ``seconds``, ``n_requests`` and ``cpu_s`` are of the windows before the first one whose throughput is within 10 %
+    of warm, alone and in the median with the next two; 0: that was the first window, so less than a window.
+    ``extra_cpu_s`` is what all windows used beyond the warm CPU time of as many requests.
+    """
+
+    seconds: float | None = None
+    n_requests: int | None = None
+    cpu_s: float | None = None
+    extra_cpu_s: float | None = None
+
+
+def cold_start(record: WarmUpRecord) -> ColdStart:
+    """Return what the process of a warm-up needed to become warm."""
+    windows, n = record.windows, record.spec.n_windows
+    if record.end != "settled" or len(windows) < n:
+        return ColdStart()
+    warm_per_s = statistics.median(window.per_s for window in windows[-n:])
+    first = _first_warm(windows, (1 - NEAR) * warm_per_s)
+    before = windows[:first]
+    cpu_s = [window.cpu_s for window in before]
+    return ColdStart(
+        # the first window begins with the first request, or a moment after it
+        seconds=windows[first].start_s if first else 0.0,
+        n_requests=sum(window.n_requests for window in before),
+        cpu_s=None if None in cpu_s else sum(used for used in cpu_s if used is not None),
+        extra_cpu_s=_extra_cpu_s(windows, n),
+    )
+
+
+def _first_warm(windows: tuple[WarmUpWindow, ...], enough_per_s: float) -> int:
+    """Return the index of the first window that is fast enough, itself and in the median with those after it."""
+    rates = [window.per_s for window in windows]
+    for at, rate in enumerate(rates):
+        if min(rate, statistics.median(rates[at : at + TOGETHER])) >= enough_per_s:
+            return at
+    return len(rates) - 1  # the settled windows themselves scatter so widely
+
+
+def _extra_cpu_s(windows: tuple[WarmUpWindow, ...], n: int) -> float | None:
+    warm = [window.cpu_s_per_request for window in windows[-n:]]
+    used = [window.cpu_s for window in windows]
+    known = [item for item in warm if item is not None]
+    if len(known) < n or None in used:
+        return None
+    n_requests = sum(window.n_requests for window in windows)
+    total_s = sum(item for item in used if item is not None)
+    return max(0.0, total_s - n_requests * statistics.median(known))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What one process spent.
+
+    ``n_requests``, rising, and ``spent``: the same length of at least one, the first point that of the first answer.
+    ``warm_cost``: of each request after the last point.
+    """
+
+    n_requests: tuple[float, ...]
+    spent: tuple[float, ...]
+    warm_cost: float
+
+    def at(self, n_requests: float) -> float:
+        """Return what was spent when so many requests had been answered; none before the first answer."""
+        beyond = n_requests - self.n_requests[-1]
+        if beyond > 0:
+            return self.spent[-1] + beyond * self.warm_cost
+        return float(np.interp(n_requests, self.n_requests, self.spent))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BreakEven:
+    """Where the later one has caught up.
+
+    ``n_requests``: ``None`` where it never does, or was never behind. ``first_ahead``: whether the first course is
+    ahead at the beginning and until then. ``within``: whether it lies within what was measured of both.
+    """
+
+    n_requests: float | None
+    first_ahead: bool
+    within: bool = True
+
+
+def break_even(first: Course, second: Course) -> BreakEven:
+    """Return after how many requests ``second`` has caught up with ``first`` for good.
+
+    >>> fast_start = Course(n_requests=(1,), spent=(0.1,), warm_cost=2e-3)
+    >>> slow_start = Course(n_requests=(1,), spent=(1.1,), warm_cost=1e-3)
+    >>> round(break_even(fast_start, slow_start).n_requests or 0)
+    1001
+    """
+    places = sorted({*first.n_requests, *second.n_requests})
+    last, end = places[-1], min(first.n_requests[-1], second.n_requests[-1])
+    leads = [second.at(n) - first.at(n) for n in places]  # positive: the first one is ahead
+    gained = first.warm_cost - second.warm_cost  # by the second, with each request after the last place
+    if leads[-1] > 0:
+        if gained <= 0:
+            return BreakEven(n_requests=None, first_ahead=True)
+        return BreakEven(n_requests=last + leads[-1] / gained, first_ahead=True, within=False)
+    if gained < 0:  # the second one is ahead now, and will lose that again: nobody has caught up for good
+        return BreakEven(n_requests=None, first_ahead=True, within=False)
+    return _crossing(places, leads, end)
+
+
+def _crossing(places: Sequence[float], leads: Sequence[float], end: float) -> BreakEven:
+    """The last place at which the first one was ahead, and the point after it at which it no longer was."""
+    ahead = [at for at, lead in enumerate(leads) if lead > 0]
+    if not ahead:
+        return BreakEven(n_requests=None, first_ahead=False)
+    at = ahead[-1]
+    share = leads[at] / (leads[at] - leads[at + 1])
+    n_requests = places[at] + share * (places[at + 1] - places[at])
+    return BreakEven(n_requests=n_requests, first_ahead=True, within=n_requests <= end)
+
 
 #: As many windows as the classifier was calibrated for; fewer where a window would hold too few requests.
 WINDOWS = 400
@@ -49,12 +182,6 @@ class WarmUpCurve(Frozen):
             return None
         return float(np.mean(self.latency_s[: n // 10]) / np.mean(self.latency_s[n // 2 :]))
 
-    @property
-    def levels(self) -> tuple[tuple[float, float, float], ...]:
-        """The levels between change points: start and end in seconds, and the latency in seconds."""
-        last = len(self.at_s) - 1
-        return tuple((self.at_s[s.first], self.at_s[min(s.end, last)], s.level) for s in self.found.segments)
-
 
 class WarmUpRow(Frozen):
     """One variant's trials by class, and when those that settle do."""
@@ -67,7 +194,6 @@ class WarmUpRow(Frozen):
     cold_ratio: Estimate = Field(
         description="latency of the first tenth of the requests over the second half"
     )
-    why_undecidable: str | None
 
 
 def warm_up_curve(
@@ -92,15 +218,10 @@ def warm_up_curve(
     values = latency.mean(axis=1)
     middle = np.median(start, axis=1) - float(start[0, 0])
     return WarmUpCurve(
-        trial=trial,
-        variant=variant,
-        label=label,
-        block=block,
-        at_s=tuple(map(float, middle)),
-        latency_s=tuple(map(float, values)),
-        requests_a_window=size,
+        trial=trial, variant=variant, label=label, block=block, at_s=tuple(map(float, middle)),
+        latency_s=tuple(map(float, values)), requests_a_window=size,
         found=classify_warmup(values, better="lower", seed=seed),
-    )
+    )  # fmt: skip
 
 
 def warm_up_table(curves: Iterable[WarmUpCurve], *, level: float = 0.95) -> tuple[WarmUpRow, ...]:
@@ -114,9 +235,6 @@ def warm_up_table(curves: Iterable[WarmUpCurve], *, level: float = 0.95) -> tupl
 def _row(group: list[WarmUpCurve], level: float) -> WarmUpRow:
     classes = Counter(curve.found.kind for curve in group)
     settled = [(curve, at) for curve in group if (at := curve.steady_from_s) is not None]
-    doubts = Counter(
-        curve.found.warnings[0] for curve in group if curve.found.kind == SteadyState.UNDECIDABLE
-    )
     return WarmUpRow(
         variant=group[0].variant,
         label=group[0].label,
@@ -124,7 +242,6 @@ def _row(group: list[WarmUpCurve], level: float) -> WarmUpRow:
         classes={kind: classes.get(kind, 0) for kind in SteadyState},
         steady_from_s=_mean(settled, level),
         cold_ratio=_cold(group, level),
-        why_undecidable=doubts.most_common(1)[0][0] if doubts else None,
     )
 
 
@@ -142,10 +259,10 @@ def _mean(settled: list[tuple[WarmUpCurve, float]], level: float) -> Estimate:
 
 
 def _cold(group: list[WarmUpCurve], level: float) -> Estimate:
-    told = [(curve, ratio) for curve in group if (ratio := curve.cold_ratio) is not None]
+    known = [(curve, ratio) for curve in group if (ratio := curve.cold_ratio) is not None]
     what = "latency of the first tenth of the requests over the second half"
-    if not told:
+    if not known:
         why = f"fewer than {MIN_COLD_WINDOWS} windows in a trial"
         return nothing(why, estimand=what, unit="ratio", level=level)
-    inputs = tuple(curve.trial for curve, _ in told)
-    return mean_within([ratio for _, ratio in told], level=level, unit="ratio", what=what, inputs=inputs)
+    inputs = tuple(curve.trial for curve, _ in known)
+    return mean_within([ratio for _, ratio in known], level=level, unit="ratio", what=what, inputs=inputs)

@@ -92,11 +92,7 @@ def fit(
 
 
 def _moments(
-    now: FloatArray,
-    before: FloatArray,
-    weights: FloatArray,
-    column: npt.NDArray[np.int64],
-    rhos: FloatArray,
+    now: FloatArray, before: FloatArray, weights: FloatArray, column: npt.NDArray[np.int64], rhos: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Normal equations of the step regression for every rho, shapes (r, p, p), (r, p), (r,).
 
@@ -110,14 +106,14 @@ def _moments(
         return np.append(tail[0], tail)
 
     weight_tail = from_window(weights)
-    here, shifted = column, column + 1
-    same = weight_tail[np.maximum.outer(here, here)]
-    mixed = weight_tail[np.maximum.outer(here, shifted)]
+    local, shifted = column, column + 1
+    same = weight_tail[np.maximum.outer(local, local)]
+    mixed = weight_tail[np.maximum.outer(local, shifted)]
     lagged = weight_tail[np.maximum.outer(shifted, shifted)]
     tail_now, tail_before = from_window(weights * now), from_window(weights * before)
     r = rhos[:, None]
     gram = same - r[:, :, None] * (mixed + mixed.T) + (r * r)[:, :, None] * lagged
-    cross = tail_now[here] - r * (tail_before[here] + tail_now[shifted]) + r * r * tail_before[shifted]
+    cross = tail_now[local] - r * (tail_before[local] + tail_now[shifted]) + r * r * tail_before[shifted]
     innovation = now[None, :] - r * before[None, :]
     squares = (innovation * innovation) @ weights
     return gram, cross, squares
@@ -288,8 +284,8 @@ def _path(series: FloatArray, richest: ShiftModel, scale: float) -> tuple[ShiftM
         last = models[-1]
         # One at a time; of a long series' many candidates a twelfth, until MANY are left.
         n_dropped = 1 if len(last.shifts) <= MANY else len(last.shifts) // 12
-        kept = np.sort(np.argsort(last.gains, kind="stable")[n_dropped:])
-        models.append(fit(series, tuple(last.shifts[at] for at in kept), scale, near=last))
+        places = np.sort(np.argsort(last.gains, kind="stable")[n_dropped:])
+        models.append(fit(series, tuple(last.shifts[at] for at in places), scale, near=last))
     return tuple(models)
 
 

@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bringing the agent up on a far host: find a Python, send one file, start it."""
+"""Bringing the agent up on a far host: find a Python, send one file made of the agent's own modules, start it."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import io
 import json
 import shlex
 import time
+import zipfile
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from functools import cache
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import paramiko
 
 from harness.errors import HostError, OrphanError
-from harness.hosts.ssh.agent_zip import agent_file, agent_name
 from harness.hosts.ssh.channel import AgentChannel
 from harness.hosts.ssh.connection import connect
-from harness.hosts.ssh.destination import connecting
-from harness.hosts.ssh.settings import HostSettings
+from harness.hosts.ssh.settings import HostSettings, connecting
 
 PYTHONS = "python3 python3.13 python3.12 python3.11 python3.10 python3.9 python3.8 /usr/bin/python3"
 _OLDEST = "import sys; sys.exit(0 if sys.version_info >= (3, 8) else 1)"
@@ -54,22 +56,22 @@ def start_agent(name: str, settings: HostSettings, *, alone: bool = True) -> Age
         python = _python(client, settings, name)
         file = base / agent_name()
         _send(client, file, name)
-        told = [python, "-I", str(file), "start", str(base), "--grace-s", repr(settings.grace_s)]
+        words = [python, "-I", str(file), "start", str(base), "--grace-s", repr(settings.grace_s)]
         if settings.skew_s:
-            told += ["--skew-s", repr(settings.skew_s)]
+            words += ["--skew-s", repr(settings.skew_s)]
         deadline = time.monotonic() + LEEWAY_S + settings.grace_s
         while True:
-            started = _started(client, told, name)
+            started = _started(client, words, name)
             folder = started["folder"]
             channel = AgentChannel(target, client, python, str(file), folder, settings.grace_s)
             if not alone or not started["others"]:
                 return Agent(channel=channel, base=base, python=python, python_version=str(started["python"]))
             channel.close()
             if time.monotonic() > deadline:
-                other = started["others"][0]
+                session = started["others"][0]
                 raise OrphanError(
-                    f"{name}: another session is running there (agent {other['pid']}); wait for it: two sessions "
-                    f"would disturb each other. If it is left over: kill {other['pid']} on {name}"
+                    f"{name}: another session is running there (agent {session['pid']}); wait for it: two sessions "
+                    f"would disturb each other. If it is left over: kill {session['pid']} on {name}"
                 )
             time.sleep(1.0)
             client = connect(target)
@@ -132,18 +134,18 @@ def _send(client: paramiko.SSHClient, file: PurePosixPath, name: str) -> None:
         ):  # where the connection is what broke, nothing can be asked either
             _say(client, f"rm -f {shlex.quote(str(part))}", name)
             free = _say(client, f"df -Pk {shlex.quote(str(file.parent))} | tail -1", name)[1].strip()
-        said = "the disk there may be full" if str(problem) == "Failure" else str(problem) or "no connection"
+        text = "the disk there may be full" if str(problem) == "Failure" else str(problem) or "no connection"
         more = f" (df says: {free})" if free else ""
-        raise HostError(f"{name}: cannot send the agent to {file}: {said}{more}") from problem
+        raise HostError(f"{name}: cannot send the agent to {file}: {text}{more}") from problem
 
 
-def _started(client: paramiko.SSHClient, told: list[str], name: str) -> dict[str, Any]:
-    code, out, err = _say(client, shlex.join(told), name)
+def _started(client: paramiko.SSHClient, words: list[str], name: str) -> dict[str, Any]:
+    code, out, err = _say(client, shlex.join(words), name)
     try:
         started: dict[str, Any] = json.loads(out)
     except ValueError:
-        said = (err.strip().splitlines() or ["no output"])[-1]
-        raise HostError(f"{name}: the agent did not start (exit code {code}): {said}") from None
+        text = (err.strip().splitlines() or ["no output"])[-1]
+        raise HostError(f"{name}: the agent did not start (exit code {code}): {text}") from None
     return started
 
 
@@ -152,10 +154,44 @@ def _say(client: paramiko.SSHClient, words: str, name: str) -> tuple[int, str, s
     try:
         _, out, err = client.exec_command(words, timeout=ANSWER_WITHIN_S)
         with contextlib.closing(out.channel):
-            said, complained = out.read().decode(errors="replace"), err.read().decode(errors="replace")
+            text, complained = out.read().decode(errors="replace"), err.read().decode(errors="replace")
             code = out.channel.recv_exit_status()
         if code == NO_STATUS:
             raise EOFError("the connection, or the command, was ended from there")
-        return code, said, complained
+        return code, text, complained
     except (OSError, EOFError, paramiko.SSHException) as problem:
         raise HostError(f"{name}: no answer to {words[:60]!r}: {problem}") from problem
+
+
+_HARNESS = Path(__file__).resolve().parents[2]
+_MAIN = """import sys
+if sys.argv[1] in ("attach", "dial"):
+    from harness.agent import relay
+    getattr(relay, sys.argv[1])(sys.argv[2])
+else:
+    from harness.agent.__main__ import main
+    main()
+"""
+#: The same modules give the same bytes, and so the same name, on every day.
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@cache
+def agent_file() -> bytes:
+    """Return the file's content."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        files = [_HARNESS / "errors.py", *(_HARNESS / "agent").glob("*.py")]
+        texts = {
+            f"harness/{path.relative_to(_HARNESS).as_posix()}": path.read_text("utf-8") for path in files
+        }
+        texts["harness/__init__.py"] = ""  # here it imports what needs an installation
+        texts["__main__.py"] = _MAIN
+        for name, text in sorted(texts.items()):
+            archive.writestr(zipfile.ZipInfo(name, _DATE), text, zipfile.ZIP_DEFLATED)
+    return held.getvalue()
+
+
+def agent_name() -> str:
+    """Return the file's name over there: its content's hash is part of it."""
+    return f"agent-{hashlib.sha256(agent_file()).hexdigest()[:16]}.pyz"

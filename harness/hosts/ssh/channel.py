@@ -20,7 +20,7 @@ import paramiko
 from harness.agent.relay import NO_AGENT
 from harness.errors import HostError
 from harness.hosts.ssh.connection import connect
-from harness.hosts.ssh.destination import Connecting
+from harness.hosts.ssh.settings import Connecting
 
 BEAT_S = 1.0
 #: Unanswered for so long, the connection is taken for broken (but no longer than a third of the grace).
@@ -41,7 +41,7 @@ class AgentChannel:
         grace_s: float,
     ) -> None:
         self._target, self._client, self._grace_s = target, client, grace_s
-        self._attach_words = shlex.join([python, "-I", file, "attach", folder])
+        self._agent, self._folder = (python, "-I", file), folder
         self._silent_s = min(SILENT_S, grace_s / 3)
         self._lock = threading.Lock()
         self._sending = threading.Lock()
@@ -62,7 +62,11 @@ class AgentChannel:
         """The connection of now, for files and tunnels."""
         return self._client
 
-    def ask(self, what: str, **told: Any) -> dict[str, Any]:
+    def command(self, *words: str) -> str:
+        """Return a command of the agent's own file as a shell there takes it."""
+        return shlex.join([*self._agent, *words])
+
+    def ask(self, what: str, **arguments: Any) -> dict[str, Any]:
         """Have the agent do one thing and return what it says.
 
         Raises:
@@ -73,14 +77,19 @@ class AgentChannel:
             if self._lost is not None:
                 raise HostError(self._lost)
             number, self._next = self._next, self._next + 1
-            question = {"id": number, "oldest": min(self._pending, default=number), "do": what, "with": told}
+            question = {
+                "id": number,
+                "oldest": min(self._pending, default=number),
+                "do": what,
+                "with": arguments,
+            }
             line = json.dumps(question).encode() + b"\n"
             self._pending[number] = (line, answer)
         self._send(line)
-        said = answer.result()
-        if "error" in said:
-            raise HostError(f"{self._target.name}: {said['error']}")
-        result: dict[str, Any] = said["said"]
+        reply = answer.result()
+        if "error" in reply:
+            raise HostError(f"{self._target.name}: {reply['error']}")
+        result: dict[str, Any] = reply["said"]
         return result
 
     def close(self) -> None:
@@ -111,7 +120,7 @@ class AgentChannel:
         try:
             channel = transport.open_session(timeout=self._silent_s)
             try:
-                channel.exec_command(self._attach_words)
+                channel.exec_command(self.command("attach", self._folder))
             except BaseException:
                 channel.close()
                 raise

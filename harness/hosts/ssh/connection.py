@@ -9,13 +9,17 @@ import hashlib
 import logging
 import os
 import shlex
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
 
 from harness.errors import HostError
-from harness.hosts.ssh.destination import SSH_PORT, Connecting
-from harness.hosts.ssh.transport import Transport, carry
+from harness.hosts.ssh.settings import SSH_PORT, Connecting
 
 CONNECT_WITHIN_S = 15.0
 LOG = "harness.hosts.ssh"
@@ -98,10 +102,10 @@ def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
         met = transport is not None and transport.is_active() and transport.initial_kex_done
         last_words = client.carrier.last_words() if client.carrier is not None else None
         client.close()
-        said = _why(target, problem, met=met, last_words=last_words)
-        if said is None:
+        reason = _why(target, problem, met=met, last_words=last_words)
+        if reason is None:
             raise
-        raise HostError(said) from problem
+        raise HostError(reason) from problem
     transport = client.get_transport()
     if transport is not None:  # else it has ended already
         transport.channels_seen = RecentChannels()
@@ -145,9 +149,9 @@ def _why(target: Connecting, problem: BaseException, *, met: bool, last_words: s
     if isinstance(problem, paramiko.SSHException):
         return f"{target.where}: no SSH connection: {problem}{of_carrier}"
     if isinstance(problem, (OSError, EOFError)):
-        said = getattr(problem, "strerror", None) or str(problem) or "the connection ended"
+        reason = getattr(problem, "strerror", None) or str(problem) or "the connection ended"
         hint = "check that it runs, that sshd listens, and that no firewall blocks it"
-        return f"{target.where}: cannot be reached: {said}{of_carrier}; {hint}"
+        return f"{target.where}: cannot be reached: {reason}{of_carrier}; {hint}"
     return None
 
 
@@ -170,3 +174,59 @@ def _stands_in(file: Path, name: str, problem: paramiko.BadHostKeyException) -> 
     except OSError:
         return False
     return known is not None and known.get(problem.expected_key.get_name()) == problem.expected_key
+
+
+ENDS_WITHIN_S = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transport:
+    """``last_words``: what a ProxyCommand said on stderr, if anything."""
+
+    socket: socket.socket
+    close: Callable[[], None]
+    last_words: Callable[[], str | None] = lambda: None
+
+
+def carry(target: Connecting, within_s: float) -> Transport:
+    """Open what a connection to ``target`` goes through.
+
+    Raises:
+        OSError: the host cannot be reached.
+    """
+    if target.proxy is not None:
+        return _by_command(target.proxy)
+    link = socket.create_connection((target.address, target.port), timeout=within_s)
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return Transport(socket=link, close=link.close)
+
+
+def _by_command(command: str) -> Transport:
+    """As ssh starts it, by the shell. One end of a pair of sockets is its stdin and stdout: it ends with ours."""
+    near, far = socket.socketpair()
+    complaints = tempfile.TemporaryFile()  # noqa: SIM115 - read and closed with the connection
+    with far:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", f"exec {command}"],
+            stdin=far.fileno(),
+            stdout=far.fileno(),
+            stderr=complaints,
+            start_new_session=True,
+        )
+
+    def close() -> None:
+        near.close()
+        process.terminate()
+        try:
+            process.wait(ENDS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(ENDS_WITHIN_S)
+        complaints.close()
+
+    def last_words() -> str | None:
+        complaints.seek(0)
+        lines = complaints.read().decode(errors="replace").strip().splitlines()
+        return lines[-1].strip() if lines else None
+
+    return Transport(socket=near, close=close, last_words=last_words)

@@ -5,32 +5,29 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from harness.agent.cpu_speed import READINGS_PER_S
-from harness.agent.docker_api import DockerReply, DockerRequest
-from harness.agent.http_exchange import Answer
+from harness.agent.http_exchange import Answer, FirstAnswer
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
-from harness.agent.readiness_probe import FirstAnswer
-from harness.agent.sampler import Watched
+from harness.agent.sampler import SamplerSummary, Watched
 from harness.errors import HostError
-from harness.hosts.base import Command, Completed, now
+from harness.hosts.base import Command, Completed, Stopped, StopSignal, now
 from harness.hosts.local import order_of
 from harness.hosts.measuring import Started
 from harness.hosts.ssh.agent_start import Agent, start_agent
-from harness.hosts.ssh.clock import Offset, offset_by_asking
-from harness.hosts.ssh.files import get_file, put_file
-from harness.hosts.ssh.processes import SshProcess, SshSampling, SshSpeedMeter
 from harness.hosts.ssh.settings import HostSettings
-from harness.hosts.ssh.tunnel import Tunnel, why_no_forwarding
-from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
-from harness.model import ClockReading, GroupReading, HostClock, Machine, ResourceReading
+from harness.hosts.ssh.tunnel import Tunnel, to_command, to_port, why_no_forwarding
+from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace, get_file, put_file
+from harness.model import ClockReading, CpuSpeed, Frozen, GroupReading, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.sampling import as_reading
+from harness.toolchains import JAVA_REFERENCE, Jdk, parse_version
+from harness.toolchains.jdks import jdk_of_release
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -62,6 +59,7 @@ class SshHost:
         self._shelf = RemoteWorkspace(self.agent, host=name, min_free_bytes=min_free_bytes)
         self._lock = threading.Lock()
         self._tunnels: dict[tuple[str, int], Tunnel] = {}
+        self._daemons: dict[str, Tunnel] = {}
         self._docker, self.postgres = settings.docker, settings.postgres
         self._forwards = False
         try:
@@ -80,7 +78,7 @@ class SshHost:
 
     def close(self) -> None:
         """End everything over there and the connection. Never raises."""
-        for tunnel in self._tunnels.values():
+        for tunnel in (*self._tunnels.values(), *self._daemons.values()):
             tunnel.close()
         self.agent.channel.close()
 
@@ -170,8 +168,7 @@ class SshHost:
                 if not self._forwards and (reason := self.why_no_forwarding()) is not None:
                     raise HostError(f"{self.name}: {reason}")
                 self._forwards = True
-                far = Endpoint(host=endpoint.host, port=endpoint.port)
-                self._tunnels[key] = Tunnel(self.agent.channel, far)
+                self._tunnels[key] = Tunnel(self.agent.channel, to_port(endpoint))
             return self._tunnels[key].endpoint
 
     def why_no_forwarding(self) -> str | None:
@@ -179,14 +176,14 @@ class SshHost:
         address = LOOPBACK[0]
         return why_no_forwarding(self.agent.channel.client, address, self.free_port(address))
 
-    def open_folder(self, ours: Path) -> Path:
-        return self._shelf.open_folder(ours)
+    def open_folder(self, local: Path) -> Path:
+        return self._shelf.open_folder(local)
 
-    def close_folder(self, ours: Path) -> None:
+    def close_folder(self, local: Path) -> None:
         with self._lock:
             for key in list(self._tunnels):
                 self._tunnels.pop(key).close()
-        self._shelf.close_folder(ours, monotonic_offset_s=self.offset.monotonic_s)
+        self._shelf.close_folder(local, monotonic_offset_s=self.offset.monotonic_s)
 
     def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
         return self._shelf.install(folder, without=without)
@@ -194,13 +191,22 @@ class SshHost:
     def discard(self, folder: Path) -> None:
         self._shelf.discard(folder)
 
-    def docker(
-        self, requests: Sequence[DockerRequest], *, address: str | None = None, timeout_s: float = 60.0
-    ) -> tuple[DockerReply, ...]:
-        told = [{**asdict(request), "body": base64.b64encode(request.body).decode()} for request in requests]
-        where = address or self._docker
-        answer = self._ask("docker", requests=told, address=where, timeout_s=timeout_s)
-        return tuple(_reply(item, self.offset) for item in answer["replies"])
+    def docker_address(self, named: str | None = None) -> str:
+        return named or self._docker or str(self._ask("docker_address")["address"])
+
+    def docker_reach(self, address: str) -> str:
+        with self._lock:
+            if address not in self._daemons:
+                command = self.agent.channel.command("dial", address)
+                self._daemons[address] = Tunnel(self.agent.channel, to_command(command))
+            near = self._daemons[address].endpoint
+        return f"tcp://{near.host}:{near.port}"
+
+    def note_container(self, name: str, address: str) -> None:
+        self._ask("container_note", name=name, address=address)
+
+    def forget_container(self, name: str) -> None:
+        self._ask("container_forget", name=name)
 
     def start_ticks(self, pid: int) -> int | None:
         result: int | None = self._ask("start_ticks", pid=pid)["start_ticks"]
@@ -229,23 +235,200 @@ class SshHost:
         return self.offset.ours(far)
 
 
-def _reply(said: dict[str, Any], offset: Offset) -> DockerReply:
-    return DockerReply(
-        status=said["status"],
-        headers=said["headers"],
-        body=base64.b64decode(said["body"]),
-        began_wall_epoch_s=said["began_wall_epoch_s"] - offset.wall_s,
-        began_monotonic_s=said["began_monotonic_s"] - offset.monotonic_s,
-        ended_monotonic_s=said["ended_monotonic_s"] - offset.monotonic_s,
-    )
-
-
-def _answer(said: dict[str, Any] | None, offset: Offset) -> Answer | None:
-    if said is None:
+def _answer(reply: dict[str, Any] | None, offset: Offset) -> Answer | None:
+    if reply is None:
         return None
     return Answer(
-        status=said["status"],
-        headers=said["headers"],
-        body=base64.b64decode(said["body"]),
-        received_monotonic_s=said["received_monotonic_s"] - offset.monotonic_s,
+        status=reply["status"],
+        headers=reply["headers"],
+        body=base64.b64decode(reply["body"]),
+        received_monotonic_s=reply["received_monotonic_s"] - offset.monotonic_s,
     )
+
+
+FOLDER_OF_JDKS = "/usr/lib/jvm"
+
+
+def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
+    """Return the host's JDKs; first that of our own version, then the reference release, then newer ones."""
+    results: dict[Path, Jdk] = {}
+    for home in _homes(host):
+        jdk = _read(host, home)
+        if jdk is not None:
+            results.setdefault(jdk.home, jdk)
+
+    def rank(jdk: Jdk) -> tuple[bool, bool, tuple[int, ...]]:
+        newest_first = tuple(-number for number in parse_version(jdk.version))
+        return jdk.version != preferred, jdk.major != JAVA_REFERENCE, newest_first
+
+    return tuple(sorted(results.values(), key=rank))
+
+
+def _homes(host: SshHost) -> list[Path]:
+    homes = [Path(host.environment["JAVA_HOME"])] if host.environment.get("JAVA_HOME") else []
+    java = host.which("java")["java"]
+    if java is not None:
+        homes.append(Path(java).parent.parent)
+    homes += [Path(FOLDER_OF_JDKS) / name for name in host.folders(FOLDER_OF_JDKS)[FOLDER_OF_JDKS]]
+    return homes
+
+
+def _read(host: SshHost, home: Path) -> Jdk | None:
+    """The JDK there, links followed; ``None`` when there is none."""
+    java = host.run(Command(argv=("readlink", "-f", str(home / "bin" / "java")), folder=Path("/")), 20.0)
+    if java.exit_code != 0 or not java.stdout.strip():
+        return None
+    real = Path(java.stdout.strip()).parent.parent
+    try:
+        text = host.read(real / "release").decode(errors="replace")
+    except HostError:
+        return None
+    return jdk_of_release(real, text)
+
+
+#: How many times the clocks are asked; the quickest answer counts.
+QUESTIONS = 31
+
+
+class Question(Frozen):
+    """One question, on both machines' clocks."""
+
+    sent: ClockReading
+    far: ClockReading
+    received: ClockReading
+
+    @property
+    def round_trip_s(self) -> float:
+        return self.received.monotonic_s - self.sent.monotonic_s
+
+
+class Offset(Frozen):
+    """Far minus ours, of both clocks, true to ``uncertainty_s``."""
+
+    wall_s: float
+    monotonic_s: float
+    uncertainty_s: float
+    round_trip_s: float
+    n_questions: int
+
+    def ours(self, far: ClockReading) -> ClockReading:
+        """Return a far moment on our clocks."""
+        return ClockReading(
+            wall_epoch_s=far.wall_epoch_s - self.wall_s, monotonic_s=far.monotonic_s - self.monotonic_s
+        )
+
+
+def offset_by_asking(ask: Callable[..., dict[str, Any]]) -> Offset:
+    """Return the offset of the clocks of an agent, to which ``ask`` puts questions."""
+    questions = []
+    for _ in range(QUESTIONS):
+        sent = now()
+        reply = ask("ping")
+        questions.append(Question(sent=sent, far=ClockReading.model_validate(reply), received=now()))
+    return estimate_offset(questions)
+
+
+def estimate_offset(questions: Sequence[Question]) -> Offset:
+    """Return the offset as the quickest question has it (Cristian 1989).
+
+    A question leaves at a and its answer comes at b, on our clock; the far clock said f in between. The offset is
+    f - (a + b) / 2, and however the two ways differ it is wrong by no more than (b - a) / 2.
+
+    Raises:
+        ValueError: no question.
+    """
+    best = min(questions, key=lambda question: question.round_trip_s)
+    middle_s = (best.sent.monotonic_s + best.received.monotonic_s) / 2
+    wall_middle_s = (best.sent.wall_epoch_s + best.received.wall_epoch_s) / 2
+    return Offset(
+        wall_s=best.far.wall_epoch_s - wall_middle_s,
+        monotonic_s=best.far.monotonic_s - middle_s,
+        uncertainty_s=best.round_trip_s / 2,
+        round_trip_s=best.round_trip_s,
+        n_questions=len(questions),
+    )
+
+
+#: One question to the agent waits no longer than this; the caller's time limit is made of many.
+WAIT_S = 5.0
+
+
+class SshProcess:
+    """A process on a far host; see ``Process``."""
+
+    def __init__(
+        self,
+        ask: Callable[..., dict[str, Any]],
+        spawned: dict[str, Any],
+        on_our_clock: Callable[[ClockReading], ClockReading],
+    ) -> None:
+        self._ask = ask
+        self._stopped: Stopped | None = None
+        self._cpu_s: float | None = None
+        self._exit_code: int | None = None
+        self.pid: int = spawned["pid"]
+        self.start_ticks: int = spawned["start_ticks"]
+        self.cpu_at_launch_s: float = spawned["cpu_at_launch_s"]
+        self.launched = on_our_clock(
+            ClockReading(wall_epoch_s=spawned["wall_epoch_s"], monotonic_s=spawned["monotonic_s"])
+        )
+
+    def exited(self) -> int | None:
+        if self._exit_code is None:
+            self._exit_code = self._ask("exited", pid=self.pid)["exit_code"]
+        return self._exit_code
+
+    def wait(self, timeout_s: float) -> int | None:
+        left_s = timeout_s
+        while self._exit_code is None:
+            answer = self._ask("wait", pid=self.pid, timeout_s=min(left_s, WAIT_S))
+            self._exit_code, self._cpu_s = answer["exit_code"], answer["cpu_s"]
+            left_s -= WAIT_S
+            if left_s <= 0:
+                break
+        return self._exit_code
+
+    def cpu_s(self) -> float | None:
+        """As of the last ``wait``: no question of its own, the runner waits many times a second."""
+        return self._cpu_s
+
+    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
+        if self._stopped is None:
+            answer = self._ask("stop", pid=self.pid, grace_s=grace_s, first=first)
+            self._cpu_s = answer.pop("cpu_s") or self._cpu_s
+            self._stopped = Stopped.model_validate(answer)
+            self._exit_code = self._stopped.exit_code
+        return self._stopped
+
+
+class SshSampling:
+    """A sampler on a far host; its files come with the trial's folder."""
+
+    def __init__(self, ask: Callable[..., dict[str, Any]], number: int) -> None:
+        self._ask, self._number = ask, number
+        self._summary: SamplerSummary | None = None
+
+    def add(self, role: str, watched: Watched) -> None:
+        self._ask("sampler_add", sampler=self._number, role=role, watched=asdict(watched))
+
+    def pace(self, hz: float) -> None:
+        self._ask("sampler_pace", sampler=self._number, hz=hz)
+
+    def stop(self) -> SamplerSummary:
+        if self._summary is None:
+            self._summary = SamplerSummary(**self._ask("sampler_stop", sampler=self._number))
+        return self._summary
+
+
+class SshSpeedMeter:
+    """A meter of the speed of a far host's CPUs; a ``SpeedMeter``."""
+
+    def __init__(self, ask: Callable[..., dict[str, Any]], number: int) -> None:
+        self._ask, self._number = ask, number
+        self._read: tuple[CpuSpeed, ...] | None = None
+
+    def stop(self) -> tuple[CpuSpeed, ...]:
+        if self._read is None:
+            answer = self._ask("speed_stop", meter=self._number)
+            self._read = tuple(CpuSpeed.model_validate(read) for read in answer["read"])
+        return self._read

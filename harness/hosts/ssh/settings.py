@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a far host is reached: ``hosts.toml`` in the project, and ``~/.ssh/config`` for what it leaves out."""
+"""How a far host is reached: ``hosts.toml`` in the project, and ssh's configuration for what that leaves out."""
 
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import re
+import shlex
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
 from harness.definitions.strict_files import parse_toml
 from harness.errors import InputError
-from harness.hosts.ssh.ssh_config import SSH_CONFIG, is_written
+from harness.hosts.ssh.ssh_config import KNOWN, SSH_CONFIG, SshSays, ask_ssh, is_written
 from harness.model import Frozen
 from harness.schema_errors import describe
 
@@ -101,3 +104,85 @@ def _read(root: Path) -> _File:
         if isinstance(problem, ValidationError):
             raise describe(problem, _File, data, file=FILE) from None
         raise InputError(str(problem), file=FILE) from problem
+
+
+SSH_PORT = 22
+
+
+class Connecting(Frozen):
+    """What a connection needs, every question answered.
+
+    ``known_hosts``: the user's files first. ``proxy``: a ProxyCommand, or ssh over the hosts of a ProxyJump.
+    """
+
+    name: str
+    address: str
+    port: int = SSH_PORT
+    user: str | None = None
+    keys: tuple[str, ...] = ()
+    known_hosts: tuple[Path, ...]
+    known_as: str | None = None
+    proxy: str | None = None
+
+    @property
+    def name_of_key(self) -> str:
+        """How files of known hosts call it: with its port, unless that is the usual one."""
+        plain = self.address if self.port == SSH_PORT else f"[{self.address}]:{self.port}"
+        return self.known_as or plain
+
+    @property
+    def where(self) -> str:
+        way = f", by {self.proxy}" if self.proxy else ""
+        return f"{self.name} ({self.address} port {self.port}{way})"
+
+
+def connecting(name: str, settings: HostSettings) -> Connecting:
+    """Return how to connect: the settings first, then what ssh's configuration says.
+
+    Raises:
+        InputError: the key of the settings does not exist, or the configuration leads nowhere.
+    """
+    config = ask_ssh(settings.address or name, port=settings.port, user=settings.user)
+    if settings.known_hosts is not None:
+        config = config.model_copy(update={"known_hosts": (Path(settings.known_hosts).expanduser(),)})
+    if settings.key is not None:
+        key = Path(settings.key).expanduser()
+        if not key.is_file():
+            raise InputError(
+                "there is no such key",
+                file=FILE,
+                place=f"hosts.{name}.key",
+                found=settings.key,
+                allowed="a private key file; or no key here, for the SSH agent's and ~/.ssh/id_*",
+            )
+        config = config.model_copy(update={"keys": (key,)})
+    # no file of one's own means that keys are not to be checked; they are, so the usual one is it
+    own = [file for file in config.known_hosts if file != Path(os.devnull)] or [Path(KNOWN[0]).expanduser()]
+    return Connecting(
+        name=name,
+        address=config.address,
+        port=config.port,
+        user=config.user,
+        keys=tuple(str(key) for key in config.keys if key.is_file()),  # as ssh does: others are passed over
+        known_hosts=(*own, *config.known_to_all),
+        known_as=config.known_as,
+        proxy=config.proxy or (None if config.jump is None else _over(config.jump, config)),
+    )
+
+
+def _over(jump: str, config: SshSays) -> str:
+    """Return what OpenSSH runs for a ``ProxyJump``: ssh to its last host, over those before it."""
+    before, _, last = jump.rpartition(",")
+    words = [
+        "ssh",
+        "-o",
+        "BatchMode=yes",
+        "-o",
+        "StrictHostKeyChecking=yes",
+        "-W",
+        f"[{config.address}]:{config.port}",
+    ]
+    if Path.home() != Path(pwd.getpwuid(os.getuid()).pw_dir):  # ssh takes the home folder from the accounts
+        words += ["-F", str(SSH_CONFIG.expanduser())]
+    words += ["-J", before] if before else []
+    return shlex.join([*words, last if last.startswith("ssh://") else f"ssh://{last.strip()}"])

@@ -46,9 +46,9 @@ def ask_ssh(alias: str, *, port: int | None = None, user: str | None = None) -> 
         InputError: what is written is wrong.
         MissingTool: there is no ssh on PATH.
     """
-    said = _said(alias, port, user)
-    address = said.get("hostname", [alias])[0]
-    login, known_as = said.get("user", [""])[0] or None, _unless_none(said.get("hostkeyalias"))
+    config = _said(alias, port, user)
+    address = config.get("hostname", [alias])[0]
+    login, known_as = config.get("user", [""])[0] or None, _unless_none(config.get("hostkeyalias"))
     tokens = {
         "%": "%",
         "d": str(Path.home()),
@@ -58,28 +58,30 @@ def ask_ssh(alias: str, *, port: int | None = None, user: str | None = None) -> 
         "l": socket.gethostname(),
         "L": socket.gethostname().partition(".")[0],
         "n": alias,
-        "p": said["port"][0],
+        "p": config["port"][0],
         "r": login or "",
         "u": getpass.getuser(),
     }
 
     def files(key: str) -> tuple[Path, ...]:
         words = [
-            word for line in said.get(key, []) for word in ([line] if key == "identityfile" else line.split())
+            word
+            for line in config.get(key, [])
+            for word in ([line] if key == "identityfile" else line.split())
         ]
         return tuple(Path(expand(word, tokens)).expanduser() for word in words if word != "none")
 
-    proxy = _unless_none(said.get("proxycommand"))
+    proxy = _unless_none(config.get("proxycommand"))
     return SshSays(
         address=address,
-        port=int(said["port"][0]),
+        port=int(config["port"][0]),
         user=login,
         keys=files("identityfile"),
         known_hosts=files("userknownhostsfile"),
         known_to_all=files("globalknownhostsfile"),
         known_as=known_as,
         proxy=None if proxy is None else expand(proxy, tokens),
-        jump=_unless_none(said.get("proxyjump")),
+        jump=_unless_none(config.get("proxyjump")),
     )
 
 
@@ -90,16 +92,16 @@ def is_written(name: str) -> bool:
         InputError: what is written is wrong.
         MissingTool: there is no ssh on PATH.
     """
-    said, of_nobody = _said(name, None, None), _said(_NOBODY, None, None)
-    if said.get("hostname", [name]) != [name]:
+    config, of_nobody = _said(name, None, None), _said(_NOBODY, None, None)
+    if config.get("hostname", [name]) != [name]:
         return True
-    return any(said.get(key) != of_nobody.get(key) for key in {*said, *of_nobody} - set(_ECHOES))
+    return any(config.get(key) != of_nobody.get(key) for key in {*config, *of_nobody} - set(_ECHOES))
 
 
 def expand(text: str, tokens: Mapping[str, str]) -> str:
     """Return a text with ``%x`` and ``${NAME}`` resolved as ssh does; what is unknown stays as it is."""
-    text = re.sub(r"%(.)", lambda found: tokens.get(found[1], found[0]), text)
-    return re.sub(r"\$\{(\w+)\}", lambda found: os.environ.get(found[1], found[0]), text)
+    text = re.sub(r"%(.)", lambda match: tokens.get(match[1], match[0]), text)
+    return re.sub(r"\$\{(\w+)\}", lambda match: os.environ.get(match[1], match[0]), text)
 
 
 def _said(alias: str, port: int | None, user: str | None) -> dict[str, list[str]]:
@@ -109,7 +111,7 @@ def _said(alias: str, port: int | None, user: str | None) -> dict[str, list[str]
         raise MissingTool(
             "ssh", why="to read how hosts are reached", how_to_get="apt-get install -y openssh-client"
         )
-    told = [*(["-p", str(port)] if port else []), *(["-l", user] if user else [])]
+    options = [*(["-p", str(port)] if port else []), *(["-l", user] if user else [])]
     # ssh takes the home folder from the accounts; everything else here takes it from HOME, as tests do
     known = " ".join(f'"{Path(file).expanduser()}"' for file in KNOWN)
     text = f'Include "{SSH_CONFIG.expanduser()}"\nMatch all\nUserKnownHostsFile {known}\nInclude {SYSTEM_CONFIG}\n'
@@ -118,12 +120,12 @@ def _said(alias: str, port: int | None, user: str | None) -> dict[str, list[str]
         file.flush()  # not a pipe: ``Match final`` has it read twice
         try:
             done = subprocess.run(
-                [ssh, "-G", "-F", file.name, *told, "--", alias],
+                [ssh, "-G", "-F", file.name, *options, "--", alias],
                 stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=ANSWER_WITHIN_S,
             )  # fmt: skip
         except subprocess.TimeoutExpired as problem:
-            said = f"ssh -G {alias}: no answer within {ANSWER_WITHIN_S:.0f} s (a Match exec may hang)"
-            raise InputError(said, file=SSH_CONFIG) from problem
+            config = f"ssh -G {alias}: no answer within {ANSWER_WITHIN_S:.0f} s (a Match exec may hang)"
+            raise InputError(config, file=SSH_CONFIG) from problem
     if done.returncode != 0:
         words = [line for line in done.stderr.splitlines() if "terminating" not in line]
         raise InputError(f"ssh -G {alias}: {(words or ['it failed'])[-1].strip()}", file=SSH_CONFIG)

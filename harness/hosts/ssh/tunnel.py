@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A port of this machine behind which a far host's own loopback stands, through the SSH connection.
+"""A port of this machine behind which a port or socket of a far host stands, through the SSH connection.
 
-For what is asked between measurements (conformance, warm-up, metrics); no load goes this way.
+For what is asked between measurements (conformance, warm-up, metrics, a Docker daemon); no load goes this way.
 """
 
 from __future__ import annotations
@@ -18,16 +18,37 @@ from harness.hosts.ssh.channel import AgentChannel
 from harness.model.endpoint import Endpoint
 
 CHUNK = 65536
+OPENED_WITHIN_S = 10.0
+#: Opens the far end on a connection, for a connection that came from this address.
+Opener = Callable[[paramiko.Transport, tuple[str, int]], paramiko.Channel]
+
+
+def to_port(far: Endpoint) -> Opener:
+    """Return what opens a connection to a port there."""
+    return lambda transport, address: transport.open_channel(
+        "direct-tcpip", (far.host, far.port), address, timeout=OPENED_WITHIN_S
+    )
+
+
+def to_command(words: str) -> Opener:
+    """Return what starts a command there, whose stdin and stdout are the far end."""
+
+    def opened(transport: paramiko.Transport, _address: tuple[str, int]) -> paramiko.Channel:
+        channel = transport.open_session(timeout=OPENED_WITHIN_S)
+        channel.exec_command(words)
+        return channel
+
+    return opened
 
 
 class Tunnel:
     """Listens on this machine's loopback until ``close``."""
 
-    def __init__(self, channel: AgentChannel, far: Endpoint) -> None:
-        self._channel, self._far = channel, far
+    def __init__(self, channel: AgentChannel, opener: Opener) -> None:
+        self._channel, self._opener = channel, opener
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.endpoint = Endpoint(host="127.0.0.1", port=self._listener.getsockname()[1])
-        threading.Thread(target=self._serve, name=f"tunnel to {far.port}", daemon=True).start()
+        threading.Thread(target=self._serve, name=f"tunnel at {self.endpoint.port}", daemon=True).start()
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -57,11 +78,10 @@ class Tunnel:
         for last in (False, True):
             transport = self._channel.client.get_transport()
             if transport is not None and transport.is_active():
-                where = (self._far.host, self._far.port)
-                return transport.open_channel("direct-tcpip", where, address, timeout=10.0)
+                return self._opener(transport, address)
             if not last:
                 self._channel.ask("ping")  # waits for the next connection, or says that the host is gone
-        raise HostError(f"no connection to carry port {self._far.port}")
+        raise HostError("no connection to carry the tunnel")
 
 
 def _pass(take: Callable[[int], bytes], give: Callable[[bytes], object], end: socket.socket | None) -> None:
@@ -76,7 +96,6 @@ def _pass(take: Callable[[int], bytes], give: Callable[[bytes], object], end: so
 
 #: The code of a refusal (RFC 4254, section 5.1: administratively prohibited).
 PROHIBITED = 1
-ANSWER_WITHIN_S = 10.0
 
 
 def why_no_forwarding(client: paramiko.SSHClient, address: str, port: int) -> str | None:
@@ -88,8 +107,7 @@ def why_no_forwarding(client: paramiko.SSHClient, address: str, port: int) -> st
     try:
         if transport is None:
             return None
-        where = (address, port)
-        transport.open_channel("direct-tcpip", where, ("127.0.0.1", 0), timeout=ANSWER_WITHIN_S).close()
+        to_port(Endpoint(host=address, port=port))(transport, ("127.0.0.1", 0)).close()
     except paramiko.ChannelException as problem:
         if problem.code != PROHIBITED:
             return None

@@ -6,17 +6,22 @@ Copies are named after their content: sent once, and looked at once a connection
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
+import stat
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, suppress
 from pathlib import Path, PurePosixPath
+from typing import Any
 
+import paramiko
+
+from harness.agent.files import file_sha256
 from harness.errors import HostError
 from harness.hosts.ssh.agent_start import Agent
 from harness.hosts.ssh.channel import AgentChannel
-from harness.hosts.ssh.files import fetch_tree, put_files, send_tree, tree_name, tree_of
 from harness.sampling import on_our_clock
 
 
@@ -47,15 +52,18 @@ def keep(
 
 
 def _is_whole(
-    found: Mapping[str, tuple[str, int, int]], folder: Path, tree: Mapping[str, str], without: tuple[str, ...]
+    inventory: Mapping[str, tuple[str, int, int]],
+    folder: Path,
+    tree: Mapping[str, str],
+    without: tuple[str, ...],
 ) -> bool:
     """Whether the same files with the same content and the same right to be executed are there."""
-    theirs = {
+    present = {
         name: (sha256, bool(runs))
-        for name, (sha256, _, runs) in found.items()
+        for name, (sha256, _, runs) in inventory.items()
         if not name.startswith(without)
     }
-    return theirs == {name: (sha256, os.access(folder / name, os.X_OK)) for name, sha256 in tree.items()}
+    return present == {name: (sha256, os.access(folder / name, os.X_OK)) for name, sha256 in tree.items()}
 
 
 #: Below this a trial is not begun over there: its samples and logs must fit.
@@ -80,25 +88,25 @@ class RemoteWorkspace:
         """Note files over there whose moments are on the host's clock until their folder is closed."""
         self._sampled += files
 
-    def open_folder(self, ours: Path) -> Path:
+    def open_folder(self, local: Path) -> Path:
         name = f"{next(self._numbers):05d}"
         folder = str(self._ask("make_folder", name=name, wanted_bytes=self._min_free_bytes)["folder"])
         with self._lock:
-            self._folders[ours] = folder
-        names = tuple(tree_of(ours))
+            self._folders[local] = folder
+        names = tuple(tree_of(local))
         if names:
             self._ask("make_room", folder=folder, files=dict.fromkeys(names, 0))
-            put_files(self._agent.channel, ours, names, PurePosixPath(folder), host=self._host)
+            put_files(self._agent.channel, local, names, PurePosixPath(folder), host=self._host)
         return Path(folder)
 
-    def close_folder(self, ours: Path, *, monotonic_offset_s: float) -> None:
+    def close_folder(self, local: Path, *, monotonic_offset_s: float) -> None:
         """Bring the folder back, its samples on our clock; ``monotonic_offset_s``: the host's clock minus ours.
 
         Raises:
             HostError: it cannot be had whole.
         """
         with self._lock:
-            folder = self._folders.pop(ours, None)
+            folder = self._folders.pop(local, None)
         if folder is None:
             return
         if self._ask("free_bytes")["bytes"] < FULL_BELOW_BYTES:
@@ -106,9 +114,9 @@ class RemoteWorkspace:
                 f"{self._host}: no space left for {folder}: what this trial wrote may not be whole, so it is not "
                 "kept; make room, or set another folder in hosts.toml; the same command resumes the session"
             )
-        fetch_tree(self._agent.channel, folder, ours, host=self._host)
+        fetch_tree(self._agent.channel, folder, local, host=self._host)
         for path in [path for path in self._sampled if str(path.parent) == folder]:
-            on_our_clock(ours / path.name, monotonic_offset_s)
+            on_our_clock(local / path.name, monotonic_offset_s)
             self._sampled.remove(path)
         with suppress(HostError):  # it goes with the agent's folder
             self._ask("remove", folder=folder)
@@ -117,12 +125,169 @@ class RemoteWorkspace:
         key = (folder, without)
         if key not in self._installed:
             shelf = self._agent.base / "artifacts"
-            kept = keep(self._agent.channel, folder, shelf, without=without, host=self._host)
-            self._installed[key] = Path(kept)
+            copy = keep(self._agent.channel, folder, shelf, without=without, host=self._host)
+            self._installed[key] = Path(copy)
         return self._installed[key]
 
     def discard(self, folder: Path) -> None:
-        for key in [key for key, there in self._installed.items() if there == folder]:
+        for key in [key for key, remote in self._installed.items() if remote == folder]:
             del self._installed[key]
         with suppress(HostError):  # it is in nobody's way
             self._ask("remove", folder=str(folder))
+
+
+ATTEMPTS = 3
+
+
+def put_file(channel: AgentChannel, source: Path, target: PurePosixPath | Path, *, host: str) -> None:
+    """Send one file.
+
+    Raises:
+        HostError: it cannot be read here or written there.
+    """
+    _transfer(channel, _put, [(source, target)], f"{{}} -> {{}} on {host}")
+
+
+def put_files(
+    channel: AgentChannel, folder: Path, names: Iterable[str], target: PurePosixPath | Path, *, host: str
+) -> None:
+    """Send files of a folder one after the other, all in one session of the transfer; raises as ``put_file``."""
+    _transfer(channel, _put, [(folder / name, target / name) for name in names], f"{{}} -> {{}} on {host}")
+
+
+def get_file(channel: AgentChannel, source: PurePosixPath | Path, target: Path, *, host: str) -> None:
+    """Fetch one file.
+
+    Raises:
+        HostError: it cannot be read there or written here.
+    """
+    _transfer(channel, _get, [(source, target)], f"{{}} on {host} -> {{}}")
+
+
+def get_files(
+    channel: AgentChannel, folder: PurePosixPath, targets: Mapping[str, Path], *, host: str
+) -> None:
+    """Fetch files of a folder in one session of the transfer, ``targets`` by their names; raises as ``get_file``."""
+    pairs = [(folder / name, target) for name, target in targets.items()]
+    _transfer(channel, _get, pairs, f"{{}} on {host} -> {{}}")
+
+
+def _put(sftp: paramiko.SFTPClient, source: Path, target: PurePosixPath | Path) -> None:
+    sftp.put(str(source), str(target), confirm=True)
+    sftp.chmod(str(target), stat.S_IMODE(source.stat().st_mode))
+
+
+def _get(sftp: paramiko.SFTPClient, source: PurePosixPath | Path, target: Path) -> None:
+    sftp.get(str(source), str(target))
+
+
+def _transfer(
+    channel: AgentChannel, act: Callable[..., None], pairs: Iterable[tuple[Any, Any]], text: str
+) -> None:
+    """Do it for each pair, and go on over the next connection when this one breaks. ``text``: of the pair at fault."""
+    left = [*pairs]
+    for attempt in range(ATTEMPTS):
+        client = channel.client
+        try:
+            with closing(client.open_sftp()) as sftp:
+                while left:
+                    act(sftp, *left[0])
+                    left.pop(0)
+            return
+        except (OSError, EOFError, AttributeError, paramiko.SSHException) as problem:
+            transport = client.get_transport()
+            if (transport is not None and transport.is_active()) or attempt == ATTEMPTS - 1:
+                where = text.format(*left[0]) if left else f"a transfer ({text})"
+                raise HostError(f"{where}: {_words(problem)}") from problem
+        channel.ask("ping")  # waits for the next connection, or says that the host is gone
+
+
+def tree_of(folder: Path) -> dict[str, str]:
+    """Return the hash of every file below, by its relative name; a link to a file is one."""
+    return {
+        path.relative_to(folder).as_posix(): file_sha256(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def tree_name(folder: Path, tree: Mapping[str, str]) -> str:
+    """Return a name for the content of a folder: the same files with the same rights, the same name."""
+    digest = hashlib.sha256()
+    for name, sha256 in sorted(tree.items()):
+        runs = os.access(folder / name, os.X_OK)
+        digest.update(f"{name}\0{sha256}\0{runs}\0".encode())
+    return digest.hexdigest()[:24]
+
+
+def send_tree(
+    channel: AgentChannel, folder: Path, tree: Mapping[str, str], target: str, *, host: str
+) -> None:
+    """Send a folder under a passing name, have every file hashed there, then give it its name.
+
+    Raises:
+        HostError: there is no room, or what arrived is not what was sent.
+    """
+    part = f"{target}.part-{os.getpid()}-{id(folder):x}"
+    sizes = {name: (folder / name).stat().st_size for name in tree}
+    try:
+        channel.ask("make_room", folder=part, files=sizes)
+        put_files(channel, folder, tree, PurePosixPath(part), host=host)
+        arrived = channel.ask("inventory", folder=part)
+        wrong = sorted(name for name, sha256 in tree.items() if arrived.get(name, [None])[0] != sha256)
+        if wrong:
+            raise HostError(f"{host}: {wrong[0]} arrived in {part} with another content than it has here")
+        channel.ask("adopt", part=part, folder=target)
+    except HostError:
+        _forget(channel, part)
+        raise
+
+
+def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -> None:
+    """Bring back every file below; each gets its name here when its hash is the one it has there.
+
+    Raises:
+        HostError: one arrived otherwise than it is there, twice; nothing of it is kept. Or the host names one
+            that would stand elsewhere than below ``folder``; nothing is fetched then.
+    """
+    listed = channel.ask("inventory", folder=source)
+    for name in listed:
+        _refuse_outside(name, host=host)
+    parts = {}
+    for name in sorted(listed):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        parts[name] = (folder / name).with_name(f"{Path(name).name}.part")
+    try:
+        get_files(channel, PurePosixPath(source), parts, host=host)
+        for name, part in tuple(parts.items()):
+            sha256 = listed[name][0]
+            if file_sha256(part) != sha256:
+                get_file(channel, PurePosixPath(source) / name, part, host=host)
+                if file_sha256(part) != sha256:
+                    raise HostError(
+                        f"{host}: {name} arrived here twice with another content than it has in {source}; it was "
+                        "not kept. Something on the way changes bytes: copy a large file by hand and compare"
+                    )
+            part.replace(folder / name)
+            del parts[name]
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+
+
+def _refuse_outside(name: str, *, host: str) -> None:
+    """Refuse a name by which a host would choose a place of this machine: it tells what a trial left, no more."""
+    parts = PurePosixPath(name).parts
+    if not parts or name.startswith("/") or ".." in parts or "\0" in name:
+        raise HostError(f"{host}: it names the file {name!r}, which is not below the trial's folder")
+
+
+def _forget(channel: AgentChannel, folder: str) -> None:
+    with suppress(HostError):  # the first problem is the one worth saying
+        channel.ask("remove", folder=folder)
+
+
+def _words(problem: BaseException) -> str:
+    text = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+    full = text == "Failure" or text.startswith("size mismatch")
+    return f"the host did not take it whole ({text}); its disk may be full" if full else text

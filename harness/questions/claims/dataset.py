@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.tables.dictionary import LEDGER
+from harness.analysis.tables.schema import LEDGER
 from harness.definitions.claims import Reference, load_ledgers, load_not_then, references
 from harness.model.claim import NotThen
 from harness.model.formatting import DASH, show

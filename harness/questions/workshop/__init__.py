@@ -1,28 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much does one trial tell, and five more questions: the units of the workshop, with exercises and their checks."""
+"""The workshop: what its notebooks import. ``python -m harness.questions.workshop`` makes its files."""
 
-from harness.questions.workshop.comparing import comparing_unit
-from harness.questions.workshop.latency import latency_unit
-from harness.questions.workshop.loops import loops_unit
-from harness.questions.workshop.peaks import paused_s, peaks_unit
-from harness.questions.workshop.replication import replication_unit
-from harness.questions.workshop.showing import cumulative, curve, show_figure
-from harness.questions.workshop.tables import noise_words, ratio_table, trial_values, verdict_table
-from harness.questions.workshop.warming import warming_unit
+from harness.analysis.load.coordinated_omission import coordinated_omission_check
+from harness.analysis.stats.sample_size import plan_repetitions
+from harness.questions.workshop.exercises import (
+    compared,
+    comparison_checks,
+    figure,
+    first_trials,
+    latency_checks,
+    loop_checks,
+    pause_checks,
+    paused_s,
+    trial_checks,
+    warm_up_checks,
+)
+from harness.questions.workshop.made_up import (
+    PAUSE_S,
+    TRUE_RATIO,
+    clock_trial,
+    courses,
+    loops,
+    studies,
+    suspects,
+    unnamed_loops,
+    write_comparisons,
+)
 
 __all__ = [
-    "comparing_unit",
-    "cumulative",
-    "curve",
-    "latency_unit",
-    "loops_unit",
-    "noise_words",
-    "paused_s",
-    "peaks_unit",
-    "ratio_table",
-    "replication_unit",
-    "show_figure",
-    "trial_values",
-    "verdict_table",
-    "warming_unit",
-]
+    "PAUSE_S", "TRUE_RATIO", "clock_trial", "compared", "comparison_checks",
+    "coordinated_omission_check", "courses", "figure", "first_trials", "latency_checks", "loop_checks",
+    "loops", "pause_checks", "paused_s", "plan_repetitions", "studies", "suspects", "trial_checks",
+    "unnamed_loops", "warm_up_checks", "write_comparisons",
+]  # fmt: skip

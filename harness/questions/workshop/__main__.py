@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m harness.questions.workshop write|slides|check``: write the notebooks of the workshop, or its slides, or
-say whether this computer is ready for it."""
+"""``python -m harness.questions.workshop write|slides|check``: write the students' notebooks, or the slides, or say
+whether this computer is ready for the workshop."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from time import monotonic
 from harness.errors import RematchError
 from harness.model.digits import plain
 from harness.project import find_root
-from harness.questions.workshop.pages import write_files
-from harness.questions.workshop.readiness import workshop_code
+from harness.questions.workshop.notebooks import workshop_code, write_files
 from harness.questions.workshop.slides import write_slides
 
 USAGE = "python -m harness.questions.workshop write|slides|check"

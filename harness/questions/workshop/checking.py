@@ -1,39 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of exercises, held against a truth that is computed when it is asked for, and never typed."""
+"""Answers of exercises, held against a truth that is computed from the data, and never typed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from math import isfinite
 from numbers import Real
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
 State = Literal["open", "right", "wrong"]
+REPLIES: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("replies.toml").read_text("utf-8")
+)
 #: What an answer in another unit is multiplied by: a percentage for a share, milliseconds for seconds, and back.
 _UNITS = (100.0, 1e3, 1e-3, 1e-2)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Truth:
     """What an exercise asks for.
 
-    ``value``: computes it: a number, a word, true or false, or a mapping of names to these. ``within``: how far off a
-    number may be, as a share of the truth. ``why``: what the right answer shows, or computes that. ``wrong``: hint ->
-    computes an answer that is given often and is wrong; of a mapping, the entries that are wrong.
+    Args:
+        value: a number, a word, true or false, or a mapping of names to these.
+        numbers: as text, of the replies. usual: name of a hint in ``replies.toml`` -> an answer that is given often and
+            is wrong; of a mapping, the entries that are wrong.
     """
 
-    value: Callable[[], object]
-    why: str | Callable[[], str]
-    within: float = 1e-6
-    wrong: Mapping[str, Callable[[], object]] = field(default_factory=dict)
+    def __init__(self, value: object, numbers: Mapping[str, str] | None = None, /, **usual: object) -> None:
+        self.value, self.numbers, self.usual = value, numbers or {}, usual
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Checked:
-    """What was found of an answer; shows itself in a notebook as its text."""
+    """The reply to an answer; shows itself in a notebook as its text."""
 
     exercise: str
     state: State
@@ -46,35 +49,37 @@ class Checked:
 class Checks:
     """The exercises of one unit: called with the number of an exercise and an answer, it says whether that is right.
 
-    ``results``: what was found last of each exercise.
+    Args:
+        replies: as ``replies.toml`` has them.
+
+    ``results``: the last reply of each exercise.
     """
 
-    def __init__(self, truths: Mapping[str, Truth]) -> None:
-        self.truths = truths
+    def __init__(
+        self, truths: Mapping[str, Truth], replies: Mapping[str, Mapping[str, Any]] = REPLIES
+    ) -> None:
+        self.truths, self.replies = truths, replies
         self.results: dict[str, Checked] = {}
 
     def __call__(self, exercise: str | float, answer: object) -> Checked:
-        """Return what is to be said of an answer; dots, or nothing, are an exercise that is still open."""
+        """Return the reply to an answer; dots, or nothing, are an exercise that is still open."""
         name = str(exercise)
         if name not in self.truths:
-            return Checked(
-                exercise=name, state="wrong", text=f"no such exercise; allowed: {', '.join(self.truths)}."
-            )
-        state, text = _judged(self.truths[name], answer)
-        self.results[name] = Checked(exercise=name, state=state, text=text)
+            return Checked(name, "wrong", f"no such exercise; allowed: {', '.join(self.truths)}.")
+        self.results[name] = Checked(name, *_judged(self.truths[name], self.replies[name], answer))
         return self.results[name]
 
 
-def _judged(truth: Truth, answer: object) -> tuple[State, str]:
+def _judged(truth: Truth, replies: Mapping[str, Any], answer: object) -> tuple[State, str]:
+    within = replies.get("within", 1e-6)
     if _is_open(answer):
         return "open", "open. Replace the dots, and run the cell again."
-    expected = truth.value()
-    if is_same(answer, expected, truth.within):
-        return "right", f"right. {truth.why if isinstance(truth.why, str) else truth.why()}"
-    for hint, value in truth.wrong.items():
-        if _has(answer, value(), truth.within):
-            return "wrong", f"not yet. {hint}"
-    return "wrong", f"not yet. {_difference(answer, expected, truth.within)}"
+    if is_same(answer, truth.value, within):
+        return "right", f"right. {replies['right'].format_map(truth.numbers)}"
+    for hint, usual in truth.usual.items():
+        if _has(answer, usual, within):
+            return "wrong", f"not yet. {replies[hint]}"
+    return "wrong", f"not yet. {_difference(answer, truth.value, within)}"
 
 
 def _has(answer: object, usual: object, within: float) -> bool:
@@ -87,19 +92,19 @@ def _has(answer: object, usual: object, within: float) -> bool:
 def is_same(answer: object, expected: object, within: float) -> bool:
     """Return whether an answer is the expected one: numbers within a share, words whatever their case."""
     if isinstance(expected, Mapping):
-        return (
-            isinstance(answer, Mapping)
-            and set(answer) == set(expected)
-            and all(is_same(answer[name], expected[name], within) for name in expected)
-        )
-    if isinstance(expected, (bool, np.bool_)):
-        return isinstance(answer, (bool, np.bool_)) and bool(answer) == bool(expected)
+        return isinstance(answer, Mapping) and set(answer) == set(expected) and _has(answer, expected, within)
+    if _is_truth(expected) or _is_truth(answer):
+        return _is_truth(expected) and _is_truth(answer) and bool(answer) == bool(expected)
     if isinstance(expected, str):
-        return isinstance(answer, str) and answer.strip().casefold() == expected.strip().casefold()
-    if not isinstance(answer, Real) or isinstance(answer, (bool, np.bool_)) or not isinstance(expected, Real):
+        return isinstance(answer, str) and answer.strip().casefold() == expected.casefold()
+    if not isinstance(answer, Real) or not isinstance(expected, Real):
         return False
-    found, true = float(answer), float(expected)
-    return isfinite(found) and abs(found - true) <= within * abs(true) + 1e-12
+    value, true = float(answer), float(expected)
+    return isfinite(value) and abs(value - true) <= within * abs(true) + 1e-12
+
+
+def _is_truth(value: object) -> bool:
+    return isinstance(value, (bool, np.bool_))
 
 
 def _is_open(answer: object) -> bool:
@@ -112,8 +117,8 @@ def _difference(answer: object, expected: object, within: float) -> str:
     """Say what is amiss without giving the answer away."""
     if isinstance(expected, Mapping):
         return _difference_of_entries(answer, expected, within)
-    if isinstance(expected, (bool, np.bool_)):
-        return "Look again." if isinstance(answer, (bool, np.bool_)) else "True or False is needed."
+    if _is_truth(expected):
+        return "Look again." if _is_truth(answer) else "True or False is needed."
     if not isinstance(answer, Real) or not isinstance(expected, Real):
         return "A number is needed."
     if any(is_same(float(answer) / factor, expected, within) for factor in _UNITS):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The slides of the workshop: a page for each unit that loads nothing, with the unit's own figures and tables.
 
-Slides come in the order of the source. Notes for the teacher, with solutions, are shown by a key.
+Slides come in the order of the cells. Notes for the teacher, with solutions, are shown by a key.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from jinja2 import Environment
 from markupsafe import Markup
+from nbclient import NotebookClient
+from nbconvert.filters.markdown_mistune import markdown2html_mistune
+from traitlets.config import Config
 
-from harness.questions.workshop.pages import cell_name, notebook
-from harness.questions.workshop.source import Block, Unit, read_units
+from harness.questions.workshop.notebooks import Book, file_text, for_students, read_books, tags_of, text_of
 
 SLIDES = Path("results") / "workshop" / "slides"
 _TEMPLATE = Path(__file__).with_name("templates") / "slides.html.jinja"
 #: A minute is usual; the first run reads the sessions.
 _PATIENCE_S = 900
 _ABOUT = re.compile(r"\*\*(\d\.\d)\b")
+_CHECK = re.compile(r'check\("(\d\.\d)"')
 
-#: Name of a cell -> its outputs, as in a notebook file.
+#: Id of a cell -> its outputs, as in a notebook file.
 Outputs = Mapping[str, list[dict[str, Any]]]
 
 
@@ -40,92 +44,78 @@ class Slide:
 def write_slides(root: Path) -> Iterator[Path]:
     """Execute every unit, write its slides, and yield each path below the root."""
     (root / SLIDES).mkdir(parents=True, exist_ok=True)
-    for unit in read_units(root):
-        path = SLIDES / f"{unit.stem}.html"
-        (root / path).write_text(slides_page(unit, executed(root, unit)), "utf-8")
+    for name, book in read_books(root).items():
+        path = SLIDES / Path(name).with_suffix(".html")
+        (root / path).write_text(slides_page(book, executed(root, book)), "utf-8")
         yield path
 
 
-def executed(root: Path, unit: Unit) -> Outputs:
+def executed(root: Path, book: Book) -> Outputs:
     """Return what the cells of a unit show, with its exercises left open."""
-    import nbformat  # with nbclient only: tests of the sources have no kernel
-    from nbclient import NotebookClient
-    from traitlets.config import Config
-
-    book = nbformat.reads(notebook(unit, solved=False), as_version=4)  # type: ignore[no-untyped-call]  # no types
+    node = nbformat.reads(file_text(for_students(book)), as_version=4)  # type: ignore[no-untyped-call]  # no types
     place = {"metadata": {"path": str(root)}}
-    encrypted = Config(
-        {"KernelManager": {"transport_encryption": "auto"}}
-    )  # its connections are ports of this machine
+    # its connections are ports of this machine
+    encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})
     NotebookClient(
-        book, config=encrypted, timeout=_PATIENCE_S, startup_timeout=_PATIENCE_S, resources=place
+        node, config=encrypted, timeout=_PATIENCE_S, startup_timeout=_PATIENCE_S, resources=place
     ).execute()
-    return {cell.id.partition("-")[2]: cell.outputs for cell in book.cells if cell.cell_type == "code"}
+    return {cell.id: cell.outputs for cell in node.cells if cell.cell_type == "code"}
 
 
-def slides_page(unit: Unit, outputs: Outputs) -> str:
+def slides_page(book: Book, outputs: Outputs) -> str:
     """Return the page of a unit."""
     page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         _TEMPLATE.read_text("utf-8")
     )
-    shown = [(Markup(one.body), Markup("".join(one.notes))) for one in slides(unit, outputs)]
-    return page.render(title=f"{unit.number} {unit.head.title}", slides=shown)
+    shown = [(Markup(slide.body), Markup("".join(slide.notes))) for slide in slides(book, outputs)]
+    title = text_of(book["cells"][0]).partition("\n")[0].removeprefix("# ")
+    return page.render(title=title, slides=shown)
 
 
-def slides(unit: Unit, outputs: Outputs) -> list[Slide]:
+def slides(book: Book, outputs: Outputs) -> list[Slide]:
     """Return the slides of a unit: its texts, what its cells show, and its exercises."""
-    head = unit.head
-    goals = "\n".join(f"- {goal}" for goal in head.objectives)
-    title = f"# {unit.number} {head.title}\n\n**{head.question}**\n\nYou will be able to\n\n{goals}"
-    found = [Slide(_html(title)), *(Slide(_html(text)) for text in unit.opening)]
+    deck: list[Slide] = []
     about: dict[str, Slide] = {}
     heading = ""
-    for place, block in enumerate(unit.body):
-        if block.kind in ("markdown", "slide"):
-            first = block.text.partition("\n")[0]
-            heading = first if first.startswith("## ") and block.kind == "markdown" else heading
-            text = block.text if first.startswith("## ") else f"{heading}\n\n{block.text}"
+    for cell in book["cells"]:
+        text, tags = text_of(cell), tags_of(cell)
+        if tags & {"teacher", "checkpoint"}:
+            _note(text, about, deck[-1])
+        elif "solution" in tags:
+            deck[-1].notes.append(f"<pre>{escape(text)}</pre>")
+        elif cell["cell_type"] == "markdown":
+            first = text.partition("\n")[0]
+            heading = first if first.startswith("## ") and "slide" not in tags else heading
             if text != heading:
-                found.append(Slide(_html(text)))
-        elif block.kind == "code":
-            # a cell with libraries of its own is an analysis to be read
-            code = f"<pre>{escape(block.text)}</pre>" if "import " in block.text else ""
-            shown = "".join(_shown(outputs.get(cell_name(place, block), ())))
-            found.append(Slide(f'{_html(heading)}<div class="shown">{code}{shown}</div>'))
-        elif block.kind == "exercise":
-            about[block.name] = Slide(_html(f"## Exercise {block.name}\n\n{_asked(block)}"))
-            found.append(about[block.name])
-        elif block.kind == "solution":
-            found[-1].notes.append(f"<pre>{escape(block.text)}</pre>")
-        elif block.kind in ("teacher", "checkpoint"):
-            _note(block, about, found[-1])
-    return found
+                deck.append(
+                    Slide(markdown2html_mistune(text if first.startswith("#") else f"{heading}\n\n{text}"))
+                )
+        elif "exercise" in tags:
+            name = _CHECK.findall(text)[-1]
+            asked = " ".join(line[2:] for line in text.splitlines() if line.startswith("# "))
+            about[name] = Slide(markdown2html_mistune(f"## Exercise {name}\n\n{asked}"))
+            deck.append(about[name])
+        elif not tags & {"parameters", "setup"}:
+            code = f"<pre>{escape(text)}</pre>" if "code" in tags else ""
+            shown = "".join(_shown(outputs.get(cell["id"], ())))
+            if code or shown:
+                deck.append(Slide(f'{markdown2html_mistune(heading)}<div class="shown">{code}{shown}</div>'))
+    return deck
 
 
-def _note(block: Block, about: Mapping[str, Slide], last: Slide) -> None:
+def _note(text: str, about: Mapping[str, Slide], last: Slide) -> None:
     """Put each paragraph of a note to the exercise that it begins with; what is of none, to the slide before."""
     to = last
-    for paragraph in block.text.split("\n\n"):
+    for paragraph in re.sub("^> ?", "", text, flags=re.MULTILINE).split("\n\n"):
         named = _ABOUT.match(paragraph)
         to = about.get(named[1], last) if named else to
-        to.notes.append(_html(paragraph))
-
-
-def _asked(block: Block) -> str:
-    """Return what an exercise asks for: the comment of its cell."""
-    return " ".join(line.removeprefix("# ") for line in block.text.splitlines() if line.startswith("#"))
+        to.notes.append(markdown2html_mistune(paragraph))
 
 
 def _shown(outputs: Iterable[dict[str, Any]]) -> Iterator[str]:
-    for one in outputs:
-        data = one.get("data", {})
+    for output in outputs:
+        data = output.get("data", {})
         if "text/html" in data:
             yield str(data["text/html"])
         else:
-            yield f"<pre>{escape(one.get('text') or data.get('text/plain', ''))}</pre>"
-
-
-def _html(text: str) -> str:
-    from nbconvert.filters.markdown_mistune import markdown2html_mistune  # slow to load, and for slides only
-
-    return str(markdown2html_mistune(text))
+            yield f"<pre>{escape(output.get('text') or data.get('text/plain', ''))}</pre>"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.cgroup_throttling import read_throttling
+from harness.agent.cgroup import read_throttling
 from harness.agent.machine_counters import MachineReader, MachineReading, read_machine
 from harness.sampling import machine_window
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent import outside_ports
-from harness.agent.http_exchange import Connection, request_bytes
-from harness.agent.outside_ports import CHOSEN_BY_SYSTEM, outside
-from harness.agent.readiness_probe import poll_first_answer
+from harness.agent import ports
+from harness.agent.http_exchange import Connection, poll_first_answer, request_bytes
+from harness.agent.ports import CHOSEN_BY_SYSTEM, outside
 from harness.tests.support.patience import patient
 
 
@@ -53,9 +52,7 @@ def test_a_connection_comes_from_outside_of_the_systems_range_and_not_twice_from
 def test_a_port_that_is_taken_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        monkeypatch.setattr(
-            outside_ports, "outside", lambda _: range(port, port + 1)
-        )  # the server has it itself
+        monkeypatch.setattr(ports, "outside", lambda _: range(port, port + 1))  # the server has it itself
         with Connection(At("127.0.0.1", port), patient(5), from_outside=True) as connection:
             connection.open()
             assert server.accept()[1][1] != port

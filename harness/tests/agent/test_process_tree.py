@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.process_tree import TreeReader
+from harness.agent.process_tree import TreeReader, read_tree
 from harness.agent.processes import read_stat
-from harness.sampling import read_resources
 from harness.tests.support.instances import eventually
 from harness.tests.support.puppet import Puppet, puppet_maker
 
@@ -24,9 +23,9 @@ def puppet() -> Iterator[Puppet]:
 
 
 def test_memory_that_is_touched_is_counted(puppet: Puppet) -> None:
-    before = read_resources(puppet.pid, puppet.start_ticks)
+    before = read_tree(puppet.pid, puppet.start_ticks)
     puppet.do("held = bytearray(b'x') * (64 * 1024 * 1024)")
-    after = read_resources(puppet.pid, puppet.start_ticks)
+    after = read_tree(puppet.pid, puppet.start_ticks)
     for one, other in ((before.rss_bytes, after.rss_bytes), (before.pss_bytes, after.pss_bytes)):
         assert one is not None
         assert other is not None
@@ -34,12 +33,12 @@ def test_memory_that_is_touched_is_counted(puppet: Puppet) -> None:
 
 
 def test_cpu_time_is_what_the_process_itself_counts(puppet: Puppet, tmp_path: Path) -> None:
-    before = read_resources(puppet.pid, puppet.start_ticks, pss=False)
+    before = read_tree(puppet.pid, puppet.start_ticks, pss=False)
     puppet.do(
         "a = time.process_time(); [0 for _ in iter(lambda: time.process_time() - a < 0.2, False)]; "
         f"open({str(tmp_path / 'used')!r}, 'w').write(str(time.process_time() - a))"
     )
-    after = read_resources(puppet.pid, puppet.start_ticks, pss=False)
+    after = read_tree(puppet.pid, puppet.start_ticks, pss=False)
     assert before.cpu_s is not None
     assert after.cpu_s is not None
     used_s = float((tmp_path / "used").read_text())
@@ -49,42 +48,42 @@ def test_cpu_time_is_what_the_process_itself_counts(puppet: Puppet, tmp_path: Pa
 def test_the_kernels_part_of_cpu_time_is_told_apart(puppet: Puppet) -> None:
     puppet.do("b = os.times().system; zero = open('/dev/zero', 'rb', 0)")
     puppet.do("[zero.read(1 << 20) for _ in iter(lambda: os.times().system - b < 0.3, False)]")
-    reading = read_resources(puppet.pid, puppet.start_ticks, pss=False)
+    reading = read_tree(puppet.pid, puppet.start_ticks, pss=False)
     assert reading.system_s is not None and reading.cpu_s is not None
     assert 0.3 <= reading.system_s <= reading.cpu_s + 0.02
     before_s = reading.system_s
     puppet.do(
         "u = os.times().user; [sum(range(2_000_000)) for _ in iter(lambda: os.times().user - u < 0.3, False)]"
     )
-    reading = read_resources(puppet.pid, puppet.start_ticks, pss=False)
+    reading = read_tree(puppet.pid, puppet.start_ticks, pss=False)
     assert reading.system_s is not None
     assert reading.system_s - before_s < 0.2, "a loop of the process's own is none of the kernel's time"
 
 
 def test_cpu_time_before_launch_is_taken_off(puppet: Puppet) -> None:
-    whole = read_resources(puppet.pid, puppet.start_ticks, pss=False).cpu_s
-    less = read_resources(puppet.pid, puppet.start_ticks, cpu_at_launch_s=5.0, pss=False).cpu_s
+    whole = read_tree(puppet.pid, puppet.start_ticks, pss=False).cpu_s
+    less = read_tree(puppet.pid, puppet.start_ticks, cpu_at_launch_s=5.0, pss=False).cpu_s
     assert whole is not None
     assert less is not None
     assert less == pytest.approx(whole - 5.0, abs=0.5)
 
 
 def test_threads_and_descriptors_are_counted(puppet: Puppet) -> None:
-    before = read_resources(puppet.pid, puppet.start_ticks, pss=False)
+    before = read_tree(puppet.pid, puppet.start_ticks, pss=False)
     puppet.do(
         "stay = threading.Event(); [threading.Thread(target=stay.wait, daemon=True).start() for _ in range(3)]"
     )
     puppet.do("files = [open('/dev/null') for _ in range(5)]")
-    after = read_resources(puppet.pid, puppet.start_ticks, pss=False)
+    after = read_tree(puppet.pid, puppet.start_ticks, pss=False)
     assert before.n_threads is not None
     assert before.n_descriptors is not None
     assert (after.n_threads, after.n_descriptors) == (before.n_threads + 3, before.n_descriptors + 5)
 
 
 def test_a_process_that_is_gone_or_another_has_no_reading(puppet: Puppet) -> None:
-    assert read_resources(puppet.pid, puppet.start_ticks - 1).rss_bytes is None
+    assert read_tree(puppet.pid, puppet.start_ticks - 1).rss_bytes is None
     puppet.end()
-    reading = read_resources(puppet.pid, puppet.start_ticks)
+    reading = read_tree(puppet.pid, puppet.start_ticks)
     values = (reading.rss_bytes, reading.pss_bytes, reading.cpu_s, reading.n_threads, reading.n_descriptors)
     assert values == (None, None, None, None, None)
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.agent.processes import look_through, read_stat
-from harness.agent.sampler import Sampler
-from harness.agent.ticks import PythonTicks, TickSource
+from harness.agent.sampler import PythonTicks, Sampler
 from harness.hosts.local import LocalHost
 from harness.sampling import native_ticks, tick_source_here
 from harness.sampling.native_ticks import NativeTicks
@@ -29,13 +28,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 class Interpreter:
     @pytest.fixture
-    def glancer(self) -> TickSource:
+    def glancer(self) -> PythonTicks:
         return PythonTicks()
 
 
 class Native:
     @pytest.fixture
-    def glancer(self, library: Path) -> TickSource:
+    def glancer(self, library: Path) -> PythonTicks:
         return NativeTicks(library)
 
 
@@ -45,7 +44,7 @@ class Portable:
     cpu_step_s = 0.01
 
     @pytest.fixture
-    def glancer(self) -> TickSource:
+    def glancer(self) -> PythonTicks:
         return PortableTicks()
 
     @pytest.fixture(autouse=True)

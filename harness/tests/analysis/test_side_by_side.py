@@ -7,7 +7,7 @@ from threading import Barrier, get_ident
 
 import pytest
 
-from harness.analysis.side_by_side import FEWEST_ROWS, side_by_side
+from harness.analysis.attribution.slow_periods import FEWEST_ROWS, side_by_side
 from harness.tests.support.patience import patient
 
 

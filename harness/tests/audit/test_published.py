@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.audit.auditing import audit_published
-from harness.audit.figures import Plan
+from harness.audit.figures import Audited, Check, Plan
 from harness.audit.laws import LITTLE, OFFERED, PLAN, RAMP, RATE, UNITS
 from harness.audit.plans import known_plan
-from harness.audit.result import Audited, Check
 from harness.audit.sums import COUNTS, ENDS, MEAN, PERCENTILES
 from harness.audit.tables import audit_table
 from harness.errors import InputError

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import psutil
 
 from harness.agent.processes import read_stat
-from harness.agent.sampler import SLOW_HZ, Sampler, Watched
-from harness.agent.ticks import Calls, PythonTicks, Schedule, TickSource
+from harness.agent.sampler import SLOW_HZ, Calls, PythonTicks, Sampler, Schedule, Watched
 from harness.provenance import describe_place
 from harness.sampling import tick_source_here
 from harness.tests.benchmarks.result import BenchResult, BenchRow, over
@@ -133,7 +132,7 @@ def _two_processes() -> Iterator[tuple[int, int]]:
             process.wait()
 
 
-def _ours(pids: tuple[int, int], folder: Path, duration_s: float, hz: float, glancer: TickSource) -> _Cost:
+def _ours(pids: tuple[int, int], folder: Path, duration_s: float, hz: float, glancer: PythonTicks) -> _Cost:
     watched = {
         f"process {pid}": Watched(pid=pid, start_ticks=stat.start_ticks)
         for pid in pids
@@ -162,7 +161,7 @@ def _floor(duration_s: float, hz: float) -> float:
     return (time.process_time() - cpu_s) / (time.monotonic() - begin)
 
 
-def _bare(glancer: TickSource, duration_s: float, hz: float) -> float:
+def _bare(glancer: PythonTicks, duration_s: float, hz: float) -> float:
     """Share of a core that the same ticks cost with nobody to look at: what this machine takes for waking."""
     cpu_s, begin = time.process_time(), time.monotonic()
     glancer.take(Schedule.beginning_now(hz), round(duration_s * hz), [], Calls())

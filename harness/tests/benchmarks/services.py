@@ -17,7 +17,7 @@ from harness.analysis.stats.about_services import not_about_services
 from harness.analysis.stats.ages import ages_of, of_their_age
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.pairing import inputs_of, pair_by_block
-from harness.analysis.tables.load import load_trials
+from harness.analysis.tables.layout import load_trials
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
 from harness.model import Estimate, Experiment

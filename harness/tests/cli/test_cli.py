@@ -75,7 +75,7 @@ def test_help_needs_none_of_the_heavy_libraries() -> None:
 
 def test_names_are_offered_to_the_tab_key() -> None:
     assert "strings-rounds" in completion.experiments("strings-r")
-    assert "java-helidon" in completion.variants("java-h")
+    assert completion.metrics("thr") == ["throughput"]
     assert completion.profiles("q") == ["quick"]
 
 

@@ -19,7 +19,7 @@ from harness.cli import app
 from harness.import_closure import packages
 from harness.tests.support.command import run_here
 from harness.tests.support.sessions import REPOSITORY, make_session_project, tiny_assembly, tiny_folder
-from harness.toolchains.packages import PACKAGES
+from harness.toolchains.catalogue import PACKAGES
 from setup.light import light_lock
 
 #: Imported beside one of ``PACKAGES``, which requires it.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.pipeline.execute import StageFailed
-from harness.publish.generated import GENERATED, clear, text_entry, update
+from harness.publish.generated import GENERATED, clear, fact_entry, update
 from harness.tests.support.command import run_here
 from harness.tests.support.published_project import make_published_project
 
@@ -37,7 +37,7 @@ def test_results_of_bundled_sessions_are_brought_up_to_date_however_many_there_a
 
 
 def test_own_results_are_shown_as_they_are(project: Path, calls: list[Path], tmp_path: Path) -> None:
-    own = text_entry("own", notebook="99-own", inputs=["strings-startup/quick-local-1/0001-go-kit"])
+    own = fact_entry("own") | {"notebook": "99-own", "inputs": ["strings-startup/quick-local-1/0001-go-kit"]}
     update(project / GENERATED, "99-own", [("values", "own.x", own)])
     try:
         run_here(project, "site")

@@ -4,23 +4,22 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from harness import figures
-from harness.analysis.stats.comparisons import Comparison
 from harness.cli.results_text import cells, print_results
 from harness.evidence import Evidence
 from harness.evidence.results import METRICS, CellResult, MetricResult, results_of
 from harness.figures.comparisons import forest
 from harness.figures.marks import marks_of
 from harness.model import Verdict
-from harness.publish.comparisons import comparison_notes, comparison_rows
-from harness.publish.generated import read_values
-from harness.publish.publisher import Publisher, slug
-from harness.rows import Session, behind, means
+from harness.model.formatting import verdict_name
+from harness.rows import Session, behind, means, tidy
+from harness.rows.results import of_comparison
+from harness.rows.schema import records
+from harness.rows.text import entry_of
 from harness.store import Store
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.sessions import REPOSITORY
@@ -64,7 +63,6 @@ def compared(evidence: Evidence) -> list[tuple[MetricResult, CellResult, bool]]:
 
 def test_each_comparison_of_a_young_arm_and_no_other_has_the_word(sessions: list[Evidence]) -> None:
     for evidence in sessions:
-        labels = evidence.variants
         for one, cell, any_young in compared(evidence):
             trials = evidence.cell(**cell.levels)
             arms = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
@@ -78,11 +76,8 @@ def test_each_comparison_of_a_young_arm_and_no_other_has_the_word(sessions: list
                 young = one.metric.column != START and any(is_young(arm) for arm in pair)
                 assert found.young == young, (evidence.sessions[0].key, one.metric.name, found.variant)
                 n_young += young
-                (row,) = comparison_rows([found], labels)
-                said = [rows[found.variant], str(row["verdict"])]
-                said += [*comparison_notes([found], labels)] if young else []
-                assert [("young" in text) for text in said[:2]] == [young, young], said
-                assert young == ("of young processes" in " ".join(said[2:]))
+                said = [rows[found.variant], verdict_name(found)]
+                assert [("young" in text) for text in said] == [young, young], said
                 assert not (
                     young and found.verdict is Verdict.NOT_ABOUT_SERVICES and "warm" in str(found.not_about)
                 )
@@ -106,21 +101,14 @@ def test_the_text_of_the_command_line_has_it(
         assert len(re.findall(r"\byoung\b", head)) == n * found.conclusive
 
 
-def test_what_is_published_of_it_has_it(sessions: list[Evidence], tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text("")
-    publisher = Publisher("1", root=tmp_path, draft=None, publish=True)
-    published: dict[tuple[str, str], Comparison] = {}
-    for number, evidence in enumerate(sessions):
-        for place, (one, cell, _) in enumerate(compared(evidence)):
-            found = [row.comparison for row in cell.variants if row.comparison is not None]
-            prefix = f"toy.{one.metric.name}.s{number}c{place}"
-            publisher.comparisons(prefix, found, variants=[], main=cell.levels)
-            published |= {(prefix, slug(each.variant)): each for each in found}
-    values = read_values(tmp_path)
-    for (prefix, variant), each in published.items():
-        assert ("young" in values[f"{prefix}.verdict.{variant}"]["text"]) == each.names_young
-        ratio = values[f"{prefix}.ratio.{variant}"]
-        assert ("young" in ratio["interval_text"]) == (each.young and ratio["value"] is not None)
+def test_what_is_published_of_it_has_it(sessions: list[Evidence]) -> None:
+    for evidence in sessions:
+        for one, cell, _ in compared(evidence):
+            for each in (row.comparison for row in cell.variants if row.comparison is not None):
+                (row,) = records(tidy([of_comparison(each, one.metric.name)]))
+                value = entry_of(row)
+                assert ("young" in value["words"]) == each.names_young
+                assert ("young" in value["interval_text"]) == (each.young and value["value"] is not None)
 
 
 def test_captions_name_the_young_services_and_figures_mark_their_ratios(sessions: list[Evidence]) -> None:

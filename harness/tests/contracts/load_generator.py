@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.tables.error_kinds import errors_by_kind
+from harness.analysis.tables.success_shares import errors_by_kind
 from harness.errors import TrialFailure, UnsupportedLoad
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable

@@ -16,8 +16,7 @@ from typing import Protocol
 import pytest
 
 from harness.agent.process_tree import ProcessReading, TreeReader
-from harness.agent.sampler import SLOW_HZ, Sampler, Watched
-from harness.agent.ticks import TickSource
+from harness.agent.sampler import SLOW_HZ, PythonTicks, Sampler, Watched
 from harness.tests.support.instances import eventually
 from harness.tests.support.puppet import Puppet, puppet_maker
 
@@ -75,13 +74,13 @@ class SamplerContract:
         return Files(tmp_path)
 
     @pytest.fixture
-    def bench(self, glancer: TickSource, files: Files) -> Bench:
+    def bench(self, glancer: PythonTicks, files: Files) -> Bench:
         def make(hz: float, **roles: Watched) -> Sampler:
             return Sampler(roles, samples=files.samples, machine=files.machine, hz=hz, glancer=glancer)
 
         return make
 
-    def test_the_summary_tells_who_took_the_ticks(self, bench: Bench, glancer: TickSource) -> None:
+    def test_the_summary_tells_who_took_the_ticks(self, bench: Bench, glancer: PythonTicks) -> None:
         with bench(50) as sampler:
             pass
         assert sampler.stop().ticks_by == glancer.name
@@ -257,7 +256,7 @@ class SamplerContract:
         assert made_or_missed == pytest.approx(summary.duration_s * 20, abs=1.5)
 
     def test_an_unwritable_file_is_an_error_of_stop(
-        self, glancer: TickSource, files: Files, puppet: Puppet, tmp_path: Path
+        self, glancer: PythonTicks, files: Files, puppet: Puppet, tmp_path: Path
     ) -> None:
         nowhere = tmp_path / "no" / "samples.csv"
         sampler = Sampler(
@@ -267,7 +266,9 @@ class SamplerContract:
         with pytest.raises(FileNotFoundError):
             sampler.stop()
 
-    def test_a_full_disk_is_an_error_of_stop(self, glancer: TickSource, files: Files, puppet: Puppet) -> None:
+    def test_a_full_disk_is_an_error_of_stop(
+        self, glancer: PythonTicks, files: Files, puppet: Puppet
+    ) -> None:
         sampler = Sampler(
             {"service": puppet.watched},
             samples=Path("/dev/full"), machine=files.machine, hz=100, glancer=glancer,

@@ -14,7 +14,7 @@ import pytest
 
 from harness.agent.process_tree import ProcessReader, ProcessReading
 from harness.agent.processes import read_stat
-from harness.agent.ticks import Calls, Schedule, TickSource
+from harness.agent.sampler import Calls, PythonTicks, Schedule
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
 from harness.tests.support.puppet import Puppet, puppet_maker
@@ -43,14 +43,14 @@ class TickSourceContract:
             yield make()
 
     @pytest.fixture
-    def reader(self, glancer: TickSource, puppet: Puppet) -> Iterator[ProcessReader]:
+    def reader(self, glancer: PythonTicks, puppet: Puppet) -> Iterator[ProcessReader]:
         one = glancer.tree.process(puppet.pid, puppet.start_ticks)
         yield one
         one.close()
 
     @pytest.fixture
     def readings(
-        self, glancer: TickSource, reader: ProcessReader
+        self, glancer: PythonTicks, reader: ProcessReader
     ) -> Callable[[], list[ProcessReading | None]]:
         """What three more ticks read of the puppet."""
 
@@ -63,7 +63,7 @@ class TickSourceContract:
     # --- the schedule
 
     def test_ticks_are_never_early_and_each_is_taken_or_missed(
-        self, glancer: TickSource, reader: ProcessReader
+        self, glancer: PythonTicks, reader: ProcessReader
     ) -> None:
         schedule = Schedule.beginning_now(HZ)
         schedule.count(time.monotonic_ns())
@@ -80,7 +80,7 @@ class TickSourceContract:
         assert 1 / HZ <= schedule.longest_gap_ns / 1e9 <= time.monotonic() - begin_s
 
     def test_a_late_tick_is_taken_once_and_what_it_made_impossible_is_missed(
-        self, glancer: TickSource
+        self, glancer: PythonTicks
     ) -> None:
         schedule = late_schedule(20.0, 10.5)
         ticks = glancer.take(schedule, 12, [], Calls())
@@ -91,7 +91,7 @@ class TickSourceContract:
         assert schedule.longest_gap_ns >= 10.5 / 20.0 * 1e9
 
     def test_a_late_tick_does_not_shift_those_after_it(
-        self, glancer: TickSource, reader: ProcessReader
+        self, glancer: PythonTicks, reader: ProcessReader
     ) -> None:
         schedule = late_schedule(20.0, 10.5)
         _, *others = glancer.take(schedule, 17, [reader], Calls())
@@ -99,19 +99,21 @@ class TickSourceContract:
         late_s = [(at_s - schedule.begin_ns / 1e9) % 0.05 for ((at_s, _),) in others]
         assert min(late_s) < 0.02  # shifted by the first one, each would be half a period late
 
-    def test_one_that_is_late_by_more_than_it_was_asked_for_takes_one_tick(self, glancer: TickSource) -> None:
+    def test_one_that_is_late_by_more_than_it_was_asked_for_takes_one_tick(
+        self, glancer: PythonTicks
+    ) -> None:
         schedule = late_schedule(HZ, 100.5)
         assert len(glancer.take(schedule, 5, [], Calls())) == 1
         assert schedule.number == 1 + schedule.missed >= 101
 
     def test_nothing_is_taken_of_what_is_not_asked_for(
-        self, glancer: TickSource, reader: ProcessReader
+        self, glancer: PythonTicks, reader: ProcessReader
     ) -> None:
         schedule = late_schedule(HZ, 3.5)
         assert glancer.take(schedule, 0, [reader], Calls()) == []
         assert (schedule.ticks, schedule.missed, schedule.number) == (0, 0, 0)
 
-    def test_a_period_that_is_no_whole_number_does_not_drift(self, glancer: TickSource) -> None:
+    def test_a_period_that_is_no_whole_number_does_not_drift(self, glancer: PythonTicks) -> None:
         begin_ns = time.monotonic_ns() - 3600 * 10**9
         schedule = Schedule(begin_ns=begin_ns, period_ns=1e9 / 300.0, number=1_080_000, last_ns=begin_ns)
         glancer.take(schedule, 1_080_003, [], Calls())
@@ -120,7 +122,7 @@ class TickSourceContract:
     # --- calls
 
     def test_a_call_to_stop_is_heard_in_the_middle_of_a_sleep(
-        self, glancer: TickSource, reader: ProcessReader
+        self, glancer: PythonTicks, reader: ProcessReader
     ) -> None:
         calls = Calls()
         schedule = Schedule.beginning_now(NEVER_HZ)
@@ -137,14 +139,14 @@ class TickSourceContract:
         assert taken == [[]]
         assert (schedule.ticks, schedule.number) == (1, 1)
 
-    def test_a_call_to_stop_comes_before_a_tick_that_is_due(self, glancer: TickSource) -> None:
+    def test_a_call_to_stop_comes_before_a_tick_that_is_due(self, glancer: PythonTicks) -> None:
         calls = Calls()
         calls.stop = True
         schedule = late_schedule(HZ, 3.5)
         assert glancer.take(schedule, 20, [], calls) == []
         assert schedule.number == 0
 
-    def test_the_tick_after_something_was_added_is_left_to_the_caller(self, glancer: TickSource) -> None:
+    def test_the_tick_after_something_was_added_is_left_to_the_caller(self, glancer: PythonTicks) -> None:
         calls = Calls()
         calls.added = True
         schedule = Schedule.beginning_now(HZ)
@@ -154,7 +156,7 @@ class TickSourceContract:
         assert schedule.number == 1 + schedule.missed
         assert not calls.stop
 
-    def test_something_added_meanwhile_ends_it(self, glancer: TickSource) -> None:
+    def test_something_added_meanwhile_ends_it(self, glancer: PythonTicks) -> None:
         calls = Calls()
         timer = threading.Timer(0.05, lambda: setattr(calls, "added", True))
         timer.start()
@@ -166,7 +168,7 @@ class TickSourceContract:
 
     # --- readings
 
-    def test_each_tick_reads_every_process_in_their_order(self, glancer: TickSource, puppet: Puppet) -> None:
+    def test_each_tick_reads_every_process_in_their_order(self, glancer: PythonTicks, puppet: Puppet) -> None:
         with puppet_maker() as make, ExitStack() as stack:
             other = make()
             other.do("held = bytearray(b'x') * (64 << 20)")
@@ -201,7 +203,7 @@ class TickSourceContract:
         assert 0.1 - 2 * self.cpu_step_s <= (after.cpu_s or 0) - (before.cpu_s or 0) < 1.0
 
     def test_a_process_that_ends_in_the_middle_is_read_until_then_and_never_after(
-        self, glancer: TickSource, puppet: Puppet, reader: ProcessReader
+        self, glancer: PythonTicks, puppet: Puppet, reader: ProcessReader
     ) -> None:
         read: list[ProcessReading | None] = []
         schedule, calls = Schedule.beginning_now(HZ), Calls()

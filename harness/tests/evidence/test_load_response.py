@@ -12,21 +12,14 @@ import pytest
 
 from harness.evidence import Evidence
 from harness.evidence.load_parts import parts_table
-from harness.evidence.load_response import (
-    calibration_of,
-    describe_calibration,
-    effect_between,
-    every,
-    load_response,
-    offered_per_s,
-)
+from harness.evidence.load_response import every, load_response, offered_per_s
 from harness.evidence.opening import open_evidence
 from harness.loadgen.mix import right_bodies
 from harness.model import ClosedLoad, Load, OpenLoad
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.questions.bank import bends
-from harness.rows import Session, find_session
+from harness.rows import Session, along, find_session
 from harness.rows.session import OF_LOAD
 from harness.session.planning import prepare
 from harness.tests.support.kept_sessions import lay_project
@@ -74,10 +67,8 @@ def test_an_overloaded_trial_counts_only_where_it_is_asked_for(project: Path) ->
     table = load_response(evidence)
     assert table is not None
     wrecked = table.assign(excluded=table["connections"].str.startswith("per-statement"))
-    found = effect_between(
-        wrecked, "connections", "latency_p99_s", variant="go-gorilla", base="pool-20", other="per-statement"
-    )
-    assert found is None or found.ratio.value is None
+    rows = along(wrecked, "latency_p99_s", "p99", factor="connections", base="pool-20")
+    assert rows["value"].isna().all()
     assert not every(wrecked)["excluded"].any()
 
 
@@ -119,24 +110,13 @@ def test_every_part_of_every_trial_stands_in_a_row_and_parts_can_be_compared(pro
     assert parts is not None
     assert len(parts) == 4 * len(evidence.trials)
     assert parts.groupby("trial_id")["n_requests"].sum().eq(1200).all()
-    found = effect_between(parts, "part", "latency_mean_s", variant="go-nethttp", base="1", other="4")
-    assert found is not None
-    assert found.ratio.value == pytest.approx(1.0, abs=0.2)
-
-
-def test_the_calibration_is_told_with_what_was_saturated(project: Path) -> None:
-    evidence = opened(project, "clients-hello")
-    found = calibration_of(evidence)
-    assert found is not None
-    assert found.capacity_per_s == CAPACITY_PER_S
-    assert "150 requests per second, Go net/http, 4 users" in describe_calibration([None, evidence])
-    assert describe_calibration([None]).startswith("none")
+    rows = along(parts, "latency_mean_s", "later", factor="part", base="1").query("part == '4'")
+    assert rows.set_index("variant").loc["go-nethttp", "value"] == pytest.approx(1.0, abs=0.2)
 
 
 def test_what_was_not_measured_has_no_table() -> None:
     assert load_response(None) is None
     assert parts_table(None) is None
-    assert effect_between(None, "part", "x", variant="a", base="1", other="2") is None
 
 
 def test_a_session_expects_the_decimals_that_the_contract_writes(tmp_path: Path) -> None:

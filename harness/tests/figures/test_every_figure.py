@@ -20,8 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from harness import figures
-from harness.figures.style import COLUMN_INCHES, PAGE_INCHES
+from harness.figures.style import COLUMN_INCHES, PAGE_INCHES, save
 from harness.tests.figures.drawn import FIGURES, drawn
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.kept import fonts_cut_once
@@ -94,9 +93,9 @@ def _fonts_cut_once() -> Iterator[None]:
     ),
 )
 def test_the_same_data_give_the_same_bytes_whatever_a_notebook_has_set(name: str, tmp_path: Path) -> None:
-    first = [path.read_bytes() for path in figures.save(drawn()[name](), tmp_path / "a")]
+    first = [path.read_bytes() for path in save(drawn()[name](), tmp_path / "a")]
     with mpl.rc_context({"font.size": 20, "svg.hashsalt": None}):
-        again = [path.read_bytes() for path in figures.save(drawn()[name](), tmp_path / "b")]
+        again = [path.read_bytes() for path in save(drawn()[name](), tmp_path / "b")]
     assert first == again
     assert b"CreationDate" not in first[0]
 

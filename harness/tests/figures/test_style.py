@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from harness import figures
 from harness.errors import InputError
-from harness.figures.style import apart, canvas, log_scale
+from harness.figures.style import canvas, log_scale, stamp
 from harness.figures.variant_style import ordered, variant_styles
 from harness.tests.support.made_up_trials import made_up_trials
 
@@ -64,8 +64,8 @@ def test_a_caption_says_which_trials_are_the_reference_once_more(trials: pd.Data
 
 def test_the_stamp_is_put_once(trials: pd.DataFrame) -> None:
     figure, _ = canvas()
-    figures.stamp(figure, "draft measurement: quick")
-    figures.stamp(figure, "draft measurement: smoke")
+    stamp(figure, "draft measurement: quick")
+    stamp(figure, "draft measurement: smoke")
     assert [text.get_text() for text in figure.texts] == ["draft measurement: smoke"]
 
 
@@ -92,12 +92,6 @@ def test_ticks_of_a_log_scale_are_short_and_of_one_kind() -> None:
         "10 k",
         "1 M",
     ]
-
-
-def test_labels_are_as_near_to_their_lines_as_the_gaps_between_them_allow() -> None:
-    assert apart(np.array([0.1, 0.12, 0.9]), 0.1) == pytest.approx([0.06, 0.16, 0.9])
-    assert apart(np.array([0.0, 0.97, 0.99]), 0.1) == pytest.approx([0.0, 0.9, 1.0])
-    assert apart(np.array([]), 0.1).size == 0
 
 
 def test_a_log_axis_with_room_for_one_number_has_the_two_that_lie_furthest_apart() -> None:

@@ -11,15 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.cgroup import group_folders, read_folders
-from harness.agent.cgroup_files import parse_cpu_stat, whole_number
-from harness.agent.cgroup_throttling import read_throttling
+from harness.agent.cgroup import group_folders, parse_cpu_stat, read_folders, read_throttling, whole_number
 from harness.definitions import load_requests
 from harness.definitions.strict_files import read_toml
 from harness.errors import InputError
 from harness.formats import source, totals_csv
-from harness.formats.jfr_contention import parse_contention
-from harness.formats.jfr_json import parse_jfr_json
+from harness.formats.jfr_json import parse_contention, parse_jfr_json
 from harness.formats.json_summaries import read_json
 from harness.formats.nmt import parse_nmt
 from harness.formats.oha_db import read_oha_db

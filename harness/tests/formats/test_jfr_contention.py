@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError
-from harness.formats.jfr_contention import CONTENTION, parse_contention
+from harness.formats.jfr_json import CONTENTION, parse_contention
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.launchers.arguments import recording_flags

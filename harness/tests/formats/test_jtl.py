@@ -208,7 +208,13 @@ def test_any_subset_in_any_order_gives_back_what_was_written(
     writer = csv.writer(stream, delimiter=data.draw(st.sampled_from(",;\t")), lineterminator="\n")
     writer.writerow(columns)
     for stamp, elapsed, ok in rows:
-        known = {"timeStamp": stamp, "elapsed": elapsed, "success": str(ok).lower(), "label": label}
+        known = {
+            "timeStamp": stamp,
+            "elapsed": elapsed,
+            "success": str(ok).lower(),
+            "label": label,
+            "SampleCount": 1,
+        }
         writer.writerow([known.get(name, message if name == "failureMessage" else "200") for name in columns])
     table = read_jtl(write(tmp_path, stream.getvalue()))
     assert np.round(table.latency_s * 1000).astype(int).tolist() == [elapsed for _, elapsed, _ in rows]

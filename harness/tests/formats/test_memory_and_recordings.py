@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.cgroup import parse_cpu_stat
 from harness.errors import InputError
-from harness.formats.cgroup import parse_cpu_stat, throttle_spans
-from harness.formats.instants import epoch_s
+from harness.formats.counters import throttle_spans
 from harness.formats.jfr_json import duration_s, parse_jfr_json, read_jfr_json
 from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_metrics import parse_runtime_metrics
+from harness.formats.values import epoch_s
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 METRICS = (GOLDEN / "runtime_metrics" / "go1.26-nethttp.txt").read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.formats.request_counter import answered
+from harness.formats.counters import answered
 
 BY_LABELS = """# TYPE http_requests_total counter
 http_requests_total{path="/health",status="200"} 3

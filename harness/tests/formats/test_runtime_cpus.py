@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.formats.runtime_cpus import GOMAXPROCS, go_cpus, jvm_cpus
+from harness.formats.counters import GOMAXPROCS, go_cpus, jvm_cpus
 from harness.model import RuntimeCpus
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -13,7 +13,7 @@ from paramiko import SFTPClient
 
 from harness.errors import HostError
 from harness.hosts.base import Command
-from harness.hosts.ssh import files
+from harness.hosts.ssh import workspace
 from harness.hosts.ssh.channel import AgentChannel
 from harness.hosts.ssh.host import SshHost
 from harness.hosts.ssh.settings import HostSettings
@@ -65,7 +65,7 @@ def test_what_one_session_sent_no_other_sends_again(
     def sent(*_: object, **__: object) -> None:
         raise AssertionError("it was sent again")
 
-    monkeypatch.setattr(files, "put_files", sent)
+    monkeypatch.setattr(workspace, "put_files", sent)
     assert later.install(here, without=MADE_LATER) == there
     assert (there / "aot-1.aot").read_bytes() == b"made over there"
 
@@ -102,7 +102,7 @@ class _Damaging:
 
     def __init__(self, times: int) -> None:
         self.left, self.fetched = times, 0
-        self._get = files._get
+        self._get = workspace._get
 
     def __call__(self, sftp: SFTPClient, source: PurePosixPath, target: Path) -> None:
         self._get(sftp, source, target)
@@ -131,7 +131,7 @@ def test_a_log_that_arrives_damaged_once_is_fetched_again_and_kept(
 ) -> None:
     content = written_there(far, tmp_path / "trial")
     damaging = _Damaging(1)
-    monkeypatch.setattr(files, "_get", damaging)
+    monkeypatch.setattr(workspace, "_get", damaging)
     far.close_folder(tmp_path / "trial")
     assert (tmp_path / "trial" / "logs" / "gc.log").read_bytes() == content
     assert damaging.fetched == 2
@@ -143,7 +143,7 @@ def test_a_log_that_arrives_damaged_twice_is_refused_in_one_line_and_not_kept(
 ) -> None:
     written_there(far, tmp_path / "trial")
     damaging = _Damaging(2)
-    monkeypatch.setattr(files, "_get", damaging)
+    monkeypatch.setattr(workspace, "_get", damaging)
     with pytest.raises(
         HostError, match="bighost: logs/gc.log arrived here twice with another content"
     ) as refused:
@@ -167,9 +167,9 @@ class _Telling:
 def test_a_host_that_names_a_file_outside_of_the_trials_folder_writes_nothing_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(files, "_get", lambda *_, **__: pytest.fail("a file was fetched"))
+    monkeypatch.setattr(workspace, "_get", lambda *_, **__: pytest.fail("a file was fetched"))
     (tmp_path / "trial").mkdir()
     lying = cast(AgentChannel, _Telling("logs/good.log", name))
     with pytest.raises(HostError, match=r"^bighost: .* not below the trial's folder"):
-        files.fetch_tree(lying, "/there", tmp_path / "trial", host="bighost")
+        workspace.fetch_tree(lying, "/there", tmp_path / "trial", host="bighost")
     assert list(tmp_path.rglob("*")) == [tmp_path / "trial"]

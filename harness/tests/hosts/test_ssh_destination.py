@@ -21,9 +21,8 @@ from harness.agent.processes import alive, read_stat
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.base import Command
 from harness.hosts.ssh.connection import connect
-from harness.hosts.ssh.destination import connecting
 from harness.hosts.ssh.host import SshHost
-from harness.hosts.ssh.settings import HostSettings, load_settings
+from harness.hosts.ssh.settings import HostSettings, connecting, load_settings
 from harness.model.endpoint import Endpoint
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient

@@ -23,9 +23,8 @@ from harness.agent.processes import alive
 from harness.agent.sampler import Watched
 from harness.errors import HostError, InputError, OrphanError
 from harness.hosts.base import Command, Host, now
-from harness.hosts.ssh.agent_zip import agent_file
-from harness.hosts.ssh.clock import Question, estimate_offset
-from harness.hosts.ssh.host import SshHost
+from harness.hosts.ssh.agent_start import agent_file
+from harness.hosts.ssh.host import Question, SshHost, estimate_offset
 from harness.hosts.ssh.settings import load_settings
 from harness.model import ClockReading
 from harness.model.endpoint import Endpoint
@@ -256,7 +255,7 @@ def test_a_folder_is_installed_once_per_content(far: SshHost, tmp_path: Path) ->
 def test_an_artifact_that_arrives_damaged_is_refused(
     far: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.hosts.ssh import files
+    from harness.hosts.ssh import workspace
 
     (tmp_path / "art").mkdir()
     (tmp_path / "art" / "a").write_text("as it is here")
@@ -265,7 +264,7 @@ def test_an_artifact_that_arrives_damaged_is_refused(
         Path(target).write_text("as it is not")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "_put", damaged)
+        patch.setattr(workspace, "_put", damaged)
         with pytest.raises(HostError, match="a arrived in .* with another content"):
             far.install(tmp_path / "art")
     assert far.install(tmp_path / "art").joinpath("a").read_text() == "as it is here"

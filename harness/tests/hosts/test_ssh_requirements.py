@@ -18,7 +18,7 @@ import pytest
 
 from harness.errors import HostError
 from harness.hosts.base import Host
-from harness.hosts.ssh.agent_zip import agent_file
+from harness.hosts.ssh.agent_start import agent_file
 from harness.hosts.ssh.host import SshHost
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.host import HostContract

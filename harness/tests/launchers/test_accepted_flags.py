@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.hosts.local import LocalHost
-from harness.launchers.accepted_flags import FILE, AcceptedFlags
-from harness.launchers.runtimes import Runtimes
+from harness.launchers.runtimes import FILE, AcceptedFlags, Runtimes
 from harness.launchers.tools import Tools
 
 

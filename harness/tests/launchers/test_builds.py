@@ -20,10 +20,9 @@ from harness.hosts.local import LocalHost
 from harness.launchers import aot
 from harness.launchers.base import LaunchSpec
 from harness.launchers.builds import Builder, Built
-from harness.launchers.chosen import build_words, with_toolchain
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact, source_sha256
-from harness.launchers.tools import Tools
+from harness.launchers.tools import Tools, build_words, with_toolchain
 from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
 from harness.project import find_root
 from harness.runner.start_up import wait_first_response

@@ -13,8 +13,14 @@ import pytest
 
 from harness.agent.cgroup import group_folders
 from harness.errors import TrialFailure
-from harness.launchers.cgroup import Parents, bytes_of, find_parents, make_group, sweep_groups
-from harness.launchers.limits import enclose, remark_on_limits
+from harness.launchers.cgroup import (
+    bytes_of,
+    enclose,
+    find_parents,
+    make_group,
+    remark_on_limits,
+    sweep_groups,
+)
 from harness.model import InstanceRecord, RuntimeSettings, Variant
 from harness.runner.outcome import trial_flags
 from harness.runner.start_up import wait_first_response
@@ -102,7 +108,7 @@ def test_children_that_left_their_process_group_end_with_the_control_group(proje
 
 @needs_groups
 def test_what_a_killed_harness_left_is_swept_and_what_a_living_one_has_is_not() -> None:
-    assert isinstance(WHY_NOT, Parents)
+    assert isinstance(WHY_NOT, dict)
     alive = make_group(WHY_NOT, cpus=None, memory_bytes=2**26)
     try:
         code = (
@@ -156,8 +162,8 @@ def made_up(root: Path, *, version: str, handed_down: str = "cpu memory", groups
 def test_a_group_of_version_2_is_made_beside_ours_with_quota_and_limit(tmp_path: Path) -> None:
     root = made_up(tmp_path, version="v2")
     parents = find_parents(root)
-    assert isinstance(parents, Parents)
-    assert parents.folders == {"": root / "sys/fs/cgroup/a"}
+    assert isinstance(parents, dict)
+    assert parents == {"": root / "sys/fs/cgroup/a"}
     group = make_group(parents, cpus=2, memory_bytes=2**30)
     (folder,) = group.folders.values()
     assert (folder / "cpu.max").read_text() == "200000 100000"
@@ -168,9 +174,9 @@ def test_a_group_of_version_2_is_made_beside_ours_with_quota_and_limit(tmp_path:
 def test_a_group_of_version_1_is_made_below_ours_in_every_hierarchy(tmp_path: Path) -> None:
     root = made_up(tmp_path, version="v1")
     parents = find_parents(root)
-    assert isinstance(parents, Parents)
+    assert isinstance(parents, dict)
     group = make_group(parents, cpus=0.25, memory_bytes=2**20)
-    assert {folder.parent for folder in group.folders.values()} == set(parents.folders.values())
+    assert {folder.parent for folder in group.folders.values()} == set(parents.values())
     assert (group.folders["cpu"] / "cpu.cfs_quota_us").read_text() == "25000"
     assert (group.folders["memory"] / "memory.limit_in_bytes").read_text() == str(2**20)
 
@@ -200,7 +206,7 @@ def test_where_no_group_may_be_made_the_service_is_pinned_and_its_record_says_wh
 def test_a_trial_whose_limits_nobody_enforced_is_flagged(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.launchers.limits.find_parents", lambda _root: "not allowed")
+    monkeypatch.setattr("harness.launchers.cgroup.find_parents", lambda _root: "not allowed")
     instance = project.launch_variant(Variant(implementation="misbehaving", runtime=SMALL))
     wait_first_response(instance, HELLO, patient(20))
     assert len(os.sched_getaffinity(instance.record.pid)) == 1

@@ -8,20 +8,21 @@ import dataclasses
 import re
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
+import docker
 import pytest
+import requests.exceptions
+from docker.models.containers import Container
 
-from harness.agent.docker_api import SILENT, DockerReply, DockerRequest, exchange_in_a_row
 from harness.agent.processes import alive
 from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.hosts.local import LocalHost
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
-from harness.launchers.images import LABEL, OWNER, project_label
+from harness.launchers.images import LABEL, OWNER, libraries, project_label
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.rootfs import libraries
 from harness.launchers.tools import Tools
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.runner.start_up import wait_first_response
@@ -129,42 +130,37 @@ def test_a_container_that_cannot_be_started_is_a_failed_trial_and_leaves_nothing
     assert project.containers() == []
 
 
-@pytest.mark.parametrize("n_done", [1, 2, 3])
+@pytest.mark.parametrize("step", ["create_container", "start", "inspect_container"])
 def test_a_signal_while_a_container_comes_up_leaves_none(
-    project: Contained, monkeypatch: pytest.MonkeyPatch, n_done: int
+    project: Contained, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    def interrupted(
-        address: str | None, requests: Sequence[DockerRequest], timeout_s: float
-    ) -> list[DockerReply]:
-        replies = exchange_in_a_row(address, requests[:n_done], timeout_s)
-        if len(requests) == 1:
-            return replies
-        seen.extend(container.status for container in project.containers())
-        raise KeyboardInterrupt
-
+    done = getattr(docker.APIClient, step)
     seen: list[str] = []
     project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
     with monkeypatch.context() as patch:
-        patch.setattr("harness.hosts.local.exchange_in_a_row", interrupted)
+
+        def interrupted(client: docker.APIClient, *order: object, **more: object) -> None:
+            done(client, *order, **more)
+            patch.undo()
+            seen.extend(container.status for container in project.containers())
+            raise KeyboardInterrupt
+
+        patch.setattr(docker.APIClient, step, interrupted)
         with pytest.raises(KeyboardInterrupt):
             project.launch()
-    assert seen == ["created" if n_done == 1 else "running"]
+    assert seen == ["created" if step == "create_container" else "running"]
     assert project.containers() == []
 
 
 def test_a_container_whose_end_cannot_be_read_is_removed_all_the_same(
     project: Contained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def silent_about_ends(
-        address: str | None, requests: Sequence[DockerRequest], timeout_s: float
-    ) -> list[DockerReply]:
-        if requests[0].path.split("?")[0].endswith("/wait"):
-            raise HostError(f"{SILENT} at {address}: timed out")
-        return exchange_in_a_row(address, requests, timeout_s)
+    def silent(_container: Container, **_more: object) -> None:
+        raise requests.exceptions.ReadTimeout("timed out")
 
     instance = project.launch()
     with monkeypatch.context() as patch:
-        patch.setattr("harness.hosts.local.exchange_in_a_row", silent_about_ends)
+        patch.setattr(Container, "wait", silent)
         with pytest.raises(HostError, match="timed out; start the daemon again"):
             instance.stop()
     assert not alive(instance.record.pid, instance.record.process_start_ticks)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.definitions import load_study
 from harness.errors import TrialFailure
 from harness.hosts.base import Command
@@ -18,8 +18,15 @@ from harness.hosts.local import LocalHost
 from harness.launchers.arguments import misfit, native_flags, native_start
 from harness.launchers.base import LaunchSpec
 from harness.launchers.builds import Built
-from harness.launchers.forms import ALWAYS, Forms, read_modules
-from harness.launchers.native import image_argv, label, peak_rss_bytes, write_registrations
+from harness.launchers.forms import (
+    ALWAYS,
+    Forms,
+    image_argv,
+    label,
+    peak_rss_bytes,
+    read_modules,
+    write_registrations,
+)
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact
 from harness.launchers.tools import Tools

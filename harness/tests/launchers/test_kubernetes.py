@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lightkube.resources.core_v1 import Pod
 
-from harness.analysis.tables.pod_columns import answered_by_pod
+from harness.analysis.tables.resource_columns import answered_by_pod
 from harness.errors import TrialFailure
-from harness.launchers.kubernetes_autoscaler import NO_METRICS
 from harness.launchers.kubernetes_cluster import kubeconfig
 from harness.launchers.kubernetes_images import ClusterImages
-from harness.launchers.kubernetes_pods import condition_moments
-from harness.launchers.kubernetes_prober import PROBES_PER_S
+from harness.launchers.kubernetes_pods import PROBES_PER_S, condition_moments
+from harness.launchers.kubernetes_start import NO_METRICS
 from harness.model import Outcome, RuntimeSettings, TrialRecord, Variant
 from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
@@ -119,7 +119,7 @@ def n_ready(project: Clustered) -> int:
     """How many pods of a project are ready by the API's word."""
     cluster = cluster_here()
     try:
-        pods = [pod for name in project.namespaces() for pod in cluster.pods(name, {})]
+        pods = [pod for name in project.namespaces() for pod in cluster.objects(Pod, name)]
     finally:
         cluster.close()
     return sum("Ready" in condition_moments(pod) for pod in pods)

@@ -15,14 +15,22 @@ import httpx
 import pytest
 
 from harness.definitions import load_study
-from harness.errors import HostError, InputError
+from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.local import LocalHost
 from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_host import added, with_sum
-from harness.launchers.kubernetes_images import ClusterImages, Importer, importer_for, write_archive
+from harness.launchers.kubernetes_images import ClusterImages, ImageStore, store_for, write_archive
 from harness.launchers.kubernetes_objects import deployment, job, service
-from harness.launchers.kubernetes_pods import Found, established, lost, processes_of, trouble
-from harness.launchers.kubernetes_prober import Prober, answers, connected_through
+from harness.launchers.kubernetes_pods import (
+    PodProcess,
+    Prober,
+    answers,
+    connected_through,
+    established,
+    lost,
+    processes_of,
+    trouble,
+)
 from harness.launchers.process import ProcessLauncher
 from harness.model import ClockReading, ResourceReading
 from harness.model.endpoint import Endpoint
@@ -79,7 +87,7 @@ def silent(request: httpx.Request) -> httpx.Response:
 )
 def test_what_the_api_refuses_is_one_line(config: Path, transport: httpx.BaseTransport, words: str) -> None:
     with pytest.raises(HostError, match=words) as caught:
-        Cluster(config, transport).pods("any", {})
+        Cluster(config, transport).pods(pods("any"))
     assert "\n" not in str(caught.value)
 
 
@@ -154,21 +162,88 @@ def test_an_import_is_timed_where_the_node_had_not_the_image(tmp_path: Path) -> 
     """``true`` takes any archive, and ``echo`` says of any image that the node has it."""
     program = Path(shutil.which("true") or "").resolve()
     process = cast(ProcessLauncher, SimpleNamespace(builds_on=LocalHost()))
-    bring = (str(program),)
-    absent = ClusterImages(process, Importer(host=LocalHost(), bring=bring), {})
-    known = absent.of_program(program)
-    told = (str(shutil.which("echo")), known)
-    present = ClusterImages(process, Importer(host=LocalHost(), bring=bring, names=told), {})
-    assert present.of_program(program) == known
-    assert absent.import_s(known) is not None and present.import_s(known) is None
+    bring, look = (str(program),), (str(shutil.which("echo")), "{image}")
+    absent = ClusterImages(process, ImageStore(host=LocalHost(), bring=bring), {})
+    present = ClusterImages(process, ImageStore(host=LocalHost(), bring=bring, look=look), {})
+    name = absent.of_program(program)
+    assert present.of_program(program) == name
+    assert absent.image(name).import_s is not None and present.image(name).import_s is None
+
+
+#: Keeps the words that it is started with; ``inspect`` fails until ``copy`` has brought the image.
+SKOPEO = """#!/bin/sh
+echo "$@" >> {folder}/asked
+case $1 in
+  copy) touch {folder}/pushed ;;
+  inspect) test -e {folder}/pushed && echo manifest ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix", "verified"),
+    [
+        ("localhost:5000/rematch", "localhost:5000/rematch/", "false"),
+        ("[::1]:5000", "[::1]:5000/", "false"),
+        ("registry.example.com/team/rematch", "registry.example.com/team/rematch/", "true"),
+        ("http://registry.example.com:80/a", "registry.example.com:80/a/", "false"),
+        ("https://localhost:5000", "localhost:5000/", "true"),
+    ],
+)
+def test_an_image_is_pushed_by_skopeo_to_the_registry_that_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, prefix: str, verified: str
+) -> None:
+    (tmp_path / "skopeo").write_text(SKOPEO.format(folder=tmp_path))
+    (tmp_path / "skopeo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("REMATCH_REGISTRY", name)
+    program = Path(shutil.which("true") or "").resolve()
+    process = cast(ProcessLauncher, SimpleNamespace(builds_on=LocalHost()))
+    first, later = (
+        ClusterImages(process, store_for(LocalHost(), "kind-x", tmp_path / "kubeconfig"), {})
+        for _ in range(2)
+    )
+    image = first.of_program(program)
+    assert later.of_program(program) == image and image.startswith(f"{prefix}{program.name}:")
+    assert first.image(image).push_s is not None and later.image(image).push_s is None
+    assert (first.store.policy, first.store.words) == ("IfNotPresent", f"pushed to {prefix.rstrip('/')}")
+    inspect, copy, _again = (tmp_path / "asked").read_text().splitlines()
+    assert inspect == f"inspect --raw --tls-verify={verified} docker://{image}"
+    assert copy.startswith(f"copy --dest-tls-verify={verified} docker-archive:/") and copy.endswith(
+        f" docker://{image}"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["rematch", "Host/x y", "ftp://host:1/a", "me:secret@localhost:5000", "a.b/c:1"]
+)
+def test_a_name_that_is_no_registrys_is_refused_and_a_password_not_repeated(
+    tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(InputError, match="REMATCH_REGISTRY: no registry by its name") as caught:
+        store_for(LocalHost(), "mine", tmp_path / "kubeconfig", {"REMATCH_REGISTRY": name})
+    assert "secret" not in str(caught.value)
+
+
+def test_a_push_without_skopeo_says_how_to_get_it(tmp_path: Path) -> None:
+    asked = {"REMATCH_REGISTRY": "localhost:5000", "PATH": str(tmp_path)}
+    with pytest.raises(MissingTool, match="skopeo"):
+        store_for(LocalHost(), "mine", tmp_path / "kubeconfig", asked)
+
+
+def test_pods_pull_an_image_that_the_node_lacks_from_a_registry_alone() -> None:
+    (container,) = plain(deployment(pods("one", pull_policy="IfNotPresent")))["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert container["imagePullPolicy"] == "IfNotPresent"
 
 
 def test_who_cannot_import_images_is_told_what_to_set(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="REMATCH_CONTAINERD: no way to import images"):
-        importer_for(
+        store_for(
             LocalHost(), "mine", tmp_path / "kubeconfig", {"REMATCH_CONTAINERD": str(tmp_path / "none")}
         )
-    assert importer_for(LocalHost(), "kind-x", tmp_path / "k", {}).after == ("--name", "x")
+    assert store_for(LocalHost(), "kind-x", tmp_path / "k", {}).bring[-2:] == ("--name", "x")
 
 
 def test_no_pod_no_processes() -> None:
@@ -179,7 +254,7 @@ def test_no_pod_no_processes() -> None:
 def test_an_open_connection_is_seen_in_its_network_and_no_other() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        found = {"pod": Found(os.getpid(), 0, "127.0.0.1")}
+        found = {"pod": PodProcess(os.getpid(), 0, "127.0.0.1")}
         assert not established(os.getpid(), port)
         assert connected_through(Endpoint(host="127.0.0.1", port=port), found, port) == "pod"
         assert connected_through(Endpoint(host="127.0.0.1", port=port), found, port + 1) is None

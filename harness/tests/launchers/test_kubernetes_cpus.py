@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.launchers import kubernetes_cpus
-from harness.launchers.kubernetes_cpus import with_runtime_cpus
+from harness.launchers import kubernetes_instance
+from harness.launchers.kubernetes_instance import with_runtime_cpus
 from harness.model import KubernetesRecord, PodRecord, RuntimeCpus
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -56,7 +56,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, status: int) -> Iterator[None]:
             return
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    monkeypatch.setattr(kubernetes_cpus, "PORT", server.server_address[1])
+    monkeypatch.setattr(kubernetes_instance, "PORT", server.server_address[1])
     worker = threading.Thread(target=server.serve_forever, daemon=True)
     worker.start()
     try:
@@ -82,7 +82,7 @@ def test_a_go_pod_without_metrics_or_answer_says_why(tmp_path: Path, monkeypatch
 
 
 def test_pods_that_hang_do_not_delay_the_others_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kubernetes_cpus, "ALL_WITHIN_S", 0.0)
+    monkeypatch.setattr(kubernetes_instance, "ALL_WITHIN_S", 0.0)
     (found,) = said(record(pod()), "go", tmp_path)
     assert found.why_not == "not asked: other pods did not answer in time"
 

@@ -11,18 +11,27 @@ from typing import Any
 import httpx
 import pytest
 
+from harness.definitions import load_study
 from harness.errors import HostError, TrialFailure
 from harness.launchers import kubernetes_cluster, kubernetes_start
-from harness.launchers.kubernetes_access import no_ingress
-from harness.launchers.kubernetes_autoscaler import AUTOSCALED_WITHIN_S, no_autoscaler, not_scaled
 from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_objects import PodsSpec, deployment
-from harness.launchers.kubernetes_pods import Found, trouble
-from harness.launchers.kubernetes_prober import Probed, Prober
-from harness.launchers.kubernetes_start import STARTED_WITHIN_S, UNSCHEDULED_FOR_S, no_boost, wait_started
+from harness.launchers.kubernetes_pods import PodProcess, Probed, Prober, trouble
+from harness.launchers.kubernetes_start import (
+    AUTOSCALED_WITHIN_S,
+    STARTED_WITHIN_S,
+    UNSCHEDULED_FOR_S,
+    no_autoscaler,
+    no_boost,
+    no_ingress,
+    not_scaled,
+    unfit,
+    wait_started,
+)
 from harness.model import ClockReading, InstanceRecord, KubernetesRecord, Outcome, RuntimeSettings
 from harness.model.endpoint import Endpoint
+from harness.tests.support.available import PROJECT
 from harness.tests.support.recorded_cluster import KUBECONFIG, NAMESPACE, pods
 
 SCALED = pods("one", replicas=2, cpu_request=0.05, autoscale_cpu=0.5)
@@ -112,22 +121,22 @@ def unschedulable(uid: str) -> dict[str, Any]:
     return pod(uid, conditions=[why])
 
 
-def prober(spec: PodsSpec, **found: Found) -> Prober:
+def prober(spec: PodsSpec, **processes: PodProcess) -> Prober:
     made = Prober(wanted=tuple, look=lambda _uids: {}, expected=spec.replicas, port=1, path="/")
-    made.pods.update({uid: Probed(found=one) for uid, one in found.items()})
+    made.pods.update({uid: Probed(process=one) for uid, one in processes.items()})
     return made
 
 
 def test_a_pod_that_an_autoscaler_adds_late_has_its_own_time_to_start(tmp_path: Path, clock: Clock) -> None:
     """The autoscaler takes longer than a pod may take to start; the pod is added pending, then runs."""
     added_s = STARTED_WITHIN_S + 5.0
-    probed = prober(SCALED, a=Found(1, 0, None))
+    probed = prober(SCALED, a=PodProcess(1, 0, None))
 
     def answer(_request: httpx.Request) -> httpx.Response:
         if clock.now_s < added_s:
             return httpx.Response(200, json=listed(running("a")))
         if clock.now_s > added_s + UNSCHEDULED_FOR_S:
-            probed.pods["b"] = Probed(found=Found(2, 0, None))
+            probed.pods["b"] = Probed(process=PodProcess(2, 0, None))
         short = clock.now_s < added_s + UNSCHEDULED_FOR_S / 2
         return httpx.Response(200, json=listed(running("a"), unschedulable("b") if short else waiting("b")))
 
@@ -145,7 +154,7 @@ def test_a_pod_that_no_node_takes_for_a_while_is_pending_however_late_it_was_add
 ) -> None:
     api = answering(tmp_path, {PODS: listed(running("a"), unschedulable("b"))})
     with pytest.raises(TrialFailure, match="pod-b is pending: Unschedulable: 0/1 nodes"):
-        wait_started(api, SCALED, prober(SCALED, a=Found(1, 0, None)))
+        wait_started(api, SCALED, prober(SCALED, a=PodProcess(1, 0, None)))
     assert clock.now_s == pytest.approx(UNSCHEDULED_FOR_S, abs=2.0)
 
 
@@ -222,7 +231,7 @@ def growing(folder: Path, probed: Prober, asked: list[Any]) -> Cluster:
     def answer(request: httpx.Request) -> httpx.Response:
         if request.method == "PATCH":
             asked.append((request.url.path, json.loads(request.read())["spec"]))
-            probed.pods.update({uid: Probed(found=Found(2, 0, None)) for uid in "bc"})
+            probed.pods.update({uid: Probed(process=PodProcess(2, 0, None)) for uid in "bc"})
             return httpx.Response(200, json={"kind": "Scale", "metadata": {"name": "one"}})
         return httpx.Response(200, json=listed(running("a")) if request.url.path == PODS else DEPLOYED)
 
@@ -233,7 +242,7 @@ def test_more_pods_are_asked_for_once_the_first_have_served(tmp_path: Path, cloc
     spec = pods("one", replicas=3, scale_from=1)
     made: Any = deployment(spec)
     assert made.to_dict()["spec"]["replicas"] == 1
-    probed = prober(spec, a=Found(1, 0, None))
+    probed = prober(spec, a=PodProcess(1, 0, None))
     asked: list[Any] = []
     api = growing(tmp_path, probed, asked)
     with pytest.raises(TrialFailure, match="0 of the first 1 pods have served within"):
@@ -247,7 +256,7 @@ def test_more_pods_are_asked_for_once_the_first_have_served(tmp_path: Path, cloc
 def test_an_autoscaler_that_adds_nothing_says_why(tmp_path: Path, clock: Clock) -> None:
     api = answering(tmp_path, {PODS: listed(running("a")), AUTOSCALER: scaler(ABLE, BLIND)})
     with pytest.raises(TrialFailure) as caught:
-        wait_started(api, SCALED, prober(SCALED, a=Found(1, 0, None)))
+        wait_started(api, SCALED, prober(SCALED, a=PodProcess(1, 0, None)))
     assert caught.value.outcome == Outcome.FAILED
     assert caught.value.reason.endswith(
         "; the autoscaler: ScalingActive is False: FailedGetResourceMetric: no metrics"
@@ -334,7 +343,9 @@ def test_an_api_that_does_not_tell_what_it_has_is_not_said_to_be_away(
         api.has_metrics()
     assert "\n" not in str(caught.value) and "no cluster answers" not in str(caught.value)
     wanted = RuntimeSettings(replicas=2, cpu_request=0.05, autoscale_cpu=0.5)
-    assert no_autoscaler(api, wanted) == str(caught.value)
+    assert unfit(api, load_study(PROJECT, "k8s-rounds").implementations["go-nethttp"], wanted) == str(
+        caught.value
+    )
     for ask in (api.version, lambda: api.has_core_resource("pods/resize")):
         with pytest.raises(HostError) as other:
             ask()

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.agent.processes import read_stat
-from harness.launchers.kubernetes_pods import Found, has_entered
-from harness.launchers.kubernetes_prober import Prober
+from harness.launchers.kubernetes_pods import PodProcess, Prober, has_entered
 from harness.tests.support.instances import eventually
 
 #: A process that has a container runtime's name until it reads a line, and then says when it becomes another program.
@@ -47,7 +46,7 @@ def prober(process: subprocess.Popen[str]) -> Prober:
     """Return a started prober that has seen the process as the container runtime's."""
     seen: list[bool] = []
 
-    def look(uids: object) -> dict[str, Found]:
+    def look(uids: object) -> dict[str, PodProcess]:
         stat = read_stat(process.pid)
         if not uids or stat is None or stat.ended:
             return {}
@@ -56,7 +55,7 @@ def prober(process: subprocess.Popen[str]) -> Prober:
         except OSError:  # it holds the pod
             return {}
         seen.append(entered)
-        return {"a": Found(process.pid, stat.start_ticks, "127.0.0.1", entered=entered)}
+        return {"a": PodProcess(process.pid, stat.start_ticks, "127.0.0.1", entered=entered)}
 
     made = Prober(wanted=lambda: ["a"], look=look, expected=1, port=1, path="/")
     made.start()
@@ -81,14 +80,14 @@ def test_a_process_of_the_container_runtime_is_followed_until_it_runs_the_servic
     runtime: subprocess.Popen[str],
 ) -> None:
     made = prober(runtime)
-    assert made.pods["a"].found is None and made.pods["a"].probes == 0
+    assert made.pods["a"].process is None and made.pods["a"].probes == 0
     tell(runtime, "become")
     assert runtime.stdout is not None
     became_s = float(runtime.stdout.readline())
     assert eventually(lambda: made.pods["a"].probes > 0)
     made.stop()
     one = made.pods["a"]
-    assert one.found is not None and one.found.entered
+    assert one.process is not None and one.process.entered
     assert one.program_s is not None and one.program_s >= became_s
     assert 0 < one.program_gap_s <= one.program_s
 
@@ -101,4 +100,4 @@ def test_a_process_that_ends_before_it_runs_that_program_or_holds_the_pod_is_not
     tell(runtime, told)
     assert eventually(lambda: not is_the_runtime(runtime.pid))
     made.stop()
-    assert made.pods["a"].found is None and made.pods["a"].program_s is None
+    assert made.pods["a"].process is None and made.pods["a"].program_s is None

@@ -13,15 +13,22 @@ import httpx
 import pytest
 
 from harness.definitions import load_study
-from harness.errors import TrialFailure
-from harness.launchers.kubernetes_access import Controller, chosen, no_ingress, reached_at
-from harness.launchers.kubernetes_autoscaler import NO_METRICS, BusyPods, no_autoscaler
+from harness.errors import HostError, TrialFailure
 from harness.launchers.kubernetes_cluster import Cluster
-from harness.launchers.kubernetes_job import remove_objects
 from harness.launchers.kubernetes_objects import autoscaler, container_resources, deployment, ingress
-from harness.launchers.kubernetes_pods import Found, resize_trouble
-from harness.launchers.kubernetes_prober import Probed, Prober
-from harness.launchers.kubernetes_start import StartBoost, cpu_quota, no_boost
+from harness.launchers.kubernetes_pods import PodProcess, Probed, Prober, resize_trouble
+from harness.launchers.kubernetes_start import (
+    NO_METRICS,
+    Controller,
+    StartBoost,
+    chosen,
+    cpu_quota,
+    kept_busy,
+    no_autoscaler,
+    no_boost,
+    no_ingress,
+    reached_at,
+)
 from harness.model import RuntimeSettings, Unavailable
 from harness.model.plan import configurations
 from harness.session.planning import plan_without
@@ -93,8 +100,8 @@ def test_an_ingress_needs_a_controller_and_the_right_to_look_for_one(tmp_path: P
     )
     nginx = {"metadata": {"name": "nginx"}, "spec": {"controller": "k8s.io/ingress-nginx"}}
     assert no_ingress(cluster(tmp_path, {path: {**listed, "items": [nginx]}}), INGRESS) is None
-    said = no_ingress(cluster(tmp_path, {}), INGRESS)
-    assert said is not None and "verb list, resource ingressclasses.networking.k8s.io" in said
+    with pytest.raises(HostError, match=r"verb list, resource ingressclasses\.networking\.k8s\.io"):
+        no_ingress(cluster(tmp_path, {}), INGRESS)
 
 
 METRICS = "GET /apis/metrics.k8s.io/v1beta1"
@@ -140,7 +147,7 @@ def test_who_adds_pods_is_removed_before_the_deployment_that_it_adds_to(
 ) -> None:
     asked: list[str] = []
     spec = pods("one", replicas=3, cpu_request=0.05, autoscale_cpu=share)
-    remove_objects(cluster(tmp_path, {}, asked), spec)
+    cluster(tmp_path, {}, asked).remove(spec)
     kinds = [line.split("/namespaces/rematch-recorded/")[1].split("/")[0] for line in asked]
     assert kinds == [*(["horizontalpodautoscalers"] if share else []), "deployments", "services"]
 
@@ -150,19 +157,17 @@ def test_the_first_pod_is_kept_busy_until_the_last_one_has_a_process() -> None:
         prober = Prober(
             wanted=tuple, look=lambda _uids: {}, expected=2, port=server.getsockname()[1], path="/"
         )
-        prober.pods["a"] = Probed(found=Found(1, 0, "127.0.0.1"))
-        busy = BusyPods(prober)
-        busy.start()
-        server.settimeout(0.2)
-        with pytest.raises(TimeoutError):
-            server.accept()  # it has not served
-        server.settimeout(patient(10.0))
-        prober.pods["a"].served_s = 1.0
-        for _ in range(10):
-            server.accept()[0].close()
-        prober.pods["b"] = Probed(found=Found(2, 0, "127.0.0.1"))
-        server.close()
-        busy.stop()
+        prober.pods["a"] = Probed(process=PodProcess(1, 0, "127.0.0.1"))
+        with kept_busy(prober):
+            server.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                server.accept()  # it has not served
+            server.settimeout(patient(10.0))
+            prober.pods["a"].served_s = 1.0
+            for _ in range(10):
+                server.accept()[0].close()
+            prober.pods["b"] = Probed(process=PodProcess(2, 0, "127.0.0.1"))
+            server.close()
 
 
 def test_a_level_that_a_cluster_has_no_metrics_for_is_left_out_and_said(tmp_path: Path) -> None:
@@ -219,7 +224,7 @@ def test_a_boosted_pod_begins_with_more_and_keeps_what_it_reserves() -> None:
     spec = pods("one", cpu_limit=1.0, cpu_boost=2.0, cpu_request=0.05, memory_limit_bytes=2**26)
     made = plain(deployment(spec))["spec"]["template"]["spec"]["containers"][0]["resources"]
     assert (made["limits"]["cpu"], made["requests"]["cpu"]) == ("2000m", "50m")
-    later = plain(container_resources(spec, boosted=False))
+    later = container_resources(spec, boosted=False)
     assert (later["limits"]["cpu"], later["requests"]["cpu"]) == ("1000m", "50m")
     assert later["limits"]["memory"] == made["limits"]["memory"]
 
@@ -232,7 +237,7 @@ def test_a_boost_is_taken_back_once_from_each_pod_that_has_served(tmp_path: Path
     asked: list[str] = []
     quotas = {1: 2.0, 2: 2.0}
     boost = StartBoost(cluster(tmp_path, answers, asked), spec, quota=quotas.get)
-    a, b = Found(1, 0, None), Found(2, 0, None)
+    a, b = PodProcess(1, 0, None), PodProcess(2, 0, None)
     boost.take_back({})
     assert asked == [] and not boost.complete
     boost.take_back({"a": a})
@@ -257,7 +262,7 @@ def test_a_boost_that_is_not_taken_back_fails_the_trial_in_one_line(tmp_path: Pa
     api = cluster(tmp_path, {"GET /api/v1/namespaces/rematch-recorded/pods": listed})
     boost = StartBoost(api, spec, quota=lambda _pid: None)
     with pytest.raises(TrialFailure, match="not taken back: no permission .* resource pods/resize") as caught:
-        boost.take_back({"a": Found(1, 0, None)})
+        boost.take_back({"a": PodProcess(1, 0, None)})
     assert "\n" not in caught.value.reason
     assert boost.lacking() == "the CPU boost was taken back from 0 of 1 pods; the kernel has not"
 
@@ -265,7 +270,7 @@ def test_a_boost_that_is_not_taken_back_fails_the_trial_in_one_line(tmp_path: Pa
 def test_without_a_boost_nothing_is_asked_or_waited_for(tmp_path: Path) -> None:
     asked: list[str] = []
     boost = StartBoost(cluster(tmp_path, {}, asked), pods("one"))
-    boost.take_back({"a": Found(1, 0, None)})
+    boost.take_back({"a": PodProcess(1, 0, None)})
     assert boost.complete and asked == []
 
 

@@ -12,9 +12,8 @@ import pytest
 from harness.errors import HostError, RematchError
 from harness.hosts.local import LocalHost
 from harness.launchers import pgo
-from harness.launchers.chosen import build_environment, with_toolchain
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Tools
+from harness.launchers.tools import Tools, build_environment, with_toolchain
 from harness.model import Implementation, RuntimeSettings, Variant
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_tool

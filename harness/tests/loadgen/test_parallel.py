@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.attribution.log_clock import generator_log
-from harness.analysis.tables.load import load_requests, load_samples, load_trials
+from harness.analysis.tables.layout import load_table, load_trials
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, UnsupportedLoad
 from harness.formats.row_files import LOCUST_SAMPLES
@@ -173,7 +173,7 @@ def check(folder: SessionFolder, root: Path, n: int) -> TrialRecord:
     assert not trials["excluded"].any()
     assert (trials["n_requests"] == USERS * LOOPS).all()
     for row in trials.itertuples():
-        requests = load_requests(root, "tiny", str(row.session_id), str(row.trial_id))
+        requests = load_table(root, "tiny", "requests", str(row.session_id), str(row.trial_id))
         assert len(requests) == USERS * LOOPS
         assert requests["start_epoch_s"].is_monotonic_increasing
     return next(iter(folder.records()))
@@ -182,7 +182,7 @@ def check(folder: SessionFolder, root: Path, n: int) -> TrialRecord:
 def test_two_generators_offer_together_what_one_was_asked_for(tmp_path: Path) -> None:
     root = project(tmp_path)
     record = check(measured(root), root, 2)
-    samples = load_samples(root, "tiny", record.session_id, record.planned.trial_id)
+    samples = load_table(root, "tiny", "samples", record.session_id, record.planned.trial_id)
     assert {"service", "generator", "generator-2"} == set(samples["role"])
     used = load_trials(root, "tiny")["generator_cores"]
     assert used.notna().all()
@@ -322,7 +322,7 @@ def test_load_from_two_hosts_is_put_on_the_clock_of_the_first(sshd: Sshd, tmp_pa
     raw = SessionFolder(root / "data/raw/tiny/smoke-local-1")
     name = next(name for name in record.files if name.startswith("load/2/samples.csv"))
     theirs = LOCUST_SAMPLES.read(raw.path(record.planned.trial_id, name)).start_epoch_s
-    merged = load_requests(root, "tiny", record.session_id, record.planned.trial_id)["start_epoch_s"]
+    merged = load_table(root, "tiny", "requests", record.session_id, record.planned.trial_id)["start_epoch_s"]
     assert np.isin(np.round(theirs + shift_s, 5), np.round(merged, 5)).all()
 
 

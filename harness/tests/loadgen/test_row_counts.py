@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from harness.analysis.tables.load import load_trials
-from harness.analysis.tables.tidy import tidy
-from harness.analysis.tables.trial_files import read_requests, read_seconds
+from harness.analysis.tables.layout import load_trials
+from harness.analysis.tables.tidy import read_requests, read_seconds, tidy
 from harness.errors import TrialFailure
 from harness.loadgen.row_counts import LATENCIES, SECONDS, count_rows
 from harness.model import ClosedLoad, Load, LoadSummary, OpenLoad, Outcome

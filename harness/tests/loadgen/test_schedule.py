@@ -16,9 +16,8 @@ from harness.loadgen.tools.oha.adapter import Oha
 from harness.loadgen.tools.vegeta.adapter import Vegeta
 from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.loadgen.tools.wrk2.adapter import Wrk2
-from harness.model import ClosedLoad, Load, LoadProfile, OpenLoad, OpenShare, ScaledLoad
+from harness.model import ClosedLoad, LoadProfile, OpenLoad, OpenShare, ScaledLoad
 from harness.model.load import Stage
-from harness.publish.load_words import load_in_words
 from harness.runner.short_trial import bounded
 from harness.tests.support.answering_server import request_to
 
@@ -61,11 +60,6 @@ def test_who_does_not_renew_connections_says_who_does() -> None:
     for one, profile in ((Wrk(program=None), RENEWED), (Vegeta(program=None), at_a_rate)):
         said = one.supports(profile, (request_to("/right"),))
         assert said == f"{one.name} does not renew connections by their age: use k6 for renew_s = 0.5"
-
-
-def test_a_load_with_renewed_connections_says_so_in_words() -> None:
-    words = load_in_words(Load(generator="k6", profile=RENEWED))
-    assert words == "closed: 4 users, 2 s, each connection renewed after 0.5 s"
 
 
 def test_a_pause_needs_parts_to_stand_between() -> None:

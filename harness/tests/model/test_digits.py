@@ -98,13 +98,12 @@ _FLOAT = re.compile(r"[.\d,+]*[eEfFgG%]$")
 #: and places on a clock, which have its resolution
 _NO_MEASUREMENT = {
     "publish/display.py": {".0f"},
-    "publish/load_words.py": {",.10g"},
+    "publish/setup_tables.py": {",.10g"},
     "figures/comparisons.py": {".3g"},
     "figures/style.py": {"g"},
     "questions/claims/judging.py": {"g"},  # limits, as the ledger of claims has them
     "questions/claims/words.py": {"g"},
     "figures/marks.py": {".g"},  # places on the paper
-    "evidence/requests.py": {"g"},
     "report/text.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},
     "report/html.py": {".3f", ".1f"},
     "report/words.py": {"g"},  # a time stamp that is none

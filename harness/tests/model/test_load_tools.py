@@ -36,7 +36,7 @@ OWN_PLACES = (
 )
 #: The cells of one experiment, which are written in its definition.
 #: Versions that a table prints, and the tool whose headroom a question asks for.
-IN_THE_PAPER = {"publish/session_facts.py", "questions/validity.py"}
+IN_THE_PAPER = {"publish/session_facts.py", "publish/setup_tables.py", "questions/validity.py"}
 CELLS = "questions/validity/generators.py"
 #: Trials of real processes, each made with one tool.
 REAL = ("verify/real/bound.py",)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.warmup.cold import cold_start
+from harness.analysis.warmup.curves import cold_start
 from harness.model import WarmUpRecord, WarmUpSpec, WarmUpWindow
 from harness.model.warm_up import unsettled
 
@@ -112,4 +112,3 @@ def test_warm_from_the_first_window_is_zero_and_a_late_disturbance_does_not_chan
 def test_what_never_settled_has_no_end_of_cold() -> None:
     cold = cold_start(record(windows([1000.0 * 1.05**n for n in range(20)])))
     assert (cold.seconds, cold.n_requests, cold.cpu_s, cold.extra_cpu_s) == (None, None, None, None)
-    assert cold.resolution_s == 1

@@ -21,7 +21,7 @@ from harness.pipeline.notebook_file import NotebookFile
 from harness.pipeline.notebook_process import UnderWay
 from harness.pipeline.stage import Kind, PlannedStage, StagePlan, may_begin
 from harness.pipeline.status import StageTable
-from harness.publish.generated import GENERATED, read_values, text_entry, update
+from harness.publish.generated import GENERATED, fact_entry, read_values, update
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
 
@@ -183,15 +183,17 @@ def test_after_a_stage_fails_that_analyses_build_on_nothing_is_begun(
 
 def publish(root: Path, notebook: str, text: str) -> None:
     """Publish one text as a notebook would that ``run_all`` executed earlier."""
-    update(root / GENERATED, notebook, [("values", f"{notebook}.x", text_entry(text, notebook=notebook))])
+    update(
+        root / GENERATED, notebook, [("values", f"{notebook}.x", fact_entry(text) | {"notebook": notebook})]
+    )
 
 
 def publishing(notebook: str, text: str) -> str:
     """Return a script that publishes one text into the folder of a stage under way."""
     code = (
-        "from pathlib import Path; from harness.publish.generated import text_entry, update; "
+        "from pathlib import Path; from harness.publish.generated import fact_entry, update; "
         f"update(Path('results/smoke/published/{notebook}'), '{notebook}', "
-        f"[('values', '{notebook}.y', text_entry('{text}', notebook='{notebook}'))])"
+        f"[('values', '{notebook}.y', fact_entry('{text}') | {{'notebook': '{notebook}'}})])"
     )
     return f'PYTHONPATH={ROOT} {sys.executable} -c "{code}"'
 

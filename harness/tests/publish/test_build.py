@@ -14,15 +14,15 @@ from harness.errors import InputError, MissingTool
 from harness.model import Estimate
 from harness.pipeline import StageParameters, analysis_notebooks
 from harness.pipeline.steps import tidy_all
-from harness.publish import Publisher, clear, read_values
 from harness.publish.build import PaperFailed, build_paper, explain
-from harness.publish.generated import GENERATED, contributions, in_order, paper_sources
-from harness.publish.publisher import slug
+from harness.publish.generated import GENERATED, clear, contributions, in_order, paper_sources, read_values
+from harness.rows.schema import slug
 from harness.store import Store
 from harness.tests.support.available import only_when_long
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
 from harness.tests.support.kept_sessions import lay_project
+from harness.tests.support.published_rows import publish
 from harness.tests.support.synthetic import ROOT
 
 PAPER = ROOT / "paper"
@@ -95,7 +95,7 @@ def test_a_key_is_written_as_keys_are_published() -> None:
     """Of a key that nobody can publish ``\\ifsaid`` would leave its sentence out, and say nothing."""
     keys = cited_by(*PRINTS, *ASKS)
     assert len(keys) > 50
-    assert [key for key in sorted(keys) if slug(*key.split(".")) != key] == []
+    assert [key for key in sorted(keys) if ".".join(map(slug, key.split("."))) != key] == []
 
 
 def test_every_table_and_figure_is_cited_and_whatever_is_cited_is_there() -> None:
@@ -227,13 +227,10 @@ def test_a_number_that_bundled_sessions_lack_fails_the_build_with_its_place(
     (tmp_path / "paper").mkdir()
     for name in ("rematch.sty", "metadata.tex", "supplement.tex"):
         shutil.copyfile(PAPER / name, tmp_path / "paper" / name)
-    publisher = Publisher("31-a", root=tmp_path, publish=True)
     inputs = ("bundled/e/s/0001-a",)
     number = Estimate(value=1.0, unit="s", method="log-t", estimand="mean", n_trials=1, inputs=inputs)
-    publisher.number("a.mean", number)
-    publisher.number(
-        "a.knee", number.model_copy(update={"value": None, "warnings": ("a straight line fits",)})
-    )
+    without = number.model_copy(update={"value": None, "warnings": ("a straight line fits",)})
+    publish(tmp_path, "31-a", {"a.mean": number, "a.knee": without})
     main = tmp_path / "paper" / "main.tex"
     head = "\\documentclass{article}\\usepackage{hyperref}\\usepackage{rematch}\\begin{document}"
     main.write_text(f"{head}\nIt took \\val{{a.mean}}.\n\\end{{document}}\n")

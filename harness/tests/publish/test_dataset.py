@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from harness.analysis.tables import schema
-from harness.analysis.tables.dictionary import ALLOWED, MEANINGS, columns, page, unit_of
+from harness.analysis.tables.schema import ALLOWED, MEANINGS, columns, page, unit_of
 from harness.errors import InputError
 from harness.project import find_root
 from harness.publish.dataset import write_package

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError
-from harness.publish.pages import AUX, keys_by_page, keys_on
+from harness.publish.build import AUX, keys_on
 
 WRITTEN = r"""\relax
 \@writefile{toc}{\contentsline {section}{\numberline {I}Introduction}{1}{section.1}\protected@file@percent }
@@ -28,7 +28,8 @@ def built(root: Path, text: str = WRITTEN) -> Path:
 
 
 def test_a_page_has_its_keys_in_the_order_of_the_text_each_once(tmp_path: Path) -> None:
-    assert keys_by_page(built(tmp_path)) == {
+    root = built(tmp_path)
+    assert {page: keys_on(root, page) for page in (1, 2, 5)} == {
         1: ["strings.ratio.java_helidon", "strings.ratio.go_kit"],
         2: ["startup.first.go_nethttp"],
         5: ["strings.ratio.java_helidon"],

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError
-from harness.publish.pdf_copy import COPY, MOST_BYTES, copy_pdf
+from harness.publish.build import COPY, MOST_BYTES, copy_pdf
 from harness.tests.support.available import needs
 from harness.tests.support.synthetic import ROOT
 

@@ -7,16 +7,17 @@ import json
 import multiprocessing
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
 from harness.model import Estimate
-from harness.model.formatting import NOT_MEASURED
-from harness.publish import Publisher, clear, escape, read_values, show
+from harness.model.formatting import NOT_MEASURED, show
+from harness.publish import Publisher
 from harness.publish.cells import cell_texts
-from harness.publish.latex import render_table
+from harness.publish.generated import clear, read_values
+from harness.publish.latex import escape, render_table
+from harness.tests.support.published_rows import entry, publish
 
 
 def estimate(
@@ -47,12 +48,10 @@ def test_a_number_has_the_digits_its_interval_carries(given: Estimate, text: str
 
 
 def test_an_absent_number_is_a_dash_with_its_reason(tmp_path: Path) -> None:
-    publisher = Publisher("30-a", root=tmp_path, publish=True)
-    publisher.absent("a.b", "ratio", "not measured in this profile")
-    entry = read_values(tmp_path)["a.b"]
-    assert entry["value"] is None
-    assert entry["text"] == "–"
-    assert entry["reason"] == "not measured in this profile"
+    nothing = estimate(None).model_copy(update={"warnings": ("not measured in this profile",)})
+    publish(tmp_path, "30-a", {"a.b": nothing})
+    value = read_values(tmp_path)["a.b"]
+    assert (value["value"], value["text"], value["reason"]) == (None, "–", "not measured in this profile")
 
 
 def test_below_a_table_stands_why_a_number_has_no_interval() -> None:
@@ -62,37 +61,37 @@ def test_below_a_table_stands_why_a_number_has_no_interval() -> None:
         {"a": cell} for cell in (alone, alone, estimate(0.1, 0.0, 0.2, "share"), estimate(0.3, unit="share"))
     ]
     _, body, reasons = cell_texts({"a": "A"}, beside)
-    assert [len(row or ()) for row in body] == [1] * 4
+    assert [len(row) for row in body] == [1] * 4
     assert reasons == [f"A number alone: {why}."]
 
 
 def test_every_value_carries_what_the_schema_promises(tmp_path: Path) -> None:
-    Publisher("30-a", root=tmp_path, publish=True).number("a.b", estimate(1.0, 0.9, 1.1, "ratio"))
-    entry = json.loads((tmp_path / "paper/generated/30-a.json").read_text())["values"]["a.b"]
+    publish(tmp_path, "30-a", {"a.b": estimate(1.0, 0.9, 1.1, "ratio")})
+    value = json.loads((tmp_path / "paper/generated/30-a.json").read_text())["values"]["a.b"]
     wanted = {"value", "low", "high", "unit", "text", "method", "estimand", "n_trials", "inputs", "notebook"}
-    assert wanted <= set(entry)
-    assert entry["inputs"] == ["e/s/0001-a", "e/s/0002-a"]
-    assert entry["value"] == 1.0
+    assert wanted <= set(value)
+    assert value["inputs"] == ["e/s/0001-a", "e/s/0002-a"]
+    assert value["value"] == 1.0
 
 
 def test_the_order_of_notebooks_and_of_cells_leaves_no_trace(tmp_path: Path) -> None:
-    def publish(root: Path, order: list[tuple[str, str, float]]) -> dict[str, bytes]:
+    def published(root: Path, order: list[tuple[str, str, float]]) -> dict[str, bytes]:
         for notebook, key, value in order:
-            Publisher(notebook, root=root, publish=True).number(key, estimate(value))
+            publish(root, notebook, {key: estimate(value)})
         folder = root / "paper/generated"
         return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
     cells = [("30-a", "a.x", 1.0), ("30-a", "a.y", 2.0), ("31-b", "b.x", 3.0)]
-    forward = publish(tmp_path / "forward", cells)
-    assert publish(tmp_path / "backward", cells[::-1]) == forward
-    assert publish(tmp_path / "twice", cells + cells) == forward
+    forward = published(tmp_path / "forward", cells)
+    assert published(tmp_path / "backward", cells[::-1]) == forward
+    assert published(tmp_path / "twice", cells + cells) == forward
 
 
 def publish_some(root: Path, name: str) -> None:
     """What a notebook of that name publishes, in a process of its own."""
     publisher = Publisher(name, root=root, publish=True)
     for number in range(40):
-        publisher.number(f"{name[3:]}.k{number}", estimate(1.0 + number))
+        publisher.values({f"{name[3:]}.k{number}": entry(estimate(1.0 + number))})
     publisher.table(f"{name[3:]}.t", {"a": "A"}, [{"a": 1}], caption="c")
 
 
@@ -102,7 +101,7 @@ def test_notebooks_at_work_at_once_lose_nothing_and_leave_what_one_after_the_oth
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
 
-    def publish(root: Path, *, at_once: bool) -> dict[str, bytes]:
+    def published(root: Path, *, at_once: bool) -> dict[str, bytes]:
         children = [
             context.Process(target=publish_some, args=(root, name)) for name in ("31-b", "30-a", "32-c")
         ]
@@ -116,20 +115,20 @@ def test_notebooks_at_work_at_once_lose_nothing_and_leave_what_one_after_the_oth
         folder = root / "paper/generated"
         return {path.name: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
 
-    after_each_other = publish(tmp_path / "after", at_once=False)
+    after_each_other = published(tmp_path / "after", at_once=False)
     assert len(json.loads(after_each_other["30-a.json"])["values"]) == 40
-    assert publish(tmp_path / "at-once", at_once=True) == after_each_other
+    assert published(tmp_path / "at-once", at_once=True) == after_each_other
 
 
 def test_two_notebooks_cannot_publish_the_same_key(tmp_path: Path) -> None:
-    Publisher("30-a", root=tmp_path, publish=True).number("a.x", estimate(1.0))
+    publish(tmp_path, "30-a", {"a.x": estimate(1.0)})
     with pytest.raises(InputError, match="30-a already"):
-        Publisher("31-b", root=tmp_path, publish=True).number("a.x", estimate(2.0))
+        publish(tmp_path, "31-b", {"a.x": estimate(2.0)})
 
 
 def test_clearing_a_notebook_leaves_the_others(tmp_path: Path) -> None:
-    Publisher("30-a", root=tmp_path, publish=True).number("a.x", estimate(1.0))
-    Publisher("31-b", root=tmp_path, publish=True).number("b.x", estimate(2.0))
+    publish(tmp_path, "30-a", {"a.x": estimate(1.0)})
+    publish(tmp_path, "31-b", {"b.x": estimate(2.0)})
     clear(tmp_path, "30-a")
     assert set(read_values(tmp_path)) == {"b.x"}
 
@@ -137,7 +136,7 @@ def test_clearing_a_notebook_leaves_the_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["", "A.b", "a b", "a..b", "a{b}", "a\\b", "a.b."])
 def test_a_key_that_latex_could_stumble_over_is_refused(tmp_path: Path, key: str) -> None:
     with pytest.raises(InputError, match="not a key"):
-        Publisher("30-a", root=tmp_path, publish=True).number(key, estimate(1.0))
+        Publisher("30-a", root=tmp_path, publish=True).values({key: entry(estimate(1.0))})
 
 
 def test_text_prints_as_itself_in_latex() -> None:
@@ -154,84 +153,45 @@ def test_a_table_shows_a_dash_and_says_why_below(tmp_path: Path) -> None:
     )
     publisher.table(
         "a.table", {"v": "variant", "t": "time"},
-        [{"v": "x_1", "t": estimate(0.012, 0.011, 0.013)}, None, {"v": "y", "t": nothing}], caption="Times & more",
+        [{"v": "x_1", "t": estimate(0.012, 0.011, 0.013)}, {"v": "y", "t": nothing}], caption="Times & more",
     )  # fmt: skip
     text = (tmp_path / "paper/generated/tables/a-table.tex").read_text()
     assert r"x\_1 & \rematchci{12.0}{11.0 to 13.0} \\" in text
     assert "{variant & time (ms)}" in text
     assert "--: below resolution." in text
-    assert r"\begin{rematchtab}{}{a.table}{Times \& more}" in text
+    assert r"\begin{rematchtab}{*}{a.table}{Times \& more}" in text
 
 
-@pytest.mark.parametrize(
-    "nothing", [None, pd.DataFrame({"x": []}), []], ids=["None", "no rows", "no entries"]
-)
-def test_what_was_not_measured_is_neither_drawn_nor_written_and_says_so(
-    tmp_path: Path, nothing: object
-) -> None:
+def test_a_table_without_rows_is_not_written_and_says_so(tmp_path: Path) -> None:
     publisher = Publisher("30-strings", root=tmp_path, publish=True)
-
-    def draw(*_: object) -> Figure:
-        raise AssertionError("there is nothing to draw")
-
-    said = publisher.figure("x.y", draw, nothing, 1, alt="A figure.", caption="A caption.")
-    assert said.text == NOT_MEASURED
-    assert publisher.figure("x.y", lambda: None, alt="A figure.", caption="").text == NOT_MEASURED
-    assert publisher.table("x.y", {"a": "a"}, None, caption="A caption.").text == NOT_MEASURED
+    assert publisher.table("x.y", {"a": "a"}, [], caption="A caption.").text == NOT_MEASURED
     assert not list(tmp_path.rglob("*.*"))
 
 
-def test_a_figure_is_drawn_from_its_arguments_and_options(tmp_path: Path) -> None:
-    def draw(values: list[float], *, title: str) -> Figure:
-        figure = Figure()
-        figure.add_subplot().plot(values)
-        figure.suptitle(title)
-        return figure
-
-    publisher = Publisher("30-strings", root=tmp_path, publish=True)
-    said = publisher.figure("x.y", draw, [1.0, 2.0], title="Rates", alt="A line.", caption="A caption.")
-    assert said.text == "A line."
+def test_a_figure_is_saved_with_its_stamp_and_needs_an_alternative_text(tmp_path: Path) -> None:
+    publisher = Publisher("30-strings", root=tmp_path, draft="draft measurement: quick", publish=True)
+    figure = Figure()
+    figure.add_subplot().plot([1.0, 2.0])
+    assert publisher.figure("x.y", figure, alt="A line.", caption="A caption.").text == "A line."
     assert (tmp_path / "paper/generated/figures/x-y.pdf").is_file()
-
-
-def test_a_simulated_figure_has_no_draft_stamp_and_any_other_one_has(tmp_path: Path) -> None:
-    publisher = Publisher("60-validity", root=tmp_path, draft="draft measurement: quick")
-    simulated, measured = Figure(), Figure()
-    for figure, is_simulated in ((simulated, True), (measured, False)):
-        figure.add_subplot()
-        publisher.figure("x.y", figure, alt="A figure.", caption="A caption.", simulated=is_simulated)
-    assert [text.get_text() for text in simulated.texts] == []
-    assert [text.get_text() for text in measured.texts] == ["draft measurement: quick"]
+    assert [text.get_text() for text in figure.texts] == ["draft measurement: quick"]
+    with pytest.raises(InputError, match="needs an alternative text"):
+        publisher.figure("x.y", figure, alt=" ", caption="A caption.")
 
 
 def test_a_column_with_a_width_is_set_in_lines_and_the_others_keep_theirs() -> None:
     text = render_table(
         notebook="n", key="k", header=["a", "b", "c"], rows=[["x", "a long text", "1"]], caption="c", notes=[],
-        wide=True, numeric=[False, False, True], widths=[None, 0.25, None],
+        numeric=[False, False, True], widths=[None, 0.25, None],
     )  # fmt: skip
     assert r"\begin{rematchfit}{l>{\raggedright\arraybackslash}p{0.25\linewidth}r}" in text
-
-
-def test_a_table_in_which_no_row_is_numeric_is_set_left() -> None:
-    text = render_table(
-        notebook="n",
-        key="k",
-        header=["a"],
-        rows=[["b"]],
-        caption="c",
-        notes=[],
-        wide=False,
-        numeric=[False],
-        widths=[None],
-    )
-    assert r"\begin{rematchfit}{l}{a}" in text
 
 
 def test_a_table_that_is_too_wide_can_be_set_in_lines() -> None:
     text = render_table(
         notebook="n", key="k", header=["throughput per core (1/s)", "a"],
         rows=[["1.20 (1.10 to 1.30)", "the service (9 of 10), the generator (1 of 10)"]], caption="c", notes=["50 %"],
-        wide=False, numeric=[True, False], widths=[None, None],
+        numeric=[True, False], widths=[None, None],
     )  # fmt: skip
     assert r"\rematchhead{throughput per core (1/s)}{throughput\\per core\\(1/s)} & a" in text
     assert r"\rematchci{1.20}{1.10 to 1.30} & \rematchlong{the service" in text

@@ -11,35 +11,32 @@ from typing import Any
 import pytest
 
 from harness.errors import InputError, UnknownKey
+from harness.model import Estimate
 from harness.publish import readme
+from harness.tests.support.published_rows import entry
 from harness.tests.support.synthetic import ROOT
 
 FILE = Path("README.md")
 
 
-def value(text: str, number: float | None, low: float, high: float) -> dict[str, Any]:
-    return {
-        "text": text,
-        "interval_text": f"{text} ({low} to {high})",
-        "value": number,
-        "low": low,
-        "high": high,
-    }
+def value(number: float, low: float, high: float, verdict: str | None = None) -> dict[str, Any]:
+    estimate = Estimate(
+        value=number, low=low, high=high, unit="ratio", method="log-t", estimand="", n_trials=10
+    )
+    return entry(estimate, kind="ratio", variant="a", reference="b", label="A", verdict=verdict)
 
 
 VALUES = {
-    "q.speed.ratio.java_a": value("1.30", 1.3, 1.2, 1.4),
-    "q.speed.verdict.java_a": {"text": "higher than", "interval_text": "higher than", "value": None},
-    "q.speed.ratio.java_b": value("1.01", 1.01, 0.9, 1.1),
-    "q.speed.verdict.java_b": {"text": "not shown to differ from", "interval_text": "", "value": None},
-    "q.cold.mean.java_a": value("2.0 s", 2.0, 1.8, 2.2),
+    "q.speed.ratio.java_a": value(1.3, 1.2, 1.4, "different"),
+    "q.speed.ratio.java_b": value(1.01, 0.9, 1.1, "inconclusive"),
+    "q.cold.mean.java_a": value(2.0, 1.8, 2.2),
 }
 
 
 def test_numbers_are_put_between_their_markers_and_nothing_else_changes() -> None:
     text = "a <!-- valci q.speed.ratio.java_a -->old<!-- / --> b <!-- val q.cold.mean.java_a --><!-- / --> c"
     filled = readme.fill(text, VALUES, FILE)
-    assert re.sub(r"<!--.*?-->", "", filled) == "a 1.30 (1.2 to 1.4) b 2.0 s c"
+    assert re.sub(r"<!--.*?-->", "", filled) == "a 1.30 (1.20 to 1.40) b 2.00 c"
     assert readme.fill(filled, VALUES, FILE) == filled
 
 
@@ -85,7 +82,7 @@ def test_the_picture_is_that_of_its_figure(tmp_path: Path) -> None:
     (generated / "figures" / "f.png").write_bytes(b"a picture")
     figure = {"alt": "", "caption": "", "files": ["figures/f.pdf", "figures/f.png"]}
     (generated / "31-q.json").write_text(json.dumps(part | {"figures": {readme.FIGURE: figure}}))
-    assert "2.0 s" in readme.write_readme(tmp_path).read_text("utf-8")
+    assert "2.00" in readme.write_readme(tmp_path).read_text("utf-8")
     assert (tmp_path / readme.PICTURE).read_bytes() == b"a picture"
 
 

@@ -1,21 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the setup say what plans and records say, and where a version was read."""
+"""The tables of the setup say what plans and records say, where a version was read, and which flags trials carry."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from harness.definitions import experiment_files, load_study
 from harness.evidence import Evidence
-from harness.model import ClosedLoad, Load, OpenLoad, RuntimeSettings
+from harness.evidence.opening import open_evidence
+from harness.evidence.results import FLAG_WORDS
+from harness.model import ClosedLoad, Flag, OpenLoad, RuntimeSettings
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher
-from harness.publish.load_words import go_in_words, java_in_words, load_in_words
 from harness.publish.session_facts import registrations
-from harness.publish.settings import load_cells, runtime_cells, settings_tables
-from harness.publish.versions import libraries_in, tool_versions, version_cells
+from harness.publish.setup_tables import (
+    flag_counts,
+    flags_table,
+    libraries_in,
+    load_lines,
+    runtime_line,
+    setting_words,
+    setup_tables,
+    tool_versions,
+    version_lines,
+)
 from harness.store import Store
+from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.synthetic import ROOT, make_project, make_session
 
 SERVICES = sorted(ROOT.glob("services/*/java-*/pom.xml")) + sorted(ROOT.glob("services/*/go-*/go.mod"))
@@ -29,44 +43,31 @@ def bundled(experiment: str) -> Evidence:
 
 
 @pytest.mark.parametrize(
-    ("profile", "words"),
+    ("settings", "words"),
     [
-        (ClosedLoad(users=100, loops=100, ramp_up_s=1), "closed: 100 users, 100 passes each, ramp 1 s"),
-        (ClosedLoad(users=1, loops=1), "closed: 1 user, 1 pass each"),
-        (ClosedLoad(users=32, duration_s=2, think_time_s=0.5), "closed: 32 users, 2 s, pause 0.5 s"),
+        (ClosedLoad(users=100, loops=100, ramp_up_s=1), "users 100, ramp up 1 s, loops 100"),
         (OpenLoad(rate_per_s=478.5, duration_s=3, arrivals="constant", parts=4, pause_s=1),
-         "open: 478.5/s (constant), 4 x 3 s, 1 s apart, 100 connections"),
+         "rate 478.5/s, duration 3 s, arrivals constant, parts 4, pause 1 s"),
+        (RuntimeSettings(gc="g1", heap_max="39m"), "gc g1, heap max 39m"),
+        (RuntimeSettings(gogc="off", gomemlimit="129MiB", pgo=True), "gogc off, gomemlimit 129MiB, pgo"),
+        (RuntimeSettings(gc_log=False, jvm_flags=("-Xint", "-Xshare:off")), "no gc log, jvm flags -Xint -Xshare:off"),
+        (RuntimeSettings(), ""),
     ],
 )  # fmt: skip
-def test_a_load_is_said_with_users_passes_ramp_rate_and_length(
-    profile: ClosedLoad | OpenLoad, words: str
+def test_settings_are_said_with_their_units_and_defaults_are_left_out(
+    settings: ClosedLoad | OpenLoad | RuntimeSettings, words: str
 ) -> None:
-    assert load_in_words(Load(generator="jmeter", profile=profile)) == words
-
-
-def test_memory_is_said_by_collector_and_by_growth_rule() -> None:
-    g1 = [RuntimeSettings(gc="g1", heap_max=heap) for heap in ("39m", "78m", "39m")]
-    assert java_in_words([*g1, RuntimeSettings(gc="z")]) == ["G1, 39m and 78m", "ZGC, heap by default"]
-    assert java_in_words([]) == []
-    limited = RuntimeSettings(gogc="off", gomemlimit="129MiB")
-    assert go_in_words([RuntimeSettings(), limited]) == ["default GOGC", "GOGC off, GOMEMLIMIT 129MiB"]
-
-
-@pytest.mark.parametrize("experiment", sorted(experiment_files(ROOT)))
-def test_every_load_of_every_experiment_can_be_said(experiment: str) -> None:
-    study = load_study(ROOT, experiment)
-    for profile in study.experiment.profiles.values():
-        assert all(load_in_words(load) for load in profile.loads.values())
+    assert setting_words(settings) == words
 
 
 def test_the_headlines_load_and_memory_are_those_of_its_session() -> None:
     evidence = bundled("strings-rounds")
-    (load,) = (row for row in load_cells(evidence) if row is not None)
+    (load,) = load_lines(evidence)
     assert load["generator"] == "JMeter"
-    assert load["load"] == "closed: 100 users, 100 passes each, ramp 1 s"
+    assert load["load"] == "closed: users 100, ramp up 1 s, loops 100"
     assert load["warm_up"] == "1,000 or none"
-    (runtime,) = (row for row in runtime_cells(evidence) if row is not None)
-    assert (runtime["cpus"], runtime["java"], runtime["go"]) == ("2", "G1, 512m", "default GOGC")
+    line = runtime_line(evidence)
+    assert line["cpus"] == "2" and line["go"] == "default" and "heap max 512m" in str(line["java"])
 
 
 @pytest.mark.parametrize(
@@ -89,16 +90,12 @@ def test_versions_of_generators_are_those_that_trials_recorded_and_no_idle_tool_
 
 
 def test_a_frameworks_version_comes_with_the_place_where_it_was_read(tmp_path: Path) -> None:
-    rows = {str(row["part"]): row for row in version_cells([bundled("aa")], ROOT) if row is not None}
+    rows = {str(row["part"]): row for row in version_lines(bundled("aa").sessions, ROOT)}
     assert rows["Go"]["read_from"] == "the sessions' records"
     assert "go.mod" in str(rows["strings/go-nethttp"]["read_from"])
     root = make_project(tmp_path, profile="smoke", experiments=("strings-rounds",))
-    evidence = Evidence(
-        root=root, experiment="strings-rounds", sessions=tuple(Store(root).sessions("strings-rounds"))
-    )
-    read_from = {
-        row["read_from"] for row in version_cells([evidence], root) if row and "/" in str(row["part"])
-    }
+    sessions = tuple(Store(root).sessions("strings-rounds"))
+    read_from = {row["read_from"] for row in version_lines(sessions, root) if "/" in str(row["part"])}
     assert read_from == {"go.mod, as it is now", "pom.xml, as it is now"}
 
 
@@ -115,13 +112,29 @@ def test_it_is_said_of_how_many_registered_sessions_the_hash_holds() -> None:
 
 def test_the_tables_hold_every_experiment_that_was_measured(tmp_path: Path) -> None:
     root = make_project(tmp_path, profile="smoke", experiments=("strings-startup",))
-    make_session(root, "gc-peaks", "quick")
-    opened = [
-        Evidence(root=root, experiment=name, sessions=tuple(Store(root).sessions(name)))
-        for name in ("gc-peaks", "strings-startup")
-    ]
-    loads, runtimes, _ = settings_tables(Publisher("20-tidy", root=root, publish=True), opened)
-    assert "strings-startup | none | none: start and idle" in repr(loads)
-    assert "gc-peaks | JMeter | open: 400/s (Poisson)" in repr(loads)
-    for collector in ("Serial", "Parallel", "G1", "ZGC"):
-        assert collector in repr(runtimes)
+    make_session(root, "gc-peaks", "smoke")
+    settings = StageParameters(profile="smoke")
+    shown = repr(setup_tables(settings, Publisher("20-tidy", root=root, publish=True)))
+    assert "strings-startup | none | none: start and idle" in shown
+    assert "gc-peaks | JMeter | open: rate 200/s" in shown
+    for collector in ("serial", "g1"):
+        assert f"gc {collector}" in shown
+
+
+def test_every_flag_has_words() -> None:
+    assert set(FLAG_WORDS) == set(get_args(Flag))
+
+
+def test_the_table_counts_the_flags_of_the_records(tmp_path: Path) -> None:
+    root = lay_project(tmp_path, profile="smoke", experiments=("strings-rounds",))
+    settings = StageParameters(profile="smoke", experiments="strings-rounds")
+    tidy_all(settings, root=root)
+    recorded = Counter(
+        flag for folder in Store(root).sessions() for record in folder.records() for flag in record.flags
+    )
+    assert recorded, "made-up sessions carry a flag, else this test says nothing"
+    evidence = open_evidence(settings, "strings-rounds", root=root)
+    assert {flag: count for flag, count in flag_counts(evidence).items() if count} == dict(recorded)
+    text = repr(flags_table(Publisher("20-tidy", root=root, publish=True), [evidence]))
+    for flag in FLAG_WORDS:
+        assert (FLAG_WORDS[flag] in text) == (flag in recorded)

@@ -9,15 +9,12 @@ import pandas as pd
 import pytest
 
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.duel.rows import rows_of
+from harness.duel import rows_of
 from harness.evidence.results import METRICS, CellResult, MetricResult, Results, VariantResult
 from harness.figures.style import describe
 from harness.model import Verdict
 from harness.model.age import Ages, ArmAge, TrialAge
 from harness.model.formatting import verdict_name, verdict_words
-from harness.publish.comparisons import comparison_notes
-
-LABELS = {"go": "Go", "java-a": "A", "java-b": "B", "java-c": "C"}
 
 
 def of_age(found: Sequence[Comparison], *ages: TrialAge) -> list[Comparison]:
@@ -56,7 +53,6 @@ def two(*ages: TrialAge) -> list[Comparison]:
 ENGINES: Mapping[str, Callable[[list[Comparison]], str]] = {
     "verdict": lambda found: verdict_words(found[0]),
     "cell": lambda found: verdict_name(found[0]),
-    "notes": lambda found: " ".join(comparison_notes(found, LABELS)),
     "duel": lambda found: rows_of(_results(found[0]))[0].why,
 }
 
@@ -77,14 +73,8 @@ def _results(found: Comparison) -> Results:
 def test_a_ratio_of_young_processes_has_its_word_and_one_of_warm_ones_has_not(engine: str) -> None:
     say = ENGINES[engine]
     assert "young" in say(two("young", "young"))
-    assert "warm" not in say(two("young", "young")).lower().replace("nothing of warm services", "").replace(
-        "warm and on one core each, both java services cannot be judged", ""
-    )
+    assert "warm" not in say(two("young", "young")).lower()
     assert "young" not in say(two("warm", "aot-compiled"))
-
-
-def test_of_several_it_is_said_which_are_young() -> None:
-    assert "1 of 2 ratios" in ENGINES["notes"](two("young", "warm"))
 
 
 def turned() -> list[Comparison]:
@@ -101,7 +91,7 @@ def turned() -> list[Comparison]:
 
 
 #: What gives the reason of a refusal; all other engines leave it out.
-GIVES_REASONS = {"verdict", "notes", "duel"}
+GIVES_REASONS = {"verdict", "duel"}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.tables.dictionary import LEDGER as COLUMNS
+from harness.analysis.tables.schema import LEDGER as COLUMNS
 from harness.questions.claims import as_table, data_set, experiments, results
 from harness.rows.schema import keyed, slug
 from harness.tests.questions.test_claims import (

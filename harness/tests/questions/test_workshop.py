@@ -1,30 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workshop: one source for all its files, exercises that are open in one notebook and right in the other."""
+"""The workshop: students' notebooks made of the teacher's, exercises that are open in one and right in the other."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.errors import InputError
 from harness.project import ROOT_VARIABLE
-from harness.questions.workshop.checking import Checks, Truth
-from harness.questions.workshop.comparing import TRAPS, ComparingUnit, write_comparisons
-from harness.questions.workshop.latency import LatencyUnit
-from harness.questions.workshop.pages import SOLUTIONS, files_of, notebook, outdated, write_files
-from harness.questions.workshop.readiness import workshop_code
-from harness.questions.workshop.replication import ReplicationUnit
-from harness.questions.workshop.slides import executed, slides_page
-from harness.questions.workshop.source import FOLDER, SOURCES, Unit, read_unit, read_units
-from harness.questions.workshop.warming import WarmingUnit
+from harness.questions.workshop import compared, comparison_checks, loop_checks, loops, plan_repetitions
+from harness.questions.workshop.checking import REPLIES, Checks, Truth
+from harness.questions.workshop.made_up import COMPARISONS, write_comparisons
+from harness.questions.workshop.notebooks import (
+    HIDDEN,
+    STUDENTS,
+    TEACHER,
+    Book,
+    outdated,
+    read_books,
+    tags_of,
+    text_of,
+    workshop_code,
+    write_files,
+)
 from harness.tests.site.page_structure import Page
 from harness.tests.support.available import only_when_long, some_in_every_run
 from harness.tests.support.browser import a_browser
@@ -32,11 +39,19 @@ from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.synthetic import ROOT
 
-UNITS = {unit.stem: unit for unit in read_units(ROOT)}
+BOOKS = {Path(name).stem: book for name, book in read_books(ROOT).items()}
 #: The cheapest ones; the others in `make test-all`.
 IN_EVERY_RUN = ("05-gc-peak",)
 #: As a student, and again as a teacher.
 KINDS = ("open", "right")
+#: The trap of ``rematch compare`` that each fault is.
+TRAPS = {
+    "order": {"order_confounded"},
+    "fair": set(),
+    "errors": {"fast_errors"},
+    "mix": {"different_labels"},
+    "replication": {"one_run"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -59,102 +74,138 @@ def _there(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ROOT_VARIABLE, str(project))
 
 
-def test_notebooks_and_notes_are_what_their_sources_say() -> None:
+def cells_with(book: Book, tag: str) -> list[dict[str, Any]]:
+    return [cell for cell in book["cells"] if tag in tags_of(cell)]
+
+
+def exercises_of(book: Book) -> list[str]:
+    return [re.findall(r'check\("(.+)", answer\)', text_of(cell))[0] for cell in cells_with(book, "exercise")]
+
+
+def test_students_notebooks_are_the_teachers_without_solutions_notes_and_slides() -> None:
     assert outdated(ROOT) == []
-    assert [unit.number for unit in UNITS.values()] == [1, 2, 3, 4, 5, 6]
+    for path in sorted((ROOT / STUDENTS).glob("*.ipynb")):
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        assert not [cell["id"] for cell in cells if tags_of(cell) & HIDDEN]
+        teachers = [cell for cell in BOOKS[path.stem]["cells"] if not tags_of(cell) & HIDDEN]
+        assert list(map(text_of, cells)) == list(map(text_of, teachers))
+        shown = "".join(map(text_of, cells))
+        assert not [one for one in cells_with(BOOKS[path.stem], "solution") if text_of(one) in shown]
 
 
-def test_a_changed_source_and_a_file_without_one_are_found_and_put_right(tmp_path: Path) -> None:
-    for path in (*files_of(ROOT), *(SOURCES / f"{stem}.md" for stem in UNITS)):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes((ROOT / path).read_bytes())
+def test_changes_outputs_and_a_file_without_a_teacher_are_put_right(tmp_path: Path) -> None:
+    for path in (TEACHER, STUDENTS):
+        (tmp_path / path).mkdir(parents=True)
+        for name in BOOKS:
+            (tmp_path / path / f"{name}.ipynb").write_bytes((ROOT / path / f"{name}.ipynb").read_bytes())
+    changed, shown = (f"{name}.ipynb" for name in list(BOOKS)[:2])
+    teachers = tmp_path / TEACHER / changed
+    teachers.write_text(
+        teachers.read_text("utf-8").replace("Predict, then run.", "Guess, then run."), "utf-8"
+    )
+    book = json.loads((tmp_path / TEACHER / shown).read_text("utf-8"))
+    code = next(cell for cell in book["cells"] if cell["cell_type"] == "code")
+    code |= {"execution_count": 3, "outputs": [{"output_type": "stream", "name": "stdout", "text": "1"}]}
+    (tmp_path / TEACHER / shown).write_text(json.dumps(book), "utf-8")
+    (tmp_path / STUDENTS / "07-gone.ipynb").write_text("{}", "utf-8")
+    expected = [TEACHER / shown, STUDENTS / changed, STUDENTS / "07-gone.ipynb"]
+    assert set(write_files(tmp_path)) == set(expected)
     assert outdated(tmp_path) == []
-    source = tmp_path / SOURCES / "01-latency-distribution.md"
-    source.write_text(source.read_text("utf-8").replace("Predict, then run.", "Guess, then run."), "utf-8")
-    (tmp_path / FOLDER / "07-gone.ipynb").write_text("{}", "utf-8")
-    expected = {FOLDER / "01-latency-distribution.ipynb", FOLDER / "07-gone.ipynb"}
-    assert set(outdated(tmp_path)) == expected
-    assert set(write_files(tmp_path)) == expected | {SOLUTIONS / f"{stem}.ipynb" for stem in UNITS}
-    assert outdated(tmp_path) == []
-    solved = (tmp_path / SOLUTIONS / "01-latency-distribution.ipynb").read_text("utf-8")
-    assert "Guess, then run." in solved and "For the teacher" in solved
+    assert "Guess, then run." in (tmp_path / STUDENTS / changed).read_text("utf-8")
+    assert (tmp_path / TEACHER / shown).read_bytes() == (ROOT / TEACHER / shown).read_bytes()
+    teachers.write_text("no notebook", "utf-8")
+    with pytest.raises(InputError, match=f"{changed}: is no notebook"):
+        outdated(tmp_path)
 
 
-@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
-def test_a_unit_has_prompts_checkpoints_notes_slides_and_checked_exercises(unit: Unit) -> None:
-    prose = "\n".join(block.text for block in unit.of_kind("markdown"))
-    assert len(re.findall(r"\*\*Predict", prose)) >= 3
-    assert len(unit.exercises) >= 4
-    assert len(unit.of_kind("slide")) >= 3
-    minutes = [int(block.name.split(" ")[1]) for block in unit.of_kind("checkpoint")]
-    assert len(minutes) >= 2
-    assert minutes == sorted(minutes)
-    assert minutes[-1] < unit.head.minutes
-    for block in unit.of_kind("exercise", "solution"):
-        assert f'check("{block.name}", answer)' in block.text
-    for block in unit.of_kind("exercise"):
-        assert "..." in block.text
-        note = "\n".join(one.text for one in unit.of_kind("teacher"))
-        assert block.name in note, f"no note on {block.name}"
-
-
-def test_students_have_neither_solutions_nor_notes() -> None:
-    for unit in UNITS.values():
-        text = (ROOT / FOLDER / f"{unit.stem}.ipynb").read_text("utf-8")
-        sources = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
-        for block in unit.of_kind("solution", "teacher"):
-            assert block.text not in sources
-        assert "For the teacher" not in text
+@pytest.mark.parametrize("stem", BOOKS)
+def test_a_unit_has_prompts_checkpoints_notes_slides_and_checked_exercises(stem: str) -> None:
+    book, number = BOOKS[stem], int(stem[:2])
+    title = text_of(book["cells"][0])
+    minutes = int(re.findall(r"(\d+) minutes", title)[0])
+    prose = [cell for cell in book["cells"] if cell["cell_type"] == "markdown" and not tags_of(cell)]
+    assert len(re.findall(r"\*\*Predict", "\n".join(map(text_of, prose)))) >= 3
+    assert len(cells_with(book, "slide")) >= 3
+    exercises = exercises_of(book)
+    assert (
+        exercises == [f"{number}.{place}" for place in range(1, len(exercises) + 1)] and len(exercises) >= 4
+    )
+    for name, cell in zip(exercises, cells_with(book, "exercise"), strict=True):
+        solution = book["cells"][book["cells"].index(cell) + 1]
+        assert tags_of(solution) == {"solution"} and f'check("{name}", answer)' in text_of(solution)
+        assert "..." in text_of(cell) and "..." not in text_of(solution)
+        assert f"**{name}" in "".join(map(text_of, cells_with(book, "teacher"))), f"no note on {name}"
+    points = [
+        re.findall(r"\*\*Checkpoint (\w), minute (\d+)\.\*\*", text_of(cell))[0]
+        for cell in cells_with(book, "checkpoint")
+    ]
+    assert len(points) >= 2 and int(points[-1][1]) < minutes
+    assert points == sorted(points, key=lambda point: int(point[1]))
+    plan = f"| {minutes} | {len(exercises)} | {', '.join(map(' '.join, points))} |"
+    head = title.partition("\n")[0].replace("# Workshop ", "").replace(":", "", 1)
+    assert f"| [{head}](workshop/{stem}.ipynb) {plan}\n" in (ROOT / "docs/workshop.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
     ("stem", "kind"),
     [
         pytest.param(*param.values, kind, id=f"{param.id}-{kind}", marks=param.marks)
-        for param in some_in_every_run(UNITS, IN_EVERY_RUN, "each unit of the workshop, with its solutions")
+        for param in some_in_every_run(BOOKS, IN_EVERY_RUN, "each unit of the workshop, with its solutions")
         for kind in KINDS
     ],
 )
 def test_every_exercise_runs_to_its_dots_and_every_solution_is_right(
-    project: Path, stem: str, kind: str, tmp_path: Path
+    project: Path, stem: str, kind: str
 ) -> None:
-    unit = UNITS[stem]
-    (tmp_path / f"{stem}.ipynb").write_text(notebook(unit, solved=kind == "right"), "utf-8")
-    found = execute_in_process(project, str(tmp_path / stem), publishing=False)
-    check = found["check"]
+    folder = TEACHER if kind == "right" else STUDENTS
+    check = execute_in_process(project, f"../{folder}/{stem}", publishing=False)["check"]
     assert isinstance(check, Checks)
-    assert tuple(check.truths) == unit.exercises
-    assert {name: one.state for name, one in check.results.items()} == dict.fromkeys(unit.exercises, kind)
-    for name, truth in check.truths.items() if kind == "right" else ():
-        expected = truth.value()
-        for hint, wrong in truth.wrong.items():
-            usual = wrong()
-            answer = expected | usual if isinstance(expected, dict) and isinstance(usual, dict) else usual
-            assert check(name, answer).text == f"not yet. {hint}", f"{name}: {answer} counts as right here"
-        if isinstance(expected, dict):
-            _words_are_offered(unit, name, list(expected.values()))
+    assert list(check.truths) == exercises_of(BOOKS[stem])
+    assert {name: one.state for name, one in check.results.items()} == dict.fromkeys(check.truths, kind)
+    if kind == "right":
+        replies_fit(stem, check)
 
 
-def _words_are_offered(unit: Unit, name: str, answers: list[object]) -> None:
-    """An exercise names the words to choose from, and not in the order of its answers."""
-    asked = next(block.text for block in unit.of_kind("exercise") if block.name == name)
-    offered = re.findall(r'"([a-z ]+)"', "".join(re.findall("^#.*$", asked, re.MULTILINE)))
-    words = {word for word in answers if isinstance(word, str)}
-    assert words <= set(offered), name
-    assert len(words) < 3 or [word for word in offered if word in words] != answers, name
+def replies_fit(stem: str, check: Checks) -> None:
+    """Every usual wrong answer has its reply and is not right here; words are offered, not in the answers' order."""
+    for name, truth in check.truths.items():
+        assert set(truth.usual) == set(REPLIES[name]) - {"right", "within"}, name
+        check(name, truth.value)
+        assert check.results[name].state == "right"
+        for hint, usual in truth.usual.items():
+            whole = isinstance(truth.value, Mapping) and isinstance(usual, Mapping)
+            answer = {**truth.value, **usual} if whole else usual  # type: ignore[dict-item]  # mappings, see above
+            assert check(name, answer).text == f"not yet. {REPLIES[name][hint]}", (
+                f"{name}: {answer} is right here"
+            )
+        if isinstance(truth.value, Mapping):
+            asked = text_of(cells_with(BOOKS[stem], "exercise")[list(check.truths).index(name)])
+            offered = re.findall(r'"([a-z ]+)"', "".join(re.findall("^#.*$", asked, re.MULTILINE)))
+            answers = [word for word in truth.value.values() if isinstance(word, str)]
+            assert set(answers) <= set(offered), name
+            assert len(set(answers)) < 3 or [word for word in offered if word in answers] != answers, name
+
+
+def test_replies_to_what_is_made_up_fit_in_every_run(tmp_path: Path) -> None:
+    replies_fit("04-open-and-closed", loop_checks(loops()))
+    pilot = pd.DataFrame(np.random.default_rng(1).normal(1, 0.02, (10, 2)))
+    replies_fit("06-fair-comparison", comparison_checks(write_comparisons(tmp_path), pilot))
 
 
 def test_what_is_said_of_an_answer_does_not_give_it_away() -> None:
-    number = Truth(value=lambda: 42.0, within=0.01, why="It is.", wrong={"Half of it.": lambda: 21.0})
-    names = Truth(
-        value=lambda: {"A": "open", "B": "closed"},
-        why=lambda: "So it is.",
-        wrong={"Who waits in A?": lambda: {"A": "closed"}},
-    )
-    check = Checks({"1.1": number, "1.2": names, "1.3": Truth(value=lambda: True, why="It is.")})
-    assert check("1.1", ...).state == "open"
-    assert check("1.1", None).state == "open"
-    assert check("1.1", 42.3).state == "right"
+    replies = {
+        "1.1": {"right": "It is {so}.", "within": 0.01, "half": "Half of it."},
+        "1.2": {"right": "So it is.", "closed": "Who waits in A?"},
+        "1.3": {"right": "It is."},
+    }
+    truths = {
+        "1.1": Truth(42.0, {"so": "so"}, half=21.0),
+        "1.2": Truth({"A": "open", "B": "closed"}, closed={"A": "closed"}),
+        "1.3": Truth(True),
+    }
+    check = Checks(truths, replies)
+    assert check("1.1", ...).state == check("1.1", None).state == "open"
+    assert repr(check("1.1", 42.3)) == "1.1: right. It is so."
     assert repr(check("1.1", 21.0)) == "1.1: not yet. Half of it."
     assert repr(check("1.1", 50)) == "1.1: not yet. The number is too large."
     assert repr(check("1.1", "42")) == "1.1: not yet. A number is needed."
@@ -165,11 +216,12 @@ def test_what_is_said_of_an_answer_does_not_give_it_away() -> None:
     assert check("1.2", {"A": "open", "B": ...}).state == "open"
     assert repr(check("1.2", {"A": "open", "B": "open"})) == "1.2: not yet. 1 of 2 entries are wrong."
     assert check("1.2", {"A": " Open", "B": "CLOSED"}).state == "right"
-    assert repr(check("1.2", {"A": "opened", "B": "closed"})).endswith(
-        "'opened' is no answer here; allowed: closed, open."
+    assert repr(check("1.2", {"A": "{opened}", "B": "closed"})).endswith(
+        "'{opened}' is no answer here; allowed: closed, open."
     )
     assert repr(check("1.2", {"A": "closed", "B": "closed"})) == "1.2: not yet. Who waits in A?"
     assert repr(check("1.3", "yes")) == "1.3: not yet. True or False is needed."
+    assert check("1.3", np.bool_(True)).state == "right" and check("1.3", 1).state == "wrong"
     assert repr(check(2.1, 3)) == "2.1: no such exercise; allowed: 1.1, 1.2, 1.3."
     assert set(check.results) == {"1.1", "1.2", "1.3"}
 
@@ -177,15 +229,18 @@ def test_what_is_said_of_an_answer_does_not_give_it_away() -> None:
 def test_slides_are_one_page_with_figures_exercises_and_notes_that_loads_nothing(
     project: Path, tmp_path: Path
 ) -> None:
-    unit = UNITS["05-gc-peak"]
-    text = slides_page(unit, executed(project, unit))
+    from harness.questions.workshop.slides import executed, slides_page  # loads all of Jupyter
+
+    book = BOOKS["05-gc-peak"]
+    text = slides_page(book, executed(project, book))
     page = Page(text)
     assert not page.unbalanced and page.named("h1")
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)""", text)
     assert [attributes["alt"][:7] for _, attributes, _ in page.named("img")] == ["Latency", "Time of"]
     shown = [said for _, _, said in page.named("section")]
     exercises = {
-        name: next(said for said in shown if said.startswith(f"Exercise {name}")) for name in unit.exercises
+        name: next(said for said in shown if said.startswith(f"Exercise {name}"))
+        for name in exercises_of(book)
     }
     # its own notes, and its solution
     assert "the whole length of the pause" in exercises["5.2"] and "overlap.clip(lower=0)" in exercises["5.2"]
@@ -211,62 +266,18 @@ def test_slides_are_one_page_with_figures_exercises_and_notes_that_loads_nothing
         assert browser.foreign_requests == browser.problems == []
 
 
-HEAD = '+++\ntitle = "T"\nquestion = "Q?"\nminutes = 30\nexperiments = ["a"]\nobjectives = ["x", "y"]\n+++\n'
-SETUP = "```python setup\nx = 1\n```\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("no head", "a head is missing"),
-        (HEAD.replace("30", "90") + SETUP, "is no head of a unit"),
-        (HEAD + "text\n", "a unit has one set-up cell"),
-        (HEAD + SETUP + "```python\nx\n", "a block is not closed"),
-        (HEAD + SETUP + "```python excercise 1.1\nx\n```\n", "is no code cell"),
-        (HEAD + SETUP + "```python exercise 1.1\nx\n```\n", "its solution has to follow"),
-        (
-            HEAD + SETUP + "```python exercise 2.1\nx\n```\n```python solution 2.1\nx\n```\n",
-            "is of another unit",
-        ),
-        (HEAD + SETUP + "```python exercise 1.2\nx\n```\n```python solution 1.2\nx\n```\n", "are numbered"),
-        (HEAD + SETUP + "```checkpoint soon\nx\n```\n", "which checkpoint?"),
-    ],
-)
-def test_a_source_that_is_not_right_is_refused_in_one_line(tmp_path: Path, text: str, words: str) -> None:
-    path = tmp_path / "01-made-up.md"
-    path.write_text(text, "utf-8")
-    with pytest.raises(InputError, match=re.escape(words)) as caught:
-        read_unit(path)
-    assert str(path) in str(caught.value)
-
-
-@pytest.fixture(scope="module")
-def comparisons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComparingUnit]:
-    folder = tmp_path_factory.mktemp("comparisons")
-    write_comparisons(folder)
-    warm: Any = None  # the made-up comparisons alone are asked for
-    yield ComparingUnit(folder=folder, warm=warm, subject="")
-
-
-def test_each_broken_comparison_has_its_trap_and_the_fair_one_has_none(comparisons: ComparingUnit) -> None:
-    faults = comparisons.checks.truths["6.1"].value()
-    assert isinstance(faults, dict)
-    for name, fault in faults.items():
-        traps = {trap.name for trap in comparisons.compared(name).traps}
-        assert traps == ({TRAPS[fault]} if fault != "fair" else set()), name
-    assert comparisons.checks.truths["6.2"].value() is True
-
-
-def test_the_comparisons_are_the_same_files_each_time(comparisons: ComparingUnit, tmp_path: Path) -> None:
-    write_comparisons(tmp_path)
-    files = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*.jtl"))
+def test_each_broken_comparison_has_its_trap_and_files_are_the_same_each_time(tmp_path: Path) -> None:
+    first, again = write_comparisons(tmp_path / "first"), write_comparisons(tmp_path / "again")
+    files = sorted(path.relative_to(first) for path in first.rglob("*.jtl"))
     assert len(files) > 40
-    assert all((comparisons.folder / path).read_bytes() == (tmp_path / path).read_bytes() for path in files)
+    assert all((first / path).read_bytes() == (again / path).read_bytes() for path in files)
+    for name, fault in COMPARISONS.items():
+        assert {trap.name for trap in compared(first, name).traps} == TRAPS[fault], name
 
 
 def test_a_computer_without_jupyterlab_is_not_ready() -> None:
     with (
-        patch("harness.questions.workshop.readiness.find_spec", lambda _: None),
+        patch("harness.questions.workshop.notebooks.find_spec", lambda _: None),
         pytest.raises(InputError, match="JupyterLab: is not installed"),
     ):
         workshop_code(ROOT)
@@ -274,22 +285,23 @@ def test_a_computer_without_jupyterlab_is_not_ready() -> None:
 
 @only_when_long("the sentences of the workshop that name a direction, held against the sessions")
 def test_what_the_prose_says_of_the_sessions_holds(project: Path) -> None:
-    cold = execute_in_process(project, "workshop/03-warm-up", publishing=False)["unit"]
-    assert isinstance(cold, WarmingUnit)
-    assert cold.checks.truths["3.1"].value() == {"cold": "dearer", "warm": "cheaper"}
-    assert cold.requests_of_old_trial < 0.5 * cold.requests_until_warm
-    one = execute_in_process(project, "workshop/01-latency-distribution", publishing=False)["unit"]
-    assert isinstance(one, LatencyUnit)
-    assert one.latencies_ms.mean() > np.median(one.latencies_ms)
-    pairs = execute_in_process(project, "workshop/02-one-trial", publishing=False)["unit"]
-    assert isinstance(pairs, ReplicationUnit)
-    assert sum(pair.called_different for pair in pairs.pairs) > 0.5 * len(pairs.pairs)
-    assert pairs.checks.truths["2.2"].value() is True
-    plans = execute_in_process(project, "workshop/06-fair-comparison", publishing=False)["unit"]
-    assert isinstance(plans, ComparingUnit)
+    units = {
+        name: execute_in_process(project, f"workshop/{name}", publishing=False)
+        for name in ("01-latency-distribution", "02-one-trial", "03-warm-up", "06-fair-comparison")
+    }
+    latencies: Any = units["01-latency-distribution"]["latencies_ms"]
+    assert latencies.mean() > np.median(latencies)
+    pairs: Any = units["02-one-trial"]
+    assert sum(pairs["different"]) > 0.5 * len(pairs["pairs"])
+    assert pairs["check"].truths["2.2"].value is True
+    cold: Any = units["03-warm-up"]
+    assert cold["check"].truths["3.1"].value == {"cold": "dearer", "warm": "cheaper"}
+    assert cold["sent"] < 0.5 * cold["until_warm"]
+    pilot: Any = units["06-fair-comparison"]["pilot"]
+    wide, narrow = (plan_repetitions(*pilot.to_numpy().T, half_width=half).n_blocks for half in (0.02, 0.01))
     # five blocks are the fewest of any plan: of a plan of five nothing can be said about its width
-    assert plans.blocks_for(0.02) > FEWEST_FOR_P
-    assert 2 < plans.blocks_for(0.01) / plans.blocks_for(0.02) <= 4
+    assert wide > FEWEST_FOR_P
+    assert 2 < narrow / wide <= 4
 
 
 @only_when_long("the code of a computer, from sessions that were not read before")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.load.omission_from_counts import with_missing_of_counts
+from harness.analysis.load.coordinated_omission import with_missing_of_counts
 from harness.formats import source
 from harness.formats.jtl import open_jtl
 from harness.formats.table import RequestTable

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.analysis.load.coordinated_omission import coordinated_omission_check
-from harness.analysis.load.open_or_closed import _p_fewer
+from harness.analysis.load.coordinated_omission import _p_fewer, coordinated_omission_check
 from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.report.plots import percentile_band

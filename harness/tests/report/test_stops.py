@@ -22,8 +22,12 @@ from hypothesis import strategies as st
 
 from harness.agent.ports import free_port
 from harness.analysis.attribution.slow_periods import Stall
-from harness.analysis.attribution.stalls import detectability_limit
-from harness.analysis.attribution.visible import harm_of, jitter_reach_s, shortest_visible_s
+from harness.analysis.attribution.stalls import (
+    detectability_limit,
+    harm_of,
+    jitter_reach_s,
+    shortest_visible_s,
+)
 from harness.formats.collect import RequestStream
 from harness.formats.detect import open_any
 from harness.project import find_root

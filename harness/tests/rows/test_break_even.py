@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.warmup.break_even import Course
+from harness.analysis.warmup.curves import Course
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.rows import Session, even, leads, open_session, races

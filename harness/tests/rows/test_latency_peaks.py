@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.attribution.memory_labels import memory_fit, memory_words
-from harness.analysis.attribution.trial import TrialAttribution
+from harness.analysis.attribution.trial import TrialAttribution, memory_fit, memory_words
 from harness.analysis.tables.tidy import tidy
 from harness.definitions import load_study
 from harness.model import SessionHeader, Verdict
@@ -20,7 +19,7 @@ from harness.rows.schema import keyed
 from harness.rows.timeline import CAUSES
 from harness.store import Store
 from harness.tests.support.kept_sessions import lay_session
-from harness.tests.support.synthetic import LEAST_MIB, ROOT, make_project
+from harness.tests.support.synthetic import LEAST_MIB, ROOT, make_project, make_session
 from harness.tests.support.synthetic_trial import HELD_MIB
 
 
@@ -133,3 +132,20 @@ def test_the_session_that_comes_with_the_project_is_read() -> None:
     for session in Store(ROOT).sessions("gc-peaks", bundled=True):
         for name in session.header.experiment.variants:
             assert memory_words(session.header, name)
+
+
+def settled(folder: Path, settle_s: float) -> tuple[TrialAttribution, ...]:
+    """The same made-up session, of a profile that says how long loads settle."""
+    project = make_project(folder, experiments=())
+    make_session(project, "gc-peaks", "smoke", settle_s=settle_s)
+    tidy(project, experiments=("gc-peaks",))
+    settings = StageParameters(profile="smoke", experiments="gc-peaks")
+    return attribute(open_session("gc-peaks", settings, root=project))
+
+
+def test_requests_begun_while_things_settle_are_no_part_of_peaks(tmp_path: Path) -> None:
+    whole, late = (settled(tmp_path / str(settle_s), settle_s) for settle_s in (0.0, 0.9))
+    assert len(late) == len(whole) > 0
+    for one, other in zip(late, whole, strict=True):
+        assert one.window[0] >= other.window[0] + 0.89
+        assert 0.5 * other.n_requests < one.n_requests < 0.8 * other.n_requests

@@ -15,10 +15,9 @@ from scipy import stats
 from harness.analysis.tables.tidy import tidy as make_all_tables
 from harness.errors import InputError
 from harness.evidence.parameters import StageParameters
-from harness.publish import read_values
-from harness.publish.generated import GENERATED, PUBLISHING, clear
+from harness.publish.generated import GENERATED, PUBLISHING, clear, read_values
 from harness.rows import Question, Session, find_session, means, open_session
-from harness.rows.bridge import read_rows
+from harness.rows.question import read_rows
 from harness.rows.session import REQUESTS
 from harness.tests.support.command import run_here
 from harness.tests.support.kept_tables import lay_tables

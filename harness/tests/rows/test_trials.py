@@ -5,12 +5,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from harness.evidence.parameters import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.rows import along, dots, find_session, means, of_one_age, page, parts, used
+from harness.rows import (
+    along,
+    at_levels,
+    block_mean,
+    dots,
+    elasticities,
+    find_session,
+    means,
+    of_one_age,
+    page,
+    parts,
+    used,
+)
 from harness.rows.session import Session
 from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.made_up_trials import made_up_trials
@@ -98,3 +112,28 @@ def test_every_counted_trial_is_a_dot_on_the_line_of_its_label_and_the_first_row
     assert [text.get_text() for text in ax.get_yticklabels()] == list(rows["label"])[::-1]
     assert ax.get_xscale() == "log"
     dots(page()[1], trials.head(0), rows.head(0), {})  # nothing was measured: empty axes
+
+
+def test_a_level_of_a_factor_that_was_not_measured_asks_for_nothing() -> None:
+    trials = made_up_trials().assign(craft=None)
+    chosen = at_levels(trials, logging="on", craft="idiomatic", load="saturation")
+    assert set(chosen["logging"]) == {"on"} and len(chosen) == len(trials) / 2
+
+
+def test_a_mean_of_differences_has_students_interval_and_of_one_block_none() -> None:
+    values = pd.Series([-0.3, 0.1, 0.4, 0.2])
+    row = block_mean(values, level=0.9, name="step", inputs=["e/s/1"])
+    low, high = stats.ttest_1samp(values, 0.0).confidence_interval(0.9)
+    assert [row["value"], row["low"], row["high"]] == pytest.approx([0.1, low, high])
+    assert (row["n_blocks"], row["name"], row["inputs"]) == (4, "step", ["e/s/1"])
+    assert np.isnan(block_mean(values[:1])["low"])
+
+
+def test_an_elasticity_is_the_slope_of_the_logarithms_of_each_variant() -> None:
+    trials = made_up_trials().query("logging == 'on'")
+    step_s = 1e-3 * (1 + trials["block"] / 50)
+    slowed = trials.assign(service_step_s=step_s, cpu_s_per_request=step_s**0.7)
+    rows = elasticities(slowed, "cpu_s_per_request")
+    assert set(rows["variant"]) == set(trials["variant"])
+    assert rows["value"].tolist() == pytest.approx([0.7] * len(rows))
+    assert elasticities(trials, "throughput_per_s").empty

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.stats.usl import usl
+from harness.analysis.stats.scaling import usl
 from harness.model import Verdict
 from harness.rows import interactions, scaling_law
 from harness.rows.schema import keyed

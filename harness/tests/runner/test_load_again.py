@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from harness.agent.sampler import Watched
-from harness.analysis.tables.warm_up_columns import warm_up_columns
+from harness.analysis.tables.runtime_columns import warm_up_columns
 from harness.hosts.local import LocalHost
 from harness.model import Outcome, ResourceReading, TrialRecord
 from harness.session import measure, prepare

@@ -79,7 +79,7 @@ def test_a_load_that_was_offered_again_says_how_often_and_why() -> None:
         folder="earlier-load-1", duration_s=2.0, n_requests=9, n_errors=0, cpu_s=1.0, compile_s=0.5
     )
     told = finished(Outcome.OK, None).model_copy(update={"earlier_loads": (earlier,)})
-    assert outcome_words(told) == "ok; took its load 2 times, because the JVM compiled"
+    assert outcome_words(told) == "ok; took its load 2 times"
 
 
 def test_a_failed_one_says_why_first() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from harness.analysis.tables.load import load_trials
+from harness.analysis.tables.layout import load_trials
 from harness.definitions import load_study
 from harness.errors import InputError, MissingTool
 from harness.model import Outcome, ProfileDefinition, TrialRecord

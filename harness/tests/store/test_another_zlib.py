@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.tables.tidy import tidy
-from harness.analysis.tables.trial_files import damage_of, read_requests
+from harness.analysis.tables.tidy import damage_of, read_requests, tidy
 from harness.errors import InputError, StoreError
 from harness.project import find_root
 from harness.store import SessionFolder, Store, archive_of, gzipping, pack, pack_again

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.cli import app
 from harness.errors import InputError, StoreError
 from harness.project import find_root

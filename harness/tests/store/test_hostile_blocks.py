@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.errors import InputError
 from harness.store import Archive
 from harness.tests.chaos.files.hostile_blocks import HOSTILE_BLOCKS, listed, with_blocks, xz

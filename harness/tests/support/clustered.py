@@ -8,15 +8,16 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from lightkube.resources.core_v1 import Namespace
+
 from harness.hosts.local import LocalHost
 from harness.launchers.base import LaunchSpec
+from harness.launchers.images import is_elf, lay_out, libraries
 from harness.launchers.kubernetes import KubernetesLauncher
-from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
+from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, labels_here
 from harness.launchers.kubernetes_instance import KubernetesInstance
-from harness.launchers.kubernetes_namespaces import labels_here
 from harness.launchers.kubernetes_objects import PROJECT
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.rootfs import is_elf, lay_out, libraries
 from harness.launchers.tools import Tools, tools_among
 from harness.model import Implementation, RuntimeSettings, Variant
 from harness.model.backing import SettingValue
@@ -103,7 +104,11 @@ class Clustered(Started[KubernetesInstance]):
         cluster = cluster_here()
         try:
             wanted = {PROJECT: labels_here(self.root)[PROJECT]}
-            return [str(one.metadata.name) for one in cluster.namespaces(wanted) if one.metadata is not None]
+            return [
+                str(one.metadata.name)
+                for one in cluster.objects(Namespace, labels=wanted)
+                if one.metadata is not None
+            ]
         finally:
             cluster.close()
 

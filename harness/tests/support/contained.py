@@ -8,8 +8,7 @@ from typing import Any
 
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.container import ContainerLauncher
-from harness.launchers.container_instance import ContainerInstance
+from harness.launchers.container import ContainerInstance, ContainerLauncher
 from harness.launchers.images import LABEL, project_label
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools

@@ -18,8 +18,7 @@ from pathlib import Path
 import psutil
 
 from harness.hosts.local import LocalHost
-from harness.launchers.images import LABEL, import_root
-from harness.launchers.rootfs import is_elf, lay_out, libraries
+from harness.launchers.images import LABEL, import_root, is_elf, lay_out, libraries
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient

@@ -14,8 +14,29 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from harness import analysis
-from harness.analysis.stats.effects import Estimator
+from harness.analysis.attribution.attribute import attributable_fractions
+from harness.analysis.attribution.clock_offset import estimate_clock_offset
+from harness.analysis.attribution.event_matching import coincidence_test, match_events
+from harness.analysis.attribution.spans import attribute_latency
+from harness.analysis.attribution.stalls import detect_stalls, detectability_limit
+from harness.analysis.audit.closed_loop import closed_loop_per_s
+from harness.analysis.load.coordinated_omission import coordinated_omission_check
+from harness.analysis.stats.aa_noise import aa_noise, aa_test
+from harness.analysis.stats.assumptions import check_assumptions
+from harness.analysis.stats.comparisons import compare
+from harness.analysis.stats.effects import Estimator, effect_size_ci, equivalence_interval
+from harness.analysis.stats.factor_effects import interactions
+from harness.analysis.stats.quantiles import (
+    batch_means_ci,
+    block_bootstrap_ci,
+    bootstrap_quantile,
+    effective_sample_size,
+)
+from harness.analysis.stats.sample_size import detectable_ratio, plan_repetitions, power_curve
+from harness.analysis.stats.scaling import fit_usl
+from harness.analysis.stats.summaries import mean_ci, mean_within, summarise
+from harness.analysis.stats.verdicts import adjust_pvalues, sign_flip_p, verdict
+from harness.analysis.warmup.classify import classify_warmup, detect_changepoints
 from harness.model import Estimate
 
 Arrays = tuple[np.ndarray, ...]
@@ -90,21 +111,6 @@ def _spans(rng: np.random.Generator) -> Arrays:
     return np.stack([found, found + 0.2], axis=1), np.stack([truth, truth + 0.2], axis=1)
 
 
-def _one_per_window(rng: np.random.Generator) -> Arrays:
-    return (np.repeat(rng.normal(9.0, 0.2, 12), 3) + rng.normal(0.0, 0.1, 36),)
-
-
-def _nested(values: np.ndarray) -> pd.DataFrame:
-    """Windows of three in trials, of which two are in a block."""
-    place = np.arange(len(values))
-    return pd.DataFrame({"block": place // 6, "trial": place // 3, "value": values})
-
-
-def _trials_of(values: np.ndarray, n: int = 6) -> list[np.ndarray]:
-    """Cut an array into trials; less than that many values are as many trials of one value."""
-    return np.array_split(values, min(n, max(len(values), 1))) if len(values) else []
-
-
 def _pairs(spans: np.ndarray) -> list[tuple[float, float]]:
     return [(float(low), float(high)) for low, high in np.asarray(spans).reshape(-1, 2)]
 
@@ -131,23 +137,19 @@ def _effects() -> list[Row]:
     rows = []
     for estimator in get_args(Estimator):
         for paired in (True, False):
-            if estimator == "welch_log_t" and paired:
+            if estimator == ("welch_log_t" if paired else "hodges_lehmann"):
                 continue
-            resampled = estimator in ("bootstrap_t", "hierarchical_bootstrap")
             rows.append(
                 Row(
                     name="effect_size_ci",
                     how=f"{estimator} {'paired' if paired else 'unpaired'}",
                     make=_arms,
-                    call=lambda a, b, e=estimator, p=paired: analysis.effect_size_ci(
-                        a, b, paired=p, estimator=e, n_resamples=199
-                    ),
+                    call=lambda a, b, e=estimator, p=paired: effect_size_ci(a, b, paired=p, estimator=e),
                     read=bounds,
                     scaled=(0, 1),
                     unit="same",
-                    # the same draws fall on other trials when these stand in another order, or arm
-                    permuted=() if resampled else (0, 1),
-                    swapped=None if resampled else "inverts",
+                    permuted=(0, 1),
+                    swapped="inverts",
                     bad=(0, 1),
                 )
             )
@@ -162,37 +164,28 @@ def _ratios() -> list[Row]:
         return Row(name=name, call=call, read=read, **(facts | more))
 
     return [
-        ratio("equivalence_test", lambda a, b: analysis.equivalence_test(a, b, paired=True),
-              lambda found: bounds(found.ratio), how="paired"),
-        ratio("equivalence_test", lambda a, b: analysis.equivalence_test(a, b, paired=False),
-              lambda found: [found.p_value], how="unpaired p", swapped="same"),
-        ratio("randomization_test", lambda a, b: analysis.randomization_test(a, b, paired=True),
-              lambda found: [found.p_value], how="paired p", swapped="same"),
-        ratio("randomization_test", lambda a, b: analysis.randomization_test(a, b, paired=False),
-              lambda found: [found.statistic], how="unpaired", swapped="negates"),
-        ratio("aa_test", analysis.aa_test, lambda found: bounds(found.ratio), how="ratio"),
-        ratio("aa_test", analysis.aa_test, lambda found: [found.noise, found.p_value],
+        ratio("equivalence_interval", lambda a, b: equivalence_interval(a, b, paired=True), bounds, how="paired"),
+        ratio("equivalence_interval", lambda a, b: equivalence_interval(a, b, paired=False), bounds, how="unpaired"),
+        ratio("sign_flip_p", sign_flip_p, lambda found: [found], how="paired", swapped="same"),
+        ratio("aa_test", aa_test, lambda found: bounds(found[0]), how="ratio"),
+        ratio("aa_test", aa_test, lambda found: [found[1]],
               how="noise", swapped="same"),
         ratio("verdict", _said, lambda found: [float(len(found))], how="of both intervals", swapped="same"),
-        ratio("compare", lambda a, b: analysis.compare(_frame(a, b), "cost_s", reference="go"),
+        ratio("compare", lambda a, b: compare(_frame(a, b), "cost_s", reference="go"),
               lambda found: bounds(found[0].ratio) if found else [], how="one variant", permuted=(), swapped=None),
-        ratio("aa_noise", lambda a, b: analysis.aa_noise(_frame(a, b), "cost_s"),
+        ratio("aa_noise", lambda a, b: aa_noise(_frame(a, b), "cost_s"),
               lambda found: bounds(found.ratio), how="duplicates", permuted=(), swapped=None),
-        ratio("summarise", lambda a, b: analysis.summarise(_frame(a, b), "cost_s"),
+        ratio("summarise", lambda a, b: summarise(_frame(a, b), "cost_s"),
               lambda found: [n for one in found["estimate"] for n in bounds(one)], how="two variants",
               unit="times", permuted=(0, 1), swapped=None),
-        ratio("rank_intervals",
-              lambda a, b: analysis.rank_intervals(_frame(a, b), "cost_s", higher_is_better=False),
-              lambda found: [float(n) for one in found for n in (one.low, one.high)], how="two variants",
-              permuted=(), swapped="same"),
-        ratio("factor_effects", lambda a, b: analysis.factor_effects(_crossed(a, b), "cost_s", ("variant", "logging")),
+        ratio("interactions", lambda a, b: interactions(_crossed(a, b), "cost_s", ("variant", "logging")),
               lambda found: [n for one in found for n in bounds(one.ratio)], how="two by two", permuted=(),
               swapped=None),
-        ratio("plan_repetitions", analysis.plan_repetitions,
-              lambda found: [float(found.n_blocks), found.sd_log_ratio], how="pilot of both", swapped="same"),
-        ratio("detectable_ratio", lambda a, b: analysis.detectable_ratio(a, b, n_blocks=10), bounds,
+        ratio("plan_repetitions", plan_repetitions,
+              lambda found: [float(found)], how="pilot of both", swapped="same"),
+        ratio("detectable_ratio", lambda a, b: detectable_ratio(a, b, n_blocks=10), bounds,
               how="ten blocks", swapped="same"),
-        ratio("power_curve", lambda a, b: analysis.power_curve(_frame(a, b), "cost_s", reference="go"),
+        ratio("power_curve", lambda a, b: power_curve(_frame(a, b), "cost_s", reference="go"),
               lambda found: [n for curve in found for one in curve.smallest for n in bounds(one.ratio)],
               how="one variant", permuted=(), swapped=None),
     ]  # fmt: skip
@@ -205,8 +198,8 @@ def _crossed(a: np.ndarray, b: np.ndarray) -> pd.DataFrame:
 
 
 def _said(a: np.ndarray, b: np.ndarray) -> Any:
-    ratio = analysis.effect_size_ci(a, b, paired=True)
-    return analysis.verdict(ratio, analysis.equivalence_test(a, b, paired=True).ratio, margin=0.05)
+    ratio = effect_size_ci(a, b, paired=True)
+    return verdict(ratio, equivalence_interval(a, b, paired=True), margin=0.05)
 
 
 def _one_sample() -> list[Row]:
@@ -215,7 +208,7 @@ def _one_sample() -> list[Row]:
         return Row(name=name, how=how, call=call, read=read, **(facts | more))
 
     rows = [
-        of("mean_ci", scale, lambda x, s=scale: analysis.mean_ci(x, scale=s), bounds,
+        of("mean_ci", scale, lambda x, s=scale: mean_ci(x, scale=s), bounds,
            make=_one_arm, permuted=(0,))
         for scale in ("log", "linear")
     ]  # fmt: skip
@@ -223,7 +216,7 @@ def _one_sample() -> list[Row]:
         of(
             "mean_within",
             "s",
-            lambda x: analysis.mean_within(x, unit="s"),
+            lambda x: mean_within(x, unit="s"),
             bounds,
             make=_one_arm,
             permuted=(0,),
@@ -231,39 +224,22 @@ def _one_sample() -> list[Row]:
     )
     return [
         *rows,
-        of("bootstrap_quantile", "p90", lambda x: analysis.bootstrap_quantile(x, 0.9, n_resamples=200),
+        of("bootstrap_quantile", "p90", lambda x: bootstrap_quantile(x, 0.9, n_resamples=200),
            lambda found: found.tolist(), permuted=(0,)),
-        of("batch_means_ci", "mean", analysis.batch_means_ci, bounds),
-        of("block_bootstrap_ci", "mean", lambda x: analysis.block_bootstrap_ci(x, n_resamples=99), bounds),
-        of("block_bootstrap_ci", "p90",
-           lambda x: analysis.block_bootstrap_ci(x, quantile=0.9, n_resamples=99), bounds),
-        of("effective_sample_size", "n", analysis.effective_sample_size, bounds, unit="same"),
-        of("pooled_quantile", "p90", lambda x: analysis.pooled_quantile(_trials_of(x), 0.9), bounds),
-        of("cluster_bootstrap_quantile", "p90",
-           lambda x: analysis.cluster_bootstrap_quantile(_trials_of(x), 0.9, n_resamples=50),
-           lambda found: found.tolist(), rel=2e-3),
-        of("variance_components", "two levels", lambda x: analysis.variance_components(_trials_of(x)),
-           lambda found: [found.between, found.within, found.between_unclipped], unit="squared"),
-        of("variance_components", "share", lambda x: analysis.variance_components(_trials_of(x)),
-           lambda found: [found.intraclass_correlation], unit="same"),
-        of("variance_split", "three levels", lambda x: analysis.variance_split(_nested(x), "value", ("block", "trial")),
-           lambda found: [n for one in found.levels for n in (one.variance, one.low, one.high)], unit="squared",
-           make=_one_per_window),
-        of("variance_split", "shares", lambda x: analysis.variance_split(_nested(x), "value", ("block", "trial")),
-           lambda found: [one.share for one in found.levels], unit="same", make=_one_per_window),
-        of("plan_repetitions", "pilot of one arm", analysis.plan_repetitions,
-           lambda found: [float(found.n_blocks), found.sd_log_ratio], unit="same", make=_one_arm, permuted=(0,)),
-        of("check_assumptions", "outliers and modes", analysis.check_assumptions,
-           lambda found: [found.drift_p, float(bool(found.multimodal)), *map(float, found.outliers)],
+        of("batch_means_ci", "mean", batch_means_ci, bounds),
+        of("block_bootstrap_ci", "mean", lambda x: block_bootstrap_ci(x, n_resamples=99), bounds),
+        of("effective_sample_size", "n", effective_sample_size, lambda found: [found], unit="same"),
+        of("check_assumptions", "outliers and modes", check_assumptions,
+           lambda found: [float(len(found))],
            unit="same", make=_one_arm),
-        of("detect_changepoints", "a step", analysis.detect_changepoints,
-           lambda found: [float(i) for i in found.indices], unit="same", make=_series),
-        of("classify_warmup", "a step", analysis.classify_warmup,
+        of("detect_changepoints", "a step", detect_changepoints,
+           lambda found: [float(i) for i in found], unit="same", make=_series),
+        of("classify_warmup", "a step", classify_warmup,
            lambda found: [float(found.steady_from if found.steady_from is not None else -1),
                           *(one.level for one in found.segments[:0])], unit="same", make=_series),
-        of("adjust_pvalues", "holm", lambda p: analysis.adjust_pvalues(np.clip(p, -1, 2).tolist()), _p_values,
+        of("adjust_pvalues", "holm", lambda p: adjust_pvalues(np.clip(p, -1, 2).tolist()), _p_values,
            make=lambda rng: (rng.uniform(0, 1, 7),), scaled=()),
-        of("adjust_pvalues", "bh", lambda p: analysis.adjust_pvalues(p.tolist(), method="bh"), _p_values,
+        of("adjust_pvalues", "bh", lambda p: adjust_pvalues(p.tolist(), method="bh"), _p_values,
            make=lambda rng: (rng.uniform(0, 1, 7),), scaled=()),
     ]  # fmt: skip
 
@@ -278,28 +254,28 @@ def _over_time() -> list[Row]:
         return Row(name=name, how=how, call=call, read=read, **(facts | more))
 
     def shares(start: np.ndarray, latency: np.ndarray, pauses: np.ndarray) -> Any:
-        return analysis.attributable_fraction(start, latency, {"gc_pause": _pairs(pauses)}, resamples=50)
+        return attributable_fractions(start, latency, {"gc_pause": _pairs(pauses)}, resamples=50)[0]
 
     return [
-        of("detect_stalls", "open", lambda start, latency, _: analysis.detect_stalls(start, latency),
+        of("detect_stalls", "open", lambda start, latency, _: detect_stalls(start, latency),
            lambda found: [one.duration_s for one in found]),
         of("coordinated_omission_check", "rhythm",
-           lambda start, latency, _: analysis.coordinated_omission_check(start, latency),
+           lambda start, latency, _: coordinated_omission_check(start, latency),
            lambda found: [*found.measured_s.values(), float(found.flagged)], scaled=()),
         of("coordinated_omission_check", "users",
-           lambda start, latency, _: analysis.coordinated_omission_check(start, latency, users=4, stalls=()),
+           lambda start, latency, _: coordinated_omission_check(start, latency, users=4, stalls=()),
            lambda found: [found.interval_s, *(found.corrected_s or {}).values()], scaled=(0, 1)),
         of("attribute_latency", "one cause",
-           lambda start, latency, pauses: analysis.attribute_latency(start, latency, {"gc_pause": _pairs(pauses)}),
+           lambda start, latency, pauses: attribute_latency(start, latency, {"gc_pause": _pairs(pauses)}),
            lambda found: [float(one.sum()) for one in found.values()], scaled=(0, 1, 2), bad=(0, 1, 2)),
-        of("attributable_fraction", "p99", shares,
+        of("attributable_fractions", "p99", shares,
            lambda found: [*bounds(found.quantile_share), found.latency_s], bad=(0, 1, 2), rel=1e-4),
         of("estimate_clock_offset", "six pauses",
-           lambda start, latency, pauses: analysis.estimate_clock_offset(
+           lambda start, latency, pauses: estimate_clock_offset(
                start[: len(latency)] + latency[: len(start)], _pairs(pauses), median_service_s=0.004),
            lambda found: [found.offset_s], permuted=(), rel=1e-4),
         Row(name="detectability_limit", how="rate and tail", make=lambda rng: (np.array([900.0]), np.array([0.004])),
-            call=lambda rate, tail: analysis.detectability_limit(
+            call=lambda rate, tail: detectability_limit(
                 *(float(x[0]) if len(x) else float("nan") for x in (rate, tail))),
             read=lambda found: [found], bad=(0, 1)),
     ]  # fmt: skip
@@ -307,38 +283,34 @@ def _over_time() -> list[Row]:
 
 def _events_and_fits() -> list[Row]:
     def fit(cores: np.ndarray, rate: np.ndarray, block: np.ndarray) -> Any:
-        return analysis.fit_usl(cores, rate, block, n_resamples=20)
+        return fit_usl(cores, rate, block, n_resamples=20)
 
     def laws(rng: np.random.Generator) -> Arrays:
         cores = np.tile([1.0, 2.0, 4.0, 8.0], 4)
         rate = 100 * cores / (1 + 0.05 * (cores - 1) + 0.001 * cores * (cores - 1))
         return cores, rate * np.exp(rng.normal(0, 0.01, 16)), np.repeat(np.arange(4.0), 4)
 
-    def told(threads: np.ndarray, response_s: np.ndarray) -> Any:
-        n = int(threads[0]) if len(threads) and np.isfinite(threads[0]) else 0
-        return analysis.audit_plan(
-            threads=n, loops=100, mean_response_s=float(response_s[0]) if len(response_s) else float("nan"),
-            duration_s=10.0,
-        )  # fmt: skip
+    def rate(users: np.ndarray, response_s: np.ndarray) -> Any:
+        n = int(users[0]) if len(users) and np.isfinite(users[0]) else 0
+        return closed_loop_per_s(
+            users=n, loops=100, mean_response_s=float(response_s[0]) if len(response_s) else float("nan")
+        )
 
     spans: dict[str, Any] = {"make": _spans, "moved": (0, 1), "permuted": (), "bad": (0, 1)}
     return [
         Row(name="match_events", how="spans",
-            call=lambda f, t: analysis.match_events(_pairs(f), _pairs(t), tolerance_s=0.1),
-            read=lambda found: [float(len(found.pairs))], swapped="same", **spans),
-        Row(name="precision_recall", how="spans",
-            call=lambda f, t: analysis.precision_recall(_pairs(f), _pairs(t), tolerance_s=0.1),
+            call=lambda f, t: match_events(_pairs(f), _pairs(t), tolerance_s=0.1),
             read=lambda found: [found.precision, found.recall, found.f1], swapped="first two", **spans),
         Row(name="coincidence_test", how="spans",
-            call=lambda f, t: analysis.coincidence_test(
+            call=lambda f, t: coincidence_test(
                 _pairs(f), _pairs(t), window=_window(f, t), tolerance_s=0.1, shifts=99),
             read=lambda found: [float(found.n_matched)], **spans),
         Row(name="fit_usl", how="sixteen trials", make=laws, call=fit, permuted=(), scaled=(1,),
             read=lambda found: bounds(found.per_core_per_s), bad=(0, 1), rel=1e-3),
         Row(name="fit_usl", how="shares", make=laws, call=fit, permuted=(), scaled=(1,), unit="same",
             read=lambda found: [found.contention.value], bad=(0, 1), rel=2e-2),
-        Row(name="audit_plan", how="closed plan", make=lambda rng: (np.array([4.0]), np.array([0.01])), call=told,
-            read=lambda found: [found.expected_throughput_per_s], bad=(0, 1)),
+        Row(name="closed_loop_per_s", how="a plan", make=lambda rng: (np.array([4.0]), np.array([0.01])), call=rate,
+            read=lambda found: [found], bad=(0, 1)),
     ]  # fmt: skip
 
 
@@ -348,10 +320,3 @@ def _window(*spans: np.ndarray) -> tuple[float, float]:
 
 
 TABLE: tuple[Row, ...] = (*_effects(), *_ratios(), *_one_sample(), *_over_time(), *_events_and_fits())
-
-#: Public functions that take no data, so there is nothing to scale, reorder, swap or spoil.
-NO_DATA = {
-    "default_margin": "takes a metric's name",
-    "grade": "takes a number of blocks",
-    "unseen_mode_share": "takes a number of trials",
-}

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.cli.published import GENERATED, published_values
+from harness.cli.completion import GENERATED, published_values
 
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN = ROOT / "harness" / "tests" / "golden" / "published" / "values.csv.gz"

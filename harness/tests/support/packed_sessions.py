@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.agent.hashing import file_sha256
+from harness.agent.files import file_sha256
 from harness.store import SessionFolder, archive_of, blocks
 
 

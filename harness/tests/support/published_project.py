@@ -12,7 +12,14 @@ from harness import figures
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
+from harness.publish.generated import fact_entry
 from harness.publish.publisher import Publisher
+from harness.rows import Session, fact, means, stack
+from harness.rows.question import parquet_of
+from harness.rows.schema import keyed
+from harness.rows.schema import tidy as tidy_rows
+from harness.rows.tables import cells_of
+from harness.rows.text import entries_of
 from harness.store import Store
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.sessions import REPOSITORY
@@ -45,33 +52,25 @@ def make_published_project(root: Path) -> Path:
     )
     trials, reference = evidence.trials, evidence.reference
     publisher = Publisher(NOTEBOOK, root=root, draft=evidence.draft, publish=True)
+    session = Session(root=root, experiment=EXPERIMENT, evidence=evidence)
+    facts = tidy_rows([fact("answer", FINDING), fact("hostile", HOSTILE)])
+    rows = keyed("startup", stack(facts, session.compare("first")))
+    publisher.rows("startup", entries_of(rows), parquet_of(rows))
+    publisher.values({"session.days": fact_entry("2026-11-22"), "status": fact_entry(str(evidence.draft))})
+    columns = {"label": f"variant {HOSTILE}", "first.mean": "first answer"}
+    cells = cells_of(means(trials, first=METRIC), columns)
+    publisher.table("startup.table", columns, cells, caption=f"Start-up. {HOSTILE}")
+    publisher.table(
+        "startup.sizes", columns, cells, caption="A table that the notebook names after the other one."
+    )
     found = compare(trials, METRIC, reference=reference)
-    others = [name for name in evidence.variants if name != reference]
-    publisher.comparisons("startup.first", found, variants=others, main={})
-    publisher.text("startup.hostile", HOSTILE)
-    publisher.text("startup.finding.takeaway", FINDING)
-    publisher.text("session.days", "2026-11-22")
-    publisher.text("status", str(evidence.draft))
-    publisher.table(
-        "startup.table",
-        {"variant": f"variant {HOSTILE}", METRIC: "first answer"},
-        evidence.rows(trials, [METRIC]),
-        caption=f"Start-up. {HOSTILE}",
-    )
-    publisher.table(
-        "startup.sizes",
-        {"variant": "variant", METRIC: "first answer"},
-        evidence.rows(trials, [METRIC]),
-        caption="A table that the notebook names after the other one.",
-    )
+    drawn = [
+        figures.forest(found, trials, quantity=name) for name in ("time to first answer", "first answer")
+    ]
     publisher.figure(
-        "startup.forest", figures.forest, found, trials, quantity="time to first answer",
-        alt=f"Ratios with intervals. {HOSTILE}", caption=f"Ratios. {HOSTILE}",
-    )  # fmt: skip
-    publisher.figure(
-        "startup.order", figures.forest, found, trials, quantity="first answer",
-        alt="The same ratios once more.", caption="The same ratios.",
-    )  # fmt: skip
+        "startup.forest", drawn[0], alt=f"Ratios with intervals. {HOSTILE}", caption=f"Ratios. {HOSTILE}"
+    )
+    publisher.figure("startup.order", drawn[1], alt="The same ratios once more.", caption="The same ratios.")
     _execute_nothing(root)
     return root
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from lightkube.resources.core_v1 import Event
 
 from harness.errors import HostError
-from harness.launchers.kubernetes_access import Controller, controller_of
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, port_of
 from harness.launchers.kubernetes_objects import (
     INSTANCE,
@@ -29,7 +29,15 @@ from harness.launchers.kubernetes_objects import (
     namespace,
     service,
 )
-from harness.launchers.kubernetes_pods import Trouble, condition_moments, event_moments, name_of, trouble
+from harness.launchers.kubernetes_pods import (
+    Trouble,
+    condition_moments,
+    event_moments,
+    name_of,
+    trouble,
+    uid_of,
+)
+from harness.launchers.kubernetes_start import Controller, controller_of, ingress_address
 
 RECORDED = Path(__file__).parents[1] / "golden" / "kubernetes" / "answers.json"
 NAMESPACE = "rematch-recorded"
@@ -93,18 +101,17 @@ def scenario(cluster: Cluster, nobody: Cluster, settle: Callable[[], None]) -> F
     found.resizable = cluster.has_core_resource("pods/resize")
     found.controller = controller_of(cluster)
     cluster.apply(ingress(several, "nobody-serves-it"))
-    found.served_at = cluster.ingress_address(NAMESPACE, "absent")
+    found.served_at = ingress_address(cluster, several)
     settle()
     found.limits = [_cpu_limit(cluster)]
-    (pod,) = cluster.pods(NAMESPACE, {INSTANCE: "boosted"})
+    (pod,) = cluster.pods(pods("boosted"))
     cluster.resize(NAMESPACE, name_of(pod), container_resources(boosted, boosted=False))
     found.limits.append(_cpu_limit(cluster))
-    seen = cluster.pods(NAMESPACE, {INSTANCE: "absent"})
+    seen = cluster.pods(several)
     found.absent = [trouble(pod) for pod in seen]
     found.conditions = condition_moments(seen[0])
-    uid = str(seen[0].metadata.uid) if seen[0].metadata is not None else ""
-    found.events = event_moments(cluster.events(NAMESPACE), uid)
-    found.unscheduled = [trouble(pod) for pod in cluster.pods(NAMESPACE, {INSTANCE: "greedy"})]
+    found.events = event_moments(cluster.objects(Event, NAMESPACE), uid_of(seen[0]))
+    found.unscheduled = [trouble(pod) for pod in cluster.pods(pods("greedy"))]
     for asked, note in ((nobody, "forbidden"), (cluster, "refused")):
         wrong = pods("Not-A-Name" if note == "refused" else "absent")
         try:
@@ -116,7 +123,7 @@ def scenario(cluster: Cluster, nobody: Cluster, settle: Callable[[], None]) -> F
 
 
 def _cpu_limit(cluster: Cluster) -> str:
-    (pod,) = cluster.pods(NAMESPACE, {INSTANCE: "boosted"})
+    (pod,) = cluster.pods(pods("boosted"))
     resources = pod.spec.containers[0].resources if pod.spec is not None else None
     return str((resources.limits or {}).get("cpu")) if resources is not None else ""
 

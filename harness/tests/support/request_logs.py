@@ -13,8 +13,7 @@ from pathlib import Path
 
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.definitions import load_implementations
-from harness.launchers.base import LaunchSpec
-from harness.launchers.exit_reason import STDOUT
+from harness.launchers.base import STDOUT, LaunchSpec
 from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.model import Expectation, Request, RuntimeSettings, Variant
 from harness.model.endpoint import Endpoint

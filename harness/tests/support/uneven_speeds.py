@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from harness.analysis.tables.speed_columns import exclude_other_speeds
+from harness.analysis.tables.resource_columns import exclude_other_speeds
 
 PER_S = {"go-nethttp": 60_000.0, "java-helidon": 90_000.0}
 

@@ -328,16 +328,17 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
 ) -> None:
     settings = sshd.settings(tmp_path, docker=remote_daemon.address, grace_s=patient(6))
     code = (
-        "import json, sys, time; from harness.agent.docker_api import DockerRequest\n"
+        "import sys, time; from pathlib import Path; from harness.launchers.docker_engine import connect\n"
         "from harness.hosts.ssh.host import SshHost\n"
         "from harness.hosts.ssh.settings import HostSettings\n"
         "host = SshHost('bighost', HostSettings.model_validate_json(sys.argv[1]))\n"
-        "row = [DockerRequest('POST', '/containers/create', {'Content-Type': 'application/json'}, sys.argv[2].encode()),"
-        " DockerRequest('POST', '/containers/{Id}/start')]\n"
-        "print(json.loads(host.docker(row)[0].body)['Id'], flush=True); time.sleep(300)"
+        "host.note_container('rematch-left', host.docker_address())\n"
+        "words = ['python3', '-c', 'import time; time.sleep(300)']\n"
+        "client = connect(host, Path.cwd())\n"
+        "made = client.containers.run(sys.argv[2], entrypoint=words, name='rematch-left', detach=True)\n"
+        "print(made.id, flush=True); time.sleep(300)"
     )
-    wanted = {"Image": remote_base, "Entrypoint": ["python3", "-c", "import time; time.sleep(300)"]}
-    words = [sys.executable, "-c", code, settings.model_dump_json(), json.dumps(wanted)]
+    words = [sys.executable, "-c", code, settings.model_dump_json(), remote_base]
     controller = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert controller.stdout is not None
     made = controller.stdout.readline().strip()

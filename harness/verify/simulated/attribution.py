@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.attribution.attribute import attributable_fraction
+from harness.analysis.attribution.attribute import attributable_fractions
 from harness.analysis.attribution.clock_offset import estimate_clock_offset
 from harness.analysis.attribution.event_matching import coincidence_test
 from harness.analysis.attribution.spans import Span
@@ -69,8 +69,8 @@ def attribution(sims: int, seed: int) -> VerifyResult:
             for quantile, match in errors.items():
                 if len(without) * (1 - quantile) < FEWEST_TAIL:
                     continue
-                share = attributable_fraction(
-                    start, latency, {"gc_pause": pauses.spans}, quantile=quantile, resamples=20
+                (share,) = attributable_fractions(
+                    start, latency, {"gc_pause": pauses.spans}, quantiles=(quantile,), resamples=20
                 )
                 truth = 1 - float(np.quantile(without, quantile)) / float(np.quantile(latency, quantile))
                 match.append((share.quantile_share.value or 0.0) - truth)

@@ -9,10 +9,9 @@ import numpy as np
 from scipy import stats
 
 from harness.analysis.stats import intervals
-from harness.analysis.stats.equivalence import one_sided_p
+from harness.analysis.stats.effects import one_sided_p
 from harness.analysis.stats.inputs import Floats
-from harness.analysis.stats.randomization import sign_flip_exact
-from harness.analysis.stats.verdicts import adjust_pvalues
+from harness.analysis.stats.verdicts import adjust_pvalues, sign_flip_exact
 from harness.verify.simulated.distributions import DRIFTS, LAWS, Law, ar_series, drift, trial_effects
 from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
 from harness.verify.simulated.scales import scale_cells

@@ -13,17 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.attribution.latency_bins import LatencyCounts, counted, pooled_and_without
-from harness.analysis.attribution.request_overlap import RequestOverlap, lived
 from harness.analysis.attribution.share_of_quantile import (
     FEWEST_IN_A_TRIAL,
+    LatencyCounts,
     Way,
     WithoutPauses,
+    counted,
     jackknifed,
+    pooled_and_without,
     pooled_share,
     without_pauses,
 )
-from harness.analysis.attribution.spans import CauseName, Span
+from harness.analysis.attribution.spans import CauseName, RequestOverlap, Span, lived
 from harness.formats.arrays import FloatArray
 from harness.model import Estimate
 from harness.verify.simulated.queueing import (

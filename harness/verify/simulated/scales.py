@@ -14,7 +14,7 @@ from scipy import special
 
 from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
-from harness.analysis.stats.means import Scale, mean_ci
+from harness.analysis.stats.summaries import Scale, mean_ci
 from harness.verify.simulated.result import Cell, share
 
 LEVEL = 0.95

@@ -9,9 +9,8 @@ from math import exp, log
 import numpy as np
 
 from harness.analysis.stats import intervals
-from harness.analysis.stats.expected_agreement import Side, expected, kind_at, kinds_of
 from harness.analysis.stats.inputs import Floats
-from harness.analysis.stats.session_agreement import kind_of_verdicts
+from harness.analysis.stats.session_agreement import Side, expected, kind_at, kind_of_verdicts, kinds_of
 from harness.analysis.stats.verdicts import MOST_NOISE, Interval, decide
 from harness.model import Verdict
 from harness.verify.simulated.result import Cell, VerifyResult, average, result, share

@@ -10,7 +10,7 @@ import numpy as np
 from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
-from harness.analysis.tables.speed_columns import SERVICE, exclude_other_speeds
+from harness.analysis.tables.resource_columns import SERVICE, exclude_other_speeds
 from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
 
 LEVEL = 0.95

@@ -8,8 +8,14 @@ from scipy import optimize, special, stats
 
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.intervals import t_critical
-from harness.analysis.stats.pooled_quantiles import jackknife_variance, leave_one_out_of_sorted
-from harness.analysis.stats.quantiles import bootstrap_quantile, order_statistic_ranks, rank, woodruff_ranks
+from harness.analysis.stats.quantiles import (
+    bootstrap_quantile,
+    jackknife_variance,
+    leave_one_out_of_sorted,
+    order_statistic_ranks,
+    rank,
+    woodruff_ranks,
+)
 from harness.verify.simulated.distributions import ar_series
 from harness.verify.simulated.result import Cell, VerifyResult, result, share
 

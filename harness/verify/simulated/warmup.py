@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
 
-from harness.analysis.warmup.changepoints import detect_changepoints
-from harness.analysis.warmup.classify import SteadyState, classify_warmup
+from harness.analysis.warmup.classify import SteadyState, classify_warmup, detect_changepoints
 from harness.formats.arrays import FloatArray
 from harness.verify.simulated.result import Cell, VerifyResult, frequency, result, share
 
@@ -107,7 +106,7 @@ def fixed_penalty_spurious(rho: float, sims: int, seed: int) -> float:
     """Return change points a flat series that PELT finds at its fixed penalty of 15 log n."""
     rng = np.random.default_rng([seed, 17])
     series = (held_out_series(rng, SteadyState.FLAT, rho, log_normal) for _ in range(sims))
-    return sum(len(detect_changepoints(item).indices) for item in series) / sims
+    return sum(len(detect_changepoints(item)) for item in series) / sims
 
 
 def held_out_series(rng: np.random.Generator, kind: SteadyState, rho: float, noise: Noise) -> FloatArray:

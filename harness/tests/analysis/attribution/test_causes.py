@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.attribution.attribute import attributable_fraction
-from harness.analysis.attribution.bounded_causes import Beside, covered_mostly, most_lost_s
-from harness.analysis.attribution.peak_causes import peak_causes, stall_causes
-from harness.analysis.attribution.request_overlap import attribute_latency
+from harness.analysis.attribution.attribute import attributable_fractions
+from harness.analysis.attribution.event_matching import Beside, most_lost_s, peak_causes, stall_causes
 from harness.analysis.attribution.slow_periods import Stall
-from harness.analysis.attribution.spans import ORDER, CauseName, Span
+from harness.analysis.attribution.spans import ORDER, CauseName, Span, attribute_latency
 from harness.analysis.attribution.table import attribution_table
 from harness.analysis.attribution.trial import TrialAttribution
 from harness.errors import InputError
@@ -51,13 +49,10 @@ def test_a_request_that_was_slow_to_connect_is_put_down_to_connecting_and_to_no_
     assert {cause for cause in causes if cause is not None} == {"connect"}
     without = peak_causes(start, latency, {"gc_pause": pauses}, from_s=0.02, connect_s=np.zeros_like(start))
     assert {cause for cause in without if cause is not None} == {"unexplained"}
-    tail = attributable_fraction(start, latency, {"gc_pause": pauses}, connect_s=connect)
-    shares = {part.cause: part.share_of_tail.value for part in tail.causes}
+    (tail,) = attributable_fractions(start, latency, {"gc_pause": pauses}, connect_s=connect)
+    shares = {cause: share.value for cause, share in tail.causes.items()}
     assert shares["connect"] == pytest.approx(1, abs=0.02)
     assert shares["gc_pause"] == pytest.approx(0, abs=0.02)
-    named = {part.cause: part for part in tail.causes}
-    assert named["connect"].n_events == len(slow)
-    assert named["connect"].paused_s is None
 
 
 def test_connecting_in_a_pause_belongs_to_the_pause() -> None:
@@ -137,7 +132,7 @@ def test_a_time_to_connect_that_was_cut_off_or_is_no_number_costs_nothing_but_it
 
 
 def lost(spans: list[tuple[float, float]], lost_s: list[float]) -> Beside:
-    return Beside(cause="run_queue", spans=tuple(spans), lost_s=tuple(lost_s), standing_out=(), words="")
+    return Beside(cause="run_queue", spans=tuple(spans), lost_s=tuple(lost_s), words="")
 
 
 @settings(max_examples=80, deadline=None)
@@ -166,10 +161,6 @@ def test_the_most_that_was_lost_is_what_a_walk_over_all_spans_gives(
     assert most_lost_s(start, latency, one) == pytest.approx(walked, abs=1e-9)
 
 
-def test_a_span_names_a_stall_only_when_it_covers_half_of_it() -> None:
-    assert covered_mostly([(0, 1), (2, 3), (5, 6)], [(0.4, 1.5), (2.9, 3.5)]) == (True, False, False)
-
-
 def stall(start_s: float, end_s: float) -> Stall:
     return Stall(start_s=start_s, end_s=end_s, kind="stall", n_requests=20, log_p=-20.0)
 
@@ -177,14 +168,12 @@ def stall(start_s: float, end_s: float) -> Stall:
 def test_the_first_cause_in_order_that_claims_a_stall_is_its_name() -> None:
     spans = [(0.0, 0.1), (1.0, 1.1), (2.0, 2.1), (3.0, 3.1)]
     stalls = [stall(*span) for span in spans]
-    busy = Beside(cause="run_queue", spans=((0.0, 4.0),), lost_s=(4.0,), standing_out=((0.0, 2.5),), words="")
-    quota = Beside(
-        cause="cgroup_throttle", spans=((1.0, 1.5),), lost_s=(0.5,), standing_out=((1.0, 1.5),), words=""
-    )
-    found = stall_causes(
-        stalls, {"gc_pause": [(0.0, 0.1)]}, beside=[busy, quota], connecting=[True, True, False, False]
-    )
-    assert found == ("gc_pause", "cgroup_throttle", "run_queue", "unexplained")
+    events: dict[CauseName, list[Span]] = {
+        "gc_pause": [(0.0, 0.1)],
+        "other_safepoint": [(0.05, 0.1), (2.0, 2.1)],
+    }
+    found = stall_causes(stalls, events, connecting=[True, True, False, False])
+    assert found == ("gc_pause", "connect", "other_safepoint", "unexplained")
 
 
 @pytest.fixture(scope="module")
@@ -207,13 +196,18 @@ def test_what_nobody_recorded_is_told_and_is_no_zero(session: SessionFolder) -> 
         assert one.sources[cause].words.startswith("not recorded: ")
         assert words in one.sources[cause].words
     assert one.most_beside["p99"] == {}
-    assert "connect" not in {part.cause for part in one.whole["p99"].causes}
-    assert "unexplained" in {part.cause for part in one.whole["p99"].causes}
+    assert "connect" not in set(one.tail["p99"])
+    assert "unexplained" in set(one.tail["p99"])
     (row,) = attribution_table([one])
-    for estimate in (row.connect_tail, row.throttle_most, row.jit_most, row.run_queue_most):
+    for estimate in (
+        row.numbers["connect_tail"],
+        row.numbers["throttle_most"],
+        row.numbers["jit_most"],
+        row.numbers["run_queue_most"],
+    ):
         assert estimate.value is None
         assert estimate.warnings and estimate.warnings[0].startswith("not recorded: ")
-    assert row.unexplained_tail.value is not None
+    assert row.numbers["unexplained_tail"].value is not None
 
 
 def test_a_trial_whose_slow_requests_connected_slowly_is_put_down_to_that(tmp_path: Path) -> None:
@@ -223,17 +217,15 @@ def test_a_trial_whose_slow_requests_connected_slowly_is_put_down_to_that(tmp_pa
     slow = beyond > 0.008
     one = attributed(session, requests.assign(connect_s=np.where(slow, beyond, 0.0)))
     assert one.sources["connect"].recorded
-    shares = {part.cause: part.share_of_tail.value or 0.0 for part in one.whole["p99"].causes}
+    shares = {cause: share or 0.0 for cause, share in one.tail["p99"].items()}
     assert shares["connect"] > 0.95
     assert sum(shares.values()) == pytest.approx(1)
-    assert set(one.stall_causes) == {"connect"}
     control = attributed(session, requests.assign(connect_s=0.0))
-    shares = {part.cause: part.share_of_tail.value or 0.0 for part in control.whole["p99"].causes}
+    shares = {cause: share or 0.0 for cause, share in control.tail["p99"].items()}
     assert shares["connect"] == 0  # recorded, and nothing
     assert shares["unexplained"] == pytest.approx(1)
-    assert "connect" not in control.stall_causes
     (row,) = attribution_table([control])
-    assert row.connect_tail.value == 0
+    assert row.numbers["connect_tail"].value == 0
 
 
 def test_pauses_keep_what_is_theirs_when_requests_also_connected_slowly(session: SessionFolder) -> None:
@@ -242,10 +234,9 @@ def test_pauses_keep_what_is_theirs_when_requests_also_connected_slowly(session:
     one = attributed(session, requests.assign(connect_s=np.maximum(requests["latency_s"] - 0.001, 0.0)))
 
     def share(found: TrialAttribution) -> float:
-        return {part.cause: part.share_of_tail.value or 0.0 for part in found.whole["p99"].causes}["gc_pause"]
+        return found.tail["p99"]["gc_pause"] or 0.0
 
     assert share(one) == pytest.approx(share(bare), rel=0.05)
-    assert one.by_service == bare.by_service  # the service's own share knows nothing of connecting
 
 
 def jtl(folder: Path, *, connect: Literal["slow", "none", "untold"]) -> Path:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.attribution.request_overlap import RequestOverlap, lived
+from harness.analysis.attribution.spans import RequestOverlap, lived
 from harness.formats.arrays import FloatArray
 from harness.verify.simulated.queueing import (
     Pauses,

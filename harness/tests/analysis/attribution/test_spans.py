@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from harness.analysis.attribution.baseline_latency import Ordinary
+from harness.analysis.attribution.slow_periods import Ordinary
 from harness.analysis.attribution.spans import under_way_in
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validity of a session: equal arms and drift; and curves of warm-up."""
+"""Validity of a session: equal arms; and curves of warm-up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.audit.drift_and_order import drift, equal_arms
+from harness.analysis.audit.session_checks import equal_arms
 from harness.analysis.warmup.classify import SteadyState
 from harness.analysis.warmup.curves import FEWEST_A_WINDOW, WINDOWS, warm_up_curve, warm_up_table
 from harness.errors import InputError
@@ -45,29 +45,6 @@ def test_too_few_blocks_or_trials_are_said() -> None:
     assert found.ordered.value is not None
     with pytest.raises(InputError, match="too few equal trials"):
         equal_arms(session(blocks=1), "throughput_per_s")
-
-
-@pytest.mark.parametrize("slope", [0.0, 0.2, -0.1])
-def test_drift_over_the_session_is_found_with_its_size(slope: float) -> None:
-    found = drift(session(blocks=20, slope=slope), "throughput_per_s").over_session
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < np.exp(slope) < found.high
-    assert (found.low < 1 < found.high) == (slope == 0.0)
-
-
-def test_drift_does_not_take_configurations_for_time() -> None:
-    frame = session(blocks=10)
-    slower = frame["position"] > 15
-    frame.loc[slower, "throughput_per_s"] /= 3
-    frame.loc[slower, "configuration"] = "b"
-    found = drift(frame, "throughput_per_s").over_session
-    assert found.value == pytest.approx(1, abs=0.1)
-
-
-def test_one_trial_of_each_configuration_says_nothing_of_drift() -> None:
-    frame = session(blocks=2).assign(configuration=list("abcdef"))
-    assert drift(frame, "throughput_per_s").over_session.value is None
 
 
 def requests(n: int, cold: float, rng: np.random.Generator) -> pd.DataFrame:
@@ -108,7 +85,7 @@ def test_a_short_trial_is_undecidable_and_says_why() -> None:
     assert curve.found.kind == SteadyState.UNDECIDABLE
     (row,) = warm_up_table([curve])
     assert row.steady_from_s.value is None
-    assert "50 windows" in (row.why_undecidable or "")
+    assert "50 windows" in curve.found.warnings[0]
 
 
 def test_a_trial_that_answered_nothing_has_no_curve() -> None:

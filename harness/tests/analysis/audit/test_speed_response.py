@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.audit.slopes import slope_within
-from harness.analysis.audit.speed_response import speed_response
+from harness.analysis.audit.session_checks import slope_within, speed_response
 from harness.analysis.stats.comparisons import compare
 from harness.tests.support.uneven_speeds import PER_S, uneven_speeds
 

@@ -6,17 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.audit.checks import AuditedTrial, TrialCheck
-from harness.analysis.audit.generator_gap import time_between
-from harness.analysis.audit.littles_law import LAW
-from harness.analysis.audit.plan_audit import audit_plan
-from harness.analysis.audit.trial_checks import audit_trial, in_flight
-from harness.analysis.tables.trial_files import read_restored
+from harness.analysis.audit.closed_loop import closed_loop_per_s, time_between
+from harness.analysis.audit.trial_checks import LAW, AuditedTrial, TrialCheck, audit_trial, in_flight
+from harness.analysis.tables.tidy import read_restored
 from harness.errors import InputError
 from harness.formats.wrk_histogram import UNDONE, LatencyHistogram
 from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary, OpenLoad
@@ -97,14 +95,11 @@ def by_name(trial: AuditedTrial) -> dict[str, TrialCheck]:
 
 
 def test_without_the_time_between_the_law_promises_several_times_the_throughput() -> None:
-    plan = {"threads": 100, "loops": 100, "mean_response_s": 0.003, "ramp_up_s": 1.0}
-    bare = audit_plan(**plan)  # type: ignore[arg-type]  # numbers all
-    whole = audit_plan(**plan, between_s=0.02)  # type: ignore[arg-type]  # as above
-    assert bare.expected_duration_s == pytest.approx(0.99 + 0.3)
-    assert whole.expected_duration_s == pytest.approx(0.99 + 2.3)
-    assert audit_plan(**plan, between_s=0.0).expected_duration_s == bare.expected_duration_s  # type: ignore[arg-type]  # as above
+    plan: dict[str, Any] = {"users": 100, "loops": 100, "mean_response_s": 0.003, "ramp_up_s": 1.0}
+    assert closed_loop_per_s(**plan) == pytest.approx(10_000 / (0.99 + 0.3))
+    assert closed_loop_per_s(**plan, between_s=0.02) == pytest.approx(10_000 / (0.99 + 2.3))
     with pytest.raises(InputError, match="not a plan"):
-        audit_plan(**plan, between_s=-0.1)  # type: ignore[arg-type]  # as above
+        closed_loop_per_s(**plan, between_s=-0.1)
 
 
 @pytest.mark.parametrize(("serve_s", "between_s"), [(0.002, 0.02), (0.02, 0.002), (0.01, 0.0)])

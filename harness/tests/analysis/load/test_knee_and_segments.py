@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.load.load_segments import parts_of
+from harness.analysis.load.load_response import parts_of
 from harness.analysis.stats.inputs import Floats
-from harness.analysis.stats.knee import MIN_LOADS, knee, saturation
+from harness.analysis.stats.scaling import MIN_LOADS, knee, saturation
 from harness.errors import InputError
 
 LOADS = np.repeat([50.0, 80.0, 110.0, 140.0, 170.0, 200.0, 230.0], 6)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.load.overload import backlog, overload
-from harness.analysis.tables.database_use import read_database, use_of
+from harness.analysis.load.load_response import backlog, overload
+from harness.analysis.tables.bound_columns import read_database, use_of
 from harness.errors import InputError
 
 QUEUES = st.lists(
@@ -50,7 +50,7 @@ def test_a_shift_in_time_and_the_order_of_rows_change_nothing(
 def test_the_queue_ends_where_its_last_request_ends(queue: list[tuple[int, int]]) -> None:
     start, latency = arrays(queue)
     found = overload(start, latency, np.ones(len(queue), dtype=bool))
-    assert found.arriving_s + found.drain_s == (start + latency).max() - start.min()
+    assert found.drain_s == (start + latency).max() - start.max()
     assert 1 <= found.left_at_last_arrival <= found.highest_backlog <= len(queue)
     assert found.recovery_s is None or found.recovery_s > 0
     assert (found.recovery_s is None) == (found.highest_backlog == 1)

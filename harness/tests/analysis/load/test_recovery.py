@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.load.recovery import recovery
+from harness.analysis.load.load_response import recovery
 from harness.errors import InputError
 
 ARRIVALS = np.arange(0, 2000) / 100.0  # a hundred a second for twenty seconds: a window is a second
@@ -28,7 +28,6 @@ def test_a_spike_is_over_when_the_last_of_its_windows_is(first: int, length: int
     latency[np.searchsorted(start, first)] = 2 * height_s  # the worst comes first
     found = recovery(start, latency, ok)
     window_s = found.window_s
-    assert found.threshold_s == pytest.approx(3 * CALM_S)
     assert found.recovered is True
     # a window that the spike only touches is slow as well
     assert found.slow_s == pytest.approx(length, abs=1.5 * window_s)
@@ -43,7 +42,7 @@ def test_a_shift_in_time_and_the_order_of_rows_change_nothing(shift: int) -> Non
     ok[600:650] = False
     order = np.random.default_rng(abs(shift)).permutation(start.size)
     one, other = recovery(start, latency, ok), recovery((start + shift)[order], latency[order], ok[order])
-    for name in ("slow_s", "recovery_s", "calm_after_error_s", "first_error_s"):
+    for name in ("slow_s", "recovery_s", "calm_after_error_s"):
         assert getattr(other, name) == pytest.approx(getattr(one, name), abs=1e-6)
     assert other.recovered is one.recovered is True
 
@@ -54,14 +53,13 @@ def test_calm_after_an_error_is_counted_from_the_end_of_the_last_one(wrong: list
     start, latency, ok = calm()
     ok[wrong] = False
     found = recovery(start, latency, ok)
-    assert found.first_error_s == pytest.approx(min(wrong) / 100)
     assert found.calm_after_error_s == pytest.approx(max(0.0, start[-1] - start[max(wrong)] - CALM_S))
 
 
 def test_a_service_that_is_never_slow_has_nothing_to_recover_from() -> None:
     found = recovery(*calm())
     assert (found.slow_s, found.recovery_s, found.recovered) == (None, None, None)
-    assert (found.first_error_s, found.calm_after_error_s) == (None, None)
+    assert found.calm_after_error_s is None
 
 
 def test_a_service_that_is_slow_to_the_end_has_not_recovered() -> None:
@@ -73,17 +71,10 @@ def test_a_service_that_is_slow_to_the_end_has_not_recovered() -> None:
     assert found.slow_s == pytest.approx(10, abs=1)
 
 
-def test_what_is_slow_may_be_said() -> None:
-    start, latency, ok = calm()
-    latency[:300] = 0.02
-    assert recovery(start, latency, ok).recovered is None  # twice the usual is not slow
-    assert recovery(start, latency, ok, threshold_s=0.015).slow_s == pytest.approx(3, abs=0.5)
-
-
 def test_a_few_requests_tell_of_errors_and_of_nothing_else() -> None:
     found = recovery([0.0, 1.0, 2.0], [0.1, 0.1, 0.1], [False, True, True])
     assert found.calm_after_error_s == pytest.approx(1.9)
-    assert (found.threshold_s, found.recovered) == (None, None)
+    assert found.recovered is None
 
 
 @pytest.mark.parametrize(

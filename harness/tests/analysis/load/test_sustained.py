@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.load.sustained import offered_for_s, serve_s, sustained_per_s
+from harness.analysis.load.load_response import offered_for_s, serve_s, sustained_per_s
 from harness.model import ClosedLoad, LoadSummary, OpenLoad
 
 ONCE = ClosedLoad(users=400, ramp_up_s=4.0, loops=1)

@@ -9,8 +9,7 @@ import pytest
 from harness.analysis.stats.about_services import TURNS
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.model import Verdict
-from harness.model.formatting import verdict_words
-from harness.publish.comparisons import comparison_notes, comparison_rows
+from harness.model.formatting import verdict_name, verdict_words
 from harness.tests.analysis.stats.test_comparisons import table
 
 RATE, CPU, P99, RSS = "throughput_per_s", "cpu_s_per_request", "latency_p99_s", "rss_after_bytes"
@@ -114,15 +113,9 @@ def test_of_shared_cpus_the_words_name_who_used_most() -> None:
     assert one.not_about == "bound by shared CPUs, most used by the generator (20 of 20 trials)"
 
 
-def test_tables_notes_and_sentences_say_so_without_an_adjective() -> None:
+def test_tables_and_sentences_say_so_without_an_adjective() -> None:
     one = found(trials("generator", "generator", rate=0.5), RATE)
-    (row,) = comparison_rows([one], {})
-    assert row["verdict"] == "not about the services" and row["p"] is None
-    notes = " ".join(comparison_notes([one], {"java": "Java, Helidon"}))
-    assert (
-        "Not about the services, so without a verdict: Java, Helidon: bound by the generator (20 of 20 trials)."
-        in notes
-    )
+    assert verdict_name(one) == "not about the services" and one.p_adjusted is None
     words = verdict_words(one)
     assert words == "not about the services: bound by the generator (20 of 20 trials), and not compared with"
     assert not any(word in words for word in ("higher", "lower", "equivalent"))

@@ -8,7 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from harness.analysis.stats.between_sessions import FEWEST_TO_PREDICT, between_sessions
+from harness.analysis.stats.session_agreement import FEWEST_TO_PREDICT, between_sessions
 from harness.errors import InputError
 from harness.model import Estimate
 

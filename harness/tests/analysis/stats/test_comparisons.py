@@ -13,7 +13,6 @@ from harness.analysis.stats.summaries import summarise
 from harness.analysis.stats.verdicts import adjust_pvalues, decide, p_can_tell, smallest_p
 from harness.errors import InputError
 from harness.model import Estimate, Verdict
-from harness.publish import comparison_columns, comparison_notes, margin_note
 
 METRIC = "latency_p99_s"
 
@@ -246,29 +245,6 @@ def test_a_cell_without_a_pair_takes_the_noise_of_another_and_names_it() -> None
     assert found["off"].noise.elsewhere == "a log line"
     assert found["off"].noise.noise == found["on"].noise.noise
     assert "no A/A pair in this cell: the noise is that of a log line" in found["off"].warnings
-    assert "the noise there is that of a log line" in margin_note(list(found.values()))
-
-
-def test_two_margins_of_one_cell_name_the_variants_that_they_are_of() -> None:
-    found = [c for c in by_level(table(6)).values() if c.levels["logging"] == "on"]
-    one, other = (c.model_copy(update={"levels": {}}) for c in (found[0], found[0]))
-    said = margin_note(
-        [
-            one.model_copy(update={"margin": 0.15, "variant": "kit"}),
-            other.model_copy(update={"margin": 0.05, "variant": "se"}),
-        ],
-        {"kit": "Go kit", "se": "Helidon SE"},
-    )
-    assert said == "Margin of equivalence: 15 % (Go kit); 5 % (Helidon SE)."
-    metrics = [
-        one.model_copy(update={"margin": 0.15, "metric": "cpu_s_per_request"}),
-        other.model_copy(update={"margin": 0.05, "metric": "latency_mean_s"}),
-    ]
-    assert margin_note(metrics, {"java": "Java"}) == (
-        "Margin of equivalence: 15 % (Java, CPU per request); 5 % (Java, mean latency)."
-    )
-    alike = margin_note([one.model_copy(update={"margin": 0.05}), other.model_copy(update={"margin": 0.05})])
-    assert alike == "Margin of equivalence: 5 %."
 
 
 def test_the_pair_of_a_third_program_tells_nothing_of_the_noise_of_two_others() -> None:
@@ -289,15 +265,11 @@ def test_the_pair_of_a_third_program_tells_nothing_of_the_noise_of_two_others() 
     assert (alike.noise.noise, alike.margin, alike.verdict) == (None, 0.10, Verdict.EQUIVALENT)
 
 
-def test_five_blocks_have_no_p_value_to_print_and_say_why() -> None:
-    found = compare(table(5, ratio=1.5), METRIC, reference="go", by=("logging",))
-    assert [(c.verdict, c.p_value, c.p_adjusted) for c in found] == [(Verdict.DIFFERENT, 1 / 16, None)] * 2
-    assert "p" not in comparison_columns(found, ["logging"])
-    said = comparison_notes(found, {})[0]
-    assert "with 5 blocks the smallest p of sign flips is 1/16, times 2 comparisons, above 0.05" in said
+def test_five_blocks_have_no_p_value_that_tells_and_ten_have_one() -> None:
+    few = compare(table(5, ratio=1.5), METRIC, reference="go", by=("logging",))
+    assert [(c.verdict, c.p_value, c.p_adjusted) for c in few] == [(Verdict.DIFFERENT, 1 / 16, None)] * 2
     many = compare(table(10, ratio=1.5), METRIC, reference="go", by=("logging",))
-    assert comparison_columns(many, ["logging"])["p"] == "p adj."
-    assert "adjusted by Benjamini and Hochberg over 2 comparisons" in comparison_notes(many, {})[0]
+    assert all(c.p_adjusted is not None for c in many)
 
 
 def a_ratio(low: float, high: float) -> Estimate:

@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis import rank_intervals
-from harness.analysis.audit.adequacy import equal_cells
+from harness.analysis.audit.session_checks import equal_cells
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import compare
-from harness.analysis.stats.detectable import power_curve
 from harness.analysis.stats.pairing import DUET_ESTIMAND, pair_by_block
+from harness.analysis.stats.sample_size import power_curve
 from harness.model import Verdict
 
 METRIC = "throughput_per_s"
@@ -69,16 +68,11 @@ def test_the_noise_is_that_of_the_reference_beside_itself() -> None:
     trials = duets()
     assert aa_noise(trials, METRIC).n_blocks == 10
     assert (aa_noise(trials, METRIC).noise or 1) < 0.03
-    (cell,) = equal_cells(trials, ())
-    assert cell.n_blocks == 10
+    ((_, noise),) = equal_cells(trials, ())
+    assert noise.n_blocks == 10
     curves = power_curve(trials, METRIC, reference="go")
     assert [(curve.variant, curve.n_pairs) for curve in curves] == [("go", 10), ("java", 10), ("rust", 10)]
     assert all((curve.sd_log_ratio or 1) < 0.03 for curve in curves)
-
-
-def test_ranks_are_of_the_ratios() -> None:
-    found = rank_intervals(duets(), METRIC, higher_is_better=True)
-    assert [(one.variant, one.text) for one in found] == [("rust", "1"), ("go", "2"), ("java", "3")]
 
 
 def test_only_trials_of_the_pair_are_counted_as_excluded_or_alone() -> None:

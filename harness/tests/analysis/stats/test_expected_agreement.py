@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 from harness.analysis.stats.comparisons import Comparison
-from harness.analysis.stats.expected_agreement import (
+from harness.analysis.stats.session_agreement import (
+    KINDS,
     ExpectedAgreement,
     Side,
+    agreement,
     expected,
     expected_agreement,
     kind_at,
     kinds_of,
     side_of,
 )
-from harness.analysis.stats.session_agreement import KINDS, agreement
 from harness.model import Verdict
 from harness.tests.analysis.stats.test_session_agreement import session
 

@@ -6,19 +6,15 @@ The rows of ``rematch verify`` are of the estimators behind the paper's sentence
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy
 
 from harness.analysis.stats import intervals
-from harness.analysis.stats.detectable import POWER, effect
 from harness.analysis.stats.factor_effects import contrast
 from harness.analysis.stats.inputs import Floats
-from harness.analysis.stats.rank_intervals import critical_value, ranks_of
-from harness.analysis.stats.variance_split import WITHIN, variance_split
+from harness.analysis.stats.sample_size import POWER, effect
 from harness.verify.simulated.comparisons import covered, paired_p
 from harness.verify.simulated.distributions import LAWS, Law, trial_effects
 from harness.verify.simulated.result import share
@@ -84,70 +80,3 @@ def test_one_variance_for_all_cells_covers_too_little_where_one_is_noisy() -> No
     error = np.sqrt((rest**2).sum(axis=(1, 2)) / (3 * (k - 1)) * 2 / k)
     gap = np.abs(means[:, 0, 1] - means[:, 0, 0])
     assert np.mean(gap <= intervals.t_critical(0.95, 3 * (k - 1)) * error) < 0.9
-
-
-# --- ranks
-
-TRUTHS = {
-    "all tied": np.zeros(6),
-    "three pairs tied": np.repeat([0.2, 0.1, 0.0], 2),
-    "near ties": 0.01 * np.arange(6.0),
-}
-
-
-def inside(truth: Floats, n_blocks: int, ranks: object) -> float:
-    """Return the share of sessions in which every interval holds all ranks that its true value allows."""
-    best = 1 + (truth[None, :] > truth[:, None]).sum(axis=1)
-    worst = truth.size - (truth[None, :] < truth[:, None]).sum(axis=1)
-    rng, n = np.random.default_rng(n_blocks), 0
-    for _ in range(SIMS):
-        found = ranks(truth + rng.normal(0.0, 0.03, (n_blocks, truth.size)))  # type: ignore[operator]  # a function
-        n += bool((found[:, 0] <= best).all() and (found[:, 1] >= worst).all())
-    return n / SIMS
-
-
-def pair_by_pair(logs: Floats) -> Floats:
-    """Return ranks where each pair has its own 95 %, as if it were the only one."""
-    n_blocks, n_variants = logs.shape
-    limit, wins = critical_value(2, n_blocks, 0.95), np.zeros((n_variants, n_variants), dtype=bool)
-    for a, b in combinations(range(n_variants), 2):
-        d = logs[:, a] - logs[:, b]
-        t = d.mean() / (d.std(ddof=1) / n_blocks**0.5)
-        wins[a, b], wins[b, a] = t > limit, t < -limit
-    return np.stack([1 + wins.sum(axis=0), n_variants - wins.sum(axis=1)], axis=1).astype(np.float64)
-
-
-@pytest.mark.parametrize("truth", TRUTHS.values(), ids=TRUTHS)
-@pytest.mark.parametrize("n_blocks", [5, 20])
-def test_all_true_ranks_are_inside_at_once(truth: Floats, n_blocks: int) -> None:
-    assert holds(inside(truth, n_blocks, ranks_of), at_least=0.93)
-
-
-def test_pairs_judged_one_by_one_rank_what_is_tied() -> None:
-    assert inside(TRUTHS["all tied"], 10, pair_by_pair) < 0.8
-
-
-# --- parts of the variation
-
-SPREADS = {"session": 0.03, "block": 0.02, "trial": 0.04, WITHIN: 0.03}
-LEVELS = ("session", "block", "trial")
-
-
-def test_intervals_of_the_parts_hold_the_truth_and_the_spread_of_all_trial_means_does_not() -> None:
-    rng, n = np.random.default_rng(3), 100
-    frame = pd.DataFrame(list(product(range(5), range(10), range(2), range(5))), columns=[*LEVELS, "window"])
-    groups = [frame.groupby(list(LEVELS[: i + 1]), sort=False).ngroup().to_numpy() for i in range(3)]
-    held, n_naive = dict.fromkeys(SPREADS, 0), 0
-    for _ in range(n):
-        frame["value"] = rng.normal(0.0, SPREADS[WITHIN], len(frame)) + sum(
-            rng.normal(0.0, SPREADS[name], int(group.max()) + 1)[group]
-            for name, group in zip(LEVELS, groups, strict=True)
-        )
-        for part in variance_split(frame, "value", LEVELS).levels:
-            held[part.name] += part.low <= SPREADS[part.name] ** 2 <= part.high
-        means = frame.groupby(list(LEVELS), sort=False)["value"].mean().to_numpy(dtype=np.float64)
-        square, df = float(means.var(ddof=1)), means.size - 1
-        low, high = (square * df / float(scipy.special.chdtri(df, p)) for p in (0.025, 0.975))
-        n_naive += low <= SPREADS["trial"] ** 2 <= high
-    assert [name for name, times in held.items() if not holds(times / n, at_least=0.93, n=n)] == []
-    assert n_naive / n < 0.7

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from harness.analysis import effect_size_ci, mean_ci, mean_within
+from harness.analysis.stats.effects import effect_size_ci
+from harness.analysis.stats.summaries import mean_ci, mean_within
 from harness.model import Estimate, Support, support_of
 from harness.verify.simulated.scales import impossible_by_plain_t, scale_cells
 

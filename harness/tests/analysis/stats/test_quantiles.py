@@ -8,20 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness.analysis import (
+from harness.analysis.stats.quantiles import (
     bootstrap_quantile,
-    cluster_bootstrap_quantile,
-    pooled_quantile,
+    leave_one_out_of_sorted,
+    order_statistic_ranks,
+    quantile_refused,
+    rank,
 )
-from harness.analysis.stats.pooled_quantiles import leave_one_out
-from harness.analysis.stats.quantiles import order_statistic_ranks, quantile_refused, rank
-from harness.errors import InputError, PseudoReplicationError
+from harness.errors import InputError
 from harness.report.spread import EveryLatency
-
-
-def trials(k: int, n: int, *, sd: float = 0.05, seed: int = 1, scale: float = 1.0) -> list[np.ndarray]:
-    rng = np.random.default_rng(seed)
-    return [scale * rng.lognormal(rng.normal(0, sd), 0.5, n) for _ in range(k)]
 
 
 @given(n=st.integers(1, 3000), thousandths=st.integers(10, 999))
@@ -70,9 +65,6 @@ def test_p999_needs_a_hundred_requests_beyond_it() -> None:
     assert EveryLatency(x).quantile(0.999).value is not None
     assert EveryLatency(x[:-1000]).quantile(0.999).value is None
     assert quantile_refused(99_000, 0.999) == "refused: 99 requests beyond p99.9, 100 needed"
-    pool = [x, x[:50_000]]
-    assert pooled_quantile(pool, 0.999).value is None
-    assert pooled_quantile(pool, 0.99).value is not None
 
 
 def test_few_requests_have_a_value_but_no_interval() -> None:
@@ -92,47 +84,14 @@ def test_a_quantile_below_the_resolution_has_no_interval_of_width_zero() -> None
 def test_leaving_a_trial_out_is_the_quantile_of_the_others(k: int, q: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     parts = [np.round(rng.lognormal(0, 1, rng.integers(120, 400)), 1) for _ in range(k)]  # with ties
-    whole, without = leave_one_out(parts, q)
+    sizes = np.array([part.size for part in parts])
+    owner, values = np.repeat(np.arange(k), sizes), np.concatenate(parts)
+    order = np.argsort(values, kind="stable")
+    whole, without = leave_one_out_of_sorted(values[order], owner[order], sizes, q)
     assert whole == np.quantile(np.concatenate(parts), q, method="inverted_cdf")
     for i in range(k):
         others = np.concatenate(parts[:i] + parts[i + 1 :])
         assert without[i] == np.quantile(others, q, method="inverted_cdf")
-
-
-def test_the_pooled_interval_grows_with_the_variation_between_trials() -> None:
-    widths = []
-    for sd in (0.0, 0.05, 0.2):
-        found = pooled_quantile(trials(10, 4000, sd=sd), 0.99)
-        assert found.low and found.high
-        widths.append(found.high / found.low)
-    assert widths[0] < widths[1] < widths[2]
-
-
-def test_the_cluster_bootstrap_resamples_whole_trials() -> None:
-    parts = trials(5, 3000, sd=0.1)
-    draws = cluster_bootstrap_quantile(parts, 0.95, n_resamples=4000)
-    rng = np.random.default_rng(7)
-    brute = [
-        np.quantile(np.concatenate([parts[i] for i in rng.integers(0, 5, 5)]), 0.95, method="inverted_cdf")
-        for _ in range(400)
-    ]
-    assert np.quantile(draws, [0.1, 0.5, 0.9]) == pytest.approx(np.quantile(brute, [0.1, 0.5, 0.9]), rel=0.03)
-    with pytest.raises(InputError, match="positive"):
-        cluster_bootstrap_quantile([[0.0, 1.0]], 0.5)
-
-
-def test_one_flat_array_of_requests_is_refused() -> None:
-    flat = np.random.default_rng(8).lognormal(0, 1, 100)
-    for values in (list(flat), flat):
-        with pytest.raises(PseudoReplicationError, match="one array per trial"):
-            pooled_quantile(values, 0.5)  # type: ignore[arg-type]  # that it is refused is what is tested
-
-
-def test_one_trial_has_a_pooled_value_and_no_interval() -> None:
-    found = pooled_quantile(trials(1, 500), 0.9)
-    assert found.value is not None and found.low is None and "one trial" in found.warnings[0]
-    same = trials(1, 500) * 4
-    assert pooled_quantile(same, 0.9).low is None, "copies of one trial do not vary"
 
 
 @pytest.mark.parametrize("q", [0.0, 1.0, 1.5, float("nan")])

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.stats import registration
-from harness.analysis.stats.registration import ALTERED, changed_since, register
+from harness.analysis.stats import verdicts
+from harness.analysis.stats.verdicts import ALTERED, changed_since, register
 from harness.model import Plan
 from harness.store import SessionFolder, Store
 from harness.tests.support.synthetic import ROOT, make_project, make_session
@@ -79,7 +79,7 @@ def test_most_bundled_sessions_registered_their_plan() -> None:
 def test_another_margin_is_named_with_both_values(
     stored: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registration, "DEFAULT_MARGIN", 0.2)
+    monkeypatch.setattr(verdicts, "DEFAULT_MARGIN", 0.2)
     (found,) = changed_since(stored, definition_of(stored))
     assert found.startswith("margin: 0.05") and "then, 0.2" in found
 

@@ -11,11 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.stats.effects import effect_size_ci
-from harness.analysis.stats.equivalence import equivalence_test
-from harness.analysis.stats.factor_effects import factor_effects
-from harness.analysis.stats.intervals import t_critical
-from harness.analysis.stats.sample_size import variance_components
+from harness.analysis.stats.effects import effect_size_ci, one_sided_p
+from harness.analysis.stats.factor_effects import interactions
+from harness.analysis.stats.intervals import mean_and_error, t_critical, two_sample_error
 from harness.analysis.stats.verdicts import adjust_pvalues
 
 MOST_APART = 1e-10
@@ -67,12 +65,12 @@ def test_equivalence_is_that_of_two_one_sided_tests(weightstats: ModuleType) -> 
     for a, b, c in samples():
         paired = weightstats.ttost_paired(np.log(a), np.log(b), -bound, bound)[0]
         apart = weightstats.ttost_ind(np.log(a), np.log(c), -bound, bound, usevar="unequal")[0]
-        assert equivalence_test(a, b, paired=True, margin=0.08).p_value == pytest.approx(
-            paired, abs=MOST_APART
-        )
-        assert equivalence_test(a, c, paired=False, margin=0.08).p_value == pytest.approx(
-            apart, abs=MOST_APART
-        )
+        la, lb, lc = np.log(a), np.log(b), np.log(c)
+        centre, error, df = (float(number) for number in mean_and_error(la - lb))
+        assert max(one_sided_p(centre, error, df, 0.08)) == pytest.approx(paired, abs=MOST_APART)
+        error, df = (float(number) for number in two_sample_error(la, lc, welch=True))
+        shift = float(la.mean() - lc.mean())
+        assert max(one_sided_p(shift, error, df, 0.08)) == pytest.approx(apart, abs=MOST_APART)
 
 
 def test_adjusted_p_values_are_those_of_holm_and_of_benjamini_and_hochberg() -> None:
@@ -82,18 +80,7 @@ def test_adjusted_p_values_are_those_of_holm_and_of_benjamini_and_hochberg() -> 
         assert found == pytest.approx(multitest.multipletests(p, method=theirs)[1].tolist(), abs=MOST_APART)
 
 
-def test_variance_components_are_those_of_the_analysis_of_variance() -> None:
-    api, rng = import_module("statsmodels.api"), np.random.default_rng(3)
-    k, n = 6, 8
-    values = rng.normal(0, 1, (k, 1)) + rng.normal(0, 0.5, (k, n))
-    frame = pd.DataFrame({"y": values.ravel(), "trial": np.repeat(np.arange(k), n).astype(str)})
-    between, within = api.stats.anova_lm(api.formula.ols("y ~ trial", frame).fit())["mean_sq"]
-    ours = variance_components(list(values))
-    assert ours.within == pytest.approx(float(within), abs=MOST_APART)
-    assert ours.between_unclipped == pytest.approx(float(between - within) / n, abs=MOST_APART)
-
-
-def test_effects_of_factors_are_those_of_a_regression_with_errors_clustered_by_block() -> None:
+def test_interactions_are_those_of_a_regression_with_errors_clustered_by_block() -> None:
     api, rng, k = import_module("statsmodels.api"), np.random.default_rng(4), 8
     rows = [
         {
@@ -115,10 +102,9 @@ def test_effects_of_factors_are_those_of_a_regression_with_errors_clustered_by_b
     fit = api.OLS(np.log(frame["latency_p99_s"].to_numpy()), x).fit(
         cov_type="cluster", cov_kwds={"groups": frame["block"].to_numpy(), "use_correction": False}
     )
-    ours = factor_effects(frame, "latency_p99_s", ("variant", "logging"))
-    for effect, weights in zip(ours, ([0, -2, 0, 0], [0, 0, -2, 0], [0, 0, 0, 4]), strict=True):
-        test = fit.t_test(np.array(weights, dtype=np.float64))
-        half = float(t_critical(0.95, k - 1)) * float(np.sqrt(k / (k - 1))) * float(np.squeeze(test.sd))
-        theirs = float(np.squeeze(test.effect)) + np.array([-half, 0.0, half])
-        mine = np.array([effect.ratio.low, effect.ratio.value, effect.ratio.high], dtype=np.float64)
-        assert np.log(mine) == pytest.approx(theirs, abs=MOST_APART)
+    (effect,) = interactions(frame, "latency_p99_s", ("variant", "logging"))
+    test = fit.t_test(np.array([0, 0, 0, 4], dtype=np.float64))
+    half = float(t_critical(0.95, k - 1)) * float(np.sqrt(k / (k - 1))) * float(np.squeeze(test.sd))
+    expected = float(np.squeeze(test.effect)) + np.array([-half, 0.0, half])
+    ratio = np.array([effect.ratio.low, effect.ratio.value, effect.ratio.high], dtype=np.float64)
+    assert np.log(ratio) == pytest.approx(expected, abs=MOST_APART)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.stats.usl import fit_usl, usl
+from harness.analysis.stats.scaling import fit_usl, usl
 from harness.errors import InputError
 
 SIZES = np.asarray([1, 2, 4, 8, 16])
@@ -27,7 +27,6 @@ def test_without_noise_the_numbers_are_those_that_made_the_data() -> None:
     found = (fit.per_core_per_s.value, fit.contention.value, fit.coherency.value)
     assert found == pytest.approx(TRUTH, rel=1e-3)
     assert fit.peak_cores.value == pytest.approx(np.sqrt(0.95 / 0.004), rel=1e-2)
-    assert fit.worst_residual < 1e-3
 
 
 def test_intervals_over_blocks_hold_the_truth_about_as_often_as_they_say() -> None:

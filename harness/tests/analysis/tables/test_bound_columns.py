@@ -11,7 +11,7 @@ import pytest
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.tables import schema
 from harness.analysis.tables.bound_columns import bound_columns
-from harness.analysis.tables.trial_files import read_samples
+from harness.analysis.tables.tidy import read_samples
 from harness.analysis.tables.trial_row import trial_row
 from harness.model import Verdict
 from harness.store import Store

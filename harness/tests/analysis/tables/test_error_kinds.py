@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.tables.error_kinds import ERROR_KINDS, error_kind, errors_by_kind
+from harness.analysis.tables.success_shares import ERROR_KINDS, error_kind, errors_by_kind
 from harness.formats.wrk_text import summary_parts
 from harness.loadgen.tools.k6.adapter import ERROR_NAMES
 from harness.loadgen.tools.wrk.adapter import Errors

@@ -9,13 +9,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.analysis.tables.load import load_trials
-from harness.analysis.tables.pod_columns import answered_by_pod, pod_columns
+from harness.analysis.tables.layout import load_trials
+from harness.analysis.tables.resource_columns import answered_by_pod, pod_columns
 from harness.cli.results_text import print_results
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
-from harness.evidence.results import results_of
-from harness.evidence.runtime_cpus import goes_by
+from harness.evidence.results import goes_by, results_of
 from harness.model import TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all

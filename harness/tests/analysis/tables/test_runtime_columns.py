@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.tables.load import load_trials
+from harness.analysis.tables.layout import load_trials
 from harness.analysis.tables.runtime_columns import (
     COMPILED,
     TOTAL,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.tables.load import load_trials
+from harness.analysis.tables.layout import load_trials
 from harness.analysis.tables.schema import as_trials, keeps_to_schema, trials_schema
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError

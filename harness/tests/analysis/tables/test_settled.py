@@ -9,15 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.tables.settled import is_settled
 from harness.analysis.tables.tidy import tidy
-from harness.analysis.tables.trial_row import trial_row
+from harness.analysis.tables.trial_row import is_settled, trial_row
 from harness.evidence import Evidence
 from harness.evidence.opening import find_evidence
-from harness.evidence.requests import attribute_peaks
 from harness.pipeline import StageParameters
 from harness.questions.validity import audit
-from harness.rows import Session, warm_up_curves
+from harness.rows import Session, attribute, warm_up_curves
 from harness.tests.support.synthetic import make_project, make_session
 
 SETTLE_S = 0.9
@@ -117,7 +115,8 @@ def test_a_ratio_of_loops_is_that_of_their_settled_requests(settled: Evidence) -
 
 
 def test_what_is_said_of_peaks_and_the_table_of_trials_have_one_median(settled: Evidence) -> None:
-    told = {one.trial.rpartition("/")[2]: one.latency_s["p50"] for one in attribute_peaks(settled)}
+    session = Session(root=settled.root, experiment=settled.experiment, evidence=settled)
+    told = {one.trial.rpartition("/")[2]: one.latency_s["p50"] for one in attribute(session)}
     rows = settled.trials.set_index("trial_id")["latency_p50_s"]
     assert told and all(rows[trial] == median for trial, median in told.items())
 

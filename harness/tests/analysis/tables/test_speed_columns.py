@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.analysis.tables.load import load_exclusions, load_trials
-from harness.analysis.tables.speed_columns import (
+from harness.analysis.tables.layout import load_exclusions, load_trials
+from harness.analysis.tables.resource_columns import (
     FEWEST_TRIALS,
     SPEED_DIFFERS,
     exclude_other_speeds,

@@ -12,7 +12,7 @@ import pytest
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.summaries import summarise
-from harness.analysis.tables.load import load_exclusions, load_requests, load_samples, load_trials
+from harness.analysis.tables.layout import load_exclusions, load_table, load_trials
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
 from harness.model import EchoReading
@@ -82,7 +82,7 @@ def test_latency_is_of_correct_answers_only(tmp_path: Path) -> None:
     session = make_session(tmp_path)
     tidy(tmp_path)
     trial = trial_ids(session)[3]
-    requests = load_requests(tmp_path, "toy", session.folder.name, trial)
+    requests = load_table(tmp_path, "toy", "requests", session.folder.name, trial)
     row = load_trials(tmp_path, "toy").set_index("trial_id").loc[trial]
     right = np.sort(requests.loc[requests["ok"], "latency_s"])
     assert len(requests) == 400 and len(right) == 390
@@ -104,7 +104,7 @@ def test_times_since_the_tools_own_start_are_placed_where_its_summary_says(tmp_p
 
     session = make_session(tmp_path, write=write_oha)
     assert not tidy(tmp_path).experiments[0].excluded
-    requests = load_requests(tmp_path, "toy", session.folder.name, trial_ids(session)[0])
+    requests = load_table(tmp_path, "toy", "requests", session.folder.name, trial_ids(session)[0])
     assert requests is not None
     assert requests["start_epoch_s"].min() == pytest.approx(EPOCH + 2)
     assert requests["start_epoch_s"].max() == pytest.approx(EPOCH + 2 + 0.01 * (N_REQUESTS - 1))
@@ -114,7 +114,7 @@ def test_times_since_the_tools_own_start_are_placed_where_its_summary_says(tmp_p
 def test_samples_are_joined_to_the_launch_and_absent_stays_absent(tmp_path: Path) -> None:
     session = make_session(tmp_path)
     tidy(tmp_path)
-    samples = load_samples(tmp_path, "toy", session.folder.name, trial_ids(session)[0])
+    samples = load_table(tmp_path, "toy", "samples", session.folder.name, trial_ids(session)[0])
     assert samples["since_launch_s"].iloc[0] == pytest.approx(1.0)
     assert samples.loc[samples["role"] == "service", "n_descriptors"].isna().all()
 
@@ -161,19 +161,14 @@ def test_a_damaged_header_costs_its_session_only(tmp_path: Path) -> None:
     assert "session.json" in load_exclusions(tmp_path, "toy").problems[0]
 
 
-def test_the_profile_chooses_between_measured_and_bundled(tmp_path: Path) -> None:
+def test_sessions_measured_here_come_before_the_bundled_one(tmp_path: Path) -> None:
     make_session(tmp_path, bundled=True)
     tidy(tmp_path)
     assert set(load_trials(tmp_path, "toy")["source"]) == {"bundled"}, "all there is"
-    with pytest.raises(InputError, match="allowed: sample"):
-        load_trials(tmp_path, "toy", "smoke")
     make_session(tmp_path)
     tidy(tmp_path)
     assert set(load_trials(tmp_path, "toy")["source"]) == {"measured"}
-    assert set(load_trials(tmp_path, "toy", "sample")["source"]) == {"bundled"}
-    assert set(load_trials(tmp_path, "toy", "smoke")["source"]) == {"measured"}
-    with pytest.raises(InputError, match="allowed: sample, smoke"):
-        load_trials(tmp_path, "toy", "full")
+    assert set(load_trials(tmp_path, "toy", "bundled")["source"]) == {"bundled"}
 
 
 def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path: Path) -> None:
@@ -194,7 +189,7 @@ def test_a_factor_named_like_a_standard_column_keeps_both(tmp_path: Path) -> Non
 def test_from_raw_to_a_comparison_that_names_its_trials(tmp_path: Path) -> None:
     make_session(tmp_path, profile="quick", bundled=True)
     tidy(tmp_path)
-    rows = load_trials(tmp_path, "toy", "sample")
+    rows = load_trials(tmp_path, "toy", "bundled")
     found = compare(rows, "latency_mean_s", reference="go-nethttp", by=("logging",))
     assert sorted(c.levels["logging"] for c in found) == ["off", "on"]
     for comparison in found:

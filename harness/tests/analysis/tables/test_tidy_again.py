@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.tables import tidy as tidy_module
-from harness.analysis.tables.load import load_requests
+from harness.analysis.tables.layout import load_table
 from harness.analysis.tables.tidy import tidy
 from harness.import_closure import closure, module_path
 from harness.project import find_root
@@ -74,4 +74,4 @@ def test_a_table_that_was_deleted_is_made_again(tmp_path: Path) -> None:
     trial = trial_ids(session)[2]
     (tmp_path / "data/processed/toy/requests" / session.folder.name / f"{trial}.parquet").unlink()
     assert tidy(tmp_path).n_fresh == 1
-    assert len(load_requests(tmp_path, "toy", session.folder.name, trial)) == 400
+    assert len(load_table(tmp_path, "toy", "requests", session.folder.name, trial)) == 400

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.warmup.break_even import BreakEven, Course, break_even
+from harness.analysis.warmup.curves import BreakEven, Course, break_even
 
 
 def course(start: float, cold: float, warm: float, n_cold: int = 1000, n: int = 10_000) -> Course:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 from scipy.signal import lfilter
 
-from harness.analysis.warmup.changepoints import detect_changepoints
-from harness.analysis.warmup.classify import SteadyState, classify_warmup
+from harness.analysis.warmup.classify import SteadyState, classify_warmup, detect_changepoints
 from harness.errors import InputError
 
 Series = NDArray[np.float64]
@@ -36,15 +35,15 @@ EXAMPLES = settings(max_examples=15, deadline=None, derandomize=True)
 def test_change_points_do_not_depend_on_scale_or_offset(seed: int, scale: float, shift: float) -> None:
     series = stepped([100, 120, 100], [60, 70, 80], seed=seed)
     moved = detect_changepoints(scale * (series + shift), penalty=20.0, min_size=5)
-    assert moved.indices == detect_changepoints(series, penalty=20.0, min_size=5).indices
+    assert moved == detect_changepoints(series, penalty=20.0, min_size=5)
 
 
 @EXAMPLES
 @given(seed=seeds, min_size=st.integers(2, 20))
 def test_change_points_reverse_with_the_series(seed: int, min_size: int) -> None:
     series = stepped([100, 110, 95], [50, 60, 55], seed=seed)
-    forward = detect_changepoints(series, penalty=12.0, min_size=min_size).indices
-    backward = detect_changepoints(series[::-1], penalty=12.0, min_size=min_size).indices
+    forward = detect_changepoints(series, penalty=12.0, min_size=min_size)
+    backward = detect_changepoints(series[::-1], penalty=12.0, min_size=min_size)
     assert tuple(len(series) - at for at in reversed(backward)) == forward
 
 
@@ -52,7 +51,7 @@ def test_change_points_reverse_with_the_series(seed: int, min_size: int) -> None
 @given(seed=seeds, min_size=st.integers(2, 12), penalty=st.floats(0.5, 30.0))
 def test_no_segment_is_shorter_than_the_least(seed: int, min_size: int, penalty: float) -> None:
     series = np.random.default_rng(seed).standard_normal(90)
-    found = detect_changepoints(series, penalty=penalty, min_size=min_size).indices
+    found = detect_changepoints(series, penalty=penalty, min_size=min_size)
     assert all(np.diff([0, *found, 90]) >= min_size)
 
 
@@ -67,7 +66,7 @@ def test_no_other_segmentation_is_cheaper_than_the_one_found(min_size: int) -> N
     for seed in range(12):
         series = np.random.default_rng(seed).standard_normal(n)
         series[n // 2 :] += 2.0
-        found = detect_changepoints(series, penalty=penalty, min_size=min_size).indices
+        found = detect_changepoints(series, penalty=penalty, min_size=min_size)
         ours = _gaussian_cost(series, found) + penalty * len(found)
         for first in range(min_size, n - min_size + 1):
             one = _gaussian_cost(series, (first,)) + penalty
@@ -80,18 +79,18 @@ def test_no_other_segmentation_is_cheaper_than_the_one_found(min_size: int) -> N
 def test_a_change_of_variance_alone_is_a_change_point() -> None:
     rng = np.random.default_rng(4)
     series = np.concatenate([rng.normal(0, 1, 200), rng.normal(0, 4, 200)])
-    found = detect_changepoints(series).indices
+    found = detect_changepoints(series)
     assert len(found) == 1
     assert abs(found[0] - 200) <= 5
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [5.0] * 400, [0.0] * 400, [0.1] * 400])
 def test_a_constant_or_tiny_series_has_no_change_point(values: list[float]) -> None:
-    assert detect_changepoints(values).indices == ()
+    assert detect_changepoints(values) == ()
 
 
 def test_too_few_windows_for_two_segments_is_said() -> None:
-    assert "cannot say" in detect_changepoints([1.0, 2.0, 3.0]).warnings[0]
+    assert detect_changepoints([1.0, 2.0, 3.0]) == ()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -10,8 +10,7 @@ from importlib import import_module
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.warmup.changepoints import detect_changepoints
-from harness.analysis.warmup.classify import SteadyState, classify_warmup
+from harness.analysis.warmup.classify import SteadyState, classify_warmup, detect_changepoints
 from harness.verify.simulated.warmup import (
     STRONG,
     fixed_penalty_spurious,
@@ -46,7 +45,7 @@ def test_pelt_equals_ruptures_or_finds_a_cheaper_cut() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # it announces the 1e-6 each time
             theirs = ruptures.Pelt(model="normal", jump=1, min_size=min_size).fit(unit).predict(penalty)[:-1]
-        ours = detect_changepoints(series, penalty=penalty, min_size=min_size).indices
+        ours = detect_changepoints(series, penalty=penalty, min_size=min_size)
         alike = list(ours) == [int(at) for at in theirs]
         assert alike or total_cost(unit, ours, penalty) < total_cost(unit, theirs, penalty) - 1e-9
         n_alike += alike

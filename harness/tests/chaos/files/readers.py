@@ -17,17 +17,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness.agent.cgroup import group_folders, read_folders
-from harness.agent.cgroup_throttling import read_throttling
-from harness.agent.hashing import file_sha256
+from harness.agent.cgroup import group_folders, read_folders, read_throttling
+from harness.agent.files import file_sha256
 from harness.analysis.tables.runtime_columns import runtime_columns
-from harness.analysis.tables.trial_files import damage_of, read_requests, read_samples
+from harness.analysis.tables.tidy import damage_of, read_requests, read_samples
 from harness.compare.arguments import RunFiles
 from harness.compare.reading import read_run
 from harness.definitions import load_implementations, load_requests, load_study
 from harness.definitions.claims import load_claims
 from harness.errors import InputError
-from harness.formats.jfr_contention import parse_contention
+from harness.formats.jfr_json import parse_contention
 from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import parse_runtime_metrics

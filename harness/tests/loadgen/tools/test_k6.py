@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.analysis.load.overload import backlog
+from harness.analysis.load.load_response import backlog
 from harness.errors import MissingTool, TrialFailure
 from harness.formats.row_files import K6_HEADER, K6_SAMPLES
 from harness.loadgen.base import LoadGenerator, LoadSpec

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.tables.error_kinds import errors_by_kind
+from harness.analysis.tables.success_shares import errors_by_kind
 from harness.errors import MissingTool, TrialFailure
 from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.summary import ORDER_FILE, order_text

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The law of a closed loop, and how long users wait inside the load generator between an answer and their next request.
+
+No generator counts that wait among its latencies, and beside a service on the same cores it can be most of a user's
+time. Rows rarely say which user sent a request, so users are put together again: whoever has been free the
+longest sends next, which is the order in which an operating system serves threads that wait for a core.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from harness.analysis.stats.inputs import finite
+from harness.errors import InputError
+from harness.model.base import Frozen
+
+
+def closed_loop_per_s(
+    *,
+    users: int,
+    loops: int,
+    mean_response_s: float,
+    ramp_up_s: float = 0.0,
+    think_time_s: float = 0.0,
+    between_s: float = 0.0,
+) -> float:
+    """Return the throughput that follows from a closed plan, in requests per second.
+
+    ``users`` start evenly over ``ramp_up_s`` and each sends ``loops`` requests, waiting for the answer and for
+    ``think_time_s``, and then for the generator to get round to sending: the last user starts at R (N-1)/N and needs
+    L (RT + think + between), so the throughput is N L / (R (N-1)/N + L (RT + think + between)).
+
+    Args:
+        between_s: mean time from an answer to the same user's next request beyond ``think_time_s``
+            (:func:`time_between`): the generator's own, which is in none of its latencies; 0 where it is not known, as
+            of every published table.
+
+    Raises:
+        InputError: no users or loops, a negative time, or nothing that takes any time.
+    """
+    times = (mean_response_s, ramp_up_s, think_time_s, between_s)
+    if users < 1 or loops < 1 or not all(0 <= time < float("inf") for time in times):
+        raise InputError(
+            "not a plan",
+            found=f"users={users}, loops={loops}, mean_response_s={mean_response_s}, ramp_up_s={ramp_up_s}",
+            allowed="at least one user and loop, and finite times of 0 or more",
+        )
+    duration_s = ramp_up_s * (users - 1) / users + loops * (mean_response_s + think_time_s + between_s)
+    if duration_s <= 0:
+        raise InputError(
+            "a plan that takes no time", found="0 s", allowed="a mean response or a ramp above 0"
+        )
+    return users * loops / duration_s
+
+
+class TimeBetween(Frozen):
+    """The mean over all gaps between an answer and the same user's next request."""
+
+    between_s: float = Field(ge=0)
+    n_gaps: int = Field(ge=1)
+    early_share: float = Field(
+        description="requests that began before any user was free by more than the resolution; large where users "
+        "began earlier than the ramp says, or answer times are too long"
+    )
+
+
+def time_between(
+    start_s: ArrayLike,
+    latency_s: ArrayLike,
+    *,
+    users: int,
+    requests_each: int | None = None,
+    ramp_up_s: float = 0.0,
+    resolution_s: float = 0.001,
+) -> TimeBetween | None:
+    """Return the mean time between an answer and the same user's next request; ``None``: no user sent a second one.
+
+    Args:
+        start_s, latency_s: of every request of the load, wrong answers too, shapes (n,), any order.
+        users: who start evenly over ``ramp_up_s`` from the first request on.
+        requests_each: after so many a user is done; ``None``: all go on to the end.
+        resolution_s: of the tool: a request may seem to begin before the answer that it waited for.
+
+    Raises:
+        InputError: no user, lengths that differ, or more requests than these users send.
+    """
+    start, latency = finite(start_s, "start_s"), finite(latency_s, "latency_s")
+    if users < 1 or start.size != latency.size or start.size == 0:
+        raise InputError(
+            "no closed load",
+            found=f"{users} users, {start.size} starts, {latency.size} latencies",
+            allowed="one user or more, and a latency for each start",
+        )
+    if requests_each is not None and start.size > users * requests_each:
+        raise InputError(
+            "more requests than these users send",
+            found=start.size,
+            allowed=f"at most {users * requests_each}",
+        )
+    order = np.argsort(start, kind="stable")
+    begins = (start[order] - start[order[0]]).tolist()
+    ends = (start[order] - start[order[0]] + latency[order]).tolist()
+    # (free since, number of the user, requests so far); sorted as it is, so it is a heap
+    free = [(ramp_up_s * user / users, user, 0) for user in range(users)]
+    waited_s, n_gaps, n_early = 0.0, 0, 0
+    for begin, end in zip(begins, ends, strict=True):
+        since, user, n_sent = free[0]
+        if n_sent:
+            waited_s += begin - since
+            n_gaps += 1
+        n_early += since > begin + 2 * resolution_s
+        if n_sent + 1 == requests_each:
+            heapq.heappop(free)
+        else:
+            heapq.heapreplace(free, (end, user, n_sent + 1))
+    if n_gaps == 0:
+        return None
+    return TimeBetween(
+        between_s=max(waited_s / n_gaps, 0.0), n_gaps=n_gaps, early_share=n_early / len(begins)
+    )

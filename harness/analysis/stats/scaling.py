@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a service scales: with load, up to a knee; with cores, by the universal scalability law. Intervals over trials.
+
+A bend in a curve against load: y = a + b load + c max(0, load - knee), by least squares over a grid of knees (a
+regression with an unknown join point: Hudson 1966; Muggeo 2003 calls it segmented). The interval is the percentile
+interval of a bootstrap that resamples whole trials within each load, and too narrow for few of them. ``knee``: y is
+log latency, and c > 0; beyond the knee latency grows by factors, as long as requests keep coming. ``saturation``: y is
+right answers per second, and c < 0. A load that ends after seconds piles up no more than it has, so its log latency
+flattens again and shows no knee; what is answered flattens all the same. A coarse grid of loads makes a coarse knee.
+Where the best bend is the first or the last that is looked for, the true one may lie outside: then there is none.
+Where only an end of the interval is, that end is open. The estimate's warnings say so.
+
+Cores (Gunther 2007): X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)). ``lambda`` is the throughput of one
+core, ``sigma`` the share that is serial (contention), ``kappa`` what cores pay to agree with each other (coherency). A
+law fitted to few sizes says little beyond them: nothing is extrapolated here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy  # loads its slow submodules when they are first used
+from numpy.typing import ArrayLike
+
+from harness.analysis.stats.inputs import Floats, trial_values
+from harness.analysis.stats.intervals import nothing
+from harness.errors import InputError
+from harness.model import Estimate
+from harness.model.base import Frozen
+
+#: Ends of the 95 % intervals.
+_ENDS = [(1 - 0.95) / 2, (1 + 0.95) / 2]
+#: Fewer distinct loads than this leave a segment without a load to spare: each needs three points.
+MIN_LOADS = 6
+#: Candidate knees between the second load and the last but one; beyond these a bend cannot be told from a point
+#: that lies off the line.
+GRID = 121
+#: The bend must take this share of the squares that a straight line leaves, else there is none.
+MIN_GAIN = 0.5
+#: A bend found in fewer resamples than this is not one that another session would show.
+MIN_FOUND_SHARE = 0.9
+_HOW = "segmented regression of {}, bootstrap over trials"
+
+
+class _Sought(NamedTuple):
+    """What is looked for: the quantity that bends, and the estimand in words."""
+
+    quantity: str
+    estimand: str
+
+    @property
+    def method(self) -> str:
+        return _HOW.format(self.quantity)
+
+
+_KNEE = _Sought("log latency", "load at which log latency begins to rise faster")
+_SATURATION = _Sought("right answers per second", "load up to which right answers follow what is offered")
+
+
+def knee(
+    load_per_s: ArrayLike,
+    latency_s: ArrayLike,
+    *,
+    n_resamples: int = 500,
+    seed: int = 0,
+    inputs: tuple[str, ...] = (),
+) -> Estimate:
+    """Return the load at which latency begins to rise faster, in the unit of ``load_per_s``.
+
+    Args:
+        load_per_s, latency_s: one value per trial, shape (k,), both above zero.
+
+    Returns:
+        An estimate without value where no bend is shown, and why in its warnings; with one bound ``None`` where
+        the interval is open on that side.
+
+    Raises:
+        InputError: lengths that differ, or values that are not above zero.
+    """
+    load, latency = _pairs(load_per_s, latency_s, "latency_s")
+    if (latency <= 0).any():
+        raise InputError("latencies are above zero", found="0 or less", allowed="positive numbers")
+    return _bend(load, np.log(latency), _KNEE, n_resamples, seed, inputs)
+
+
+def saturation(
+    load_per_s: ArrayLike,
+    answered_per_s: ArrayLike,
+    *,
+    n_resamples: int = 500,
+    seed: int = 0,
+    inputs: tuple[str, ...] = (),
+) -> Estimate:
+    """Return the load beyond which right answers fall behind what is offered, in the unit of ``load_per_s``.
+
+    Args:
+        load_per_s, answered_per_s: one value per trial, shape (k,); loads above zero, answers not below.
+
+    Returns:
+        An estimate as ``knee`` gives it.
+
+    Raises:
+        InputError: lengths that differ, or values that cannot be.
+    """
+    load, answered = _pairs(load_per_s, answered_per_s, "answered_per_s")
+    if (answered < 0).any():
+        raise InputError("answers are counted", found="less than 0", allowed="0 or more per second")
+    return _bend(load, -answered, _SATURATION, n_resamples, seed, inputs)
+
+
+def _pairs(load_per_s: ArrayLike, values: ArrayLike, name: str) -> tuple[Floats, Floats]:
+    load, values_at = trial_values(load_per_s, "load_per_s"), trial_values(values, name)
+    if load.shape != values_at.shape:
+        raise InputError(f"one {name} per load", found=f"{values_at.shape}", allowed=f"{load.shape}")
+    if (load <= 0).any():
+        raise InputError("loads are above zero", found="0 or less", allowed="positive numbers")
+    return load, values_at
+
+
+def _bend(
+    load: Floats, y: Floats, sought: _Sought, n_resamples: int, seed: int, inputs: tuple[str, ...]
+) -> Estimate:
+    """Return where y begins to rise faster."""
+    loads = np.unique(load)
+    if loads.size < MIN_LOADS:
+        return _none(load, sought, inputs, f"{loads.size} loads, {MIN_LOADS} needed for two segments")
+    groups = [y[load == item] for item in loads]
+    sizes = np.array([group.size for group in groups], dtype=np.float64)
+    fit = _Fit(loads, sizes)
+    places, gain = fit.best(
+        np.array([[group.mean()] for group in groups]),
+        np.array([sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)]),
+    )
+    if not np.isfinite(places[0]) or gain[0] < MIN_GAIN:
+        return _none(load, sought, inputs, "no bend: a straight line fits as well")
+    again, gained = fit.best(*_resampled(groups, n_resamples, np.random.default_rng(seed)))
+    draws = again[np.isfinite(again) & (gained >= MIN_GAIN)]
+    if draws.size < MIN_FOUND_SHARE * n_resamples:
+        share = draws.size / max(n_resamples, 1)
+        return _none(load, sought, inputs, f"a bend in {share:.0%} of the resamples only")
+    first, last = fit.reach
+    if not first < places[0] < last:
+        side = "before" if places[0] <= first else "beyond"
+        edge = f"it may lie {side} {places[0]:.4g} per second, where too few loads were offered"
+        return _none(load, sought, inputs, f"the bend is at the edge of what can be told: {edge}")
+    low, high = (float(q) for q in np.quantile(draws, _ENDS))
+    warnings = [f"{loads.size} loads: the bend is no finer than they are"]
+    if low <= first:
+        warnings.append("the interval is open below: no bend before the second load could be told")
+    if high >= last:
+        warnings.append("the interval is open above: no bend after the last load but one could be told")
+    if sizes.min() < 10:
+        warnings.append(f"{int(sizes.min())} trials at a load: the interval is too narrow")
+    return Estimate(
+        value=float(places[0]), low=low if low > first else None, high=high if high < last else None,
+        unit="1/s", method=sought.method, estimand=sought.estimand, n_trials=load.size, seed=seed,
+        inputs=inputs, warnings=tuple(warnings),
+    )  # fmt: skip
+
+
+class _Fit:
+    """Least squares of both models for many sets of group means at once.
+
+    Loads repeat, so the squares of a fit are those within the groups, the same for every model, and those
+    of the weighted group means, for which a projection a candidate is enough.
+    """
+
+    def __init__(self, loads: Floats, sizes: Floats) -> None:
+        self._weights = np.sqrt(sizes)[:, None]
+        straight = np.column_stack([np.ones_like(loads), loads])
+        self._line = np.linalg.qr(straight * self._weights)[0]
+        self._knees = np.linspace(loads[1], loads[-2], GRID)
+        bends = [
+            np.linalg.qr(np.column_stack([straight, np.maximum(0.0, loads - at)]) * self._weights)
+            for at in self._knees
+        ]
+        #: what the bend adds to the line: one direction a candidate, turned so that upwards is positive
+        self._bends = np.array([q[:, 2] * np.sign(r[2, 2]) for q, r in bends])
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Between which a knee can be told: one step of the grid within its ends."""
+        return float(self._knees[1]), float(self._knees[-2])
+
+    def best(self, means: Floats, within: Floats) -> tuple[Floats, Floats]:
+        """Return the knee of least squares that bends upwards, and the share of the line's squares it takes.
+
+        Args:
+            means: of y, shape (loads, sets). within: squares within the groups, shape (sets,).
+
+        Returns:
+            Two arrays of shape (sets,); NaN: no candidate bends upwards.
+        """
+        y = means * self._weights
+        left = within + np.sum((y - self._line @ (self._line.T @ y)) ** 2, axis=0)
+        along = self._bends @ y
+        gains = np.where(along > 0, along**2, -np.inf)
+        place = np.argmax(gains, axis=0)
+        most = gains[place, np.arange(y.shape[1])]
+        upwards = np.isfinite(most)
+        share = np.divide(most, left, out=np.zeros_like(left), where=upwards & (left > 0))
+        return np.where(upwards, self._knees[place], np.nan), share
+
+
+def _resampled(groups: list[Floats], n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Means and squares within the groups when whole trials are drawn anew within each load."""
+    means, within = [], np.zeros(n)
+    for group in groups:
+        drawn = group[rng.integers(0, group.size, (n, group.size))]
+        means.append(drawn.mean(axis=1))
+        within += np.sum((drawn - drawn.mean(axis=1, keepdims=True)) ** 2, axis=1)
+    return np.array(means), within
+
+
+def _none(load: Floats, sought: _Sought, inputs: tuple[str, ...], why: str) -> Estimate:
+    return nothing(
+        why, estimand=sought.estimand, unit="1/s", method=sought.method, n_trials=load.size, inputs=inputs
+    )  # fmt: skip
+
+
+N_RESAMPLES = 1000
+#: Three numbers are fitted, so fewer sizes leave nothing to check the law with.
+FEWEST_SIZES = 3
+
+
+class ScalingFit(Frozen):
+    """The law's numbers, each with its interval. ``peak_cores``: where throughput is highest, if within the sizes."""
+
+    per_core_per_s: Estimate
+    contention: Estimate
+    coherency: Estimate
+    peak_cores: Estimate
+
+
+def usl(cores: ArrayLike, per_core: float, contention: float, coherency: float) -> Floats:
+    """Return the law's throughput at these numbers of cores, shape of ``cores``."""
+    n = np.asarray(cores, dtype=np.float64)
+    return np.asarray(per_core * n / (1 + contention * (n - 1) + coherency * n * (n - 1)))
+
+
+def fit_usl(
+    cores: ArrayLike,
+    throughput_per_s: ArrayLike,
+    blocks: ArrayLike,
+    *,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+    inputs: tuple[str, ...] = (),
+) -> ScalingFit:
+    """Fit the law to one value per trial, by least squares of logarithms; intervals by the cluster bootstrap.
+
+    Args:
+        cores, throughput_per_s, blocks: shape (n,), one entry per trial. Whole blocks are resampled,
+            because the trials of a block share the machine's state.
+
+    Returns:
+        The fit. Intervals are percentiles over resampled blocks, none with fewer than three blocks;
+        with a handful of blocks they are too narrow, and the estimates say so.
+
+    Raises:
+        InputError: fewer than three sizes, shapes that differ, or a throughput that is not positive.
+    """
+    n, x, block = _checked(cores, throughput_per_s, blocks)
+    values = _with_peak(_fit(n, x), float(n.max()))
+    groups = np.unique(block)
+    resampled = np.full((n_resamples if len(groups) >= FEWEST_SIZES else 0, 4), np.nan)
+    rng = np.random.default_rng(seed)
+    members = [np.flatnonzero(block == group) for group in groups]
+    for row in resampled:
+        chosen = np.concatenate([members[i] for i in rng.integers(0, len(members), len(members))])
+        if len(np.unique(n[chosen])) >= FEWEST_SIZES:
+            row[:] = _with_peak(_fit(n[chosen], x[chosen]), float(n.max()))
+    names = (
+        ("throughput of one core", "1/s"),
+        ("contention", "share"),
+        ("coherency", "share"),
+        ("peak", "cores"),
+    )
+    few = ("few blocks: the percentile interval is too narrow",) if len(groups) < 10 else ()
+    estimates = [
+        _estimate(value, resampled[:, place], what, unit, len(n), seed, inputs, few)
+        for place, (value, (what, unit)) in enumerate(zip(values, names, strict=True))
+    ]
+    return ScalingFit(
+        per_core_per_s=estimates[0], contention=estimates[1], coherency=estimates[2], peak_cores=estimates[3]
+    )
+
+
+def _checked(
+    cores: ArrayLike, throughput_per_s: ArrayLike, blocks: ArrayLike
+) -> tuple[Floats, Floats, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
+    n, x = np.asarray(cores, dtype=np.float64), np.asarray(throughput_per_s, dtype=np.float64)
+    block = np.asarray(blocks)
+    if n.ndim != 1 or n.shape != x.shape or n.shape != block.shape:
+        raise InputError(
+            "one value per trial each",
+            found=f"{n.shape}, {x.shape}, {block.shape}",
+            allowed="three of shape (n,)",
+        )
+    if len(np.unique(n)) < FEWEST_SIZES:
+        raise InputError(
+            "too few numbers of cores for the law",
+            found=f"{len(np.unique(n))}",
+            allowed=f"{FEWEST_SIZES} or more",
+        )
+    if not (np.isfinite(x).all() and (x > 0).all() and np.isfinite(n).all() and (n >= 1).all()):
+        raise InputError("throughput must be positive, and cores at least one", found="other values")
+    return n, x, block
+
+
+def _fit(n: Floats, x: Floats) -> tuple[float, float, float]:
+    first = float(np.exp(np.mean(np.log(x[n == n.min()])))) / float(n.min())
+    logs = np.log(x)
+
+    def residuals(p: Floats) -> Floats:
+        return np.asarray(np.log(usl(n, float(np.exp(p[0])), p[1], p[2])) - logs)
+
+    start = [float(np.log(first)), 0.05, 0.001]
+    result = scipy.optimize.least_squares(
+        residuals, start, bounds=([-np.inf, 0, 0], [np.inf, 1, 1]), x_scale=[1, 0.1, 0.01]
+    )
+    return float(np.exp(result.x[0])), float(result.x[1]), float(result.x[2])
+
+
+def _with_peak(fit: tuple[float, float, float], most: float) -> tuple[float, float, float, float]:
+    """The peak lies at sqrt((1 - sigma) / kappa); beyond the sizes that were measured it is not known."""
+    _, sigma, kappa = fit
+    peak = float(np.sqrt((1 - sigma) / kappa)) if kappa > 0 else np.inf
+    return (*fit, peak if peak <= most else np.nan)
+
+
+def _estimate(
+    value: float,
+    resampled: Floats,
+    what: str,
+    unit: str,
+    n_trials: int,
+    seed: int,
+    inputs: tuple[str, ...],
+    warnings: tuple[str, ...],
+) -> Estimate:
+    usable = resampled[np.isfinite(resampled)]
+    known = bool(np.isfinite(value))
+    enough = known and usable.size >= 0.9 * resampled.size > 0
+    low, high = np.quantile(usable, _ENDS) if enough else (None, None)
+    if low is not None and low == high:  # no resample moves it: a bound of the law, or values without noise
+        low = high = None
+        warnings = (*warnings, "every resample gives the same value: no interval")
+    if not known:
+        warnings = (*warnings, "beyond the numbers of cores that were measured")
+    elif not enough:
+        warnings = (*warnings, "too few blocks for an interval")
+    return Estimate(
+        value=value if known else None, low=None if low is None else float(low),
+        high=None if high is None else float(high), unit=unit,
+        method="least squares of logarithms; cluster bootstrap over blocks",
+        estimand=f"{what} of the universal scalability law", n_trials=n_trials, seed=seed, inputs=inputs,
+        warnings=warnings,
+    )  # fmt: skip

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of how each experiment was set up: load, processors and memory, versions, flags.
+
+A session records no library: a service's build file is read at the commit that the session recorded, or, where that
+commit is not in this repository, as it is now; the table says which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from harness.evidence import Evidence
+from harness.evidence.opening import open_evidence
+from harness.evidence.parameters import StageParameters
+from harness.evidence.results import FLAG_WORDS
+from harness.evidence.sessions import measured_experiments
+from harness.model import LOAD_TOOLS, Configuration, Flag, Implementation, PlannedTrial
+from harness.model.naming import coding_of
+from harness.project import file_at
+from harness.publish.cells import Cell
+from harness.publish.display import Published, joined_pages
+from harness.publish.publisher import Publisher
+from harness.store import SessionFolder
+
+#: How the tools write their own names.
+_TITLES = {
+    "go": "Go", "jdk": "JDK", "native-image": "native-image", "postgres": "PostgreSQL", "maven": "Maven",
+    **{tool.name: tool.title for tool in LOAD_TOOLS}, "python": "Python",
+}  # fmt: skip
+_GENERATORS = {tool.name for tool in LOAD_TOOLS}
+_PROPERTY = re.compile(r"<([\w.-]+)\.version>\s*([^<\s]+)\s*</\1\.version>")
+_REQUIRED = re.compile(
+    r"^\s*(?:require\s+)?(?P<module>[\w.-]+(?:/[\w.~-]+)+)\s+(?P<version>v\S+)\s*$", re.MULTILINE
+)
+#: Libraries that answer no request: serialisation, metrics, log lines, tests, passwords.
+_BESIDE = {"junit", "jackson", "prometheus", "scram", "client_golang", "json", "log"}
+
+Lines = list[Mapping[str, Cell]]
+
+
+def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
+    """Publish the tables ``setup.{loads,runtimes,versions}``, from plans and records."""
+    root = publisher.root
+    opened = [
+        open_evidence(settings, name, root=root) for name in measured_experiments(publisher.root, settings)
+    ]
+    loads = publisher.table(
+        "setup.loads",
+        {name: name.replace("_", "-") for name in ("experiment", "generator", "load", "warm_up", "blocks")},
+        [line for evidence in opened for line in load_lines(evidence)],
+        caption="The load of each experiment. A loop is one request, or one walk through all requests of a flow; "
+        "arrivals are Poisson over 100 connections where nothing else is said. Warm-up: requests before the "
+        "measurement.",
+        right=("blocks",),
+        widths={"generator": 0.12, "load": 0.36, "warm_up": 0.2},
+    )  # fmt: skip
+    runtimes = publisher.table(
+        "setup.runtimes",
+        {"experiment": "experiment", "cpus": "CPUs", "java": "Java", "go": "Go", "coding": "coding"},
+        [runtime_line(evidence) for evidence in opened],
+        caption="Processors and settings of the runtimes in each experiment, as far as they are not the default. CPUs "
+        "is the limit that the Go and the Java runtime are both given. Coding: how the programs are written, idiomatic "
+        "as their community does, tuned by hand, or as published; empty: the workload has one way.",
+        right=("cpus",),
+        widths={"java": 0.36, "go": 0.2, "coding": 0.12},
+    )  # fmt: skip
+    versions = publisher.table(
+        "setup.versions",
+        {"part": "part", "version": "version", "read_from": "read from"},
+        version_lines([session for evidence in opened for session in evidence.sessions], root),
+        caption="Versions of tools, runtimes and frameworks. A session records its tools; frameworks are read from "
+        "the build file of the service, at the commit of the session where it is there.",
+    )
+    return joined_pages((loads, runtimes, versions))
+
+
+def setting_words(settings: BaseModel, *without: str) -> str:
+    """Return the settings that are not the default: ``users 100, loops 100, ramp up 1 s``; empty: all are."""
+    chosen = settings.model_dump(mode="json", exclude_defaults=True, exclude=set(without))
+    return _words(chosen)
+
+
+def _words(settings: Mapping[str, Any]) -> str:
+    return ", ".join(_setting(name.replace("_", " "), value) for name, value in settings.items())
+
+
+def _setting(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return name if value else f"no {name}"
+    if isinstance(value, list):
+        parts = [f"({_words(part)})" if isinstance(part, dict) else str(part) for part in value]
+        return f"{name} {' '.join(parts)}"
+    number = f"{value:,.10g}" if isinstance(value, int | float) else str(value)
+    if name.endswith(" per s"):
+        return f"{name.removesuffix(' per s')} {number}/s"
+    return f"{name.removesuffix(' s')} {number} s" if name.endswith(" s") else f"{name} {number}"
+
+
+def load_lines(evidence: Evidence) -> Lines:
+    """Return a line for each load that trials were made with; generators that offer the same one share a line."""
+    generators: dict[str, dict[str, None]] = {}
+    warm_ups: dict[str, dict[str, None]] = {}
+    for cell in _configurations(evidence):
+        words, title = "none: start and idle", "none"
+        if cell.load is not None:
+            words = f"{cell.load.profile.model}: {setting_words(cell.load.profile)}"
+            words += f", {cell.load.processes} processes" if cell.load.processes > 1 else ""
+            title = _TITLES[cell.load.generator]
+        generators.setdefault(words, {})[title] = None
+        warm_ups.setdefault(words, {})[_warm_up(cell)] = None
+    return [
+        {
+            "experiment": evidence.experiment,
+            "generator": ", ".join(titles),
+            "load": words,
+            "warm_up": " or ".join(sorted(warm_ups[words])),
+            "blocks": evidence.header.plan.n_blocks,
+        }
+        for words, titles in generators.items()
+    ]
+
+
+def _warm_up(cell: Configuration) -> str:
+    if cell.warm_up is not None:
+        return f"until settled, {cell.warm_up.at_most_s} s at most"
+    if not cell.warm_up_requests:
+        return "none"
+    users = f" by {cell.warm_up_users} users" if cell.warm_up_users > 1 else ""
+    fresh = ", each on a fresh connection" if cell.warm_up_connections == "fresh" else ""
+    return f"{cell.warm_up_requests:,}{users}{fresh}"
+
+
+def runtime_line(evidence: Evidence) -> Mapping[str, Cell]:
+    """Return processors, settings of the Java and the Go programs, and how all are written."""
+    languages = {
+        name: implementation.language for name, implementation in evidence.header.implementations.items()
+    }
+    cells = _configurations(evidence)
+    words: dict[str, dict[str, None]] = {"java": {}, "go": {}}
+    for variant in {cell.variant_name: cell.variant for cell in cells}.values():
+        chosen = words.setdefault(languages.get(variant.implementation, ""), {})
+        chosen[setting_words(variant.runtime, "cpus") or "default"] = None
+    codings = dict.fromkeys(coding_of(cell.workload, cell.variant) for cell in cells)
+    return {
+        "experiment": evidence.experiment,
+        "cpus": ", ".join(map(str, sorted(_cpu_limits(evidence)))),
+        **{language: "; ".join(words[language]) or "none" for language in ("java", "go")},
+        "coding": ", ".join(filter(None, codings)) or None,
+    }
+
+
+def _cpu_limits(evidence: Evidence) -> set[int]:
+    """How many processors the runtimes were told to use: what the record of each configuration's first trial has, and
+    what is asked for where it has none."""
+    limits: set[int] = set()
+    for session in evidence.sessions:
+        first: dict[str, PlannedTrial] = {}
+        finished = session.finished()
+        for trial in session.header.plan.trials:
+            if trial.trial_id in finished:
+                first.setdefault(trial.configuration.key, trial)
+        for trial in first.values():
+            instance = session.record(trial.trial_id).instance
+            limit = None if instance is None else instance.cpu_limit
+            limits.add(limit or trial.configuration.variant.runtime.cpus or evidence.machine.n_cpus)
+    return limits or {evidence.machine.n_cpus}
+
+
+def _configurations(evidence: Evidence) -> list[Configuration]:
+    """Every configuration of the plans, in the definition's order of variants, each once."""
+    trials = [trial for session in evidence.sessions for trial in session.header.plan.trials]
+    rank = {name: place for place, name in enumerate(evidence.variants)}
+    cells = {trial.configuration.key: trial.configuration for trial in trials}
+    return sorted(cells.values(), key=lambda cell: rank.get(cell.variant_name, len(rank)))
+
+
+def version_lines(sessions: Sequence[SessionFolder], root: Path) -> Lines:
+    """Return lines ``part``, ``version``, ``read_from``: tools first, then the services' frameworks."""
+    tools: Lines = [
+        {"part": _TITLES[tool], "version": ", ".join(versions), "read_from": "the sessions' records"}
+        for tool, versions in tool_versions(sessions, used_only=True).items()
+    ]
+    sources: dict[tuple[str, str], str] = {}
+    for session in sessions:
+        used = {trial.configuration.variant.implementation for trial in session.header.plan.trials}
+        for name, implementation in session.header.implementations.items():
+            if name in used and implementation.language in ("go", "java"):
+                part, version, source = _framework(implementation, session.header.provenance.commit, root)
+                # a build file as it is now says less than one at a commit
+                sources[part, version] = min(sources.get((part, version), source), source, key=len)
+    frameworks = sorted((part, version, source) for (part, version), source in sources.items())
+    return [
+        *tools,
+        *({"part": part, "version": version, "read_from": source} for part, version, source in frameworks),
+    ]
+
+
+def _framework(implementation: Implementation, commit: str | None, root: Path) -> tuple[str, str, str]:
+    """Return part, version and source of what a service is written with."""
+    is_go = implementation.language == "go"
+    name = "go.mod" if is_go else "pom.xml"
+    part = f"{implementation.workload}/{implementation.name}"
+    text, source = None if commit is None else file_at(root, commit, f"services/{part}/{name}"), name
+    if text is None:
+        path, source = root / "services" / part / name, f"{name}, as it is now"
+        text = path.read_text("utf-8") if path.is_file() else ""
+    libraries = ", ".join(f"{library} {version}" for library, version in libraries_in(text).items())
+    return part, libraries or ("Go's library alone" if is_go else "JDK alone"), source
+
+
+def libraries_in(text: str) -> dict[str, str]:
+    """Return library -> version that a ``pom.xml`` or ``go.mod`` names and that requests pass through.
+
+    >>> libraries_in("<helidon.version>4.5.0</helidon.version><junit.version>6</junit.version>")
+    {'helidon': '4.5.0'}
+    """
+    named = dict(_PROPERTY.findall(text))
+    named |= {required["module"]: required["version"] for required in _REQUIRED.finditer(text)}
+    return {
+        library.removeprefix("github.com/"): version
+        for library, version in named.items()
+        if not _BESIDE & set(library.split("/"))
+    }
+
+
+def tool_versions(sessions: Iterable[SessionFolder], *, used_only: bool = False) -> dict[str, list[str]]:
+    """Return tool -> its versions, each once; generators as the trials recorded the one that they ran.
+
+    Args:
+        used_only: without load generators that were installed and offered no load.
+    """
+    versions: dict[str, dict[str, None]] = {}
+    for session in sessions:
+        provenance, first = session.header.provenance, _first_trials(session)
+        recorded = {"locust": provenance.python_packages.get("locust", ""), **provenance.tools}
+        for trial in first.values():
+            generator = session.record(trial).generator
+            if generator is not None and generator.version:
+                recorded[generator.name] = generator.version
+        idle = _GENERATORS - set(first) if used_only else ()
+        for tool, version in recorded.items():
+            if tool in _TITLES and tool not in idle and version.strip():
+                versions.setdefault(tool, {})[version.strip()] = None
+    return {tool: list(versions[tool]) for tool in _TITLES if tool in versions}
+
+
+def _first_trials(session: SessionFolder) -> dict[str, str]:
+    """Generator -> the first finished trial of its load."""
+    first: dict[str, str] = {}
+    finished = session.finished()
+    for trial in session.header.plan.trials:
+        if trial.configuration.load is not None and trial.trial_id in finished:
+            first.setdefault(trial.configuration.load.generator, trial.trial_id)
+    return first
+
+
+def flags_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
+    """Publish the table ``session.flags``: a row per experiment, a column per flag that any trial carries.
+
+    Units: trials. A flagged trial stays in the results unless it is excluded for another reason.
+    """
+    counts = {evidence.experiment: flag_counts(evidence) for evidence in opened}
+    seen = [flag for flag in FLAG_WORDS if any(numbers[flag] for numbers in counts.values())]
+    rows: Lines = [
+        {
+            "experiment": evidence.experiment,
+            "made": len(evidence.trials),
+            "kept": int((~evidence.trials["excluded"]).sum()),
+            **{flag: counts[evidence.experiment][flag] for flag in seen},
+        }
+        for evidence in opened
+    ]
+    return publisher.table(
+        "session.flags",
+        {"experiment": "experiment", "made": "made", "kept": "kept", **{flag: FLAG_WORDS[flag] for flag in seen}},
+        rows,
+        caption="Trials made, kept, and flagged, by experiment; a trial may carry several flags. "
+        "Flagged trials are among the results.",
+    )  # fmt: skip
+
+
+def flag_counts(evidence: Evidence) -> dict[Flag, int]:
+    """Return how many of the trials carry each flag, excluded ones too."""
+    flags = [set(text.split()) for text in evidence.trials["flags"].fillna("")]
+    return {flag: sum(flag in carried for carried in flags) for flag in FLAG_WORDS}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session that waits for its CPUs' speed: loads are held back while they are slowed, and offered again afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
+
+import pytest
+
+from harness.agent.cpu_speed import READINGS_PER_S
+from harness.hosts.local import LocalHost
+from harness.model import CpuSpeed, Outcome
+from harness.runner import speed_gate
+from harness.runner.speed_gate import LOOK_PER_S, REPEATS, SpeedGate
+from harness.session import measure, prepare
+from harness.tests.runner.test_one_process import two_loads, with_windows
+from harness.tests.support.sessions import LIMITS
+
+USUAL_NS, SLOWED_NS = 60.0, 100.0
+
+
+class ReadMeter:
+    """A meter that has read one speed of every CPU."""
+
+    def __init__(self, cpus: Sequence[int], step_ns: float) -> None:
+        self._read = tuple(
+            CpuSpeed(cpu=cpu, n_readings=30, step_ns_p05=step_ns, step_ns_p50=step_ns, step_ns_mean=step_ns)
+            for cpu in cpus
+        )
+
+    def stop(self) -> tuple[CpuSpeed, ...]:
+        return self._read
+
+
+class SlowedHost(LocalHost):
+    """This machine, whose CPUs have the given speeds: one after another at looks, and at loads."""
+
+    def __init__(self, looks: Iterator[float], loads: Iterator[float]) -> None:
+        super().__init__()
+        self._looks, self._loads = looks, loads
+        self.n_looks = 0
+
+    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> ReadMeter:  # type: ignore[override]
+        looked = per_s == LOOK_PER_S
+        self.n_looks += looked
+        return ReadMeter(cpus, next(self._looks if looked else self._loads))
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed_gate, "LOOK_S", 0.0)
+    monkeypatch.setattr(speed_gate, "PAUSE_S", 0.001)
+
+
+def test_the_gate_opens_when_the_cpus_have_their_usual_speed() -> None:
+    host = SlowedHost(iter([USUAL_NS, SLOWED_NS, SLOWED_NS, USUAL_NS]), iter([]))
+    gate = SpeedGate(wait_s=60.0)
+    gate.wait(host, (0, 1))
+    assert host.n_looks == 1 and gate.fastest_ns == {0: USUAL_NS, 1: USUAL_NS}
+    assert gate.wait(host, (0, 1)) > 0 and host.n_looks == 4
+
+
+def test_a_load_goes_on_when_the_time_is_over() -> None:
+    host = SlowedHost(chain([USUAL_NS], repeat(SLOWED_NS)), iter([]))
+    gate = SpeedGate(wait_s=0.05)
+    gate.wait(host, (0,))
+    waited_s = gate.wait(host, (0,))  # returns, though the CPUs stay slow
+    assert host.n_looks > 2 and gate.is_over(waited_s)
+    host.n_looks = 0
+    gate.wait(host, (0,), waited_s)  # before the next load of the same trial
+    assert host.n_looks == 1
+
+
+def test_a_tenth_slower_is_slowed_and_few_readings_say_nothing() -> None:
+    gate = SpeedGate(wait_s=1.0)
+    gate.note(ReadMeter((0,), USUAL_NS).stop())
+    assert not gate.slowed(ReadMeter((0,), USUAL_NS * 1.09).stop())
+    assert gate.slowed(ReadMeter((0,), USUAL_NS * 1.11).stop())
+    assert not gate.slowed(
+        [one.model_copy(update={"n_readings": 3}) for one in ReadMeter((0,), SLOWED_NS).stop()]
+    )
+    assert not gate.slowed(ReadMeter((1,), SLOWED_NS).stop())  # of a CPU that was never read
+
+
+def test_a_slowed_load_is_offered_again_and_what_it_waited_is_recorded(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    root = two_loads(tmp_path_factory.mktemp("slowed"), more="")
+    loads = chain([USUAL_NS, SLOWED_NS, USUAL_NS], repeat(SLOWED_NS))
+    assembly = dataclasses.replace(
+        with_windows(root), host=SlowedHost(repeat(USUAL_NS), loads), speed_gate=SpeedGate(wait_s=5.0)
+    )
+    folder = measure(
+        assembly, prepare(assembly, "tiny", profile="smoke", host="local", seed=1), limits=LIMITS
+    )
+    records = [one for one in folder.records() if one.outcome == Outcome.OK]
+    first, second, *others = records
+    assert (len(first.earlier_loads), len(second.earlier_loads)) == (0, 1)
+    assert [one.step_ns_mean for one in second.earlier_loads[0].cpu_speeds][:1] == [SLOWED_NS]
+    assert [one.step_ns_mean for one in second.cpu_speeds][:1] == [USUAL_NS]
+    assert others and all(len(one.earlier_loads) == REPEATS for one in others)
+    assert all(one.extra["speed_wait_s"] is not None for one in records)
