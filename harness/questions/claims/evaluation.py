@@ -253,7 +253,8 @@ def judge_claims(
     """Return every claim with its verdicts, in the order of the ledger.
 
     Args:
-        reasons: source -> why a number of it that names no row of its time has no verdict of that time.
+        reasons: source -> why a number that something here measures, and that names no row of its time, has no verdict
+            of that time.
 
     Raises:
         InputError: a published table or a session does not have what a claim names.
@@ -262,7 +263,7 @@ def judge_claims(
 
     def judged_test(name: str, place: int, test: ClaimTest) -> JudgedTest:
         choice, judgement = judged["rows"][name, place]
-        reason = Judgement("not testable", reasons.get(claims[name].source, ""))
+        reason = Judgement("not testable", test.missing or reasons.get(claims[name].source, ""))
         return JudgedTest(
             test=test,
             published=None if test.published is None else tables.value(test.published),

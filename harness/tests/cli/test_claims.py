@@ -6,16 +6,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
 import pytest
 
 from harness.definitions.claims import load_ledgers
 from harness.evidence.parameters import StageParameters
 from harness.model.claim import ClaimVerdict
-from harness.questions.claims import as_table, experiments, judge_all, results
+from harness.questions import claims
 from harness.questions.claims.words import VERDICT_WORDS
 from harness.rows import find_session
 from harness.rows.schema import keyed, slug
@@ -156,35 +157,23 @@ def test_the_best_of_several_sessions_judges_and_the_others_are_named(bundled: P
 
 def test_the_ledger_and_the_paper_say_the_same_of_every_claim(bundled: Path) -> None:
     """The notebook behind the paper opens its sessions by another way than the command."""
-    plain = {one["claim"]: one for one in json.loads(rematch(bundled, "claims", "--json")[1])}
+    names = claims.experiments(bundled)
     settings = StageParameters(profile="sample")
-    sessions = {name: find_session(name, settings, root=bundled) for name in experiments(bundled)}
-    judged = judge_all(sessions, root=bundled)
-    rows = keyed("claims", results(judged)).set_index("key")
-    decided = as_table(judged, root=bundled).query("decides").set_index("claim")
-    assert list(plain) == list(decided.index)
-    for name, one in plain.items():
-        words = VERDICT_WORDS[ClaimVerdict(one["verdict"])]
-        assert decided.loc[name, "verdict"] == words
-        numbers = [test["measured"] for test in one["tests"] if test["measured"] is not None]
-        verdict, here = (
-            f"claims.verdict.fact.{slug(name)}",
-            rows[rows["claim"].eq(name) & rows["name"].eq("here")],
-        )
-        assert (verdict in rows.index) == bool(numbers)
-        if verdict in rows.index:
-            assert str(rows.loc[verdict, "text"]).startswith(words)
-        for row in here[["value", "low", "high"]].to_numpy(dtype=np.float64):
-            ends = [(m["value"], m["low"], m["high"]) for m in numbers]
-            printed = [[np.nan if end is None else end for end in one] for one in ends]
-            assert any(np.allclose(row, np.array(one, dtype=np.float64), equal_nan=True) for one in printed)
-        young = decided.loc[name, "here"].endswith(", young")
-        assert not young or any(m["young"] for m in numbers)
-    counted = {verdict: sum(one["verdict"] == verdict for one in plain.values()) for verdict in ClaimVerdict}
-    assert {verdict: rows.loc[f"claims.{verdict}.count", "value"] for verdict in ClaimVerdict} == counted
-    assert rows.loc["claims.judged.count", "value"] == sum(
-        n for verdict, n in counted.items() if verdict.judged
-    )
+    opened = {name: find_session(name, settings, root=bundled) for name in names}
+    judged = claims.judge_all(opened, root=bundled)
+    table = claims.as_table(judged, root=bundled)
+    again = claims.judge_all(claims.newest_sessions(bundled, names), root=bundled)
+    pd.testing.assert_frame_equal(table, claims.as_table(again, root=bundled))
+    plain = {each["claim"]: each["verdict"] for each in json.loads(rematch(bundled, "claims", "--json")[1])}
+    assert plain == {each.name: each.verdict.value for each in judged}
+    rows = keyed("claims", claims.results(judged)).set_index("key")
+    for each in judged:
+        key = f"claims.verdict.fact.{slug(each.name)}"
+        assert (key in rows.index) == (each.shown.row is not None)
+        if key in rows.index:
+            assert str(rows.loc[key, "text"]).startswith(VERDICT_WORDS[each.verdict])
+    counted = Counter(plain.values())
+    assert {verdict: rows.loc[f"claims.{verdict}.count", "value"] for verdict in counted} == counted
 
 
 def test_the_data_set_has_a_line_for_each_number(bundled: Path) -> None:

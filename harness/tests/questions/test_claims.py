@@ -187,23 +187,6 @@ def test_a_ratio_is_judged_against_its_limit(
     assert judged(number, predicate, value)[0] == expected
 
 
-def test_a_ratio_that_scatters_too_much_is_undecided() -> None:
-    for predicate in (Above(limit=1.0), Below(limit=1.0), Near(limit=1.0)):
-        assert judged(RATIO, predicate, 1.03, noise=0.2)[0] == "undecided"
-
-
-def test_different_is_not_outside_of_the_margin() -> None:
-    """An interval that leaves out 1 but not the margin does not say that two are not near each other."""
-    outcome, why = judged(RATIO, Near(limit=1.0, margin=0.05), 1.05, noise=0.012, blocks=12)
-    assert (outcome, why) == ("undecided", "the 95 % interval allows both")
-
-
-def test_few_blocks_decide_nothing() -> None:
-    outcome, why = judged(RATIO, Above(limit=1.0), 3.0, blocks=4)
-    assert outcome == "undecided"
-    assert why == "4 blocks, fewer than 5"
-
-
 @pytest.mark.parametrize(
     ("predicate", "value", "expected"),
     [
@@ -217,25 +200,38 @@ def test_few_blocks_decide_nothing() -> None:
     ],
 )
 def test_a_value_is_judged_by_its_interval(predicate: Predicate, value: float, expected: str) -> None:
-    assert judged(VALUE, predicate, value)[0] == expected
+    # nothing bounds memory
+    assert judged(VALUE, predicate, value, bound_by="generator")[0] == expected
 
 
-def test_a_value_whose_interval_crosses_the_limit_is_undecided() -> None:
-    assert judged(VALUE, Above(limit=100.0), 100.0, noise=0.1) == (
-        "undecided",
-        "the 95 % interval allows both",
-    )
+RATE = VALUE.model_copy(update={"metric": "throughput_per_s"})
 
 
-@pytest.mark.parametrize("number", [RATIO, LEVELS, VALUE.model_copy(update={"metric": "throughput_per_s"})])
-def test_a_claim_is_judged_only_where_the_services_bounded_the_trials(number: RowFilter) -> None:
-    outcome, why = judged(number, Above(limit=1.0), 3.0, bound_by="generator")
-    assert outcome == "undecided"
-    assert why.startswith("not about the services: bound by the generator")
-
-
-def test_memory_needs_no_bound() -> None:
-    assert judged(VALUE, Above(limit=1.0), 3.0, bound_by="generator")[0] == "holds"
+@pytest.mark.parametrize(
+    ("wanted", "predicate", "value", "made", "why"),
+    [
+        *((RATIO, kind(limit=1.0), 1.03, {"noise": 0.2}, "") for kind in (Above, Below, Near)),
+        # an interval that leaves out 1 but not the margin does not say that two are not near each other
+        (RATIO, Near(), 1.05, {"noise": 0.012, "blocks": 12}, "the 95 % interval allows both"),
+        (RATIO, Above(), 3.0, {"blocks": 4}, "4 blocks, fewer than 5"),
+        (VALUE, Above(limit=100.0), 100.0, {"noise": 0.1}, "the 95 % interval allows both"),
+        *(
+            (
+                wanted,
+                Above(),
+                3.0,
+                {"bound_by": "generator"},
+                "not about the services: bound by the generator",
+            )
+            for wanted in (RATIO, LEVELS, RATE)
+        ),
+    ],
+)
+def test_what_decides_nothing_says_why(
+    wanted: RowFilter, predicate: Predicate, value: float, made: dict[str, Any], why: str
+) -> None:
+    outcome, reason = judged(wanted, predicate, value, **made)
+    assert outcome == "undecided" and reason.startswith(why)
 
 
 def test_a_family_of_many_asks_more_of_each() -> None:
