@@ -32,7 +32,7 @@ def render_script(
         }
         for request in spec.requests
     ]
-    return template("harness.loadgen", "mix.lua.jinja", keep_end=False).render(
+    return template("mix.lua.jinja", keep_end=False).render(
         exchanges=exchanges,
         round=one_round(spec.requests),
         n_threads=n_threads,

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 @cache
-def template(package: str, name: str, *, xml: bool = False, keep_end: bool = True) -> Template:
-    """Return ``templates/name`` of a package, compiled once a process.
+def template(name: str, *, xml: bool = False, keep_end: bool = True) -> Template:
+    """Return ``templates/name``, compiled once a process.
 
     Args:
         xml: what is filled in is escaped. keep_end: the template's last line end is the file's.
@@ -23,12 +23,12 @@ def template(package: str, name: str, *, xml: bool = False, keep_end: bool = Tru
     environment = Environment(
         autoescape=xml, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=keep_end
     )
-    return environment.from_string(as_it_is(package, name))
+    return environment.from_string(as_it_is(name))
 
 
-def as_it_is(package: str, name: str) -> str:
-    """Return ``templates/name`` of a package, in which nothing is filled in."""
-    return resources.files(package).joinpath("templates", name).read_text(encoding="utf-8")
+def as_it_is(name: str) -> str:
+    """Return ``templates/name``, in which nothing is filled in."""
+    return resources.files("harness.loadgen").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 __all__ = ["as_it_is", "template"]

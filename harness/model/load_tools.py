@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The load tools: one row each, and the only list of them. Whatever names all tools, or some, follows from it.
 
-A new tool has its row here, its adapter in ``loadgen/tools/<name>/adapter.py``, and a reader in ``formats/``.
+A new tool has its row here, its adapter in ``loadgen/tools/<name>.py``, and a reader in ``formats/``.
 """
 
 from __future__ import annotations

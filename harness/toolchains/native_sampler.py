@@ -53,7 +53,7 @@ GLANCES = NativeSource(
 METRONOME = NativeSource(
     name="metronome",
     title="the load generator metronome",
-    source=_HARNESS / "loadgen" / "tools" / "metronome" / "metronome.c",
+    source=_HARNESS / "loadgen" / "tools" / "metronome.c",
     flags=("-std=c11", "-O2", *STRICT),
     libraries=("-lm",),
     file="metronome",

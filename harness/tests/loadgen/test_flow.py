@@ -21,9 +21,9 @@ from harness.loadgen.flow import (
 )
 from harness.loadgen.mix import right_bodies
 from harness.loadgen.renderings import Carried, Pieces, pieces
-from harness.loadgen.tools.jmeter.jmx import jmespath, with_variables
-from harness.loadgen.tools.jmeter.plan import render_plan
-from harness.loadgen.tools.wrk.adapter import Wrk
+from harness.loadgen.tools.jmeter_jmx import jmespath, with_variables
+from harness.loadgen.tools.jmeter_plan import render_plan
+from harness.loadgen.tools.wrk import Wrk
 from harness.model import ClosedLoad, Expectation
 from harness.model.endpoint import Endpoint
 from harness.tests.loadgen.test_correlation import JSON, NAMES, TEXTS, VALUES

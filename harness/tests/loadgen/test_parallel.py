@@ -27,7 +27,7 @@ from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import merge_summaries, seed_of, shares
-from harness.loadgen.tools.locust.adapter import Locust
+from harness.loadgen.tools.locust import Locust
 from harness.model import ClosedLoad, LoadSummary, OpenLoad, Outcome, TrialRecord
 from harness.runner import Limits
 from harness.runner.context import LoadSlot

@@ -9,14 +9,14 @@ from pydantic import ValidationError
 from harness.errors import UnsupportedLoad
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.parallel import shares
-from harness.loadgen.tools.jmeter.adapter import JMeter
-from harness.loadgen.tools.k6.adapter import K6
-from harness.loadgen.tools.locust.adapter import Locust
-from harness.loadgen.tools.metronome.adapter import Metronome
-from harness.loadgen.tools.oha.adapter import Oha
-from harness.loadgen.tools.vegeta.adapter import Vegeta
-from harness.loadgen.tools.wrk.adapter import Wrk
-from harness.loadgen.tools.wrk2.adapter import Wrk2
+from harness.loadgen.tools.jmeter import JMeter
+from harness.loadgen.tools.k6 import K6
+from harness.loadgen.tools.locust import Locust
+from harness.loadgen.tools.metronome import Metronome
+from harness.loadgen.tools.oha import Oha
+from harness.loadgen.tools.vegeta import Vegeta
+from harness.loadgen.tools.wrk import Wrk
+from harness.loadgen.tools.wrk2 import Wrk2
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, OpenShare, ScaledLoad
 from harness.model.load import Stage
 from harness.runner.trial import bounded

@@ -29,7 +29,8 @@ CAPTURED = {
 }  # fmt: skip
 #: Who may name one tool: its adapter and its readers, its row here, and set-up, which knows where each comes from.
 OWN_PLACES = (
-    "loadgen/tools/*/*.py",
+    "loadgen/tools/*.py",
+    "loadgen/templates/*.py",
     "formats/*.py",
     "model/load_tools.py",
     "toolchains/*.py",

@@ -16,7 +16,7 @@ from harness.errors import TrialFailure
 from harness.formats.wrk_histogram import LEFT, UNDONE
 from harness.loadgen.correlation import Scalar
 from harness.loadgen.flow import flow_fault
-from harness.loadgen.tools.locust.adapter import Locust
+from harness.loadgen.tools.locust import Locust
 from harness.model import ClosedLoad, GeneratorName, OpenLoad
 from harness.model.load_tools import BY_NAME
 from harness.project import find_root

@@ -21,7 +21,7 @@ from harness.loadgen.summary import (
     read_order,
     summarise,
 )
-from harness.loadgen.tools.locust.adapter import what_is_asked
+from harness.loadgen.tools.locust import what_is_asked
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 CLIENT = Path(__file__).with_name("fake_client.py")

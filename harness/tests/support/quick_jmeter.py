@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.loadgen.base import LoadCommand, LoadSpec
-from harness.loadgen.tools.jmeter.adapter import JMeter
+from harness.loadgen.tools.jmeter import JMeter
 from harness.tests.support.tools_here import QUICK_JVM
 
 

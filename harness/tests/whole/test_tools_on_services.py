@@ -15,8 +15,8 @@ import pytest
 
 from harness.definitions.services import load_requests
 from harness.loadgen.base import LoadGenerator
-from harness.loadgen.tools.oha.adapter import Oha
-from harness.loadgen.tools.wrk.adapter import Wrk
+from harness.loadgen.tools.oha import Oha
+from harness.loadgen.tools.wrk import Wrk
 from harness.model import ClosedLoad, Outcome, Request, TrialRecord
 from harness.tests.support.available import PROJECT, only_when_long, program_or_not_run
 from harness.tests.support.postgres import reachable_folder

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from harness.analysis.tables.success_shares import ERROR_KINDS, error_kind, errors_by_kind
 from harness.formats.wrk_text import summary_parts
-from harness.loadgen.tools.k6.adapter import ERROR_NAMES
-from harness.loadgen.tools.wrk.adapter import Errors
+from harness.loadgen.tools.k6 import ERROR_NAMES
+from harness.loadgen.tools.wrk import Errors
 from harness.model.load_tools import BY_NAME, LOAD_TOOLS, ErrorKind
 
 TOOLS: tuple[str, ...] = tuple(tool.name for tool in LOAD_TOOLS)
@@ -133,14 +133,14 @@ def test_wrks_summary_has_no_other_words() -> None:
 
 def test_the_faults_of_our_scripts_are_among_them() -> None:
     """What the scripts for k6 and Locust, and the plan for JMeter, say of a wrong answer."""
-    tools = resources.files("harness.loadgen").joinpath("tools")
+    tools = resources.files("harness.loadgen").joinpath("templates")
     said = set()
-    for name in ("k6/templates/k6_script.js", "locust/templates/locustfile.py"):
+    for name in ("k6_script.js", "locustfile.py"):
         text = tools.joinpath(name).read_text(encoding="utf-8")
         said |= {found.split()[0] for found in re.findall(r"`((?:no|status|error) \$\{)", text)}
         said |= {found.split()[0] for found in re.findall(r'f"((?:no|status) \{)', text)}
         said |= set(re.findall(r'"(wrong \w+)"', text))
-    plan = tools.joinpath("jmeter/templates/plan.jmx.jinja").read_text(encoding="utf-8")
+    plan = tools.joinpath("plan.jmx.jinja").read_text(encoding="utf-8")
     said |= set(re.findall(r'custom_message">(wrong \w+)<', plan))
     assert said == {"no", "status", "error", "wrong body", "wrong status"}
     assert all(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from harness.analysis.tables.success_shares import counted_in, failed_share, right_share, wanted
 from harness.loadgen.base import LoadSpec
 from harness.loadgen.summary import ORDER_FILE, order_text
-from harness.loadgen.tools.k6.adapter import K6, SAMPLES, TOTALS
+from harness.loadgen.tools.k6 import K6, SAMPLES, TOTALS
 from harness.model import Expectation, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 

@@ -15,8 +15,8 @@ from harness.errors import MissingTool, TrialFailure
 from harness.formats.row_files import K6_HEADER, K6_SAMPLES
 from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.summary import ORDER_FILE, order_text
-from harness.loadgen.tools.k6.adapter import K6, LOG, PLAN, SAMPLES, TOTALS
-from harness.loadgen.tools.k6.plan import scenario, scenarios
+from harness.loadgen.tools.k6 import K6, LOG, PLAN, SAMPLES, TOTALS
+from harness.loadgen.tools.k6_plan import scenario, scenarios
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome, Request
 from harness.model.endpoint import Endpoint
 from harness.model.load import Stage, WhenBusy

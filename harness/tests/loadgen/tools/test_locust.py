@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import MissingTool
 from harness.loadgen.base import LoadGenerator, LoadSpec
-from harness.loadgen.tools.locust.adapter import TOTALS, Locust
+from harness.loadgen.tools.locust import TOTALS, Locust
 from harness.model import ClosedLoad, OpenLoad
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.flow import FlowContract

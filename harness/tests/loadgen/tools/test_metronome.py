@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from harness.loadgen.base import LoadGenerator
-from harness.loadgen.tools.metronome.adapter import LATE_US, SAMPLES, Metronome
+from harness.loadgen.tools.metronome import LATE_US, SAMPLES, Metronome
 from harness.model import ClosedLoad, LoadProfile, OpenLoad
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.load_generator import (

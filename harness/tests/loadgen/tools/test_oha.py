@@ -14,7 +14,7 @@ from harness.analysis.tables.success_shares import errors_by_kind
 from harness.errors import MissingTool, TrialFailure
 from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.summary import ORDER_FILE, order_text
-from harness.loadgen.tools.oha.adapter import SAMPLES, TOTALS, Oha
+from harness.loadgen.tools.oha import SAMPLES, TOTALS, Oha
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.loadgen.base import LoadGenerator, LoadSpec
-from harness.loadgen.tools.vegeta.adapter import RESULTS, SAMPLES, Vegeta
-from harness.loadgen.tools.wrk2.adapter import Wrk2, n_due
+from harness.loadgen.tools.vegeta import RESULTS, SAMPLES, Vegeta
+from harness.loadgen.tools.wrk2 import Wrk2, n_due
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 from harness.tests.contracts.load_generator import (
     LoadGeneratorContract,

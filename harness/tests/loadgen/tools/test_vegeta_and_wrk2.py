@@ -13,8 +13,8 @@ import pytest
 from harness.errors import MissingTool, TrialFailure, UnsupportedLoad
 from harness.loadgen.base import LoadSpec
 from harness.loadgen.summary import ORDER_FILE, order_text
-from harness.loadgen.tools.vegeta.adapter import SAMPLES, TARGETS, Vegeta
-from harness.loadgen.tools.wrk2.adapter import RESULT, Wrk2, n_due
+from harness.loadgen.tools.vegeta import SAMPLES, TARGETS, Vegeta
+from harness.loadgen.tools.wrk2 import RESULT, Wrk2, n_due
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 from harness.tests.support.answering_server import request_to

@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import MissingTool
 from harness.loadgen.base import LoadGenerator, LoadSpec
-from harness.loadgen.tools.wrk.adapter import Wrk
+from harness.loadgen.tools.wrk import Wrk
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.load_generator import LoadGeneratorContract, offer

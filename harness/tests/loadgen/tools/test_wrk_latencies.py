@@ -28,7 +28,7 @@ from harness.formats.wrk_histogram import (
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import merge_summaries
 from harness.loadgen.summary import existing
-from harness.loadgen.tools.wrk.adapter import HISTOGRAM, RESULT, SCRIPT, TIMEOUT_S, Wrk
+from harness.loadgen.tools.wrk import HISTOGRAM, RESULT, SCRIPT, TIMEOUT_S, Wrk
 from harness.model import ClosedLoad, LoadSummary
 from harness.model.endpoint import Endpoint
 from harness.store import Store

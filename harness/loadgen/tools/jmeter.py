@@ -35,7 +35,7 @@ from harness.loadgen.summary import (
     read_rows,
     summarise,
 )
-from harness.loadgen.tools.jmeter.plan import (
+from harness.loadgen.tools.jmeter_plan import (
     GC_LOG,
     LOG,
     PLAN,

@@ -6,10 +6,9 @@ from __future__ import annotations
 from harness.loadgen.base import LoadSpec
 from harness.loadgen.flow import is_flow
 from harness.loadgen.template import template
-from harness.loadgen.tools.jmeter.jmx import asked
+from harness.loadgen.tools.jmeter_jmx import asked
 from harness.model import ClosedLoad, OpenLoad
 
-PACKAGE = "harness.loadgen.tools.jmeter"
 SAMPLES = "samples.jtl"
 PLAN, PROPERTIES, LOG, GC_LOG = "plan.jmx", "jmeter.properties", "jmeter.log", "generator-gc.log"
 
@@ -31,7 +30,7 @@ TIMEOUT_S = 60.0
 def render_plan(spec: LoadSpec, last_answers_s: int = 3) -> str:
     """Return the test plan as JMX."""
     profile = spec.profile
-    return template(PACKAGE, "plan.jmx.jinja", xml=True).render(
+    return template("plan.jmx.jinja", xml=True).render(
         closed=isinstance(profile, ClosedLoad),
         profile=profile,
         schedule=_schedule(profile, last_answers_s) if isinstance(profile, OpenLoad) else None,
@@ -46,7 +45,7 @@ def render_plan(spec: LoadSpec, last_answers_s: int = 3) -> str:
 
 def render_properties() -> str:
     """JMeter's properties, all that matter written out."""
-    return template(PACKAGE, "jmeter.properties.jinja").render(saved=SAVED, unsaved=UNSAVED)
+    return template("jmeter.properties.jinja").render(saved=SAVED, unsaved=UNSAVED)
 
 
 def _schedule(profile: OpenLoad, last_answers_s: int) -> str:

@@ -36,7 +36,7 @@ from harness.loadgen.summary import (
     summarise,
 )
 from harness.loadgen.template import as_it_is
-from harness.loadgen.tools.k6.plan import plan_document
+from harness.loadgen.tools.k6_plan import plan_document
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, SCRIPT, PLAN, LOG = "samples.csv", "totals.json", "k6_script.js", "plan.json", "k6.log"
@@ -108,7 +108,7 @@ class K6:
             ),
             environment={"K6_AUTO_EXTENSION_RESOLUTION": "false"},  # never look for anything on the network
             files={
-                SCRIPT: as_it_is("harness.loadgen.tools.k6", SCRIPT),
+                SCRIPT: as_it_is(SCRIPT),
                 PLAN: json.dumps(plan_document(spec), ensure_ascii=False) + "\n",
                 ORDER_FILE: order_text(spec),
                 SAMPLES: K6_HEADER + "\n",  # k6 appends

@@ -77,7 +77,7 @@ class Locust:
         assert isinstance(spec.profile, ClosedLoad)  # it supports no other
         profile = spec.profile
         per_s = profile.users / profile.ramp_up_s if profile.ramp_up_s else float(profile.users)
-        script = as_it_is("harness.loadgen.tools.locust", SCRIPT)
+        script = as_it_is(SCRIPT)
         name, content = what_is_asked(spec)
         return LoadCommand(
             argv=(
