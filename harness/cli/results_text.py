@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from harness.analysis.stats.session_agreement import SessionAgreement
+from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.cli.lines import say, table, tally
 from harness.compare.words import escaped, limit_words
 from harness.evidence.results import (
@@ -171,6 +172,7 @@ def _alone(result: MetricResult) -> bool:
 
 def _winner(cell: CellResult, metric: Metric, reference: str) -> str:
     """One sentence per cell: which variants are better or worse than the reference, with ratio and interval."""
+    undecided = [row for row in cell.variants if _is(row, Verdict.INCONCLUSIVE) and _has_ratio(row)]
     groups = (
         (
             f"better than {reference}",
@@ -187,7 +189,11 @@ def _winner(cell: CellResult, metric: Metric, reference: str) -> str:
         (f"equivalent to {reference}", [row for row in cell.variants if _is(row, Verdict.EQUIVALENT)]),
         (
             f"not shown to differ from {reference}",
-            [row for row in cell.variants if _is(row, Verdict.INCONCLUSIVE) and _has_ratio(row)],
+            [row for row in undecided if not _of_too_few(row)],
+        ),
+        (
+            f"fewer than {FEWEST_FOR_P} blocks, so no verdict",
+            [row for row in undecided if _of_too_few(row)],
         ),
         (
             NOT_ABOUT,
@@ -208,6 +214,11 @@ def _place(cell: CellResult) -> str:
 
 def _is(row: VariantResult, verdict: Verdict) -> bool:
     return row.comparison is not None and row.comparison.verdict is verdict
+
+
+def _of_too_few(row: VariantResult) -> bool:
+    """Return whether a comparison has fewer blocks than any verdict needs."""
+    return row.comparison is not None and row.comparison.n_blocks < FEWEST_FOR_P
 
 
 def _has_ratio(row: VariantResult) -> bool:
@@ -283,7 +294,7 @@ def _verdict(row: VariantResult, metric: Metric, *, conclusive: bool) -> str:
         return "reference"
     if result.ratio.value is None:
         return "cannot be said"
-    if not conclusive:
+    if not conclusive or _of_too_few(row):
         return f"none ({counted(result.n_blocks, 'block')})"
     side = row.sides_with(metric.better)
     words = {

@@ -91,11 +91,11 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with nothing but two of the sessions that come with this one."""
+    """A project with nothing but three of the sessions that come with this one."""
     root = tmp_path_factory.mktemp("bundled")
     shutil.copy(REPOSITORY / "pyproject.toml", root)
     (root / "harness/model").mkdir(parents=True)
-    for name in ("strings-rounds", "gc-peaks"):
+    for name in ("strings-rounds", "gc-peaks", "strings-pair"):
         shutil.copytree(REPOSITORY / "data/raw/bundled" / name, root / "data/raw/bundled" / name)
         lay_tables(root, name)
     return root
@@ -285,3 +285,10 @@ def test_a_session_without_a_finished_trial_is_one_line(measured: Path, tmp_path
         if entry.name not in kept:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     assert "no trial is finished" in refused(root, "results", "tiny")
+
+
+def test_fewer_than_five_blocks_have_no_verdict(bundled: Path) -> None:
+    code, out, _ = rematch(bundled, "results", "strings-pair", "--metric", "cpu")
+    assert code == 0
+    assert "fewer than 5 blocks, so no verdict: java-helidon" in in_one_line(out)
+    assert "none (2 blocks)" in out and "not shown to differ" not in out
