@@ -1,19 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What notebooks import beside ``harness.rows``: parameters, opening a session, comparing, drawing, publishing."""
+"""What every notebook imports beside ``harness.rows``: its parameters, checked; and what speaks to the paper."""
 
-from harness import figures
-from harness.analysis.stats.aa_noise import aa_noise
-from harness.analysis.stats.comparisons import compare
-from harness.evidence.opening import open_evidence
 from harness.evidence.parameters import StageParameters, check_parameters
 from harness.publish import Publisher
 
-__all__ = [
-    "Publisher",
-    "StageParameters",
-    "aa_noise",
-    "check_parameters",
-    "compare",
-    "figures",
-    "open_evidence",
-]
+__all__ = ["Publisher", "StageParameters", "check_parameters"]

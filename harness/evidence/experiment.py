@@ -9,12 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar, cast
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.pairing import counting, with_plain_texts
+from harness.analysis.stats.pairing import with_plain_texts
 from harness.analysis.tables.layout import Source, TrialTable, load_table, load_trials
 from harness.analysis.tables.resource_columns import with_every_speed
 from harness.analysis.tables.schema import factor_column
@@ -182,41 +180,6 @@ class Evidence:
                     (record.instance.artifact_sha256, str(record.instance.runtime_version))
                 )
         return artifacts
-
-    def effect_of(
-        self, factor: str, metric: str, *, variant: str, base: str, **levels: str
-    ) -> Comparison | None:
-        """Compare the other level of a factor with ``base`` within one variant, block by block.
-
-        Returns:
-            The comparison of the first other level; ``None`` where only one level was measured.
-        """
-        own = self._at(levels)[lambda frame: frame["variant"] == variant]
-        as_variants = own.assign(variant=own[factor])
-        if base not in set(as_variants["variant"]):
-            return None
-        return next(iter(compare(as_variants, metric, reference=base)), None)
-
-    def latencies(self, trials: pd.DataFrame) -> dict[str, list[NDArray[np.float64]]]:
-        """Return variant -> one array of latencies in seconds per trial (answered requests of kept trials).
-
-        Trials of a tool that writes no row per request have none.
-        """
-        arrays: dict[str, list[NDArray[np.float64]]] = {}
-        for row in counting(trials).itertuples():
-            frame = self.requests(str(row.session_id), str(row.trial_id))
-            if frame is not None and frame["ok"].any():
-                values = frame.loc[frame["ok"], "latency_s"].to_numpy(dtype=np.float64)
-                arrays.setdefault(str(row.variant), []).append(values)
-        return arrays
-
-    def latencies_by(self, factor: str) -> dict[str, dict[str, list[NDArray[np.float64]]]]:
-        """Return variant -> level of the factor -> one array of latencies in seconds per trial, as of ``latencies``."""
-        arrays: dict[str, dict[str, list[NDArray[np.float64]]]] = {}
-        for level in map(str, self.trials[factor].unique()):
-            for variant, of_level in self.latencies(self.cell(**{factor: level})).items():
-                arrays.setdefault(variant, {})[level] = of_level
-        return arrays
 
     def requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return one trial's requests as ``docs/data.md`` has them; ``None``: its tool wrote no single ones.
