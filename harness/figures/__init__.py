@@ -1,16 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures. Hue is the language, line style and marker the implementation, the same in every figure.
-
-A function takes the tables of ``docs/data.md`` (or comparisons of ``harness.analysis``) and returns a
-``matplotlib.figure.Figure`` that knows nothing of files.
-"""
+"""The style of all figures. Hue is the language, line style and marker the implementation, the same in each."""
 
 import sys
 
-from harness.figures.comparisons import forest
-from harness.figures.style import describe, show_figures_in
-
-__all__ = ["describe", "forest"]
+from harness.figures.style import show_figures_in
 
 _ipython = sys.modules.get("IPython")
 if _ipython is not None and (_shell := _ipython.get_ipython()) is not None:

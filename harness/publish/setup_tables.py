@@ -144,7 +144,7 @@ def runtime_line(evidence: Evidence) -> Mapping[str, Cell]:
     words: dict[str, dict[str, None]] = {"java": {}, "go": {}}
     for variant in {cell.variant_name: cell.variant for cell in cells}.values():
         chosen = words.setdefault(languages.get(variant.implementation, ""), {})
-        chosen[setting_words(variant.runtime, "cpus") or "default"] = None
+        chosen[setting_words(variant.runtime, "cpus", "gc_log") or "default"] = None
     codings = dict.fromkeys(coding_of(cell.workload, cell.variant) for cell in cells)
     return {
         "experiment": evidence.experiment,

@@ -10,9 +10,10 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from harness.figures.comparisons import RatioLine, ratio_lines
-from harness.figures.style import COLUMN_INCHES, INK, canvas, settings
+from harness.figures.marks import name_last
+from harness.figures.style import BAND, COLUMN_INCHES, FAINT, INK, canvas, settings
 from harness.figures.variant_style import VariantStyle
 from harness.model import Verdict
 from harness.model.formatting import show
@@ -65,12 +66,36 @@ def forest(
     Args:
         looks: variant -> how it is drawn. factor: column that names the lines.
     """
+    lines = records(rows)
     margins = rows.loc[rows["variant"] != rows["reference"], "margin"].dropna()
-    lines = [
-        RatioLine(
-            str(row[factor]), row["value"], (row["low"], row["high"]), looks[row["variant"]], text_of(row),
-            hollow=row["variant"] == row["reference"], refused=row["verdict"] == Verdict.NOT_ABOUT_SERVICES,
-        )
-        for row in records(rows)
-    ]  # fmt: skip
-    ratio_lines(axes, lines, (1 / (1 + margins.max()), 1 + margins.max()) if len(margins) else None)
+    if len(margins):
+        axes.axvspan(1 / (1 + margins.max()), 1 + margins.max(), color=BAND, linewidth=0)
+    axes.axvline(1, color=INK, linewidth=0.7)
+    for y, row in enumerate(reversed(lines)):
+        look = looks[row["variant"]]
+        refused = row["verdict"] == Verdict.NOT_ABOUT_SERVICES
+        colour = FAINT if refused else look.colour
+        if row["value"] is None:
+            axes.text(1, y, "cannot be said", color=FAINT, va="center", ha="center")
+            continue
+        if row["low"] is not None:
+            axes.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=1.6)
+        face = "white" if refused or row["variant"] == row["reference"] else look.face
+        dots = look.dots | {"markerfacecolor": face, "markeredgecolor": colour, "alpha": 1.0}
+        axes.plot([row["value"]], [y], **dots)
+        name_last(axes, str(row[factor]), [text_of(row)])
+    axes.set_yticks(range(len(lines)), [str(row[factor]) for row in reversed(lines)])
+    axes.set_ylim(-0.6, len(lines) - 0.4)
+    axes.grid(axis="y", visible=False)
+    axes.set_xscale("log")
+    _plain_ticks(axes)
+
+
+def _plain_ticks(axes: Axes) -> None:
+    """Write plain numbers on a logarithmic axis of ratios, several within a decade."""
+    # A ratio seldom spans a decade: powers of ten alone would leave the axis with one number.
+    low, high = axes.get_xlim()
+    steps = (1, 1.5, 2, 3, 5, 7) if high / low < 10 else (1, 2, 5) if high / low < 100 else (1,)
+    axes.xaxis.set_major_locator(LogLocator(subs=steps))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())

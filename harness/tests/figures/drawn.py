@@ -1,38 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every public figure, drawn from small data: real where the project has some."""
+"""Every way of ``harness.rows`` to draw, from small data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.analysis.stats.comparisons import compare
-from harness.figures import comparisons
+from harness.figures.style import PAGE_INCHES
+from harness.figures.variant_style import variant_styles
+from harness.rows import compare, dots, forest, latency_over_time, means, page
+from harness.rows.timeline import CAUSES
 from harness.tests.support.made_up_trials import made_up_trials
 
-MODULES = (comparisons,)
+
+def ratios() -> Figure:
+    trials = made_up_trials().query("logging == 'off' and language != 'rust'")
+    figure, axes = page(height=1.6)
+    forest(axes, compare(trials, "throughput_per_s", "rate", reference="go-nethttp"), variant_styles(trials))
+    axes.set_xlabel("throughput, ratio to Go net/http (log)")
+    return figure
 
 
-def every_figure() -> dict[str, Callable[..., Figure]]:
-    """Name -> function of every figure that this project draws outside of notebooks."""
-    named = {name: getattr(module, name) for module in MODULES for name in vars(module) if name[0] != "_"}
-    return {
-        name: draw
-        for name, draw in named.items()
-        if getattr(draw, "__annotations__", {}).get("return") == "Figure"
-    }
+def trials_as_dots() -> Figure:
+    trials = made_up_trials().query("logging == 'off' and language != 'rust'")
+    figure, axes = page(width=PAGE_INCHES, height=1.8)
+    palette = {look.label: look.colour for look in variant_styles(trials).values()}
+    dots(axes, trials, means(trials, rate="throughput_per_s"), palette)
+    axes.set_xlabel("answers per second (log)")
+    return figure
 
 
-FIGURES = every_figure()
+def timeline() -> Figure:
+    rng = np.random.default_rng(5)
+    start = np.sort(rng.uniform(0, 5, 900))
+    latency = np.exp(rng.normal(-6, 0.4, 900))
+    cause = [list(CAUSES)[place % len(CAUSES)] if place % 90 == 0 else "" for place in range(900)]
+    latency[[one != "" for one in cause]] *= 20
+    requests = pd.DataFrame({"start_s": start, "latency_s": latency, "cause": cause})
+    pauses = pd.DataFrame({"cause": list(CAUSES)[:4], "start_s": range(4), "end_s": np.arange(4) + 0.02})
+    labels = ("Java, G1", "Go")
+    return latency_over_time(
+        *(pd.concat([frame.assign(label=label) for label in labels]) for frame in (requests, pauses))
+    )
 
 
 @cache
 def drawn() -> dict[str, Callable[[], Figure]]:
-    """Every public figure function, drawn from small data: real where the project has some."""
-    trials = made_up_trials().query("language != 'rust'")
-    ratios = compare(trials, "throughput_per_s", reference="go-nethttp", by=["logging"])
-    return {
-        "forest": lambda: comparisons.forest(ratios, trials, quantity="throughput"),
-    }
+    """Name -> what draws it."""
+    return {"dots": trials_as_dots, "forest": ratios, "timeline": timeline}

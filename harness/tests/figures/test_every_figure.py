@@ -21,7 +21,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from harness.figures.style import COLUMN_INCHES, PAGE_INCHES, save
-from harness.tests.figures.drawn import FIGURES, drawn
+from harness.tests.figures.drawn import drawn
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.kept import fonts_cut_once
 from harness.tests.support.synthetic import ROOT
@@ -42,15 +42,11 @@ PRINTED_INCHES = {
 }
 
 
-@pytest.fixture(scope="module", params=sorted(FIGURES))
+@pytest.fixture(scope="module", params=sorted(drawn()))
 def figure(request: pytest.FixtureRequest) -> Figure:
     made = drawn()[request.param]()
     made.canvas.draw()
     return made
-
-
-def test_every_public_figure_is_drawn_here() -> None:
-    assert set(drawn()) == set(FIGURES)
 
 
 def published() -> Iterator[tuple[str, ast.Call]]:
@@ -73,12 +69,6 @@ def test_every_figure_of_a_notebook_is_described_for_who_cannot_see_it() -> None
         assert not isinstance(text, ast.Constant) or len(str(text.value)) > 40, key
 
 
-#: Saving takes most of the time of these tests, and what could differ lies in a module's own way to draw.
-ONE_OF_EACH_MODULE = {FIGURES[name].__module__: name for name in sorted(FIGURES)}
-#: The others follow in `make test-all`: what they share, the style and how a figure is saved, is in each of these.
-IN_EVERY_RUN = sorted(ONE_OF_EACH_MODULE.values())[::4]
-
-
 @pytest.fixture(scope="module")
 def _fonts_cut_once() -> Iterator[None]:
     with fonts_cut_once():
@@ -87,10 +77,7 @@ def _fonts_cut_once() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_fonts_cut_once")  # what a font is cut down to follows from the glyphs alone
 @pytest.mark.parametrize(
-    "name",
-    some_in_every_run(
-        sorted(ONE_OF_EACH_MODULE.values()), IN_EVERY_RUN, "a figure of each module saved twice"
-    ),
+    "name", some_in_every_run(sorted(drawn()), ["forest"], "a figure of each kind saved twice")
 )
 def test_the_same_data_give_the_same_bytes_whatever_a_notebook_has_set(name: str, tmp_path: Path) -> None:
     first = [path.read_bytes() for path in save(drawn()[name](), tmp_path / "a")]

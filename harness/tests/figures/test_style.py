@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures: the same bytes every time, one look per variant, every trial a dot, errors instead of empty axes."""
+"""Figures: one look per variant, captions that say what was left out, a stamp, and ticks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness import figures
-from harness.errors import InputError
-from harness.figures.style import canvas, log_scale, stamp
+from harness.figures.style import canvas, describe, log_scale, stamp
 from harness.figures.variant_style import ordered, variant_styles
 from harness.tests.support.made_up_trials import made_up_trials
 
@@ -49,14 +47,14 @@ def test_go_comes_first_in_every_figure(trials: pd.DataFrame) -> None:
 
 def test_an_excluded_trial_is_counted_in_the_caption(trials: pd.DataFrame) -> None:
     trials.loc[0, "excluded"] = True
-    assert "1 excluded and counted" in figures.describe(trials)
+    assert "1 excluded and counted" in describe(trials)
 
 
 def test_a_caption_says_which_trials_are_the_reference_once_more(trials: pd.DataFrame) -> None:
     trials["duplicate"] = False
-    assert "second time" not in figures.describe(trials)
+    assert "second time" not in describe(trials)
     trials.loc[1, "duplicate"] = True
-    assert f"{len(trials)} trials (1 of them the reference a second time)" in figures.describe(trials)
+    assert f"{len(trials)} trials (1 of them the reference a second time)" in describe(trials)
 
 
 def test_the_stamp_is_put_once(trials: pd.DataFrame) -> None:
@@ -64,12 +62,6 @@ def test_the_stamp_is_put_once(trials: pd.DataFrame) -> None:
     stamp(figure, "draft measurement: quick")
     stamp(figure, "draft measurement: smoke")
     assert [text.get_text() for text in figure.texts] == ["draft measurement: smoke"]
-
-
-def test_nothing_to_draw_is_an_error_not_an_empty_axis(trials: pd.DataFrame) -> None:
-    trials["excluded"] = True
-    with pytest.raises(InputError):
-        figures.forest((), trials, quantity="throughput")
 
 
 def test_ticks_of_a_log_scale_are_short_and_of_one_kind() -> None:

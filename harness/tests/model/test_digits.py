@@ -99,7 +99,6 @@ _FLOAT = re.compile(r"[.\d,+]*[eEfFgG%]$")
 _NO_MEASUREMENT = {
     "publish/display.py": {".0f"},
     "publish/setup_tables.py": {",.10g"},
-    "figures/comparisons.py": {".3g"},
     "figures/style.py": {"g"},
     "questions/claims/judging.py": {"g"},  # limits, as the ledger of claims has them
     "questions/claims/words.py": {"g"},

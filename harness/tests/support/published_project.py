@@ -8,13 +8,11 @@ from pathlib import Path
 
 import nbformat
 
-from harness import figures
-from harness.analysis.stats.comparisons import compare
 from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
 from harness.publish.generated import fact_entry
 from harness.publish.publisher import Publisher
-from harness.rows import Session, fact, means, stack
+from harness.rows import Session, fact, forest, means, page, stack
 from harness.rows.question import parquet_of
 from harness.rows.schema import keyed
 from harness.rows.schema import tidy as tidy_rows
@@ -50,7 +48,6 @@ def make_published_project(root: Path) -> Path:
     evidence = Evidence(
         root=root, experiment=EXPERIMENT, sessions=Store(root).sessions(EXPERIMENT, bundled=True)
     )
-    trials, reference = evidence.trials, evidence.reference
     publisher = Publisher(NOTEBOOK, root=root, draft=evidence.draft, publish=True)
     session = Session(root=root, experiment=EXPERIMENT, evidence=evidence)
     facts = tidy_rows([fact("answer", FINDING), fact("hostile", HOSTILE)])
@@ -58,15 +55,17 @@ def make_published_project(root: Path) -> Path:
     publisher.rows("startup", entries_of(rows), parquet_of(rows))
     publisher.values({"session.days": fact_entry("2026-11-22"), "status": fact_entry(str(evidence.draft))})
     columns = {"label": f"variant {HOSTILE}", "first.mean": "first answer"}
-    cells = cells_of(means(trials, first=METRIC), columns)
+    cells = cells_of(means(evidence.trials, first=METRIC), columns)
     publisher.table("startup.table", columns, cells, caption=f"Start-up. {HOSTILE}")
     publisher.table(
         "startup.sizes", columns, cells, caption="A table that the notebook names after the other one."
     )
-    found = compare(trials, METRIC, reference=reference)
-    drawn = [
-        figures.forest(found, trials, quantity=name) for name in ("time to first answer", "first answer")
-    ]
+    drawn = []
+    for _ in range(2):
+        figure, axes = page(height=2.6)
+        forest(axes, session.compare("first"), session.looks)
+        axes.set_xlabel("time to first answer, ratio to Go")
+        drawn.append(figure)
     publisher.figure(
         "startup.forest", drawn[0], alt=f"Ratios with intervals. {HOSTILE}", caption=f"Ratios. {HOSTILE}"
     )

@@ -108,9 +108,9 @@ def test_a_ratio_of_loops_is_that_of_their_settled_requests(settled: Evidence) -
                 requests = settled.requests(str(row["session_id"]), str(row["trial_id"]))
                 assert requests is not None
                 found.append(float(np.quantile(requests["latency_s"], 0.99, method="inverted_cdf")))
-    effects = along(settled.trials, "latency_p99_s", "p99", factor="loop", base="closed")
+    rows = along(settled.trials, "latency_p99_s", "p99", factor="loop", base="closed").set_index("variant")
     expected = np.exp(np.mean(np.log(p99["open"]) - np.log(p99["closed"])))
-    assert effects.set_index("variant")["value"]["serial-64m"] == pytest.approx(expected)
+    assert rows.loc["serial-64m", "value"] == pytest.approx(expected)
 
 
 def test_what_is_said_of_peaks_and_the_table_of_trials_have_one_median(settled: Evidence) -> None:
@@ -124,7 +124,7 @@ def test_latencies_of_every_kind_are_settled_and_the_warm_up_curve_is_not(settle
     trials = settled.trials
     counted = int(trials.loc[~trials["duplicate"], "n_requests"].sum())
     session = Session(root=settled.root, experiment=settled.experiment, evidence=settled)
-    assert len(session.requests().query("ok")) == counted
+    assert int(session.requests()["ok"].sum()) == counted
     assert all(curve.at_s[0] < SETTLE_S / 2 for curve in warm_up_curves(session, settled.trials))
 
 
