@@ -76,7 +76,9 @@ def main(
             gathered = gather_file(opened, log, plots=html is not None, quantiles=quantiles)
             report, course = gathered.report(), gathered.course
         if samples is not None:
-            report = report.with_samples(samples)
+            from harness.report.samples import with_samples  # pandas: half a second to load
+
+            report = with_samples(report, samples)
         reports.append(report)
         if html is not None:
             _write_page(html, report, gathered, course, log)

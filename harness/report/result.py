@@ -161,21 +161,6 @@ class Report(Frozen):
             )
         return report
 
-    def with_samples(self, path: Path) -> Report:
-        """Return the same report with what a file of resource samples says.
-
-        Raises:
-            InputError: the file cannot be read, or holds no samples.
-        """
-        from harness.report.samples import summarise_samples  # pandas: half a second to load
-
-        window = None
-        if self.start_epoch_s is not None and self.duration_s is not None:
-            window = (self.start_epoch_s, self.start_epoch_s + self.duration_s)
-        result = summarise_samples(path, window)
-        notes = (*(f"samples: {warning}" for warning in result.warnings), *self.warnings)
-        return self.model_copy(update={"resources": result.processes, "warnings": notes})
-
     @property
     def listed_stalls(self) -> tuple[tuple[Stall, str | None, float | None], ...]:
         """Each stall with its cause and its harm in seconds, the most harmful first; ``None``: not known."""

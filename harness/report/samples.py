@@ -13,7 +13,7 @@ import pandas as pd
 
 from harness.errors import InputError
 from harness.model import Frozen
-from harness.report.result import Resources
+from harness.report.result import Report, Resources
 
 ROLE, EPOCH, MONOTONIC = "role", "epoch_s", "monotonic_s"
 ALLOWED = (
@@ -30,6 +30,20 @@ class SampleSummary(Frozen):
 
     processes: dict[str, Resources]
     warnings: tuple[str, ...] = ()
+
+
+def with_samples(report: Report, path: Path) -> Report:
+    """Return the same report with what a file of resource samples says.
+
+    Raises:
+        InputError: the file cannot be read, or holds no samples.
+    """
+    window = None
+    if report.start_epoch_s is not None and report.duration_s is not None:
+        window = (report.start_epoch_s, report.start_epoch_s + report.duration_s)
+    summary = summarise_samples(path, window)
+    notes = (*(f"samples: {warning}" for warning in summary.warnings), *report.warnings)
+    return report.model_copy(update={"resources": summary.processes, "warnings": notes})
 
 
 def summarise_samples(path: Path, window: tuple[float, float] | None) -> SampleSummary:
