@@ -33,7 +33,7 @@ class SampleSummary(Frozen):
 
 
 def with_samples(report: Report, path: Path) -> Report:
-    """Return a report with what a file of resource samples says.
+    """Return the same report with what a file of resource samples says.
 
     Raises:
         InputError: the file cannot be read, or holds no samples.
@@ -41,9 +41,9 @@ def with_samples(report: Report, path: Path) -> Report:
     window = None
     if report.start_epoch_s is not None and report.duration_s is not None:
         window = (report.start_epoch_s, report.start_epoch_s + report.duration_s)
-    result = summarise_samples(path, window)
-    notes = (*(f"samples: {warning}" for warning in result.warnings), *report.warnings)
-    return report.model_copy(update={"resources": result.processes, "warnings": notes})
+    summary = summarise_samples(path, window)
+    notes = (*(f"samples: {warning}" for warning in summary.warnings), *report.warnings)
+    return report.model_copy(update={"resources": summary.processes, "warnings": notes})
 
 
 def summarise_samples(path: Path, window: tuple[float, float] | None) -> SampleSummary:
