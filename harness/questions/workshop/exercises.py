@@ -215,7 +215,7 @@ def comparison_checks(folder: Path, pilot: pd.DataFrame) -> Checks:
     """
     row = compared(folder, _named(made_up.COMPARISONS, "fair")).row("p50")
     assert row is not None and row.low is not None and row.high is not None  # five runs an arm
-    wide, narrow = (plan_repetitions(*pilot.to_numpy().T, half_width=half).n_blocks for half in (0.02, 0.01))
+    wide, narrow = (plan_repetitions(*pilot.to_numpy().T, half_width=half) for half in (0.02, 0.01))
     numbers = {"wide": str(wide), "narrow": str(narrow), "times": plain(narrow / wide)}
     taken_for_fair = {f"{name.lower()}_fair": {name: "fair"} for name in "ACDE"}
     truths = {

@@ -298,7 +298,7 @@ def test_what_the_prose_says_of_the_sessions_holds(project: Path) -> None:
     assert cold["check"].truths["3.1"].value == {"cold": "dearer", "warm": "cheaper"}
     assert cold["sent"] < 0.5 * cold["until_warm"]
     pilot: Any = units["06-fair-comparison"]["pilot"]
-    wide, narrow = (plan_repetitions(*pilot.to_numpy().T, half_width=half).n_blocks for half in (0.02, 0.01))
+    wide, narrow = (plan_repetitions(*pilot.to_numpy().T, half_width=half) for half in (0.02, 0.01))
     # five blocks are the fewest of any plan: of a plan of five nothing can be said about its width
     assert wide > FEWEST_FOR_P
     assert 2 < narrow / wide <= 4
