@@ -112,9 +112,10 @@ def data_set(
     columns = {column.name: table[column.name] for column in LEDGER}
     for column in LEDGER:
         values = columns[column.name]
-        if column.type in ("integer", "number"):
-            kind = "Int64" if column.type == "integer" else "float64"
-            columns[column.name] = pd.to_numeric(values).astype(kind)
+        if column.type == "integer":
+            columns[column.name] = pd.to_numeric(values).astype("Int64")
+        elif column.type == "number":
+            columns[column.name] = pd.to_numeric(values).astype("float64")
         elif column.type == "boolean":
             columns[column.name] = values.map({True: "true", False: "false"})
     return pd.DataFrame(columns)
