@@ -56,7 +56,7 @@ def write_package(
 
     Args:
         experiments: names; ``None``: all that have a bundled session.
-        ledger: published claims with their verdicts, columns as of ``dictionary.LEDGER``; ``None``: left out.
+        ledger: published claims with their verdicts, columns as of ``schema.LEDGER``; ``None``: left out.
 
     Returns:
         The files that it has, relative to ``folder``.

@@ -144,7 +144,8 @@ def _window_s(session: Session, metric: str) -> float | None:
     """Return the least that a metric can tell from nothing, in its unit; ``None``: it is not counted in steps."""
     if metric != _IN_WINDOWS or session.evidence is None:
         return None
-    spec = session.definition.profiles[session.evidence.profile].warm_up
+    header = session.evidence.header
+    spec = header.experiment.profiles[header.plan.profile].warm_up
     return None if spec is None else float(spec.window_s)
 
 

@@ -112,9 +112,10 @@ def data_set(
     columns = {column.name: table[column.name] for column in LEDGER}
     for column in LEDGER:
         values = columns[column.name]
-        if column.type in ("integer", "number"):
-            kind = "Int64" if column.type == "integer" else "float64"
-            columns[column.name] = pd.to_numeric(values).astype(kind)
+        if column.type == "integer":
+            columns[column.name] = pd.to_numeric(values).astype("Int64")
+        elif column.type == "number":
+            columns[column.name] = pd.to_numeric(values).astype("float64")
         elif column.type == "boolean":
             columns[column.name] = values.map({True: "true", False: "false"})
     return pd.DataFrame(columns)
@@ -171,11 +172,12 @@ def line(claim: JudgedClaim, test: JudgedTest) -> dict[str, Any]:
 
 def _of_reason(source: str, reason: NotThen, sessions: Sessions) -> dict[str, Any]:
     """Return the row of a source whose claims need no verdict of their time, with the numbers that say so."""
-    measured = []
+    measured, used = [], []
     for wanted in reason.rows:
         session = sessions.get(wanted.experiment)
         row = None if session is None or session.evidence is None else row_of(session, wanted, bounded=False)
-        if isinstance(row, dict):
+        if session is not None and session.evidence is not None and isinstance(row, dict):
+            used.append(session.evidence.sessions[0].key)
             measured.append(f"{wanted.variant} {show(estimate_of(row)).interval}, bound by {row['bound_by']}")
     experiment = ", ".join(dict.fromkeys(wanted.experiment for wanted in reason.rows))
     text = "; ".join(measured) or DASH
@@ -185,6 +187,7 @@ def _of_reason(source: str, reason: NotThen, sessions: Sessions) -> dict[str, An
         "statement": reason.reason,
         "number": f"{metric} of each program",
         "here": text,
+        "session": ", ".join(dict.fromkeys(used)) or None,
         "verdict_then": f"not needed: {reason.reason} ({text})"
         if measured
         else f"not measured: no session of {experiment}",

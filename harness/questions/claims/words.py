@@ -5,13 +5,14 @@ beside them: what is printed cannot say more than what was tested."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from harness.analysis.stats.pairing import unit_of
 from harness.model.age import with_age
 from harness.model.claim import ClaimTest, ClaimVerdict, Near, PublishedNumber, RowFilter
 from harness.model.digits import plain
 from harness.model.formatting import DASH, joined, scale_of, show
-from harness.questions.claims.evaluation import JudgedClaim, JudgedTest, Judgement
+from harness.questions.claims.evaluation import JudgedClaim, JudgedTest, Judgement, Outcome
 from harness.questions.claims.rows import Candidate, Row
 from harness.rows.text import estimate_of
 
@@ -27,7 +28,11 @@ VERDICT_WORDS = {
 }
 #: What a number says of its predicate.
 OUTCOME_WORDS = {"holds": "as claimed", "fails": "not as claimed", "undecided": "undecided"}
-_COUNTED = {"holds": "hold", "undecided": "undecided", "not testable": "untestable here"}
+_COUNTED: Mapping[Outcome, str] = {
+    "holds": "hold",
+    "undecided": "undecided",
+    "not testable": "untestable here",
+}
 
 
 def predicate_words(test: ClaimTest) -> str:
