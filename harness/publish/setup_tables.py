@@ -28,7 +28,7 @@ from harness.publish.publisher import Publisher
 from harness.store import SessionFolder
 
 #: How the tools write their own names.
-_TITLES = {
+_TITLES: dict[str, str] = {
     "go": "Go", "jdk": "JDK", "native-image": "native-image", "postgres": "PostgreSQL", "maven": "Maven",
     **{tool.name: tool.title for tool in LOAD_TOOLS}, "python": "Python",
 }  # fmt: skip

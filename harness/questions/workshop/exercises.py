@@ -87,10 +87,12 @@ def _false_alarms(trials: pd.DataFrame, requests: pd.DataFrame) -> npt.NDArray[n
     alarms = []
     for _, pair in measured.groupby(["configuration", "block"]):
         if len(pair) == 2:
-            first, again = (latencies[trial] for trial in pair["trial_id"])
-            errors = [stats.norm.ppf(0.975) * values.sem() / values.mean() for values in (first, again)]
-            ratio = again.mean() / first.mean()
-            alarms.append(abs(ratio - 1) > ratio * np.hypot(*errors))
+            first, again = (latencies[trial].to_numpy() for trial in pair["trial_id"])
+            errors = [
+                stats.norm.ppf(0.975) * stats.sem(values) / np.mean(values) for values in (first, again)
+            ]
+            ratio = np.mean(again) / np.mean(first)
+            alarms.append(abs(ratio - 1) > ratio * np.hypot(errors[0], errors[1]))
     return np.array(alarms, dtype=bool)
 
 

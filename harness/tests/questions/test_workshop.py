@@ -193,7 +193,7 @@ def test_replies_to_what_is_made_up_fit_in_every_run(tmp_path: Path) -> None:
 
 
 def test_what_is_said_of_an_answer_does_not_give_it_away() -> None:
-    replies = {
+    replies: dict[str, dict[str, object]] = {
         "1.1": {"right": "It is {so}.", "within": 0.01, "half": "Half of it."},
         "1.2": {"right": "So it is.", "closed": "Who waits in A?"},
         "1.3": {"right": "It is."},
