@@ -222,7 +222,8 @@ class Lent:
             raise TrialFailure(Outcome.FAILED, self.told_to_stop) from problem
 
     def _put(self, question: Callable[[Connection], T], *, over: bool) -> T:
-        with connect(replace(self.login, database=DATABASE), "invariants") as connection:
+        login = (self.again or self.server).reached(self.login)
+        with connect(replace(login, database=DATABASE), "invariants") as connection:
             if over:
                 wait_until_quiet(connection)
             return question(connection)
@@ -293,7 +294,7 @@ class Databases:
             log_from=log_from,
         )
         try:
-            lent.watch = Watch(connect(login, "watch"), folder / WATCH_FILE)
+            lent.watch = Watch(connect(server.reached(login), "watch"), folder / WATCH_FILE)
         except BaseException as problem:
             lent.stop()
             if isinstance(problem, psycopg.Error):

@@ -71,6 +71,12 @@ class Server:
     port: int
     argv: tuple[str, ...]
 
+    def reached(self, login: Login) -> Login:
+        """Return the login with where the server can be asked now: ways to another machine are closed with each trial's
+        folder."""
+        near = self.machine.host.reach(Endpoint(host=self.machine.address, port=self.port))
+        return replace(login, host=near.host, port=near.port)
+
     def ended(self) -> str | None:
         """Return how it ended by itself, with its last words, or ``None``. Never blocks."""
         code = self.process.exited()
@@ -113,8 +119,7 @@ def start_server(
         before = len(machine.read(log))
         server = _spawn(machine, data, settings, port, log, cpus)
         try:
-            near = machine.host.reach(Endpoint(host=machine.address, port=port))
-            login = replace(login, host=near.host, port=near.port)
+            login = server.reached(login)
             _wait_until_in(server, login, before)
             return server, login
         except BaseException as problem:

@@ -295,7 +295,7 @@ def _verdict(row: VariantResult, metric: Metric, *, conclusive: bool) -> str:
     if result.ratio.value is None:
         return "cannot be said"
     if not conclusive or _of_too_few(row):
-        return f"none ({counted(result.n_blocks, 'block')})"
+        return with_age(f"none ({counted(result.n_blocks, 'block')})", result.young)
     side = row.sides_with(metric.better)
     words = {
         Verdict.EQUIVALENT: f"equivalent (within {whole_percent(result.margin or 0)})",

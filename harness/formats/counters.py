@@ -16,7 +16,6 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from harness.agent.cgroup import CpuStat
 from harness.errors import InputError
 from harness.formats.log_lines import LONGEST_LINE
 from harness.formats.runtime_metrics import parse_runtime_metrics
@@ -82,19 +81,19 @@ def jvm_cpus(log: str) -> RuntimeCpus:
     )
 
 
-def throttle_spans(readings: Sequence[tuple[float, CpuStat]]) -> list[tuple[float, float]]:
+def throttle_spans(readings: Sequence[tuple[float, int]]) -> list[tuple[float, float]]:
     """Return the times between neighbouring readings in which the group was throttled.
 
     Args:
-        readings: (time in seconds, reading) in time order.
+        readings: (time in seconds, how often the group was throttled until then) in time order.
 
     Raises:
         InputError: times or counters go backwards: these are readings of two groups.
     """
     spans = []
     for (earlier_s, earlier), (later_s, later) in itertools.pairwise(readings):
-        if later_s < earlier_s or later.n_throttled < earlier.n_throttled:
+        if later_s < earlier_s or later < earlier:
             raise InputError("readings of one group, in time order, never fall", found=(earlier_s, later_s))
-        if later.n_throttled > earlier.n_throttled:
+        if later > earlier:
             spans.append((earlier_s, later_s))
     return spans

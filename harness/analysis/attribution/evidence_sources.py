@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from harness.agent.cgroup import CpuStat
 from harness.analysis.attribution.event_matching import Beside
 from harness.analysis.attribution.log_clock import AlignedLog, clock_shift
 from harness.analysis.attribution.spans import CauseName, Span, covered_s, inside, joined
@@ -38,12 +37,8 @@ def throttling(session: SessionFolder, record: TrialRecord) -> Beside | str:
     if isinstance(frame, str):
         return frame
     at, n, denied_s = (frame[name].to_numpy(dtype=np.float64) for name in frame.columns)
-    readings = [
-        (second, CpuStat(n_throttled=int(count), throttled_s=denied, n_unknown=0))
-        for second, count, denied in zip(at.tolist(), n.tolist(), denied_s.tolist(), strict=True)
-    ]
     try:
-        spans = tuple(throttle_spans(readings))
+        spans = tuple(throttle_spans(list(zip(at.tolist(), map(int, n.tolist()), strict=True))))
     except InputError as error:
         return f"machine.csv: {error}"
     # summed over CPUs, so it may have grown faster than time

@@ -25,6 +25,7 @@ UNUSED: dict[str, Any] = {
     "compare": True,
     "warm_up_users": True,
     "same_process": True,
+    "same_process_order": True,
     "launcher": True,
     "design": True,
     "exchange_s": True,

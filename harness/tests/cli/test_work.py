@@ -18,6 +18,7 @@ import pytest
 
 from harness.cli.list import _row
 from harness.definitions import experiment_files
+from harness.model import LOAD_TOOLS
 from harness.session import Assembly, assemble, prepare, session_s
 from harness.session.dry_run import commands_of
 from harness.tests.support.sessions import REPOSITORY
@@ -55,7 +56,7 @@ def calls(work: Callable[[], object]) -> Counter[tuple[str, str]]:
 
 
 def of_generators(counted: Counter[tuple[str, str]], function: str) -> int:
-    return counted["adapter.py", function]
+    return sum(counted[f"{tool.name}.py", function] for tool in LOAD_TOOLS)
 
 
 @pytest.mark.parametrize("name", ["strings-rounds", "bank-connections", "scaling"])

@@ -100,7 +100,6 @@ _NO_MEASUREMENT = {
     "publish/display.py": {".0f"},
     "publish/setup_tables.py": {",.10g"},
     "figures/style.py": {"g"},
-    "questions/claims/judging.py": {"g"},  # limits, as the ledger of claims has them
     "questions/claims/words.py": {"g"},
     "figures/marks.py": {".g"},  # places on the paper
     "report/text.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},

@@ -145,7 +145,7 @@ def test_reasons_name_what_changed_what_is_new_gone_missing_or_replaced() -> Non
 
 
 def test_a_notebook_depends_on_modules_it_only_reaches_through_others() -> None:
-    modules = closure(ROOT, {"harness.figures"})
+    modules = closure(ROOT, {"harness.rows"})
     assert {"harness.figures.style", "harness.analysis.stats.comparisons", "harness.model.estimate"} <= set(
         modules
     )

@@ -161,7 +161,6 @@ class TestWrk2(OpenOnly):
         summary = self.one(generator, tmp_path, server, evenly(10, 11, 100), request_to("/right"))
         assert summary.n_requests >= 100
         if summary.n_latencies != 0:  # an answer came after the histogram was emptied
-            assert summary.n_dropped, "answers were late, so arrivals that were due are missing"
-            cannot_tell(f"{summary.n_dropped} arrivals of this load were late")
+            cannot_tell("an answer of this load was late, and its latency is kept")
         assert summary.latency_mean_s is None
         assert summary.latency_quantiles_s == {}
