@@ -77,7 +77,7 @@ def test_a_dry_run_renders_each_load_and_finds_each_start_command_once(assembly:
     assert len(configurations) > 10 * max(len(loads), len(variants))
     counted = calls(lambda: commands_of(assembly, prepared))
     assert of_generators(counted, "command") == len(loads)
-    assert counted["start_commands.py", "command"] == len(variants)
+    assert counted["process.py", "command"] == len(variants)
 
 
 def test_a_template_is_compiled_once_in_a_process(assembly: Assembly) -> None:

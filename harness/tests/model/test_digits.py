@@ -104,6 +104,7 @@ _NO_MEASUREMENT = {
     "figures/marks.py": {".g"},  # places on the paper
     "report/text.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},
     "report/html.py": {".3f", ".1f"},
+    "report/output.py": {".0%", ".0f"},  # progress
     "report/words.py": {"g"},  # a time stamp that is none
 }
 
