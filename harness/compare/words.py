@@ -16,12 +16,6 @@ from harness.report.numbers import NOT_SAID
 #: What stands above the columns of :func:`cells`.
 HEADS = ("metric", "A", "B", "B over A (95 %)", "verdict", "why")
 _UNITS = {"throughput": "throughput, 1/s", "errors": "errors"}
-_VERDICTS = {
-    Verdict.DIFFERENT: "different",
-    Verdict.EQUIVALENT: "equivalent",
-    Verdict.DIFFERENT_BUT_NEGLIGIBLE: "different but negligible",
-    Verdict.INCONCLUSIVE: "inconclusive",
-}
 _MOST_ORDER = 40
 
 
@@ -54,12 +48,12 @@ def summary(comparison: Comparison) -> str:
     rows = [row for row in comparison.rows if row.label is None]
     n = [len(runs) for runs in comparison.arms]
     parts = [f"B against A, {n[1]} and {counted(n[0], 'run')}"]
-    named = {verdict: [row for row in rows if row.verdict is verdict] for verdict in _VERDICTS}
+    named = {verdict: [row for row in rows if row.verdict is verdict] for verdict in Verdict}
     differ = named[Verdict.DIFFERENT]
     if differ:
         parts.append("different: " + ", ".join(f"{row.metric} {_ratio_words(row)}" for row in differ))
     parts += [
-        f"{_VERDICTS[verdict]}: " + ", ".join(row.metric for row in named[verdict])
+        f"{verdict.words}: " + ", ".join(row.metric for row in named[verdict])
         for verdict in (Verdict.DIFFERENT_BUT_NEGLIGIBLE, Verdict.EQUIVALENT, Verdict.INCONCLUSIVE)
         if named[verdict]
     ]
@@ -77,7 +71,7 @@ def summary(comparison: Comparison) -> str:
 def cells(row: Row, *, units: bool = True) -> tuple[str, ...]:
     """Return a row under ``HEADS``: times in milliseconds, errors in percent; ``units``: beside the metric."""
     name = _UNITS.get(row.metric, f"{row.metric}, ms") if units else row.metric
-    verdict = NOT_SAID if row.verdict is None else _VERDICTS[row.verdict]
+    verdict = NOT_SAID if row.verdict is None else row.verdict.words
     return name, value(row, row.a), value(row, row.b), _ratio_words(row) or NOT_SAID, verdict, row.why
 
 

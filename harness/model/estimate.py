@@ -21,6 +21,11 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
     NOT_ABOUT_SERVICES = "not_about_the_services"
 
+    @property
+    def words(self) -> str:
+        """The verdict as a cell of a table has it."""
+        return self.replace("_", " ")
+
 
 class Support(StrEnum):
     """Which values a quantity can have at all; a value or a bound outside of it is a mistake of the method."""

@@ -149,4 +149,4 @@ def ratio_words(one: Judged, *, rounded: bool = False) -> str:
 
 def verdict_name(one: Judged) -> str:
     """Return a verdict in the cell of a table: ``not about the services``, of young processes ``different, young``."""
-    return with_age(str(one.verdict).replace("_", " "), one.young)
+    return with_age(one.verdict.words, one.young)
