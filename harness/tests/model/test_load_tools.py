@@ -36,10 +36,8 @@ OWN_PLACES = (
     "toolchains/*.py",
     "tests/**/*.py",
 )
-#: The cells of one experiment, which are written in its definition.
 #: Versions that a table prints, and the tool whose headroom a question asks for.
 IN_THE_PAPER = {"publish/session_facts.py", "publish/setup_tables.py", "questions/validity.py"}
-CELLS = "questions/validity/generators.py"
 #: Trials of real processes, each made with one tool.
 REAL = ("verify/real/bound.py",)
 
@@ -79,7 +77,6 @@ def test_a_row_says_of_the_output_what_its_reader_finds(tool: LoadTool) -> None:
 @every_tool
 def test_no_other_module_names_a_tool(tool: LoadTool) -> None:
     allowed = {path for pattern in OWN_PLACES for path in HARNESS.glob(pattern)} | {
-        HARNESS / CELLS,
         *(HARNESS / path for path in REAL),
     }
     words = {tool.name, tool.title}
