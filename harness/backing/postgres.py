@@ -6,6 +6,7 @@ On another machine nothing is installed: the server of that machine is started t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
     from harness.hosts.ssh.host import SshHost
 
 
-class _Source:
+class _Source(ABC):
     """See ``BackingSource``; a subclass says which machine it is."""
 
     name: BackingName = "postgresql"
 
-    def _machine(self) -> DatabaseMachine:
-        raise NotImplementedError
+    @abstractmethod
+    def _machine(self) -> DatabaseMachine: ...
 
     @cached_property
     def _databases(self) -> Databases:

@@ -46,9 +46,7 @@ Lines = list[Mapping[str, Cell]]
 def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
     """Publish the tables ``setup.{loads,runtimes,versions}``, from plans and records."""
     root = publisher.root
-    opened = [
-        open_evidence(settings, name, root=root) for name in measured_experiments(publisher.root, settings)
-    ]
+    opened = [open_evidence(settings, name, root=root) for name in measured_experiments(root, settings)]
     loads = publisher.table(
         "setup.loads",
         {name: name.replace("_", "-") for name in ("experiment", "generator", "load", "warm_up", "blocks")},

@@ -95,8 +95,7 @@ def test_a_slowed_load_is_offered_again_and_what_it_waited_is_recorded(
     folder = measure(
         assembly, prepare(assembly, "tiny", profile="smoke", host="local", seed=1), limits=LIMITS
     )
-    records = [one for one in folder.records() if one.outcome == Outcome.OK]
-    first, second, *others = records
+    first, second, *others = records = [one for one in folder.records() if one.outcome == Outcome.OK]
     assert (len(first.earlier_loads), len(second.earlier_loads)) == (0, 1)
     assert [one.step_ns_mean for one in second.earlier_loads[0].cpu_speeds][:1] == [SLOWED_NS]
     assert [one.step_ns_mean for one in second.cpu_speeds][:1] == [USUAL_NS]
