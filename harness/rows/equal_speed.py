@@ -13,6 +13,8 @@ covariance whose covariate is measured during the load and influenced by no vari
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -26,12 +28,15 @@ from harness.errors import InputError
 UNREAD = "machine: the speed of its CPUs was not read"
 
 
-def at_equal_speed(trials: pd.DataFrame, *metrics: str, usual_s: float | None = None) -> pd.DataFrame:
+def at_equal_speed(
+    trials: pd.DataFrame, *metrics: str, by: Sequence[str] = (), usual_s: float | None = None
+) -> pd.DataFrame:
     """Return the trials with metrics moved to one speed of the CPUs; those left out for their speed count again.
 
     Args:
-        trials: of one session under one load, with ``service_step_s``; those without a reading are left out.
+        trials: of one session, with ``service_step_s``; those without a reading are left out.
         metrics: columns of positive numbers that depend on the speed of the service's CPUs.
+        by: factor columns; each variant has a mean of its own at each combination of levels.
         usual_s: CPU time of a step to move to, in seconds; default: the median of the counted trials.
 
     Raises:
@@ -42,13 +47,14 @@ def at_equal_speed(trials: pd.DataFrame, *metrics: str, usual_s: float | None = 
     steps = np.log(counted[SERVICE].to_numpy(dtype=np.float64))
     usual = float(counted[SERVICE].median()) if usual_s is None else usual_s
     distance = np.log(restored[SERVICE].astype("float64") / usual)
+    arms = counted[["variant", *by]].astype("str").agg(" ".join, axis=1).to_numpy(dtype=object)
     adjusted = {}
     for metric in metrics:
         read = counted[metric].notna().to_numpy()
         slope = slope_within(
             steps[read],
             np.log(counted[metric].to_numpy(dtype=np.float64)[read]),
-            counted["variant"].to_numpy(dtype=object)[read],
+            arms[read],
         )
         if slope is None:
             raise InputError("too few trials to adjust for the speed of the CPUs", found=f"{read.sum()} trials")
