@@ -47,7 +47,7 @@ def at_equal_speed(
     steps = np.log(counted[SERVICE].to_numpy(dtype=np.float64))
     usual = float(counted[SERVICE].median()) if usual_s is None else usual_s
     distance = np.log(restored[SERVICE].astype("float64") / usual)
-    arms = counted[["variant", *by]].astype("str").agg(" ".join, axis=1).to_numpy(dtype=object)
+    arms = counted.groupby(["variant", *by]).ngroup().to_numpy(dtype=object)
     adjusted = {}
     for metric in metrics:
         read = counted[metric].notna().to_numpy()
