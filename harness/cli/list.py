@@ -108,6 +108,7 @@ def _row(assembly: Assembly, name: str, *, strict: bool) -> dict[str, Any]:
         "title": study.experiment.title,
         "question": study.experiment.question,
         "reference": study.experiment.reference,
+        "files": [str(file) for file in study.files],
         "factors": {factor: list(levels) for factor, levels in study.experiment.factors.items()},
         "variants": reasons,
         "remarks": remarks(assembly, study.experiment.variants),
@@ -195,6 +196,9 @@ def _print_details(row: dict[str, Any]) -> None:
         )
     for reason, names in refused.items():
         say(f"not here: {', '.join(names)}: {reason}", indent="  ", hang="    ")
+    *bases, own = row["files"]
+    on_top = f", on top of {', '.join(bases)}" if bases else ""
+    say(f"defined in {own}{on_top}", indent="  ", hang="    ")
     for factor, levels in row["factors"].items():
         say(f"factor {factor}: {', '.join(levels)}", indent="  ", hang="    ")
     print()

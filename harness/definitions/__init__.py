@@ -4,6 +4,7 @@
 Whatever is wrong with a file is one line: the file, the place in it, what was found, what is allowed.
 """
 
+from harness.definitions.extending import read_definition
 from harness.definitions.services import (
     contract_folder,
     contract_of,
@@ -22,6 +23,7 @@ __all__ = [
     "load_implementations",
     "load_requests",
     "load_study",
+    "read_definition",
     "service_folder",
     "source_folder",
 ]

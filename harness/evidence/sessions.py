@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.definitions import experiment_files, load_study
-from harness.definitions.strict_files import read_toml
+from harness.definitions import experiment_files, load_study, read_definition
 from harness.errors import InputError
 from harness.evidence.parameters import ALL, StageParameters
 from harness.project import experiment_paths
@@ -30,7 +29,7 @@ def usual_launcher(root: Path, experiment: str) -> str:
     """
     path = experiment_paths(root).get(experiment)
     try:
-        definition = {} if path is None else read_toml(path)
+        definition = {} if path is None else read_definition(root, path).content()
     except InputError:
         return "process"
     return str(definition.get("launcher") or "process")
