@@ -13,17 +13,4 @@ from harness.definitions.services import (
     service_folder,
     source_folder,
 )
-from harness.definitions.studies import Study, experiment_files, load_study
-
-__all__ = [
-    "Study",
-    "contract_folder",
-    "contract_of",
-    "experiment_files",
-    "load_implementations",
-    "load_requests",
-    "load_study",
-    "read_definition",
-    "service_folder",
-    "source_folder",
-]
+from harness.definitions.studies import Study, experiment_files, load_study, usual_launcher

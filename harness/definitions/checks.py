@@ -180,22 +180,22 @@ def _check_variant(
             f"the memory of {variant.implementation} is not measured: it needs backing services",
             file=path, place=place, found=variant.runtime.memory_asked, allowed="a size",
         )  # fmt: skip
-    other = variant.runtime.memory_of
-    if other is None:
+    java_variant = variant.runtime.memory_of
+    if java_variant is None:
         return
     java = [
         each
         for each, item in experiment.variants.items()
         if item.implementation in known and known[item.implementation].runtime == "jvm"
     ]
-    if other not in experiment.variants:
-        raise unknown("variant", other, java, file=path, place=f"{place}.gomemlimit")
-    if other not in java:
+    if java_variant not in experiment.variants:
+        raise unknown("variant", java_variant, java, file=path, place=f"{place}.gomemlimit")
+    if java_variant not in java:
         raise InputError(
             "a limit is what a Java variant holds",
             file=path,
             place=f"{place}.gomemlimit",
-            found=other,
+            found=java_variant,
             allowed=", ".join(sorted(java)) or "none: there is no Java variant",
         )
 
@@ -215,13 +215,13 @@ def _check_factors(experiment: Experiment, path: Path) -> None:
 def _check_profile(name: str, profile: ProfileDefinition, experiment: Experiment, path: Path) -> None:
     planned = profile.variants or tuple(experiment.variants)
     for variant in planned:
-        other = experiment.variants[variant].runtime.memory_of
-        if other is not None and other not in planned:
+        java_variant = experiment.variants[variant].runtime.memory_of
+        if java_variant is not None and java_variant not in planned:
             raise InputError(
-                f"{variant} has the memory of {other}, which is not among them",
+                f"{variant} has the memory of {java_variant}, which is not among them",
                 file=path,
                 place=f"profiles.{name}.variants",
-                allowed=f"{other} as well, or neither",
+                allowed=f"{java_variant} as well, or neither",
             )
     if profile.calibration is None:
         return

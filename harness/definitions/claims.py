@@ -164,15 +164,15 @@ class _Check:
             self._read[name] = read_definition(self._root, self._files[name]).content()
         return self._read[name]
 
-    def _known(self, what: str, found: str, known: Any, place: str) -> None:
-        if found not in known:
-            raise unknown(what, found, known, file=self._path, place=place)
+    def _known(self, what: str, name: str, known: Any, place: str) -> None:
+        if name not in known:
+            raise unknown(what, name, known, file=self._path, place=place)
 
 
-def opposite(one: Claim, other: Claim) -> bool:
+def opposite(claim: Claim, opponent: Claim) -> bool:
     """Tell whether two claims say of one number that it is above and that it is below a limit, and both cannot be."""
-    for test in one.tests:
-        for against in other.tests:
+    for test in claim.tests:
+        for against in opponent.tests:
             if test.what != against.what:
                 continue
             pair = sorted((test.predicate, against.predicate), key=lambda predicate: predicate.kind)

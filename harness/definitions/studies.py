@@ -85,6 +85,18 @@ def load_study(root: Path, name: str) -> Study:
     )
 
 
+def usual_launcher(root: Path, name: str) -> str:
+    """Return how an experiment's services are started where nobody says otherwise.
+
+    A definition that is gone or cannot be read says nothing here: whoever loads it says what is wrong with it.
+    """
+    try:
+        content = read_definition(root, _experiment_path(root, name)).content()
+    except InputError:
+        return "process"
+    return str(content.get("launcher") or "process")
+
+
 @lru_cache(maxsize=128)
 def _experiment(definition: Definition) -> Experiment:
     """Return what an experiment's files say; the same texts are read once in a process, for many ask for them again."""
