@@ -7,6 +7,7 @@ Of variants a definition has those that it names, in its order (none named: all 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,7 +50,10 @@ class Definition:
         inherited: dict[str, Any] = {}
         for base in self.bases:
             inherited = _on_top(inherited, base.content())
-        return _extended(inherited, _parsed(self.path, self.text), short(self.path))
+        try:
+            return _extended(inherited, _parsed(self.path, self.text), short(self.path))
+        except RecursionError:
+            raise InputError("variants extend one another too deeply", file=short(self.path)) from None
 
     def file_of(self, place: str | None) -> Path:
         """Return the last file that has a dotted place of the content; its own where none has it."""
@@ -81,10 +85,7 @@ def read_definition(root: Path, path: Path, *, below: tuple[Path, ...] = ()) -> 
         )  # fmt: skip
     bases = []
     for name in names:
-        known = _known(root, path)
-        if name not in known:
-            raise unknown("base", name, known, file=short(path), place=EXTENDS)
-        base = known[name]
+        base = _base(root, path, name)
         if base.resolve() in {file.resolve() for file in (*below, path)}:
             raise InputError(
                 "leads back to itself", file=short(path), place=EXTENDS,
@@ -95,10 +96,14 @@ def read_definition(root: Path, path: Path, *, below: tuple[Path, ...] = ()) -> 
     return Definition(path, text, tuple(bases))
 
 
-def _known(root: Path, path: Path) -> dict[str, Path]:
-    folders = (root / EXPERIMENTS, root / EXPERIMENTS / BASES, path.parent, path.parent / BASES)
-    files = (file for folder in folders for file in sorted(folder.glob("*.toml")))
-    return {file.stem: file for file in files if file.stem not in LEDGERS}
+def _base(root: Path, path: Path, name: str) -> Path:
+    """Return the file of a base; what is beside the file that extends it comes first."""
+    folders = (path.parent / BASES, path.parent, root / EXPERIMENTS / BASES, root / EXPERIMENTS)
+    for folder in folders if "/" not in name and name not in LEDGERS else ():
+        if os.path.isfile(folder / f"{name}.toml"):  # also tells of a name that no file can have
+            return folder / f"{name}.toml"
+    known = {file.stem for folder in folders for file in folder.glob("*.toml")} - {*LEDGERS}
+    raise unknown("base", name, known, file=short(path), place=EXTENDS)
 
 
 @lru_cache(maxsize=256)
