@@ -220,11 +220,9 @@ def with_blocks(prepared: Prepared, blocks: int) -> Prepared:
     """
     if not 1 <= blocks <= MOST_BLOCKS:
         raise InputError(
-            "the number of blocks is out of range",
-            place="--blocks",
-            found=blocks,
+            "the number of blocks is out of range", place="--blocks", found=blocks,
             allowed=f"1 to {MOST_BLOCKS}",
-        )
+        )  # fmt: skip
     return _planned_again(replace(prepared, blocks_asked=blocks), seed=prepared.plan.seed)
 
 

@@ -155,11 +155,9 @@ def assemble(
     launcher = launcher_name(launcher)
     if launcher == "kubernetes" and {host, load_host or LOCAL, database_host or LOCAL} != {LOCAL}:
         raise InputError(
-            "a cluster is measured from its node",
-            place="--launcher kubernetes",
-            found=host,
+            "a cluster is measured from its node", place="--launcher kubernetes", found=host,
             allowed=f"--host {LOCAL}",
-        )
+        )  # fmt: skip
     around = Surroundings(project=root)
     tools = _look_for(around) if tools is None else tools
     paths = {tool.name: tool.path for tool in tools if tool.usable}
