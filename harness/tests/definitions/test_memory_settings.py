@@ -132,13 +132,9 @@ def test_every_pair_of_gc_peaks_is_in_the_profile_that_has_its_go_side() -> None
 def test_nothing_is_started_with_memory_that_nobody_measured(tmp_path: Path) -> None:
     study = load_study(ROOT, "gc-peaks")
     build = BuildRecord(
-        implementation="java-jdkhttp",
-        source_sha256="0",
-        argv=(),
-        build_s=None,
-        artifact_bytes=1,
+        implementation="java-jdkhttp", source_sha256="0", argv=(), build_s=None, artifact_bytes=1,
         artifact_sha256="0",
-    )
+    )  # fmt: skip
     with pytest.raises(InputError, match="measured before the first trial.*found 'heap_max = 2x'"):
         LaunchSpec(
             implementation=study.implementations["java-jdkhttp"],
