@@ -136,6 +136,8 @@ def test_the_projects_own_experiments_are_sound(name: str) -> None:
         assert plan.n_blocks == definition.blocks
         for trial in plan.trials:
             assert trial.configuration.mix in study.requests
+    for factor, levels in study.experiment.factors.items():  # a coding is told apart by its own factor alone
+        assert factor == "craft" or all("craft" not in level.settings for level in levels.values())
 
 
 def test_quick_has_at_least_five_blocks_everywhere() -> None:
