@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
 from harness.definitions import load_implementations
@@ -149,13 +148,12 @@ class Preparation:
         prepared, assembly = self.prepared, self.assembly
         busy, goals = saturated(configuration, order), order.goals
         requests = prepared.study.requests[configuration.mix]
-        implementation = prepared.study.implementations[configuration.variant.implementation]
-        contract = prepared.study.contract(assembly.root)
+        implementation, contract = self._implementation(configuration), prepared.study.contract(assembly.root)
         tool = None if goals is None else goals.generator or order.generator
         if goals is not None and tool is not None:
             refuse(assembly.generator(tool), arrivals(goals, tool).profile, requests)
         self.say(f"calibration with {configuration.key}")
-        self._prepare_for(busy, implementation, contract)
+        self._prepare_for(busy)
         trial = TrialSpec(
             planned=unplanned("calibration", busy),
             experiment="calibration",
@@ -246,7 +244,12 @@ class Preparation:
             implementation = self._implementation(configuration)
             build = self.assembly.launcher.build(implementation, configuration.variant, configuration.backing)
             fresh[name] = self._tidied(build)
-            self._refuse_other_source(name, fresh[name])
+            before = self.builds.get(name)
+            if before is not None and before.source_sha256 != build.source_sha256:
+                raise InputError(
+                    f"the source of {name} changed since this session began; its trials would not be comparable",
+                    file=self.writer.session.key, allowed="the source as it was, another --seed, or --new",
+                )  # fmt: skip
         self.builds = {**fresh, **self.builds}
         self.writer.write_builds(self.builds)
 
@@ -259,31 +262,16 @@ class Preparation:
             if implementation.needs and key not in seen:
                 seen.add(key)
                 self.say(f"preparation of {', '.join(implementation.needs)}")
-                self._prepare_for(
-                    trial.configuration,
-                    implementation,
-                    self.prepared.study.contract(self.assembly.root),
-                )
+                self._prepare_for(trial.configuration)
 
-    def _prepare_for(
-        self, configuration: Configuration, implementation: Implementation, contract: Path
-    ) -> None:
+    def _prepare_for(self, configuration: Configuration) -> None:
         need = BackingNeed(
             workload=configuration.workload,
-            contract=contract,
+            contract=self.prepared.study.contract(self.assembly.root),
             settings=configuration.backing or BackingSettings(),
         )
-        for name in implementation.needs:
+        for name in self._implementation(configuration).needs:
             source_of(name, self.assembly.backing).prepare(need)
-
-    def _refuse_other_source(self, name: str, fresh: BuildRecord) -> None:
-        before = self.builds.get(name)
-        if before is not None and before.source_sha256 != fresh.source_sha256:
-            raise InputError(
-                f"the source of {name} changed since this session began; its trials would not be comparable",
-                file=self.writer.session.key,
-                allowed="the source as it was, another --seed, or --new",
-            )
 
     def _try_generators(self, left: list[PlannedTrial]) -> None:
         # against echo a generator has CPUs of its own, which in a duet it has not: its share is measured in each trial
