@@ -135,7 +135,12 @@ class RuntimeSettings(Frozen):
                 'must be a size such as "64MiB", a multiple of the least limit such as "2x", or what another variant '
                 'holds: "rss of NAME"'
             )
-        if limit is not None and limit.endswith("x") and not limit.startswith(_HELD_BY) and float(limit[:-1]) < 1:
+        if (
+            limit is not None
+            and limit.endswith("x")
+            and not limit.startswith(_HELD_BY)
+            and float(limit[:-1]) < 1
+        ):
             raise ValueError('must be at least "1x": no program keeps to less than its least limit')
         return limit
 

@@ -139,7 +139,9 @@ def variant_reasons(assembly: Assembly, study: Study) -> dict[str, str | None]:
     for name, variant in study.experiment.variants.items():
         java_variant = variant.runtime.memory_of
         if java_variant is not None and reasons[name] is None and reasons[java_variant] is not None:
-            reasons[name] = f"its memory is that of {java_variant}, which cannot run here: {reasons[java_variant]}"
+            reasons[name] = (
+                f"its memory is that of {java_variant}, which cannot run here: {reasons[java_variant]}"
+            )
     return reasons
 
 

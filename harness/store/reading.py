@@ -220,7 +220,11 @@ class SessionFolder:
         """
         stored = self._stored_name(trial_id, name)
         result, recompressed = self._size(stored), self._recompressed.get(stored)
-        return recompressed.recorded_bytes if recompressed is not None and recompressed.bytes == result else result
+        return (
+            recompressed.recorded_bytes
+            if recompressed is not None and recompressed.bytes == result
+            else result
+        )
 
     def sha256(self, trial_id: str, name: str) -> str:
         """Return the SHA-256 that a trial's file has, or had before another zlib compressed it again.
@@ -237,7 +241,11 @@ class SessionFolder:
         if self.archive is not None:
             return self.archive.recorded_sha256(stored)
         result, recompressed = file_sha256(self.folder / stored), self._recompressed.get(stored)
-        return recompressed.recorded_sha256 if recompressed is not None and recompressed.sha256 == result else result
+        return (
+            recompressed.recorded_sha256
+            if recompressed is not None and recompressed.sha256 == result
+            else result
+        )
 
     def open(self, trial_id: str, name: str) -> IO[bytes]:
         """Open a trial's file for reading, decompressed. ``name`` with or without ``.gz``.

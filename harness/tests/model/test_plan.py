@@ -71,9 +71,7 @@ def test_more_blocks_leave_the_order_of_the_earlier_ones_as_it_was(
     design: str, n_variants: int, n_levels: int, blocks: int, seed: int
 ) -> None:
     short, long = (
-        make_plan(
-            experiment(n_variants, n_levels, n).model_copy(update={"design": design}), "quick", seed
-        )
+        make_plan(experiment(n_variants, n_levels, n).model_copy(update={"design": design}), "quick", seed)
         for n in (blocks, blocks + 3)
     )
     assert long.trials[: len(short.trials)] == short.trials

@@ -132,7 +132,8 @@ def test_killed_at_random_moments_it_resumes_to_a_complete_session(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("number", "exit_code", "seed"), [(signal.SIGINT, 130, 2), (signal.SIGTERM, 143, 1), (signal.SIGHUP, 129, 1)]
+    ("number", "exit_code", "seed"),
+    [(signal.SIGINT, 130, 2), (signal.SIGTERM, 143, 1), (signal.SIGHUP, 129, 1)],
 )
 def test_a_signal_stops_the_trial_keeps_the_rest_and_says_how_to_go_on(
     tmp_path: Path, number: signal.Signals, exit_code: int, seed: int

@@ -147,9 +147,7 @@ def _costs_nothing(
     """Measure, do something in the middle of a trial, and lose none."""
     root = make_session_project(folder / "project", other="slow_s = 0.2", loops=loops)
     with bighost(sshd.settings(folder / "base", grace_s=patient(grace_s))) as host:
-        session = _measured_while(
-            lambda: _load_runs(folder), lambda: act(host), root, host, duplicates=False
-        )
+        session = _measured_while(lambda: _load_runs(folder), lambda: act(host), root, host, duplicates=False)
     assert [record.outcome for record in session.records()] == [Outcome.OK] * len(session.finished())
     assert session.complete and session.verify() == ()
     assert host.agent.channel.n_reattached > 0

@@ -42,7 +42,9 @@ def test_every_bundled_session_is_one_complete_archive() -> None:
     for session in BUNDLED.values():
         assert session.archive is not None and session.complete, session.key
         assert session.archive.sha256
-        assert blocks.CONTENTS in zipfile.ZipFile(session.archive.path).namelist(), "packed as archives are now"
+        assert blocks.CONTENTS in zipfile.ZipFile(session.archive.path).namelist(), (
+            "packed as archives are now"
+        )
     stored = {path.name for path in Store(ROOT).bundled.rglob("*") if path.is_file()}
     assert all(name.endswith((".zip", ".zip.sha256", ".lock")) for name in stored)
 
