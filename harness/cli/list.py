@@ -46,8 +46,8 @@ def list_all(
 
         rematch list strings-rounds --json
     """
-    from harness.definitions import experiment_files
-    from harness.session import assemble, usual_launcher
+    from harness.definitions import experiment_files, usual_launcher
+    from harness.session import assemble
 
     root = find_root()
     names = [experiment] if experiment else _by_importance(root, experiment_files(root))
@@ -76,7 +76,7 @@ def _row(assembly: Assembly, name: str, *, strict: bool) -> dict[str, Any]:
     from harness.session import remarks
     from harness.session.availability import variant_reasons
     from harness.session.dry_run import session_s
-    from harness.session.planning import prepare_study
+    from harness.session.planning import prepare
 
     try:
         study = load_study(assembly.root, name)
@@ -89,7 +89,7 @@ def _row(assembly: Assembly, name: str, *, strict: bool) -> dict[str, Any]:
     levels: dict[str, str] = {}
     for profile in study.experiment.profiles:
         try:
-            prepared = prepare_study(
+            prepared = prepare(
                 assembly, study, profile=profile, host="local", seed=1, reasons=reasons, anywhere=True
             )
         except RematchError as problem:
@@ -108,6 +108,7 @@ def _row(assembly: Assembly, name: str, *, strict: bool) -> dict[str, Any]:
         "title": study.experiment.title,
         "question": study.experiment.question,
         "reference": study.experiment.reference,
+        "files": [str(file) for file in study.files],
         "factors": {factor: list(levels) for factor, levels in study.experiment.factors.items()},
         "variants": reasons,
         "remarks": remarks(assembly, study.experiment.variants),
@@ -195,6 +196,9 @@ def _print_details(row: dict[str, Any]) -> None:
         )
     for reason, names in refused.items():
         say(f"not here: {', '.join(names)}: {reason}", indent="  ", hang="    ")
+    *bases, own = row["files"]
+    on_top = f", on top of {', '.join(bases)}" if bases else ""
+    say(f"defined in {own}{on_top}", indent="  ", hang="    ")
     for factor, levels in row["factors"].items():
         say(f"factor {factor}: {', '.join(levels)}", indent="  ", hang="    ")
     print()

@@ -104,6 +104,7 @@ def measure_command(
         raise InputError("no such option", place="--known-cell", allowed=cell)
     if blocks is not None and minutes is not None:
         raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
+    from harness.definitions import usual_launcher
     from harness.runner.speed_gate import SpeedGate
     from harness.session import (
         Interrupted,
@@ -114,7 +115,6 @@ def measure_command(
         prepare,
         remarks,
         suitable_progress,
-        usual_launcher,
         with_free_seed,
     )
     from harness.store import Store

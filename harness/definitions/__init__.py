@@ -4,6 +4,7 @@
 Whatever is wrong with a file is one line: the file, the place in it, what was found, what is allowed.
 """
 
+from harness.definitions.extending import read_definition
 from harness.definitions.services import (
     contract_folder,
     contract_of,
@@ -12,16 +13,4 @@ from harness.definitions.services import (
     service_folder,
     source_folder,
 )
-from harness.definitions.studies import Study, experiment_files, load_study
-
-__all__ = [
-    "Study",
-    "contract_folder",
-    "contract_of",
-    "experiment_files",
-    "load_implementations",
-    "load_requests",
-    "load_study",
-    "service_folder",
-    "source_folder",
-]
+from harness.definitions.studies import Study, experiment_files, load_study, usual_launcher

@@ -151,12 +151,9 @@ def check_memory(experiment: Experiment, known: Mapping[str, Implementation], pa
             asked = to_model(RuntimeSettings, level.runtime, path, at=f"{place}.").memory_asked
             if asked is not None:
                 raise InputError(
-                    "measured memory belongs in a variant",
-                    file=path,
-                    place=place,
-                    found=asked,
+                    "measured memory belongs in a variant", file=path, place=place, found=asked,
                     allowed="a size",
-                )
+                )  # fmt: skip
     asking = [name for name, variant in experiment.variants.items() if variant.runtime.memory_asked]
     if not asking:
         return
@@ -180,24 +177,21 @@ def _check_variant(
             f"the memory of {variant.implementation} is not measured: it needs backing services",
             file=path, place=place, found=variant.runtime.memory_asked, allowed="a size",
         )  # fmt: skip
-    other = variant.runtime.memory_of
-    if other is None:
+    java_variant = variant.runtime.memory_of
+    if java_variant is None:
         return
     java = [
         each
         for each, item in experiment.variants.items()
         if item.implementation in known and known[item.implementation].runtime == "jvm"
     ]
-    if other not in experiment.variants:
-        raise unknown("variant", other, java, file=path, place=f"{place}.gomemlimit")
-    if other not in java:
+    if java_variant not in experiment.variants:
+        raise unknown("variant", java_variant, java, file=path, place=f"{place}.gomemlimit")
+    if java_variant not in java:
         raise InputError(
-            "a limit is what a Java variant holds",
-            file=path,
-            place=f"{place}.gomemlimit",
-            found=other,
+            "a limit is what a Java variant holds", file=path, place=f"{place}.gomemlimit", found=java_variant,
             allowed=", ".join(sorted(java)) or "none: there is no Java variant",
-        )
+        )  # fmt: skip
 
 
 def _check_factors(experiment: Experiment, path: Path) -> None:
@@ -205,24 +199,20 @@ def _check_factors(experiment: Experiment, path: Path) -> None:
         for name, level in levels.items():
             if level.mix or level.settings or level.runtime or level.backing:
                 raise InputError(
-                    "what is measured of memory would be that of another program or mix",
-                    file=path,
-                    place=f"factors.{factor}.{name}",
-                    allowed="levels of load and warm_up_requests",
-                )
+                    "what is measured of memory would be that of another program or mix", file=path,
+                    place=f"factors.{factor}.{name}", allowed="levels of load and warm_up_requests",
+                )  # fmt: skip
 
 
 def _check_profile(name: str, profile: ProfileDefinition, experiment: Experiment, path: Path) -> None:
     planned = profile.variants or tuple(experiment.variants)
     for variant in planned:
-        other = experiment.variants[variant].runtime.memory_of
-        if other is not None and other not in planned:
+        java_variant = experiment.variants[variant].runtime.memory_of
+        if java_variant is not None and java_variant not in planned:
             raise InputError(
-                f"{variant} has the memory of {other}, which is not among them",
-                file=path,
-                place=f"profiles.{name}.variants",
-                allowed=f"{other} as well, or neither",
-            )
+                f"{variant} has the memory of {java_variant}, which is not among them", file=path,
+                place=f"profiles.{name}.variants", allowed=f"{java_variant} as well, or neither",
+            )  # fmt: skip
     if profile.calibration is None:
         return
     of_all = profile.calibration.among or planned
@@ -230,9 +220,7 @@ def _check_profile(name: str, profile: ProfileDefinition, experiment: Experiment
         asked = experiment.variants[saturated].runtime.memory_asked
         if asked is not None:
             raise InputError(
-                f"the capacity is that of {saturated}, whose memory is measured only after it",
-                file=path,
-                place=f"profiles.{name}.calibration",
-                found=f"{saturated}: {asked}",
+                f"the capacity is that of {saturated}, whose memory is measured only after it", file=path,
+                place=f"profiles.{name}.calibration", found=f"{saturated}: {asked}",
                 allowed="variants of which all is known: of, among",
-            )
+            )  # fmt: skip

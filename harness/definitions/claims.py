@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.definitions.extending import read_definition
 from harness.definitions.strict_files import short, text_of, to_model, toml_of, unknown
 from harness.errors import InputError
 from harness.model.claim import Above, Below, Claim, Ledger, NotThen, PublishedNumber, RowFilter
@@ -77,12 +78,6 @@ def _ledger(path: Path, text: str) -> Ledger:
     return to_model(Ledger, toml_of(text, path), path)
 
 
-@lru_cache(maxsize=128)
-def _said(path: Path, text: str) -> Mapping[str, Any]:
-    """Return what the text of an experiment says, which nobody changes; the same one is read once in a process."""
-    return toml_of(text, path)
-
-
 def load_ledgers(root: Path) -> dict[str, Claim]:
     """Return the claims of all ledgers by their name: of articles, then of the makers of runtimes.
 
@@ -104,7 +99,7 @@ class _Check:
     """Whether all that claims refer to is there; files are read once."""
 
     def __init__(self, root: Path, path: Path) -> None:
-        self._path = path
+        self._root, self._path = root, path
         self._sources = references(root)
         self._tables = {file.stem for file in (root / PUBLISHED).glob("*.csv")}
         self._files = experiment_paths(root)
@@ -166,18 +161,18 @@ class _Check:
 
     def _experiment(self, name: str) -> Mapping[str, Any]:
         if name not in self._read:
-            self._read[name] = _said(self._files[name], text_of(self._files[name]))
+            self._read[name] = read_definition(self._root, self._files[name]).content()
         return self._read[name]
 
-    def _known(self, what: str, found: str, known: Any, place: str) -> None:
-        if found not in known:
-            raise unknown(what, found, known, file=self._path, place=place)
+    def _known(self, what: str, name: str, known: Any, place: str) -> None:
+        if name not in known:
+            raise unknown(what, name, known, file=self._path, place=place)
 
 
-def opposite(one: Claim, other: Claim) -> bool:
+def opposite(claim: Claim, opponent: Claim) -> bool:
     """Tell whether two claims say of one number that it is above and that it is below a limit, and both cannot be."""
-    for test in one.tests:
-        for against in other.tests:
+    for test in claim.tests:
+        for against in opponent.tests:
             if test.what != against.what:
                 continue
             pair = sorted((test.predicate, against.predicate), key=lambda predicate: predicate.kind)

@@ -55,9 +55,9 @@ def load_implementations(root: Path, workload: str, beside: Path | None = None) 
     Raises:
         InputError: a service.toml is wrong, or says another name or workload than its folder.
     """
-    found: dict[str, Implementation] = {}
-    there = workload_folder(root, workload, beside)
-    for path in map(short, sorted(there.glob("*/service.toml"))):
+    implementations: dict[str, Implementation] = {}
+    folder = workload_folder(root, workload, beside)
+    for path in map(short, sorted(folder.glob("*/service.toml"))):
         implementation = _implementation(path, text_of(path))
         for place, text, meant in (
             ("name", implementation.name, path.parent.name),
@@ -67,15 +67,15 @@ def load_implementations(root: Path, workload: str, beside: Path | None = None) 
                 raise InputError(
                     "must be the folder's name", file=path, place=place, found=text, allowed=repr(meant)
                 )
-        if there != root / SERVICES / workload:
+        if folder != root / SERVICES / workload:
             implementation = implementation.model_copy(update={"folder": path.parent.resolve()})
         if not source_folder(root, implementation).is_dir():
             raise InputError(
                 "no such folder", file=path, place="source", found=implementation.source,
                 allowed="the folder with its sources, absolute or from the folder of this file",
             )  # fmt: skip
-        found[implementation.name] = implementation
-    return found
+        implementations[implementation.name] = implementation
+    return implementations
 
 
 @lru_cache(maxsize=256)

@@ -35,15 +35,6 @@ def parse_toml(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Return what a TOML file says.
-
-    Raises:
-        InputError: it cannot be read, or is none.
-    """
-    return toml_of(text_of(path), path)
-
-
 def text_of(path: Path) -> str:
     """Return what stands in a file.
 
@@ -93,18 +84,18 @@ def to_model(model: type[M], data: Any, path: Path, *, at: str = "") -> M:
 
 
 def unknown(
-    what: str, found: str, known: Iterable[str], *, file: object, place: str | None = None
+    what: str, name: str, known: Iterable[str], *, file: object, place: str | None = None
 ) -> InputError:
     """Return what is said of a name that nothing has, with the closest one that something has."""
     names = sorted(known)
-    close = difflib.get_close_matches(found, names, n=1)
+    close = difflib.get_close_matches(name, names, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     return InputError(
-        f"unknown {what}{hint}", file=file, place=place, found=found, allowed=", ".join(names) or "none"
+        f"unknown {what}{hint}", file=file, place=place, found=name, allowed=", ".join(names) or "none"
     )
 
 
 def short(path: Path) -> Path:
     """Return a path as a person at this prompt would write it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+    cwd = Path.cwd()
+    return path.relative_to(cwd) if path.is_relative_to(cwd) else path

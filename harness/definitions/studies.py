@@ -10,20 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from harness.definitions.checks import check_duets, check_levels, check_memory, check_variants, with_backing
+from harness.definitions.extending import Definition, read_definition
 from harness.definitions.services import SERVICES, contract_folder, load_implementations, load_requests
-from harness.definitions.strict_files import short, text_of, to_model, toml_of, unknown
+from harness.definitions.strict_files import short, to_model, unknown
 from harness.errors import InputError
 from harness.model import BackingSettings, Experiment, Frozen, Implementation, ProfileName, Request
 from harness.project import EXPERIMENTS, experiment_paths
 
 
 class Study(Frozen):
-    """An experiment with everything it names: what a session needs to know before it starts anything."""
+    """An experiment with everything it names: what a session needs to know before it starts anything.
+
+    ``files``: of its definition, bases first.
+    """
 
     experiment: Experiment
     implementations: dict[str, Implementation]
     requests: dict[str, tuple[Request, ...]]
     definition_sha256: str
+    files: tuple[Path, ...] = ()
     beside: Path | None = None
 
     def contract(self, root: Path) -> Path:
@@ -54,7 +59,8 @@ def load_study(root: Path, name: str) -> Study:
         InputError: unknown name, broken TOML, unknown or ill-typed key, or a reference to nothing.
     """
     path = _experiment_path(root, name)
-    experiment = _experiment(path, text_of(path))
+    definition = read_definition(root, path)
+    experiment = _experiment(definition)
     beside = path.parent.resolve()
     known = {folder.parent.name for base in (root, beside) for folder in (base / SERVICES).glob("*/contract")}
     if experiment.workload not in known:  # a name, never a path
@@ -74,19 +80,38 @@ def load_study(root: Path, name: str) -> Study:
         implementations={name: implementations[name] for name in sorted(named)},
         requests=requests,
         definition_sha256=_definition_sha256(experiment),
+        files=tuple(map(short, definition.files)),
         beside=beside,
     )
 
 
+def usual_launcher(root: Path, name: str) -> str:
+    """Return how an experiment's services are started where nobody says otherwise.
+
+    A definition that is gone or cannot be read says nothing here: whoever loads it says what is wrong with it.
+    """
+    try:
+        content = read_definition(root, _experiment_path(root, name)).content()
+    except InputError:
+        return "process"
+    return str(content.get("launcher") or "process")
+
+
 @lru_cache(maxsize=128)
-def _experiment(path: Path, text: str) -> Experiment:
-    """Return what an experiment's file says; the same text is read once in a process, for many ask for it again."""
-    data = toml_of(text, path)
+def _experiment(definition: Definition) -> Experiment:
+    """Return what an experiment's files say; the same texts are read once in a process, for many ask for them again."""
+    data, path = definition.content(), short(definition.path)
     if "name" in data and data["name"] != path.stem:
         raise InputError(
             "must be the file's name", file=path, place="name", found=data["name"], allowed=repr(path.stem)
         )
-    return to_model(Experiment, data, path)
+    try:
+        return to_model(Experiment, data, path)
+    except InputError as error:
+        raise InputError(
+            error.problem, file=definition.file_of(error.place), place=error.place, found=error.found,
+            allowed=error.allowed,
+        ) from None  # fmt: skip
 
 
 def _definition_sha256(experiment: Experiment) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.definitions import experiment_files, load_study
-from harness.definitions.strict_files import read_toml
+from harness.definitions import experiment_files, load_study, usual_launcher
 from harness.errors import InputError
 from harness.evidence.parameters import ALL, StageParameters
-from harness.project import experiment_paths
 from harness.store import SessionFolder, Store
 
 #: Measured first: README and abstract answer from it, and a run that is interrupted later has it.
@@ -21,19 +19,6 @@ def session_of(root: Path, settings: StageParameters, experiment: str) -> Sessio
     launcher = usual_launcher(root, experiment)
     place = settings.host if launcher == "process" else f"{settings.host}-{launcher}"
     return Store(root).session(experiment, f"{settings.profile}-{place}-{settings.seed}")
-
-
-def usual_launcher(root: Path, experiment: str) -> str:
-    """Return how an experiment's services are started where nobody says otherwise.
-
-    A definition that is gone or cannot be read says nothing here: whoever loads it says what is wrong with it.
-    """
-    path = experiment_paths(root).get(experiment)
-    try:
-        definition = {} if path is None else read_toml(path)
-    except InputError:
-        return "process"
-    return str(definition.get("launcher") or "process")
 
 
 def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tuple[SessionFolder, ...]:

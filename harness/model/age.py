@@ -18,8 +18,6 @@ COMPILED_SHARE = 0.05
 #: A process whose warm-up in windows ended so has settled.
 SETTLED = "settled"
 YOUNG = "young"
-#: What a note says of it once.
-YOUNG_MEANS = "they had not settled, or their JIT compilers worked for more than 5 % of the load"
 
 
 def trial_age(
@@ -109,8 +107,3 @@ def with_age(word: str, young: bool) -> str:
 def ratio_with_age(ratio: str, young: bool) -> str:
     """Return a ratio in words with its age: ``1.2 (1.1 to 1.3)``, or of young processes ``1.2 (1.1 to 1.3, young)``."""
     return f"{ratio[:-1]}, {YOUNG})" if young and ratio.endswith(")") else with_age(ratio, young)
-
-
-def in_young(words: str, young: bool) -> str:
-    """Return words that follow "X's throughput is", of young processes ``in young processes higher than``."""
-    return f"in {YOUNG} processes {words}" if young else words

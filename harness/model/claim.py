@@ -33,36 +33,38 @@ class ClaimVerdict(StrEnum):
         return self not in (ClaimVerdict.INCONCLUSIVE, ClaimVerdict.UNTESTABLE)
 
 
-class Above(Frozen):
-    """The number is above ``limit``; one within ``margin`` of it, as a share, counts as equal to it."""
+class _Limit(Frozen):
+    """A limit; a number within ``margin`` of it, as a share, counts as equal to it."""
 
-    kind: Literal["above"] = "above"
+    kind: Literal["above", "below", "near"]
     limit: float = Field(default=1.0, gt=0)
     margin: float = Field(default=0.05, gt=0)
+
+
+class Above(_Limit):
+    """The number is above ``limit``."""
+
+    kind: Literal["above"] = "above"
 
     def holds(self, value: float) -> bool:
         """Tell whether a number without an interval fulfils it."""
         return value > self.limit
 
 
-class Below(Frozen):
-    """The number is below ``limit``; one within ``margin`` of it, as a share, counts as equal to it."""
+class Below(_Limit):
+    """The number is below ``limit``."""
 
     kind: Literal["below"] = "below"
-    limit: float = Field(default=1.0, gt=0)
-    margin: float = Field(default=0.05, gt=0)
 
     def holds(self, value: float) -> bool:
         """Tell whether a number without an interval fulfils it."""
         return value < self.limit
 
 
-class Near(Frozen):
-    """The number is within ``margin`` of ``limit``, as a share."""
+class Near(_Limit):
+    """The number is within ``margin`` of ``limit``."""
 
     kind: Literal["near"] = "near"
-    limit: float = Field(default=1.0, gt=0)
-    margin: float = Field(default=0.05, gt=0)
 
     @property
     def band(self) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from typing import Protocol
 from pydantic import Field
 
 from harness.model import Estimate, Verdict
-from harness.model.age import in_young, ratio_with_age, with_age
+from harness.model.age import YOUNG, with_age
 from harness.model.base import Frozen
 from harness.model.digits import decimals, fixed, interval, whole_percent
 
@@ -118,35 +118,31 @@ def joined(unit: str) -> str:
     return unit if unit.startswith("/") else f"\N{NARROW NO-BREAK SPACE}{unit}"
 
 
-def too_few(said: Verdict, ratio: Estimate) -> bool:
+def too_few(verdict: Verdict, ratio: Estimate) -> bool:
     """Tell whether an interval leaves out 1 and is of too few blocks, among so many comparisons, for a verdict."""
-    if said is not Verdict.INCONCLUSIVE or ratio.low is None or ratio.high is None:
+    if verdict is not Verdict.INCONCLUSIVE or ratio.low is None or ratio.high is None:
         return False
     return not ratio.low <= 1 <= ratio.high
 
 
-def verdict_words(one: Judged) -> str:
+def verdict_words(comparison: Judged) -> str:
     """Return words that fit in "X's throughput is ... Y's"; no margin: nothing is said to be equivalent.
 
     Of young processes they say so: ``in young processes higher than``.
     """
-    side = HIGHER if one.ratio.value is not None and one.ratio.value > 1 else LOWER
-    why = f": {one.not_about}" if one.not_about else ""
+    side = HIGHER if comparison.ratio.value is not None and comparison.ratio.value > 1 else LOWER
+    why = f": {comparison.not_about}" if comparison.not_about else ""
+    few = OF_FEW if too_few(comparison.verdict, comparison.ratio) else ""
     words = {
         Verdict.DIFFERENT: side,
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
-        Verdict.EQUIVALENT: f"equivalent (within {whole_percent(one.margin or 0)}) to",
-        Verdict.INCONCLUSIVE: f"{OF_FEW if too_few(one.verdict, one.ratio) else ''}not shown to differ from",
+        Verdict.EQUIVALENT: f"equivalent (within {whole_percent(comparison.margin or 0)}) to",
+        Verdict.INCONCLUSIVE: f"{few}not shown to differ from",
         Verdict.NOT_ABOUT_SERVICES: f"{NOT_ABOUT}{why}, and not compared with",
-    }[one.verdict]
-    return in_young(words, one.young)
+    }[comparison.verdict]
+    return f"in {YOUNG} processes {words}" if comparison.young else words
 
 
-def ratio_words(one: Judged, *, rounded: bool = False) -> str:
-    """Return a ratio with its interval, of young processes with that word: ``1.2 (1.1 to 1.3, young)``."""
-    return ratio_with_age(show(one.ratio, rounded=rounded).interval, one.young)
-
-
-def verdict_name(one: Judged) -> str:
+def verdict_name(comparison: Judged) -> str:
     """Return a verdict in the cell of a table: ``not about the services``, of young processes ``different, young``."""
-    return with_age(one.verdict.words, one.young)
+    return with_age(comparison.verdict.words, comparison.young)

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import random
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from harness.model.base import Frozen
 from harness.model.load import CapacityGoals, Load
-from harness.model.runtime import RuntimeSettings
 from harness.model.started import BackingSettings
 from harness.model.study import Connections, Experiment, Level, ProfileDefinition, ProfileName, Variant
 from harness.model.warm_up import WarmUpSpec
@@ -149,15 +147,25 @@ def make_plan(
     """
     chosen: Pairs = pairs or ("first cell" if profile == "smoke" else "every cell")
     n_blocks = blocks or experiment.profiles[profile].blocks
-    if experiment.design_of(profile) == "duet":
-        trials_of_pairs = _duet_trials(experiment, profile, seed, n_blocks, chosen)
-        return Plan(
-            experiment=experiment.name, profile=profile, seed=seed, host=host, launcher=launcher,
-            trials=trials_of_pairs, pairs=chosen,
-        )  # fmt: skip
+    trials = _duet_trials if experiment.design_of(profile) == "duet" else _single_trials
+    return Plan(
+        experiment=experiment.name,
+        profile=profile,
+        seed=seed,
+        host=host,
+        launcher=launcher,
+        trials=trials(experiment, profile, seed, n_blocks, chosen),
+        pairs=chosen,
+    )
+
+
+def _single_trials(
+    experiment: Experiment, profile: ProfileName, seed: int, n_blocks: int, pairs: Pairs
+) -> tuple[PlannedTrial, ...]:
+    """Each process of a block, and that of the reference once more where ``pairs`` says, in a drawn order."""
     block_of = by_process(configurations(experiment, profile), experiment.same_process)
     of_reference = [item for item in block_of if item[0].variant_name == experiment.reference]
-    doubled = of_reference if chosen == "every cell" else of_reference[:1]
+    doubled = of_reference if pairs == "every cell" else of_reference[:1]
     trials: list[PlannedTrial] = []
     for block in range(1, n_blocks + 1):
         members = [(process, False) for process in block_of]
@@ -181,15 +189,7 @@ def make_plan(
                     )
                 )
                 first = first or trial_id
-    return Plan(
-        experiment=experiment.name,
-        profile=profile,
-        seed=seed,
-        host=host,
-        launcher=launcher,
-        trials=tuple(trials),
-        pairs=chosen,
-    )
+    return tuple(trials)
 
 
 def _duet_trials(
@@ -202,8 +202,8 @@ def _duet_trials(
     all_of_block = configurations(experiment, profile)
     references = [item for item in all_of_block if item.variant_name == experiment.reference]
     of_cell = {tuple(item.levels.items()): item for item in references}
-    others = [item for item in all_of_block if item.variant_name != experiment.reference]
-    planned = [(item, of_cell[tuple(item.levels.items())], False) for item in others]
+    of_variants = [item for item in all_of_block if item.variant_name != experiment.reference]
+    planned = [(item, of_cell[tuple(item.levels.items())], False) for item in of_variants]
     planned += [(item, item, True) for item in (references if pairs == "every cell" else references[:1])]
     trials: list[PlannedTrial] = []
     for block in range(1, n_blocks + 1):
@@ -247,8 +247,8 @@ def by_process(
     """
     groups: dict[str, list[Configuration]] = {}
     for item in configurations:
-        others = {factor: level for factor, level in item.levels.items() if factor != same_process}
-        groups.setdefault(item.model_copy(update={"levels": others}).key, []).append(item)
+        levels = {factor: level for factor, level in item.levels.items() if factor != same_process}
+        groups.setdefault(item.model_copy(update={"levels": levels}).key, []).append(item)
     return [tuple(group) for group in groups.values()]
 
 
@@ -260,8 +260,8 @@ def _block_rng(name: str, profile: str, seed: int, block: int) -> random.Random:
 def _cells(experiment: Experiment, profile: ProfileDefinition) -> tuple[dict[str, str], ...]:
     if profile.cells is not None:
         return profile.cells
-    axes = [profile.levels.get(factor) or tuple(levels) for factor, levels in experiment.factors.items()]
-    return tuple(dict(zip(experiment.factors, levels, strict=True)) for levels in itertools.product(*axes))
+    axes = experiment.axes(profile)
+    return tuple(dict(zip(axes, levels, strict=True)) for levels in itertools.product(*axes.values()))
 
 
 def _configuration(
@@ -269,8 +269,7 @@ def _configuration(
 ) -> Configuration:
     base = experiment.variants[name]
     levels: list[Level] = [experiment.factors[factor][level] for factor, level in cell.items()]
-    settings, runtime = dict(base.settings), base.runtime.model_dump()
-    backing = None if experiment.backing is None else experiment.backing.model_dump()
+    settings, runtime, changes = dict(base.settings), dict[str, Any](), dict[str, Any]()
     mix, load_name, warm_up = experiment.mix, experiment.load, experiment.warm_up_requests
     warm_up_mix: str | None = None
     warm_up_connections: Connections = "kept"
@@ -278,17 +277,17 @@ def _configuration(
     for level in levels:
         settings |= level.settings
         runtime |= level.runtime
-        backing = {**(backing or {}), **level.backing} if level.backing else backing
+        changes |= level.backing
         mix = level.mix or mix
         load_name = level.load or load_name
         warm_up = warm_up if level.warm_up_requests is None else level.warm_up_requests
         warm_up_mix = level.warm_up_mix or warm_up_mix
         warm_up_connections = level.warm_up_connections or warm_up_connections
         windows = windows if level.warm_up_windows else None
-    variant = base.model_copy(
-        # By way of JSON: a level's runtime comes from a file, where a tuple is a list.
-        update={"settings": settings, "runtime": RuntimeSettings.model_validate_json(json.dumps(runtime))}
-    )
+    variant = base.model_copy(update={"settings": settings, "runtime": base.runtime.changed(runtime)})
+    backing = experiment.backing
+    if backing is not None or changes:
+        backing = (backing or BackingSettings()).changed(changes)
     return Configuration(
         workload=experiment.workload,
         variant_name=name,
@@ -306,5 +305,5 @@ def _configuration(
         system_calls=profile.system_calls,
         kind=experiment.kind,
         idle_s=profile.idle_s,
-        backing=None if backing is None else BackingSettings.model_validate_json(json.dumps(backing)),
+        backing=backing,
     )

@@ -120,24 +120,29 @@ class RuntimeSettings(Frozen):
 
     @field_validator("heap_max")
     @classmethod
-    def _a_size_or_a_multiple(cls, said: str | None) -> str | None:
-        if said is not None and not re.fullmatch(r"\d+[kmgKMG]|\d+(\.\d+)?x", said):
+    def _a_size_or_a_multiple(cls, size: str | None) -> str | None:
+        if size is not None and not re.fullmatch(r"\d+[kmgKMG]|\d+(\.\d+)?x", size):
             raise ValueError('must be a size such as "512m", or a multiple of the least heap such as "1.3x"')
-        if said is not None and said.endswith("x") and float(said[:-1]) < 1:
+        if size is not None and size.endswith("x") and float(size[:-1]) < 1:
             raise ValueError('must be at least "1x": in less than the least heap nothing runs')
-        return said
+        return size
 
     @field_validator("gomemlimit")
     @classmethod
-    def _a_size_or_what_another_holds(cls, said: str | None) -> str | None:
-        if said is not None and not re.fullmatch(rf"off|\d+([KMGT]i)?B?|\d+(\.\d+)?x|{_HELD_BY}\S+", said):
+    def _a_size_or_what_another_holds(cls, limit: str | None) -> str | None:
+        if limit is not None and not re.fullmatch(rf"off|\d+([KMGT]i)?B?|\d+(\.\d+)?x|{_HELD_BY}\S+", limit):
             raise ValueError(
                 'must be a size such as "64MiB", a multiple of the least limit such as "2x", or what another variant '
                 'holds: "rss of NAME"'
             )
-        if said is not None and said.endswith("x") and not said.startswith(_HELD_BY) and float(said[:-1]) < 1:
+        if (
+            limit is not None
+            and limit.endswith("x")
+            and not limit.startswith(_HELD_BY)
+            and float(limit[:-1]) < 1
+        ):
             raise ValueError('must be at least "1x": no program keeps to less than its least limit')
-        return said
+        return limit
 
     @model_validator(mode="after")
     def _measured_memory_is_all_that_bounds(self) -> Self:

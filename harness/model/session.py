@@ -17,7 +17,6 @@ from harness.model.implementation import Implementation
 from harness.model.load import Load
 from harness.model.load_tools import GeneratorName
 from harness.model.plan import Plan
-from harness.model.started import SettingValue
 from harness.model.study import Experiment, Variant
 
 
@@ -204,12 +203,8 @@ def coding_of(workload: str, variant: Variant) -> str | None:
     default = DEFAULT_CODING.get(workload)
     if default is None or variant.lean:
         return None
-    face = _text(variant.settings.get(_FACE, _MATCHED))
-    return _text(variant.settings.get(_CRAFT, default)) if face == _MATCHED else f"as {face}"
-
-
-def _text(value: SettingValue) -> str:
-    return str(value)
+    face = str(variant.settings.get(_FACE, _MATCHED))
+    return str(variant.settings.get(_CRAFT, default)) if face == _MATCHED else f"as {face}"
 
 
 class HeapProbe(Frozen):
@@ -296,7 +291,3 @@ class MemoryFit(Frozen):
     sources: dict[str, str] = Field(description="as in builds.json -> sha256 of the source that was built")
     measured_epoch_s: float
     took_s: float
-
-    def asks_the_same(self, asked: dict[str, str]) -> bool:
-        """Whether it is an answer to what a definition asks."""
-        return self.asked == asked

@@ -216,18 +216,18 @@ class ProfileDefinition(Frozen):
     def _calibrated_where_scaled(self) -> Self:
         if bool(self.scaled_loads) != (self.calibration is not None):
             raise ValueError("scaled_loads and calibration need each other")
-        others = {load.generator for load in self.scaled_loads.values()}
+        generators = {load.generator for load in self.scaled_loads.values()}
         of_one_tool = self.calibration is not None and self.calibration.of == "reference"
-        if self.calibration is not None and of_one_tool and others != {self.calibration.generator}:
-            raise ValueError(f"a capacity is that of its generator: calibrate with {sorted(others)}")
+        if self.calibration is not None and of_one_tool and generators != {self.calibration.generator}:
+            raise ValueError(f"a capacity is that of its generator: calibrate with {sorted(generators)}")
         own = sorted(name for name, load in self.scaled_loads.items() if load.of == "variant")
         if own and (of_one_tool or (self.calibration is not None and self.calibration.among)):
             raise ValueError(
                 f"loads {own} are of each variant's capacity: calibrate with of = 'slowest' and all variants"
             )
-        both = sorted(set(self.loads) & set(self.scaled_loads))
-        if both:
-            raise ValueError(f"a load is either scaled or not, found both: {both}")
+        twice = sorted(set(self.loads) & set(self.scaled_loads))
+        if twice:
+            raise ValueError(f"a load is either scaled or not, found both: {twice}")
         return self
 
     def load(self, name: str, capacity_per_s: float = NOMINAL_PER_S, *, variant: Name | None = None) -> Load:
@@ -346,15 +346,15 @@ class Experiment(Frozen):
         )
         return self.model_copy(update={"profiles": {**self.profiles, profile: changed}})
 
-    def with_memory(self, found: Mapping[Name, Mapping[str, str]]) -> Experiment:
+    def with_memory(self, resolved: Mapping[Name, Mapping[str, str]]) -> Experiment:
         """Return the experiment with what was measured in the place of multiples and of what others hold.
 
         Args:
-            found: variant -> the runtime settings it was resolved to, such as ``{"heap_max": "13m"}``.
+            resolved: variant -> the runtime settings it was resolved to, such as ``{"heap_max": "13m"}``.
         """
         changed = {
             name: variant.model_copy(
-                update={"runtime": variant.runtime.model_copy(update=dict(found.get(name, {})))}
+                update={"runtime": variant.runtime.model_copy(update=dict(resolved.get(name, {})))}
             )
             for name, variant in self.variants.items()
         }
@@ -466,16 +466,22 @@ class Experiment(Frozen):
                 if level.load and name in used[factor]
             }
             wanted |= {self.load} if self.load else set()
-            there = {**profile.loads, **profile.scaled_loads}
-            missing = sorted(wanted - set(there))
+            defined = {**profile.loads, **profile.scaled_loads}
+            missing = sorted(wanted - set(defined))
             if missing or not wanted:
-                raise ValueError(f"{where}.loads: missing {missing or 'a load'}; found {sorted(there)}")
+                raise ValueError(f"{where}.loads: missing {missing or 'a load'}; found {sorted(defined)}")
 
     def levels_used(self, profile: ProfileDefinition) -> dict[str, set[str]]:
         """Return factor -> the levels that a profile of this experiment measures."""
         if profile.cells is not None:
             return {factor: {cell[factor] for cell in profile.cells} for factor in self.factors}
-        return {factor: set(profile.levels.get(factor) or levels) for factor, levels in self.factors.items()}
+        return {factor: set(levels) for factor, levels in self.axes(profile).items()}
+
+    def axes(self, profile: ProfileDefinition) -> dict[str, tuple[str, ...]]:
+        """Return factor -> the levels of a profile without cells, in the file's order."""
+        return {
+            factor: profile.levels.get(factor) or tuple(levels) for factor, levels in self.factors.items()
+        }
 
     def _check_levels(self, where: str, factor: str, levels: tuple[str, ...]) -> None:
         if factor not in self.factors:

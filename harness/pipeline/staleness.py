@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from harness.analysis.tables.layout import Source, tables_folder
+from harness.definitions import read_definition
 from harness.evidence.parameters import StageParameters
 from harness.import_closure import closure, module_path
 from harness.model import ClosedLoad, Load, OpenLoad, PlannedTrial
@@ -210,11 +211,12 @@ def _ledgers(root: Path, stage: PlannedStage) -> list[Path]:
 
 
 def _declarations(root: Path, stage: PlannedStage) -> list[Path]:
-    """The definitions of the stage's experiments, where its notebook compares what they declare."""
+    """The definitions of the stage's experiments with their bases, where its notebook compares what they declare."""
     if stage.notebook is None or DECLARATIONS_READER not in stage.notebook.imported(root):
         return []
     known = experiment_paths(root)
-    return [known[name] for name in stage.experiments if name in known]
+    named = [known[name] for name in stage.experiments if name in known]
+    return [file for path in named for file in read_definition(root, path).files]
 
 
 def outputs(root: Path, stage: PlannedStage) -> dict[str, str]:

@@ -27,7 +27,7 @@ from harness.analysis.stats.pairing import counting
 from harness.analysis.stats.verdicts import FEWEST_FOR_P, decide, verdict
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.success_shares import failed_share
-from harness.definitions.strict_files import read_toml
+from harness.definitions import read_definition
 from harness.errors import InputError
 from harness.model import Estimate, Verdict
 from harness.model.age import YOUNG
@@ -125,7 +125,8 @@ def _trials(session: Session, wanted: RowFilter) -> pd.DataFrame | str:
 
 def _as_defined(session: Session, wanted: RowFilter, factor: str, level: str) -> bool:
     """Tell whether a session from before a factor measured what its level is: its variants had all settings of it."""
-    defined = read_toml(session.root / EXPERIMENTS / f"{wanted.experiment}.toml")
+    path = session.root / EXPERIMENTS / f"{wanted.experiment}.toml"
+    defined = read_definition(session.root, path).content()
     at_level = defined.get("factors", {}).get(factor, {}).get(level, {})
     names = [wanted.variant, *([] if wanted.along or not wanted.reference else [wanted.reference])]
     variants = [session.definition.variants[name] for name in names]

@@ -13,26 +13,4 @@ from harness.session.progress import (
     suitable_progress,
 )
 from harness.session.signals import Interrupted
-from harness.session.wiring import Assembly, assemble, launcher_name, usual_launcher
-
-__all__ = [
-    "Assembly",
-    "Interrupted",
-    "PlainProgress",
-    "Prepared",
-    "Progress",
-    "ProgressState",
-    "Silent",
-    "assemble",
-    "expected_s",
-    "launcher_name",
-    "measure",
-    "prepare",
-    "remarks",
-    "session_s",
-    "suitable_progress",
-    "usual_launcher",
-    "with_blocks",
-    "with_free_seed",
-    "within_minutes",
-]
+from harness.session.wiring import Assembly, assemble, launcher_name

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,14 +15,12 @@ from harness.loadgen.base import LoadSpec, refuse
 from harness.model import (
     BackingSettings,
     ClosedLoad,
-    Configuration,
     Implementation,
     Level,
     Load,
     ProfileDefinition,
     ProfileName,
     Request,
-    RuntimeSettings,
     Unavailable,
     Variant,
 )
@@ -54,16 +51,6 @@ def load_s(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> flo
         return max(generator.expected_s(share, requests) for share in assembly.shares_of(load))
     except RematchError:  # there is no such adapter, or no such division: whoever starts the session is told
         return load.profile.whole_s or 10.0
-
-
-def load_command(assembly: Assembly, configuration: Configuration, study: Study) -> tuple[str, ...]:
-    """Return the load generator's command line, with a place holder for the trial's folder; of several the
-    first one's."""
-    if configuration.load is None:
-        return ()
-    generator = assembly.generator(configuration.load.generator)
-    orders = load_orders(assembly, configuration.load, study.requests[configuration.mix])
-    return generator.command(orders[0]).argv
 
 
 def load_problems(
@@ -150,9 +137,11 @@ def variant_reasons(assembly: Assembly, study: Study) -> dict[str, str | None]:
         for name, variant in study.experiment.variants.items()
     }
     for name, variant in study.experiment.variants.items():
-        other = variant.runtime.memory_of
-        if other is not None and reasons[name] is None and reasons[other] is not None:
-            reasons[name] = f"its memory is that of {other}, which cannot run here: {reasons[other]}"
+        java_variant = variant.runtime.memory_of
+        if java_variant is not None and reasons[name] is None and reasons[java_variant] is not None:
+            reasons[name] = (
+                f"its memory is that of {java_variant}, which cannot run here: {reasons[java_variant]}"
+            )
     return reasons
 
 
@@ -180,9 +169,7 @@ def _level_problem(assembly: Assembly, study: Study, level: Level) -> str | None
     problem = _size_problem(assembly, level.runtime) or _pods_problem(assembly, study, level.runtime)
     if problem is not None or not level.backing:
         return problem
-    changes = level.backing
-    before = (study.experiment.backing or BackingSettings()).model_dump()
-    settings = BackingSettings.model_validate_json(json.dumps({**before, **changes}))
+    settings = (study.experiment.backing or BackingSettings()).changed(level.backing)
     problems = (
         _backing_problem(assembly, implementation, settings)
         for implementation in study.implementations.values()
@@ -211,14 +198,7 @@ def _pods_problem(assembly: Assembly, study: Study, changes: Mapping[str, object
         implementation = study.implementations[plain.implementation]
         if assembly.launcher.unavailable(implementation, plain) is not None:
             return None
-        runtime = RuntimeSettings.model_validate_json(
-            json.dumps(
-                {
-                    **plain.runtime.model_dump(),
-                    **{name: changes[name] for name in (*asked, "cpus") if name in changes},
-                }
-            )
-        )
+        runtime = plain.runtime.changed({name: changes[name] for name in (*asked, "cpus") if name in changes})
         changed = plain.model_copy(update={"runtime": runtime})
         return assembly.launcher.unavailable(implementation, changed)
     asked = of_pods_alone(changes)

@@ -1,22 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trials of a search for the capacity: real loads on one warm process, as the search asks for them.
+"""Capacities: of a session once, for its scaled loads, and of each trial where its profile searches for one.
 
-A search is part of a calibration, or of each trial, after its load.
+Profiles for small machines offer shares of a capacity (``rate_share``, ``users_share``), which is measured before the
+first trial: what users without a pause have answered rightly, in passes of a flow or requests of a plain mix per
+second. It is written once (``calibration.json``) and stands in the session's header, so that a session that is
+resumed goes on with the same plan. With ``capacity = "search"`` that is only where it begins: the same process is
+offered arrivals at rates around it, and the capacity is the highest rate that keeps its goals.
 
-Profiles for small machines offer shares of a capacity (``rate_share``, ``users_share``) instead of the
-published numbers, and that capacity is measured here, never guessed. Users without a pause ask the
-reference variant's first configuration, by the generator of the trials, for a few seconds (or each variant's,
-warmed up as trials are: the least capacity counts); the capacity
-is what was answered rightly per second, in passes of a flow or in requests of a plain mix. It is written
-once (``calibration.json``) and stands in the session's header, so that a session that is resumed goes on
-with the same plan.
-
-With ``capacity = "search"`` that is only where it begins: in the same process arrivals at rates around it are offered,
-and the capacity is the highest rate that keeps its goals. All these trials are
-kept with it.
-
-The capacity is that of generator, service and backing services together on shared cores. It says where
-this machine's limit lies, not how fast the service is; no estimate is made of it.
+The capacity is that of generator, service and backing services together on shared cores. It says where this machine's
+limit lies, not how fast the service is; no estimate is made of it.
 """
 
 from __future__ import annotations
@@ -25,6 +17,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -37,23 +30,19 @@ from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.flow import is_flow
 from harness.model import (
-    BuildRecord,
     Calibration,
     CalibrationSpec,
     CapacityGoals,
     CapacitySearch,
     Configuration,
-    Implementation,
     Load,
     LoadSummary,
     OpenLoad,
-    Request,
     SearchTrial,
 )
 from harness.model.load_tools import BY_NAME, GeneratorName
-from harness.runner import Limits, LoadAgain, TrialContext, TrialSpec
+from harness.runner import LoadAgain, TrialContext, TrialSpec
 from harness.runner.trial import rehearse, unplanned
-from harness.workloads import Case
 
 
 def arrivals(
@@ -70,49 +59,12 @@ def arrivals(
 
 
 @dataclass(kw_only=True)
-class SearchAfterLoad:
-    """Searches for the capacity of a trial's process once its load is over; see ``Then`` of the runner.
-
-    ``spec``: of the trial. ``context``: of the search's own load tool. ``folder``: the name of one that is made for
-    each of its loads and thrown away. ``found``: what it came to; ``None``: it has not ended.
-    """
-
-    spec: TrialSpec
-    goals: CapacityGoals
-    tool: GeneratorName
-    generator: LoadGenerator
-    context: TrialContext
-    folder: Path
-    found: CapacitySearch | None = None
-
-    def __call__(self, load: LoadSummary, again: LoadAgain) -> None:
-        """Search around what the load reached, right answers per second.
-
-        Raises:
-            TrialFailure: no rate keeps the goals, or service or generator ended early.
-        """
-        right = load.n_requests - load.n_errors
-        if load.duration_s <= 0 or right <= 0:
-            raise TrialFailure("failed", "the load reached nothing that a search could begin at")
-        trials = CapacityTrials(
-            order=replace(self.spec, folder=self.folder),
-            goals=self.goals,
-            tool=self.tool,
-            generator=self.generator,
-            context=self.context,
-            again=again,
-        )
-        try:
-            self.found = trials.search(right / load.duration_s)
-        except CalibrationFailed as problem:
-            raise TrialFailure("failed", str(problem)) from problem
-
-
-@dataclass(frozen=True, kw_only=True)
 class CapacityTrials:
-    """Offers loads to one process, one after another, and says what became of each.
+    """Searches for a capacity on a process that has had its load; the methods are what ``Then`` of the runner is.
 
-    ``order``: the trial that began the process. ``tool``, ``generator``: of the search.
+    ``order``: the trial that began the process; beside its ``folder`` one is made for each load and thrown away.
+    ``tool``, ``generator``, ``context``: of the search. ``n_steps``: of a pass. ``result``: what it came to; ``None``:
+    it has not ended.
     """
 
     order: TrialSpec
@@ -120,23 +72,41 @@ class CapacityTrials:
     tool: GeneratorName
     generator: LoadGenerator
     context: TrialContext
-    again: LoadAgain
+    n_steps: int = 1
+    result: CapacitySearch | None = None
     #: No two trials have the same arrivals: they would share their bad luck.
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def search(self, begin_per_s: float) -> CapacitySearch:
-        """Search around a rate.
+    def of_calibration(self, load: LoadSummary, again: LoadAgain) -> None:
+        """Search around what the load reached; a load that reached nothing is for the caller to refuse.
 
         Raises:
             CalibrationFailed: no rate keeps the goals.
             TrialFailure: service or generator ended early.
         """
-        return search_capacity(
-            self.offer, self.goals,
-            lowest_per_s=self.goals.from_share * begin_per_s, highest_per_s=self.goals.to_share * begin_per_s,
-        )  # fmt: skip
+        begin_per_s = capacity_per_s(load, self.n_steps)
+        if begin_per_s > 0:
+            self.result = search_capacity(
+                partial(self.offer, again),
+                self.goals,
+                lowest_per_s=self.goals.from_share * begin_per_s,
+                highest_per_s=self.goals.to_share * begin_per_s,
+            )
 
-    def offer(self, rate_per_s: float, duration_s: float) -> SearchTrial:
+    def of_trial(self, load: LoadSummary, again: LoadAgain) -> None:
+        """Search around what the load reached; whatever is wrong fails the trial.
+
+        Raises:
+            TrialFailure: the load reached nothing, no rate keeps the goals, or service or generator ended early.
+        """
+        try:
+            self.of_calibration(load, again)
+        except CalibrationFailed as problem:
+            raise TrialFailure("failed", str(problem)) from problem
+        if self.result is None:
+            raise TrialFailure("failed", "the load reached nothing that a search could begin at")
+
+    def offer(self, again: LoadAgain, rate_per_s: float, duration_s: float) -> SearchTrial:
         """Offer a rate (passes per second) for so long, in a folder that is thrown away."""
         load = arrivals(self.goals, self.tool, rate_per_s=rate_per_s, duration_s=duration_s)
         configuration = self.order.planned.configuration.model_copy(
@@ -153,7 +123,7 @@ class CapacityTrials:
                 folder=folder,
                 seed=self.order.seed + next(self.numbers),
             )
-            summary = self.again(spec, self.context)
+            summary = again(spec, self.context)
             latency_s = latencies(folder / "load")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -204,25 +174,6 @@ def of_load(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class CalibrationTrial:
-    """One saturated trial of a configuration, in a folder that is thrown away."""
-
-    order: CalibrationSpec
-    configuration: Configuration
-    implementation: Implementation
-    build: BuildRecord
-    requests: tuple[Request, ...]
-    cases: tuple[Case, ...]
-    generator: LoadGenerator
-    warm_up_generator: LoadGenerator | None = None
-    search_generator: LoadGenerator | None = None
-    folder: Path
-    contract: Path
-    seed: int
-    limits: Limits
-
-
 def saturated(configuration: Configuration, spec: CalibrationSpec) -> Configuration:
     """Return the configuration under the calibration's load; a database that lives on is not touched by it."""
     backing = configuration.backing
@@ -243,84 +194,51 @@ def capacity_per_s(load: LoadSummary, n_steps: int) -> float:
 
 
 def calibrate(
-    trial: CalibrationTrial, context: TrialContext, search_context: TrialContext | None = None
+    order: CalibrationSpec, trial: TrialSpec, context: TrialContext, search: CapacityTrials | None
 ) -> Calibration:
-    """Saturate the configuration, search from there where that is asked for, and return the capacity.
+    """Saturate a configuration, search from there where that is asked for, and return the capacity.
 
     Args:
-        search_context: of the search's own load tool; ``None``: as the saturation's.
+        trial: of a saturated configuration, in a folder that is thrown away.
 
     Raises:
         CalibrationFailed: nothing was answered rightly, or no rate keeps the goals; without a capacity there is no
             plan.
     """
     n_steps = len(trial.requests) if is_flow(trial.requests) else 1
-    order, goals = _as_order(trial), trial.order.goals
-    searches: list[CapacitySearch] = []
-
-    def search(saturation: LoadSummary, again: LoadAgain) -> None:
-        begin_per_s = capacity_per_s(saturation, n_steps)
-        if goals is None or trial.search_generator is None or begin_per_s <= 0:
-            return
-        offered = CapacityTrials(
-            order=order,
-            goals=goals,
-            tool=goals.generator or trial.order.generator,
-            generator=trial.search_generator,
-            context=search_context or context,
-            again=again,
-        )
-        searches.append(offered.search(begin_per_s))
-
-    record = rehearse(order, context, then=None if goals is None else search)
+    configuration = trial.planned.configuration
+    record = rehearse(trial, context, then=None if search is None else search.of_calibration)
     result = capacity_per_s(record.load, n_steps) if record.load is not None else 0.0
-    if record.load is None or result <= 0 or (goals is not None and not searches):
+    if record.load is None or result <= 0 or (search is not None and search.result is None):
         raise CalibrationFailed(
-            f"the calibration of {trial.configuration.key} found no capacity: {record.outcome.value}"
+            f"the calibration of {configuration.key} found no capacity: {record.outcome.value}"
             f"{f': {record.reason}' if record.reason else ''}; see that this variant runs here, then start again"
         )
+    searches = {} if search is None or search.result is None else {configuration.variant_name: search.result}
     return Calibration(
-        order=trial.order,
-        variant=trial.configuration.variant_name,
-        configuration=trial.configuration.key,
-        mix=trial.configuration.mix,
+        order=order,
+        variant=configuration.variant_name,
+        configuration=configuration.key,
+        mix=configuration.mix,
         n_steps=n_steps,
-        capacity_per_s=round(searches[0].lower_per_s if searches else result, 3),
+        capacity_per_s=round(min((each.lower_per_s for each in searches.values()), default=result), 3),
         n_requests=record.load.n_requests,
         n_errors=record.load.n_errors,
         duration_s=record.load.duration_s,
         measured_epoch_s=time.time(),
-        searches={trial.configuration.variant_name: searches[0]} if searches else {},
+        searches=searches,
     )
 
 
-def least_of(found: Sequence[Calibration]) -> Calibration:
+def least_of(calibrations: Sequence[Calibration]) -> Calibration:
     """Return the calibration with the least capacity; of several it names all."""
-    least = min(found, key=lambda one: one.capacity_per_s)
-    if len(found) == 1:
+    least = min(calibrations, key=lambda calibration: calibration.capacity_per_s)
+    if len(calibrations) == 1:
         return least
-    searches = {name: search for item in found for name, search in item.searches.items()}
+    searches = {name: search for item in calibrations for name, search in item.searches.items()}
     return least.model_copy(
         update={
-            "capacities_per_s": {item.variant: item.capacity_per_s for item in found},
+            "capacities_per_s": {item.variant: item.capacity_per_s for item in calibrations},
             "searches": searches,
         }
-    )
-
-
-def _as_order(trial: CalibrationTrial) -> TrialSpec:
-    return TrialSpec(
-        planned=unplanned("calibration", saturated(trial.configuration, trial.order)),
-        experiment="calibration",
-        session_id="calibration",
-        implementation=trial.implementation,
-        build=trial.build,
-        generator=trial.generator,
-        warm_up_generator=trial.warm_up_generator,
-        requests=trial.requests,
-        cases=trial.cases,
-        folder=trial.folder,
-        contract=trial.contract,
-        seed=trial.seed,
-        limits=trial.limits,
     )

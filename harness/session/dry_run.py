@@ -10,7 +10,7 @@ from harness.errors import InputError, RematchError
 from harness.memory_sizing.probe import asked_of, fit_s, tried
 from harness.model import Configuration, Load, PlannedTrial, Variant
 from harness.provenance import without_paths
-from harness.session.availability import load_command, load_s
+from harness.session.availability import load_orders, load_s
 from harness.session.headroom import echo_load, wanted_readings
 from harness.session.planning import MOST_BLOCKS, Prepared, first_configuration, planned_variants, with_blocks
 from harness.session.wiring import Assembly
@@ -121,7 +121,7 @@ def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, 
         if configuration.load is not None:
             key = _load_key(assembly, configuration.load, configuration)
             if key not in text:
-                text[key] = _load_command(assembly, study, configuration)
+                text[key] = _load_command(assembly, study, configuration.load, configuration.mix)
     return {key: without_paths(argv, places=assembly.places) for key, argv in text.items()}
 
 
@@ -136,9 +136,11 @@ def _load_key(assembly: Assembly, load: Load, configuration: Configuration) -> s
     return f"{key} (1 of {n} alike)"
 
 
-def _load_command(assembly: Assembly, study: Study, configuration: Configuration) -> tuple[str, ...]:
+def _load_command(assembly: Assembly, study: Study, load: Load, mix: str) -> tuple[str, ...]:
+    """The load generator's command line, with a place holder for the trial's folder; of several the first one's."""
     try:
-        return load_command(assembly, configuration, study)
+        order = load_orders(assembly, load, study.requests[mix])[0]
+        return assembly.generator(load.generator).command(order).argv
     except RematchError as problem:
         return ("#", str(problem))
 

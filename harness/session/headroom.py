@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -56,21 +55,6 @@ ECHO_IMPLEMENTATION = "go-raw"
 _ECHO_STATUS = 200
 #: A load at a rate lasts no longer. wrk2 forgets its latencies after ten seconds.
 AT_A_RATE_S = 8.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class EchoSpec:
-    """One load to be tried against the echo service, in a folder that is thrown away."""
-
-    implementation: Implementation
-    build: BuildRecord
-    load: Load
-    mix: str
-    requests: tuple[Request, ...]
-    generator: LoadGenerator
-    folder: Path
-    seed: int
-    limits: Limits
 
 
 def wanted_readings(
@@ -149,8 +133,8 @@ def echo_load(load: Load, n_steps: int = 1) -> Load:
     return load.model_copy(update={"profile": bounded(load.profile, n_steps, most_s)})
 
 
-def measure_echo(spec: EchoSpec, context: TrialContext) -> EchoReading:
-    """Offer the bounded load to a fresh echo service.
+def measure_echo(load: Load, trial: TrialSpec, context: TrialContext) -> EchoReading:
+    """Offer a load to a fresh echo service, bounded as the trial of it has it.
 
     Raises:
         TrialFailure: it went wrong; the reading cannot be had.
@@ -160,13 +144,13 @@ def measure_echo(spec: EchoSpec, context: TrialContext) -> EchoReading:
     )  # pandas and scipy, for who only looks at plans
 
     tables: list[RequestTable | None] = []
-    record = rehearse(_as_trial(spec), context, look=lambda folder: tables.append(_rows(folder)))
+    record = rehearse(trial, context, look=lambda folder: tables.append(_rows(folder)))
     if record.outcome != Outcome.OK or record.load is None:
         raise TrialFailure(record.outcome.value, record.reason or "no load was read")
     values = latencies_told(record.load, tables[0] if record.load.has_requests else None)
     return EchoReading(
-        load=spec.load,
-        mix=spec.mix,
+        load=load,
+        mix=trial.planned.configuration.mix,
         achieved_per_s=record.load.achieved_per_s,
         n_requests=record.load.n_requests,
         duration_s=record.load.duration_s,
@@ -182,17 +166,29 @@ def _rows(folder: Path) -> RequestTable | None:
         return None
 
 
-def _as_trial(spec: EchoSpec) -> TrialSpec:
-    requests, body = echoed(spec.requests)
+def echo_trial(
+    load: Load,
+    mix: str,
+    requests: tuple[Request, ...],
+    *,
+    implementation: Implementation,
+    build: BuildRecord,
+    generator: LoadGenerator,
+    folder: Path,
+    seed: int,
+    limits: Limits,
+) -> TrialSpec:
+    """Return the trial of a load against the echo service, in a folder that is thrown away."""
+    requests, body = echoed(requests)
     n_steps = len(requests) if is_flow(requests) else 1
     configuration = Configuration(
         workload=ECHO_WORKLOAD,
         variant_name="echo",
-        variant=echo_variant(body, never_sleeps=BY_NAME[spec.load.generator].never_sleeps),
+        variant=echo_variant(body, never_sleeps=BY_NAME[load.generator].never_sleeps),
         levels={},
-        mix=spec.mix,
+        mix=mix,
         load_name="echo",
-        load=echo_load(spec.load, n_steps),
+        load=echo_load(load, n_steps),
         warm_up_requests=0,
         kind="load",
     )
@@ -200,12 +196,12 @@ def _as_trial(spec: EchoSpec) -> TrialSpec:
         planned=unplanned("echo", configuration),
         experiment="echo",
         session_id="echo",
-        implementation=spec.implementation,
-        build=spec.build,
-        generator=spec.generator,
+        implementation=implementation,
+        build=build,
+        generator=generator,
         requests=requests,
         cases=(),
-        folder=spec.folder,
-        seed=spec.seed,
-        limits=spec.limits,
+        folder=folder,
+        seed=seed,
+        limits=limits,
     )

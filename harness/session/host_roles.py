@@ -40,7 +40,7 @@ class HostRoles:
     @property
     def named(self) -> dict[str, Path]:
         """Places of far machines, by the names that stand for them in the data."""
-        further = [(f"far_load_{n}", one) for n, one in enumerate(self.further_loads, start=2)]
+        further = [(f"far_load_{n}", station) for n, station in enumerate(self.further_loads, start=2)]
         roles = [("far", self.service), ("far_load", self.load), *further, ("far_database", self.database)]
         names = {
             role: Path(cast("SshHost", station).agent.base)

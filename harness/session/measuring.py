@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -28,7 +28,7 @@ from harness.model import (
 )
 from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, TrialContext, TrialSpec, run_duet, run_trials
-from harness.session.capacity_trials import SearchAfterLoad, arrivals
+from harness.session.capacity_trials import CapacityTrials, arrivals
 from harness.session.dry_run import trial_s
 from harness.session.headroom import echo_achieved
 from harness.session.open_files import allowed, raise_limit, refuse_too_large
@@ -224,8 +224,8 @@ class _Session:
         made: tuple[TrialRecord, ...]
         search = self._search(steps[0][0])
         if search is not None:
-            made = run_trials(steps, then=search)
-            made = tuple(item.model_copy(update={"search": search.found}) for item in made)
+            made = run_trials(steps, then=search.of_trial)
+            made = tuple(item.model_copy(update={"search": search.result}) for item in made)
         elif trials[0].duet is None:
             made = run_trials(steps)
         elif len(steps) == 1:
@@ -240,15 +240,16 @@ class _Session:
             self.not_ok += record.outcome != Outcome.OK
         return tuple(records)
 
-    def _search(self, spec: TrialSpec) -> SearchAfterLoad | None:
+    def _search(self, spec: TrialSpec) -> CapacityTrials | None:
         """Return what searches for a trial's capacity after its load; ``None``: nobody asks for it."""
         configuration = spec.planned.configuration
         goals, load = configuration.search, configuration.load
         if goals is None or load is None:
             return None
         tool = goals.generator or load.generator
-        return SearchAfterLoad(
-            spec=spec,
+        folder = self.assembly.root / ".cache" / "search" / self.header.session_id / "trial"
+        return CapacityTrials(
+            order=replace(spec, folder=folder),
             goals=goals,
             tool=tool,
             generator=self.assembly.generator(tool),
@@ -259,7 +260,6 @@ class _Session:
                 configuration.warm_up,
                 configuration.variant,
             ),
-            folder=self.assembly.root / ".cache" / "search" / self.header.session_id / "trial",
         )
 
     def _parts(self, configuration: Configuration) -> TrialContext:

@@ -125,29 +125,7 @@ class Prepared:
 
 def prepare(
     assembly: Assembly,
-    name: str,
-    *,
-    profile: str,
-    host: str,
-    seed: int,
-    launcher: str = "process",
-    anywhere: bool = False,
-) -> Prepared:
-    """Load the experiment, find out which of its variants can run here, and plan those; ``anywhere`` as of
-    ``prepare_study``.
-
-    Raises:
-        InputError: the definition is wrong; the reference, or every other variant, cannot run here.
-    """
-    study = load_study(assembly.root, name)
-    return prepare_study(
-        assembly, study, profile=profile, host=host, seed=seed, launcher=launcher, anywhere=anywhere
-    )
-
-
-def prepare_study(
-    assembly: Assembly,
-    study: Study,
+    of: str | Study,
     *,
     profile: str,
     host: str,
@@ -156,15 +134,19 @@ def prepare_study(
     reasons: Mapping[str, str | None] | None = None,
     anywhere: bool = False,
 ) -> Prepared:
-    """Plan an experiment that is loaded already; ``reasons`` as of ``unavailable_here``.
+    """Find out which variants of an experiment can run here, and plan those; ``reasons`` as of ``unavailable_here``.
 
-    ``anywhere``: for a plan that is only looked at; where nothing can be measured here, it is that of a machine that
-    has all of it, and ``refused`` says why.
+    Args:
+        of: the experiment, or its name.
+        anywhere: for a plan that is only looked at; where nothing can be measured here, it is that of a machine that
+            has all of it, and ``refused`` says why.
 
     Raises:
-        InputError: no such profile; the reference, or every other variant, cannot run here.
+        InputError: the definition is wrong, or has no such profile; the reference, or every other variant, cannot run
+            here.
         MissingTool: the only load generator is not here.
     """
+    study = load_study(assembly.root, of) if isinstance(of, str) else of
     study = _as_written(assembly.root, study)
     profile_name = study.profile_name(profile)
     refuse_duets_here(assembly, study.experiment, profile_name, launcher)
@@ -238,11 +220,9 @@ def with_blocks(prepared: Prepared, blocks: int) -> Prepared:
     """
     if not 1 <= blocks <= MOST_BLOCKS:
         raise InputError(
-            "the number of blocks is out of range",
-            place="--blocks",
-            found=blocks,
+            "the number of blocks is out of range", place="--blocks", found=blocks,
             allowed=f"1 to {MOST_BLOCKS}",
-        )
+        )  # fmt: skip
     return _planned_again(replace(prepared, blocks_asked=blocks), seed=prepared.plan.seed)
 
 
@@ -321,14 +301,10 @@ def _levels_left(
             cell for cell in definition.cells if not any(f"{f}={lev}" in reasons for f, lev in cell.items())
         )
         return {"cells": cells}
-    used = {
-        factor: definition.levels.get(factor) or tuple(levels)
-        for factor, levels in experiment.factors.items()
-    }
     return {
         "levels": {
             factor: tuple(level for level in levels if f"{factor}={level}" not in reasons)
-            for factor, levels in used.items()
+            for factor, levels in experiment.axes(definition).items()
         }
     }
 

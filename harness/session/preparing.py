@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
 from harness.definitions import load_implementations
 from harness.errors import InputError, TrialFailure
 from harness.loadgen.base import LoadGenerator, refuse
+from harness.loadgen.flow import is_flow
 from harness.memory_sizing.fit import fit_memory
 from harness.memory_sizing.probe import FitSpec, asked_of
 from harness.model import (
@@ -28,12 +28,13 @@ from harness.model import (
     WarmUpSpec,
 )
 from harness.provenance import without_paths
-from harness.runner import Limits, TrialContext
-from harness.session.capacity_trials import CalibrationTrial, arrivals, calibrate, least_of, saturated
+from harness.runner import Limits, TrialContext, TrialSpec
+from harness.runner.trial import unplanned
+from harness.session.capacity_trials import CapacityTrials, arrivals, calibrate, least_of, saturated
 from harness.session.headroom import (
     ECHO_IMPLEMENTATION,
     ECHO_WORKLOAD,
-    EchoSpec,
+    echo_trial,
     echo_variant,
     measure_echo,
     wanted_readings,
@@ -87,7 +88,7 @@ def parts_for(
     ``variant``: whose load it is; ``None``: nobody but the load's host runs its generators.
     """
     tools = [item.generator for item in (warm_up, load) if item is not None]
-    words = {ours: theirs for tool in tools for ours, theirs in assembly.load_words(tool).items()}
+    words = {local: remote for tool in tools for local, remote in assembly.load_words(tool).items()}
     return TrialContext(
         host=assembly.host,
         launcher=assembly.launcher,
@@ -144,42 +145,41 @@ class Preparation:
         return result
 
     def _calibrated(self, configuration: Configuration, order: CalibrationSpec) -> Calibration:
-        prepared = self.prepared
-        busy = saturated(configuration, order)
-        goals = order.goals
-        searching = None if goals is None else goals.generator or order.generator
-        search_load = None if goals is None or searching is None else arrivals(goals, searching)
-        implementation = prepared.study.implementations[configuration.variant.implementation]
-        contract = prepared.study.contract(self.assembly.root)
-        if search_load is not None and searching is not None:
-            refuse(
-                self.assembly.generator(searching),
-                search_load.profile,
-                prepared.study.requests[configuration.mix],
-            )
+        prepared, assembly = self.prepared, self.assembly
+        busy, goals = saturated(configuration, order), order.goals
+        requests = prepared.study.requests[configuration.mix]
+        implementation, contract = self._implementation(configuration), prepared.study.contract(assembly.root)
+        tool = None if goals is None else goals.generator or order.generator
+        if goals is not None and tool is not None:
+            refuse(assembly.generator(tool), arrivals(goals, tool).profile, requests)
         self.say(f"calibration with {configuration.key}")
-        self._prepare_for(busy, implementation, contract)
-        return calibrate(
-            CalibrationTrial(
-                order=order,
-                configuration=configuration,
-                implementation=implementation,
-                build=self.assembly.launcher.build(
-                    implementation, configuration.variant, configuration.backing
-                ),
-                requests=prepared.study.requests[configuration.mix],
-                cases=load_cases(contract),
-                generator=self.assembly.generator(order.generator),
-                warm_up_generator=self.warm_up_generator(configuration),
-                search_generator=None if searching is None else self.assembly.generator(searching),
-                folder=self.assembly.root / ".cache" / "calibration" / prepared.session_id / "trial",
-                contract=contract,
-                seed=prepared.plan.seed,
-                limits=self.limits,
-            ),
-            parts_for(self.assembly, self.ledger, busy.load, busy.warm_up),
-            None if search_load is None else parts_for(self.assembly, self.ledger, search_load, busy.warm_up),
+        self._prepare_for(busy)
+        trial = TrialSpec(
+            planned=unplanned("calibration", busy),
+            experiment="calibration",
+            session_id="calibration",
+            implementation=implementation,
+            build=assembly.launcher.build(implementation, configuration.variant, configuration.backing),
+            generator=assembly.generator(order.generator),
+            warm_up_generator=self.warm_up_generator(configuration),
+            requests=requests,
+            cases=load_cases(contract),
+            folder=assembly.root / ".cache" / "calibration" / prepared.session_id / "trial",
+            contract=contract,
+            seed=prepared.plan.seed,
+            limits=self.limits,
         )
+        search = None
+        if goals is not None and tool is not None:
+            search = CapacityTrials(
+                order=trial,
+                goals=goals,
+                tool=tool,
+                generator=assembly.generator(tool),
+                context=parts_for(assembly, self.ledger, arrivals(goals, tool), busy.warm_up),
+                n_steps=len(requests) if is_flow(requests) else 1,
+            )
+        return calibrate(order, trial, parts_for(assembly, self.ledger, busy.load, busy.warm_up), search)
 
     def warm_up_generator(self, configuration: Configuration) -> LoadGenerator | None:
         """Return the tool of a warm-up in windows; ``None``: there is none."""
@@ -199,7 +199,7 @@ class Preparation:
             return None
         known = self.writer.session.memory()
         if known is not None:
-            if not known.asks_the_same(asked):
+            if known.asked != asked:
                 raise InputError(
                     "memory was measured for another definition when this session began",
                     file=self.writer.session.key,
@@ -244,7 +244,12 @@ class Preparation:
             implementation = self._implementation(configuration)
             build = self.assembly.launcher.build(implementation, configuration.variant, configuration.backing)
             fresh[name] = self._tidied(build)
-            self._refuse_other_source(name, fresh[name])
+            before = self.builds.get(name)
+            if before is not None and before.source_sha256 != build.source_sha256:
+                raise InputError(
+                    f"the source of {name} changed since this session began; its trials would not be comparable",
+                    file=self.writer.session.key, allowed="the source as it was, another --seed, or --new",
+                )  # fmt: skip
         self.builds = {**fresh, **self.builds}
         self.writer.write_builds(self.builds)
 
@@ -257,31 +262,16 @@ class Preparation:
             if implementation.needs and key not in seen:
                 seen.add(key)
                 self.say(f"preparation of {', '.join(implementation.needs)}")
-                self._prepare_for(
-                    trial.configuration,
-                    implementation,
-                    self.prepared.study.contract(self.assembly.root),
-                )
+                self._prepare_for(trial.configuration)
 
-    def _prepare_for(
-        self, configuration: Configuration, implementation: Implementation, contract: Path
-    ) -> None:
+    def _prepare_for(self, configuration: Configuration) -> None:
         need = BackingNeed(
             workload=configuration.workload,
-            contract=contract,
+            contract=self.prepared.study.contract(self.assembly.root),
             settings=configuration.backing or BackingSettings(),
         )
-        for name in implementation.needs:
+        for name in self._implementation(configuration).needs:
             source_of(name, self.assembly.backing).prepare(need)
-
-    def _refuse_other_source(self, name: str, fresh: BuildRecord) -> None:
-        before = self.builds.get(name)
-        if before is not None and before.source_sha256 != fresh.source_sha256:
-            raise InputError(
-                f"the source of {name} changed since this session began; its trials would not be comparable",
-                file=self.writer.session.key,
-                allowed="the source as it was, another --seed, or --new",
-            )
 
     def _try_generators(self, left: list[PlannedTrial]) -> None:
         # against echo a generator has CPUs of its own, which in a duet it has not: its share is measured in each trial
@@ -301,22 +291,23 @@ class Preparation:
         build = self.assembly.launcher.build(implementation, echo_variant())
         for load, mix in wanted:
             self.say(f"headroom of {load.generator} with {mix}")
-            order = EchoSpec(
+            trial = echo_trial(
+                load,
+                mix,
+                self.prepared.study.requests[mix],
                 implementation=implementation,
                 build=build,
-                load=load,
-                mix=mix,
-                requests=self.prepared.study.requests[mix],
                 generator=self.assembly.generator(load.generator),
                 folder=self.assembly.root / ".cache" / "echo" / self.prepared.session_id,
                 seed=self.prepared.plan.seed,
                 limits=self.limits,
             )
             try:
-                self.echo = (*self.echo, measure_echo(order, parts_for(self.assembly, self.ledger, load)))
+                reading = measure_echo(load, trial, parts_for(self.assembly, self.ledger, load))
             except TrialFailure as failure:
                 self.writer.event("headroom unknown", reason=str(failure), generator=load.generator, mix=mix)
                 continue
+            self.echo = (*self.echo, reading)
             self.writer.write_echo(self.echo)
 
     def _tidied(self, build: BuildRecord) -> BuildRecord:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from harness.errors import printable
 from harness.model import Frozen, TrialRecord
@@ -35,27 +35,20 @@ class ProgressState(Frozen):
         return f"{self.session}: {self.done}/{self.total} trials{bad}{left}: {self.doing}"
 
 
-class Progress(Protocol):
-    """Told what happens, in order. Must not raise for want of a terminal."""
-
-    def step(self, state: ProgressState) -> None: ...
-
-    def trial_done(self, state: ProgressState, record: TrialRecord) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class Silent:
-    """Nobody wants to know."""
+    """Told what happens, in order, and shows nothing. What shows it must not raise for want of a terminal."""
 
     def step(self, state: ProgressState) -> None:
-        return
+        """Something else is being done."""
 
     def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        return
+        """A trial has ended."""
 
     def close(self) -> None:
-        return
+        """Nothing more will be told."""
+
+
+Progress = Silent
 
 
 class SlowTrials:
@@ -79,7 +72,7 @@ class SlowTrials:
         return f"CPUs slower than at their best in {n}, by up to {max(self._shares):.0%}"
 
 
-class PlainProgress:
+class PlainProgress(Silent):
     """A line per finished trial and per longer step; at the end, how many trials were slowed."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -103,7 +96,7 @@ class PlainProgress:
             print(line, file=self._stream, flush=True)
 
 
-class TerminalProgress:
+class TerminalProgress(Silent):
     """One bar that moves, below it what is done, and a lasting line for whatever was not ok.
 
     The bar has the counter and the time alone, which fit into any terminal; what is done is cut where it does not.

@@ -154,10 +154,10 @@ def words_there(
     elif runs_as == "python":
         words = {sys.executable: _python_with(generator, host)}
     elif paths.get(generator) is not None:
-        there = host.which(generator)[generator]
-        if there is None:
+        program = host.which(generator)[generator]
+        if program is None:
             raise _missing(generator, host)
-        words = {str(paths[generator]): there}
+        words = {str(paths[generator]): program}
     return words
 
 

@@ -20,8 +20,8 @@ from harness.backing import BackingNeed, BackingSource, running
 from harness.backing.postgres import Postgres
 from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
-from harness.definitions import contract_of, load_implementations, load_study
-from harness.errors import InputError, MissingTool, RematchError
+from harness.definitions import contract_of, load_implementations
+from harness.errors import InputError, MissingTool
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.settings import LOCAL
@@ -155,17 +155,15 @@ def assemble(
     launcher = launcher_name(launcher)
     if launcher == "kubernetes" and {host, load_host or LOCAL, database_host or LOCAL} != {LOCAL}:
         raise InputError(
-            "a cluster is measured from its node",
-            place="--launcher kubernetes",
-            found=host,
+            "a cluster is measured from its node", place="--launcher kubernetes", found=host,
             allowed=f"--host {LOCAL}",
-        )
+        )  # fmt: skip
     around = Surroundings(project=root)
-    tools = _found(around) if tools is None else tools
+    tools = _look_for(around) if tools is None else tools
     paths = {tool.name: tool.path for tool in tools if tool.usable}
     jdks = find_jdks(around)
     launcher_tools = tools_among(tools, jdks, find_runtimes(around))
-    here = LocalHost()
+    this_host = LocalHost()
     places = stations(root, host, load_host, jdks, database_host)
     jmeter_jar = paths.get("jmeter")
     java = jdks[0].java if jdks else None
@@ -174,7 +172,7 @@ def assemble(
     inside = launcher != "process"
     # what goes into a container is built, trimmed and trained with what is here, wherever it will run
     process = ProcessLauncher(
-        here if inside else places.service,
+        this_host if inside else places.service,
         root,
         launcher_tools,
         training=training_of(root, backing),
@@ -326,20 +324,9 @@ def launcher_name(word: str) -> str:
     return name
 
 
-def _found(around: Surroundings) -> tuple[Tool, ...]:
+def _look_for(around: Surroundings) -> tuple[Tool, ...]:
     with ThreadPoolExecutor() as asked:  # most of them are asked for their version, which takes a process
         return tuple(asked.map(lambda name: find_tool(name, around), TOOLS))
-
-
-def usual_launcher(root: Path, experiment: str) -> str:
-    """Return how an experiment's services are started where nobody says otherwise.
-
-    A definition that cannot be read says nothing here: whoever loads it says what is wrong with it.
-    """
-    try:
-        return load_study(root, experiment).experiment.launcher or "process"
-    except RematchError:
-        return "process"
 
 
 def _bases() -> dict[str, str]:

@@ -9,15 +9,3 @@ from harness.store.durable import explained
 from harness.store.packing import pack, pack_again
 from harness.store.reading import SessionFolder, Store
 from harness.store.writing import SessionWriter, TrialFolder
-
-__all__ = [
-    "Archive",
-    "SessionFolder",
-    "SessionWriter",
-    "Store",
-    "TrialFolder",
-    "archive_of",
-    "explained",
-    "pack",
-    "pack_again",
-]

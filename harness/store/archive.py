@@ -96,17 +96,17 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V", bound=Sized)
 
 
-def used_last(kept: OrderedDict[K, V], key: K, make: Callable[[], V], most: int) -> V:
+def used_last(cache: OrderedDict[K, V], key: K, make: Callable[[], V], most: int) -> V:
     """Return what is kept for a key, or make it and keep it.
 
     While the lengths of all add up to more than ``most``, that which was used longest ago is left out of ``kept``.
     """
-    held = kept.pop(key, None)
+    held = cache.pop(key, None)
     if held is None:
         held = make()
-    kept[key] = held  # behind all others
-    while sum(map(len, kept.values())) > most:
-        kept.popitem(last=False)
+    cache[key] = held  # behind all others
+    while sum(map(len, cache.values())) > most:
+        cache.popitem(last=False)
     return held
 
 
@@ -260,7 +260,7 @@ class Archive:
         """
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise InputError("already exists", file=target, allowed="a new or an empty folder")
-        other: dict[str, Recompressed] = {}
+        differing: dict[str, Recompressed] = {}
         for name in self.sizes:
             copy = target / name
             with explained(copy):
@@ -270,17 +270,17 @@ class Archive:
                 if place is not None and place.file.gzip is not None:
                     recorded, result = self.recorded_sha256(name), file_sha256(copy)
                     if result != recorded:
-                        other[name] = Recompressed(
+                        differing[name] = Recompressed(
                             sha256=result, bytes=copy.stat().st_size,
                             recorded_sha256=recorded, recorded_bytes=place.file.gzip.bytes,
                         )  # fmt: skip
-        if other:
+        if differing:
             text = target / layout.RECOMPRESSED
             with explained(text):
                 write_synced(
-                    text, OtherBytes(library=library(), files=other).model_dump_json(indent=1).encode()
+                    text, OtherBytes(library=library(), files=differing).model_dump_json(indent=1).encode()
                 )
-        return tuple(other)
+        return tuple(differing)
 
     @property
     def compresses_alike(self) -> bool:

@@ -27,7 +27,6 @@ from typing import IO, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.model.base import Frozen
-from harness.store.columns import MOST_TIMES, BadColumns, from_columns, to_columns
 from harness.store.gzipping import PIECE_BYTES, pieces_of
 
 #: Where blocks and their list lie in an archive; no file of a session has a name below it.
@@ -192,6 +191,8 @@ def compressed_block(pieces: Iterable[bytes], size_bytes: int, ending: str) -> t
     """Return the xz stream of a block of files with that ending, and whether it holds their form in columns."""
     if ending not in _TABLES or size_bytes > BLOCK_BYTES:
         return compressed(pieces, size_bytes), False
+    from harness.store.columns import to_columns  # numpy, for who only looks at what there is
+
     text = b"".join(pieces)
     plain = b"".join(compressed([text], size_bytes))
     columns = to_columns(text)
@@ -237,12 +238,16 @@ def pieces_of_block(block: Block, source: IO[bytes]) -> Iterator[bytes]:
     """
     digest = hashlib.sha256()
     size, waiting = 0, b""
-    pieces = decompressed(pieces_of(source), block.bytes * (MOST_TIMES if block.columns else 1))
     if block.columns:
+        from harness.store.columns import MOST_TIMES, BadColumns, from_columns
+
         try:
-            pieces = iter([from_columns(b"".join(pieces), block.bytes)])
+            in_columns = b"".join(decompressed(pieces_of(source), MOST_TIMES * block.bytes))
+            pieces = iter([from_columns(in_columns, block.bytes)])
         except BadColumns as error:
             raise Damaged(str(error)) from None
+    else:
+        pieces = decompressed(pieces_of(source), block.bytes)
     for piece in pieces:
         digest.update(piece)
         size += len(piece)

@@ -26,17 +26,15 @@ import lzma
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from harness.model.base import Frozen
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 _OTHER = 255
 #: Written the one way in which ``_written`` writes it; at most 18 digits, so that sums of three fit 64 bits.
@@ -187,32 +185,28 @@ def _columns(table: Sequence[Sequence[bytes]]) -> list[tuple[_Column, bytes]]:
 
 
 def _column(cells: Sequence[bytes], sortings: Mapping[int, Integers]) -> tuple[_Column, bytes]:
-    import numpy as np
-
     kinds = bytearray()
     values: list[int] = []
-    others: list[bytes] = []
+    other_cells: list[bytes] = []
     for cell in cells:
         match = _NUMBER.fullmatch(cell)
         if match is None or (match[1] and not int(match[2] + (match[3] or b""))):
             kinds.append(_OTHER)
-            others.append(cell)
+            other_cells.append(cell)
         else:
             kinds.append(len(match[3] or b""))
             values.append(int(match[1] + match[2] + (match[3] or b"")))
-    other = b"\n".join(others) + b"\n" if others else b""
+    other_text = b"\n".join(other_cells) + b"\n" if other_cells else b""
     best = _best(np.array(values, np.int64), np.frombuffer(kinds, np.uint8) != _OTHER, sortings)
     column = _Column(
         by=best.by, lag=best.lag, order=best.order, planes=best.n_planes, numbers=len(values),
-        other_bytes=len(other),
+        other_bytes=len(other_text),
     )  # fmt: skip
-    return column, bytes(kinds) + best.planes + other
+    return column, bytes(kinds) + best.planes + other_text
 
 
 def _places(cells: Sequence[bytes]) -> Integers:
     """Return for each cell the number of the different ones that come first."""
-    import numpy as np
-
     numbers: dict[bytes, int] = {}
     return np.array([numbers.setdefault(cell, len(numbers)) for cell in cells], np.int64)
 
@@ -222,8 +216,6 @@ def _best(values: Integers, is_number: NDArray[np.bool_], sortings: Mapping[int,
 
     Bits alone do not tell: first differences of moments are large, but most of their bytes are the same.
     """
-    import numpy as np
-
     orders: dict[int | None, Integers] = {None: np.arange(len(values))}
     orders |= {by: np.argsort(places[is_number], kind="stable") for by, places in sortings.items()}
     tried: list[tuple[float, int | None, int, int, Integers]] = []
@@ -239,14 +231,10 @@ def _best(values: Integers, is_number: NDArray[np.bool_], sortings: Mapping[int,
 
 
 def _bits(left: Integers) -> float:
-    import numpy as np
-
     return float(np.log2(np.abs(left.astype(np.float64)) * 2 + 1).sum())
 
 
 def _planes(by: int | None, lag: int, order: int, left: Integers) -> _Written:
-    import numpy as np
-
     written = (left.view(np.uint64) << np.uint64(1)) ^ (left >> 63).view(np.uint64)
     n_planes = (int(written.max()).bit_length() + 7) // 8 if len(left) else 0
     by_byte = written.astype("<u8").view(np.uint8).reshape(-1, 8).T[:n_planes]
@@ -260,8 +248,6 @@ def _compressed_bytes(written: _Written) -> int:
 
 
 def _unpredicted(values: Integers, lag: int, order: int) -> Integers:
-    import numpy as np
-
     for _ in range(order):
         before = np.zeros_like(values)
         before[lag:] = values[:-lag]
@@ -271,8 +257,6 @@ def _unpredicted(values: Integers, lag: int, order: int) -> Integers:
 
 def _cells(rows: int, column: _Column, source: _Source, by: Sequence[bytes] | None) -> list[bytes]:
     """Return the cells of a column; ``by``: those of the column that its numbers are sorted by."""
-    import numpy as np
-
     kinds = source.take(rows)
     if rows - kinds.count(_OTHER) != column.numbers:
         raise BadColumns("columns: numbers are not those of their kinds")
@@ -288,8 +272,8 @@ def _cells(rows: int, column: _Column, source: _Source, by: Sequence[bytes] | No
     if by is not None:
         order_of = np.argsort(_places(by)[by_cell != _OTHER], kind="stable")
         values[order_of] = values.copy()
-    others = source.take(column.other_bytes).split(b"\n")
-    if others.pop() != b"" or len(others) != rows - column.numbers:
+    other_cells = source.take(column.other_bytes).split(b"\n")
+    if other_cells.pop() != b"" or len(other_cells) != rows - column.numbers:
         raise BadColumns("columns: other cells are not those of their kinds")
     if any(kind > 9 for kind in set(kinds) - {_OTHER}):
         raise BadColumns("columns: cells of an unknown kind")
@@ -297,15 +281,13 @@ def _cells(rows: int, column: _Column, source: _Source, by: Sequence[bytes] | No
     following: dict[int, Iterator[bytes]] = {
         kind: iter(_written(values[of_numbers == kind], kind)) for kind in set(of_numbers.tolist())
     }
-    following[_OTHER] = iter(others)
+    following[_OTHER] = iter(other_cells)
     # without a loop in Python: there are millions of cells
     return list(map(next, map(following.__getitem__, kinds)))
 
 
 def _written(values: Integers, decimals: int) -> list[bytes]:
     """Return numbers of so many decimals as text, the one way in which ``_NUMBER`` takes them."""
-    import numpy as np
-
     if not decimals:
         return [b"%d" % value for value in values.tolist()]
     form = b"%%d.%%0%dd" % decimals

@@ -19,6 +19,8 @@ from typing import Protocol
 
 from harness.model.base import Frozen
 
+#: Endings of files that are compressed already.
+COMPRESSED = (".gz", ".jfr", ".zip", ".xz", ".zst")
 _LEVEL = 6
 #: Pieces of this size are given to the library wherever a file is compressed: some libraries' bytes depend on it.
 PIECE_BYTES = 1 << 20

@@ -27,11 +27,10 @@ from harness.store import blocks, layout
 from harness.store.archive import CHECKSUM, Archive
 from harness.store.blocks import Block, Contents, Gzip, PackedFile
 from harness.store.durable import explained, replace, sync_folder
-from harness.store.gzipping import pieces_of, probe_sha256, write_gzip
+from harness.store.gzipping import COMPRESSED, pieces_of, probe_sha256, write_gzip
 
 #: The earliest time that ZIP can express; every entry has it.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_COMPRESSED = (".gz", ".jfr", ".zip", ".xz", ".zst")
 
 
 class Repacked(NamedTuple):
@@ -80,9 +79,9 @@ def pack_again(archive: Archive) -> Repacked:
     before = archive.path.stat().st_size
     with tempfile.TemporaryDirectory(prefix="rematch-pack-") as scratch:
         folder = Path(scratch) / "session"
-        if other := archive.unpack(folder):
+        if differing := archive.unpack(folder):
             raise StoreError(
-                f"{archive.path}: the zlib here compresses {len(other)} files to other bytes than where they were "
+                f"{archive.path}: the zlib here compresses {len(differing)} files to other bytes than where they were "
                 "packed; pack it again there"
             )
         with explained(archive.path):
@@ -160,7 +159,7 @@ def _write(folder: Path, names: list[str], target: Path, *, together: bool) -> N
     with zipfile.ZipFile(target, "w") as archive:
         for name in names:
             if name not in packed:
-                method = zipfile.ZIP_STORED if name.endswith(_COMPRESSED) else zipfile.ZIP_DEFLATED
+                method = zipfile.ZIP_STORED if name.endswith(COMPRESSED) else zipfile.ZIP_DEFLATED
                 archive.writestr(_entry(name, method), (folder / name).read_bytes(), compresslevel=9)
         results = [
             _add_block(archive, folder, number, files)
@@ -193,7 +192,7 @@ def _packed(folder: Path, name: str, recorded: Mapping[str, str]) -> PackedFile 
     path = folder / name
     if "/" not in name:
         return None
-    if not name.endswith(_COMPRESSED):
+    if not name.endswith(COMPRESSED):
         return PackedFile(name=name, bytes=path.stat().st_size)
     if not name.endswith(".gz"):
         return None

@@ -21,10 +21,10 @@ from harness.store.archive import SUFFIX, Archive, archive_of
 from harness.store.gzipping import OtherBytes, Recompressed
 
 T = TypeVar("T")
-_BUILDS: TypeAdapter[dict[str, BuildRecord]] = TypeAdapter(dict[str, BuildRecord])
-_ECHO: TypeAdapter[tuple[EchoReading, ...]] = TypeAdapter(tuple[EchoReading, ...])
-_CALIBRATION = TypeAdapter(Calibration)
-_MEMORY = TypeAdapter(MemoryFit)
+BUILDS: TypeAdapter[dict[str, BuildRecord]] = TypeAdapter(dict[str, BuildRecord])
+ECHO: TypeAdapter[tuple[EchoReading, ...]] = TypeAdapter(tuple[EchoReading, ...])
+_CALIBRATION: TypeAdapter[Calibration | None] = TypeAdapter(Calibration)
+_MEMORY: TypeAdapter[MemoryFit | None] = TypeAdapter(MemoryFit)
 _HEADER = TypeAdapter(SessionHeader)
 _STORED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _RECORD = TypeAdapter(TrialRecord)
@@ -161,20 +161,19 @@ class SessionFolder:
 
     def builds(self) -> dict[str, BuildRecord]:
         """Return implementation (or implementation and AOT setting) -> how its artifact was made."""
-        return self._json(layout.BUILDS, _BUILDS) if self._size(layout.BUILDS) is not None else {}
+        return self._json(layout.BUILDS, BUILDS, {})
 
     def echo(self) -> tuple[EchoReading, ...]:
         """Return what the generators reached against the echo service."""
-        return self._json(layout.ECHO, _ECHO) if self._size(layout.ECHO) is not None else ()
+        return self._json(layout.ECHO, ECHO, ())
 
     def calibration(self) -> Calibration | None:
         """Return the capacity that the session's scaled loads are shares of; ``None``: not measured (yet)."""
-        known = self._size(layout.CALIBRATION) is not None
-        return self._json(layout.CALIBRATION, _CALIBRATION) if known else None
+        return self._json(layout.CALIBRATION, _CALIBRATION, None)
 
     def memory(self) -> MemoryFit | None:
         """Return what was measured of memory before the first trial; ``None``: nothing is (yet), or was needed."""
-        return self._json(layout.MEMORY, _MEMORY) if self._size(layout.MEMORY) is not None else None
+        return self._json(layout.MEMORY, _MEMORY, None)
 
     def events(self) -> tuple[dict[str, Any], ...]:
         """Return the session's log; a last line cut by a kill is left out."""
@@ -220,8 +219,12 @@ class SessionFolder:
         Of a file that another zlib compressed when the session was unpacked, it is the size it was recorded with.
         """
         stored = self._stored_name(trial_id, name)
-        result, other = self._size(stored), self._recompressed.get(stored)
-        return other.recorded_bytes if other is not None and other.bytes == result else result
+        result, recompressed = self._size(stored), self._recompressed.get(stored)
+        return (
+            recompressed.recorded_bytes
+            if recompressed is not None and recompressed.bytes == result
+            else result
+        )
 
     def sha256(self, trial_id: str, name: str) -> str:
         """Return the SHA-256 that a trial's file has, or had before another zlib compressed it again.
@@ -237,8 +240,12 @@ class SessionFolder:
             raise InputError("the trial left no such file", file=self.where(trial_id, name))
         if self.archive is not None:
             return self.archive.recorded_sha256(stored)
-        result, other = file_sha256(self.folder / stored), self._recompressed.get(stored)
-        return other.recorded_sha256 if other is not None and other.sha256 == result else result
+        result, recompressed = file_sha256(self.folder / stored), self._recompressed.get(stored)
+        return (
+            recompressed.recorded_sha256
+            if recompressed is not None and recompressed.sha256 == result
+            else result
+        )
 
     def open(self, trial_id: str, name: str) -> IO[bytes]:
         """Open a trial's file for reading, decompressed. ``name`` with or without ``.gz``.
@@ -303,8 +310,8 @@ class SessionFolder:
     @cached_property
     def _recompressed(self) -> dict[str, Recompressed]:
         """Files that another zlib compressed when the session was unpacked into this folder, by name."""
-        there = self.archive is None and self._size(layout.RECOMPRESSED) is not None
-        return self._json(layout.RECOMPRESSED, _OTHER_BYTES).files if there else {}
+        unpacked = self.archive is None and self._size(layout.RECOMPRESSED) is not None
+        return self._json(layout.RECOMPRESSED, _OTHER_BYTES).files if unpacked else {}
 
     def _stored_name(self, trial_id: str, name: str) -> str:
         """Relative to the session's folder; with ``.gz`` when only the compressed file is there."""
@@ -320,7 +327,10 @@ class SessionFolder:
     def _bytes(self, name: str) -> bytes:
         return (self.folder / name).read_bytes() if self.archive is None else self.archive.read(name)
 
-    def _json(self, name: str, adapter: TypeAdapter[T]) -> T:
+    def _json(self, name: str, adapter: TypeAdapter[T], *absent: T) -> T:
+        """Return what a file says; ``absent``: what a session without it says, at most one."""
+        if absent and self._size(name) is None:
+            return absent[0]
         file = (self.folder if self.archive is None else self.archive.path) / name
         try:
             return adapter.validate_json(self._bytes(name))

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel
 
 from harness.agent.files import file_sha256
 from harness.errors import StoreError
@@ -36,14 +36,11 @@ from harness.store.durable import (
     sync_folder,
     write_synced,
 )
-from harness.store.gzipping import pieces_of, write_gzip
-from harness.store.reading import SessionFolder
+from harness.store.gzipping import COMPRESSED, pieces_of, write_gzip
+from harness.store.reading import BUILDS, ECHO, SessionFolder
 
 #: Files of a load generator below this stay readable with any editor.
 PLAIN_BYTES = 4 * 1024
-_PACKED = (".gz", ".jfr", ".zip", ".xz", ".zst")
-_ECHO: TypeAdapter[tuple[EchoReading, ...]] = TypeAdapter(tuple[EchoReading, ...])
-_BUILDS: TypeAdapter[dict[str, BuildRecord]] = TypeAdapter(dict[str, BuildRecord])
 
 
 class TrialFolder:
@@ -77,32 +74,29 @@ class SessionWriter:
 
     def write_header(self, header: SessionHeader) -> None:
         """Write ``session.json``. It is written once; a second call is an error."""
-        path = self.session.folder / layout.HEADER
-        if path.exists():
-            raise StoreError(f"{path}: already written; a header never changes")
-        replace(path, header.model_dump_json(indent=1).encode())
+        self._write_once(layout.HEADER, header, "a header never changes")
 
     def write_builds(self, builds: dict[str, BuildRecord]) -> None:
         """Replace ``builds.json`` atomically."""
-        replace(self.session.folder / layout.BUILDS, _BUILDS.dump_json(builds, indent=1))
+        replace(self.session.folder / layout.BUILDS, BUILDS.dump_json(builds, indent=1))
 
     def write_echo(self, readings: tuple[EchoReading, ...]) -> None:
         """Replace ``echo.json`` atomically."""
-        replace(self.session.folder / layout.ECHO, _ECHO.dump_json(readings, indent=1))
+        replace(self.session.folder / layout.ECHO, ECHO.dump_json(readings, indent=1))
 
     def write_calibration(self, calibration: Calibration) -> None:
         """Write ``calibration.json``. It is written once, before the header that rests on it."""
-        path = self.session.folder / layout.CALIBRATION
-        if path.exists():
-            raise StoreError(f"{path}: already written; a session has one calibration")
-        replace(path, calibration.model_dump_json(indent=1).encode())
+        self._write_once(layout.CALIBRATION, calibration, "a session has one calibration")
 
-    def write_memory(self, found: MemoryFit) -> None:
+    def write_memory(self, memory: MemoryFit) -> None:
         """Write ``memory.json``. It is written once, before the header that rests on it."""
-        path = self.session.folder / layout.MEMORY
+        self._write_once(layout.MEMORY, memory, "what a session measured of memory never changes")
+
+    def _write_once(self, name: str, content: BaseModel, why: str) -> None:
+        path = self.session.folder / name
         if path.exists():
-            raise StoreError(f"{path}: already written; what a session measured of memory never changes")
-        replace(path, found.model_dump_json(indent=1).encode())
+            raise StoreError(f"{path}: already written; {why}")
+        replace(path, content.model_dump_json(indent=1).encode())
 
     def event(self, kind: str, **details: Any) -> None:
         """Append one line to ``events.jsonl``, on disk when this returns."""
@@ -119,11 +113,11 @@ class SessionWriter:
         moved: list[str] = []
         with explained(self.session.folder):
             for partial in sorted(self.session.folder.glob(f"{layout.PARTIAL}*")):
-                kept = self.session.folder / layout.INTERRUPTED
-                kept.mkdir(exist_ok=True)
+                interrupted = self.session.folder / layout.INTERRUPTED
+                interrupted.mkdir(exist_ok=True)
                 trial_id = partial.name.removeprefix(layout.PARTIAL)
-                number = 1 + sum(1 for _ in kept.glob(f"{trial_id}-*"))
-                partial.rename(kept / f"{trial_id}-{number}")
+                number = 1 + sum(1 for _ in interrupted.glob(f"{trial_id}-*"))
+                partial.rename(interrupted / f"{trial_id}-{number}")
                 moved.append(trial_id)
         return tuple(moved)
 
@@ -189,7 +183,7 @@ def _lock(stream: IO[str], folder: Path) -> None:
 def _pack(folder: Path) -> None:
     """Compress in place, as ``write_gzip`` does."""
     for path in sorted(folder.rglob("*")):
-        if not path.is_file() or path.is_symlink() or path.suffix in _PACKED or path.name == layout.RECORD:
+        if not path.is_file() or path.is_symlink() or path.suffix in COMPRESSED or path.name == layout.RECORD:
             continue
         if path.parent != folder and path.stat().st_size < PLAIN_BYTES:
             sync_file(path)

@@ -131,8 +131,9 @@ def test_a_generator_among_others_that_is_not_here_is_a_row_with_its_reason_and_
     assert list(row["levels_unavailable"]) == ["generator=k6"]
     assert "k6 is missing" in row["levels_unavailable"]["generator=k6"]
     assert row["profiles"]["smoke"]["trials"] > 0
+    assert row["files"][-1].endswith("harness/experiments/tiny.toml")
     code, out, _ = cli(root, "list", "tiny")
-    assert "generator=k6" in out
+    assert "generator=k6" in out and "defined in " in out
     code, out, err = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run")
     assert code == 0
     assert "not measured: generator=k6: k6 is missing" in err

@@ -86,10 +86,11 @@ def test_what_cannot_be_measured_is_one_line(
 
 def test_a_capacity_is_not_measured_with_a_reference_whose_memory_is_not_known_yet(tmp_path: Path) -> None:
     path = changed(tmp_path, 'reference = "go-gogc-100"', 'reference = "g1-3x"')
-    text, _, rest = path.read_text().partition("[profiles.smoke.loads.arrivals]")
+    text, _, rest = path.read_text().partition("loads.arrivals")
     scaled = (
-        'calibration = { generator = "jmeter" }\n[profiles.smoke.scaled_loads.arrivals]\ngenerator = "jmeter"\n'
-        'profile = { model = "open", rate_share = 0.5, duration_s = 1 }\n[profiles.quick]'
+        'calibration = { generator = "jmeter" }\n'
+        'scaled_loads.arrivals = { generator = "jmeter", profile = { model = "open", rate_share = 0.5, '
+        "duration_s = 1 } }\n[profiles.quick]"
     )
     path.write_text(text + scaled + rest.partition("[profiles.quick]")[2])
     with pytest.raises(InputError, match="whose memory is measured only after it.*g1-3x: heap_max = 3x"):
@@ -131,13 +132,9 @@ def test_every_pair_of_gc_peaks_is_in_the_profile_that_has_its_go_side() -> None
 def test_nothing_is_started_with_memory_that_nobody_measured(tmp_path: Path) -> None:
     study = load_study(ROOT, "gc-peaks")
     build = BuildRecord(
-        implementation="java-jdkhttp",
-        source_sha256="0",
-        argv=(),
-        build_s=None,
-        artifact_bytes=1,
+        implementation="java-jdkhttp", source_sha256="0", argv=(), build_s=None, artifact_bytes=1,
         artifact_sha256="0",
-    )
+    )  # fmt: skip
     with pytest.raises(InputError, match="measured before the first trial.*found 'heap_max = 2x'"):
         LaunchSpec(
             implementation=study.implementations["java-jdkhttp"],

@@ -13,7 +13,7 @@ import pytest
 
 from harness.agent.cgroup import group_folders, parse_cpu_stat, read_folders, read_throttling, whole_number
 from harness.definitions import load_requests
-from harness.definitions.strict_files import read_toml
+from harness.definitions.strict_files import text_of, toml_of
 from harness.errors import InputError
 from harness.formats import source, totals_csv
 from harness.formats.jfr_json import parse_contention, parse_jfr_json
@@ -36,7 +36,7 @@ def test_toml_that_is_too_deep_or_has_thousands_of_digits_is_refused(text: str, 
     file = tmp_path / "a.toml"
     file.write_text(text)
     with pytest.raises(InputError, match=r"a\.toml"):
-        read_toml(file)
+        toml_of(text_of(file), file)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.digits import decimals, percent, plain, span, spoken
+from harness.model.digits import cell_words, decimals, level_words, percent, plain, span, spoken
 
 HARNESS = Path(__file__).resolve().parents[2]
 NOTEBOOKS = HARNESS.parent / "notebooks"
@@ -83,13 +83,36 @@ def test_any_number_can_be_printed(value: float) -> None:
     assert isinstance(decimals(value, 0.0, 1.0), int)
 
 
+@pytest.mark.parametrize(
+    ("factor", "level", "words"),
+    [
+        ("logging", "off", "no log line"),
+        ("warm_up", "none", "no warm-up"),
+        ("warm_up", "calls-1000", "1,000 warm-up calls"),
+        ("connections", "pool-20", "pool of 20"),
+        ("users", "share-50", "50 % of capacity"),
+        ("users", "100", "users 100"),
+        ("generator_cpus", "one", "generator-cpus one"),
+        ("payload", 128, "payload 128"),
+    ],
+)
+def test_a_level_is_said_in_words_and_an_unknown_one_by_its_factor(
+    factor: str, level: object, words: str
+) -> None:
+    assert level_words(factor, level) == words
+
+
+def test_a_cell_names_its_levels_in_their_order_and_none_is_nothing() -> None:
+    assert cell_words({"logging": "on", "warm_up": "none"}) == "a log line, no warm-up"
+    assert cell_words({}) == ""
+
+
 #: What prints.
 _PRINTS = (
     "publish/*.py",
     "figures/*.py",
     "questions/*/*.py",
     "evidence/*.py",
-    "bench/page.py",
     "report/[how]*.py",
     "report/text.py",
 )

@@ -38,26 +38,25 @@ OWN_PLACES = (
 )
 #: Versions that a table prints, and the tool whose headroom a question asks for.
 IN_THE_PAPER = {"publish/session_facts.py", "publish/setup_tables.py", "questions/validity.py"}
-#: Trials of real processes, each made with one tool.
-REAL = ("verify/real/bound.py",)
+#: JMeter is also a folder that stands for one of this machine in records, and the only tool whose files may have
+#: passed through other hands; Locust is also a package whose version a session records; numbers are printed as each
+#: of the two would; trials of real processes are made with wrk.
+NAMED_IN = {
+    "jmeter": {"session/wiring.py", "report/requests.py", "cli/compare.py", "compare/other_tools.py"},
+    "locust": {"cli/check_remote.py", "provenance.py", "cli/compare.py", "compare/other_tools.py"},
+    "wrk": {"verify/real/bound.py"},
+}
 
 every_tool = pytest.mark.parametrize("tool", LOAD_TOOLS, ids=lambda tool: tool.name)
 
 
-def test_the_type_has_the_names_of_the_rows() -> None:
-    assert get_args(GeneratorName) == tuple(tool.name for tool in LOAD_TOOLS)
-    assert len({tool.title for tool in LOAD_TOOLS}) == len(LOAD_TOOLS)
-
-
-def test_each_adapter_has_a_row_and_each_row_an_adapter() -> None:
+def test_types_rows_and_adapters_have_the_same_names() -> None:
     modules = (HARNESS / "loadgen" / "tools").glob("*.py")
     adapters = {path.stem for path in modules if "def adapter(" in path.read_text("utf-8")}
-    assert adapters == {tool.name for tool in LOAD_TOOLS}
-
-
-@every_tool
-def test_an_adapter_is_found_by_the_name_of_its_row(tool: LoadTool) -> None:
-    assert adapter_of(tool.name, Installed()).name == tool.name
+    assert get_args(GeneratorName) == tuple(tool.name for tool in LOAD_TOOLS)
+    assert adapters == {*get_args(GeneratorName)}
+    assert len({tool.title for tool in LOAD_TOOLS}) == len(LOAD_TOOLS)
+    assert all(adapter_of(tool.name, Installed()).name == tool.name for tool in LOAD_TOOLS)
 
 
 @every_tool
@@ -76,32 +75,14 @@ def test_a_row_says_of_the_output_what_its_reader_finds(tool: LoadTool) -> None:
 
 @every_tool
 def test_no_other_module_names_a_tool(tool: LoadTool) -> None:
-    allowed = {path for pattern in OWN_PLACES for path in HARNESS.glob(pattern)} | {
-        *(HARNESS / path for path in REAL),
-    }
+    allowed = {path for pattern in OWN_PLACES for path in HARNESS.glob(pattern)}
     words = {tool.name, tool.title}
     naming = [
         path.relative_to(HARNESS).as_posix()
         for path in sorted(set(HARNESS.rglob("*.py")) - allowed)
         if words & _strings(path)
     ]
-    known = {"jmeter": _OF_JMETER, "locust": _OF_LOCUST}.get(tool.name, set()) | IN_THE_PAPER
-    assert set(naming) <= known
-
-
-#: JMeter is also a folder that stands for one of this machine in records, a peer in a benchmark, and the only one
-#: whose files may have passed through other hands; Locust is also a package whose version a session records; and
-#: both measured the published memory of one question, and numbers are printed as each of them would.
-_OF_JMETER = {
-    *("session/wiring.py", "bench/ingest.py", "report/requests.py", "compare/reading.py"),
-    *("cli/compare.py", "compare/other_tools.py"),
-    "questions/gc_peaks/equal_memory_results.py",
-}
-_OF_LOCUST = {
-    *("cli/check_remote.py", "publish/versions.py", "provenance.py"),
-    *("cli/compare.py", "compare/other_tools.py"),
-    "questions/gc_peaks/equal_memory_results.py",
-}
+    assert set(naming) <= NAMED_IN.get(tool.name, set()) | IN_THE_PAPER
 
 
 @cache  # each tool is looked for in the same files

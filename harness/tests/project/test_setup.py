@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 from harness import toolchains
+from harness.definitions import load_study
 from harness.tests.support.fake_machine import fake_environment, program
 from setup import jdk_debian, pip_settings, python_env, wheels
 
@@ -132,8 +132,8 @@ def test_the_pinned_go_is_new_enough_for_the_services() -> None:
 
 def test_the_pinned_java_is_the_release_that_an_experiment_names() -> None:
     version = wheels.pinned_version(PROJECT / "setup/pins/java.txt", wheels.JAVA)
-    named = tomllib.loads((PROJECT / "harness/experiments/strings-then-now.toml").read_text("utf-8"))
-    releases = {variant["runtime"].get("java") for variant in named["variants"].values()}
+    variants = load_study(PROJECT, "strings-then-now").experiment.variants.values()
+    releases = {variant.runtime.java for variant in variants}
     assert toolchains.parse_version(version)[0] in releases
 
 

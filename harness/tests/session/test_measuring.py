@@ -132,35 +132,28 @@ def test_killed_at_random_moments_it_resumes_to_a_complete_session(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+    ("number", "exit_code", "seed"),
+    [(signal.SIGINT, 130, 2), (signal.SIGTERM, 143, 1), (signal.SIGHUP, 129, 1)],
 )
 def test_a_signal_stops_the_trial_keeps_the_rest_and_says_how_to_go_on(
-    tmp_path: Path, number: signal.Signals, exit_code: int
+    tmp_path: Path, number: signal.Signals, exit_code: int, seed: int
 ) -> None:
     root = make_session_project(tmp_path, other="slow_s = 0.1")
-    process = command_line(root, *MEASURE)
-    wait_for_work(root, process)
+    if seed == 2:  # a new session beside one that is there
+        tiny_folder(root).folder.mkdir(parents=True)
+    process = command_line(root, *MEASURE, *(["--new"] if seed == 2 else []))
+    wait_for_work(root, process, seed=seed)
     process.send_signal(number)
     code, _, err = said(process)
     assert code == exit_code, err
-    assert "resume with: rematch measure tiny --profile smoke --host local --seed 1" in err
+    assert f"resume with: rematch measure tiny --profile smoke --host local --seed {seed}" in err
     assert "Traceback" not in err
     assert not running_below(root)
-    before = fingerprints(tiny_folder(root))
-    assert tiny_folder(root).events()[-1]["event"] == "interrupted"
-    folder = measure_tiny(root)
+    before = fingerprints(tiny_folder(root, seed))
+    assert tiny_folder(root, seed).events()[-1]["event"] == "interrupted"
+    folder = measure_tiny(root, seed=seed)
     assert folder.complete
     assert {trial: fingerprints(folder)[trial] for trial in before} == before
-
-
-def test_a_new_session_that_is_stopped_is_named_by_the_command_that_resumes_it(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path, other="slow_s = 0.1")
-    tiny_folder(root).folder.mkdir(parents=True)
-    process = command_line(root, *MEASURE, "--new")
-    wait_for_work(root, process, seed=2)
-    process.send_signal(signal.SIGINT)
-    code, _, err = said(process)
-    assert code == 130 and "resume with: rematch measure tiny --profile smoke --host local --seed 2" in err
 
 
 def test_the_same_command_measures_nothing_twice(root: Path) -> None:
@@ -175,17 +168,19 @@ def test_the_same_command_measures_nothing_twice(root: Path) -> None:
     ]
 
 
-def test_another_definition_is_refused_and_says_what_differs(root: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("loops = 5", "loops = 6", r"another definition: 0001-[\w-]+: load was.*loops=5.*--new"),
+        ("blocks = 1", "blocks = 2", "3 trials then, 6 now"),
+    ],
+)
+def test_another_definition_is_refused_and_says_what_differs(
+    root: Path, before: str, after: str, why: str
+) -> None:
     path = root / "harness/experiments/tiny.toml"
-    path.write_text(path.read_text().replace("loops = 5", "loops = 6"))
-    with pytest.raises(InputError, match=r"another definition: 0001-[\w-]+: load was.*loops=5.*--new"):
-        measure_tiny(root)
-
-
-def test_more_blocks_are_another_plan(root: Path) -> None:
-    path = root / "harness/experiments/tiny.toml"
-    path.write_text(path.read_text().replace("blocks = 1", "blocks = 2"))
-    with pytest.raises(InputError, match="3 trials then, 6 now"):
+    path.write_text(path.read_text().replace(before, after))
+    with pytest.raises(InputError, match=why):
         measure_tiny(root)
 
 

@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from harness.definitions import load_study
-from harness.model import SessionHeader
-from harness.model.plan import configurations
+from harness.model import Plan, SessionHeader
+from harness.model.plan import Pairs, configurations
 from harness.session.dry_run import AUTOSCALED_S, expected_s
 from harness.session.planning import Prepared, plan_without, refuse_other_plan
 from harness.session.wiring import Assembly
@@ -23,22 +23,20 @@ def header_of(name: str) -> SessionHeader:
     return next(session.header for key, session in BUNDLED.items() if f"/{name}/" in key)
 
 
-def prepared_today(header: SessionHeader) -> Prepared:
+def planned(header: SessionHeader, pairs: Pairs | None = None) -> Plan:
     """What the planner of today makes of the header's own definition."""
     plan = header.plan
-    study = load_study(ROOT, header.experiment.name).model_copy(
-        update={"experiment": header.experiment, "implementations": header.implementations}
-    )
+    return plan_without(
+        header.experiment, plan.profile, header.unavailable,
+        host=plan.host, seed=plan.seed, launcher=plan.launcher, pairs=pairs,
+    )  # fmt: skip
+
+
+def prepared_today(header: SessionHeader) -> Prepared:
+    definition = {"experiment": header.experiment, "implementations": header.implementations}
     return Prepared(
-        study=study,
-        plan=plan_without(
-            header.experiment,
-            plan.profile,
-            header.unavailable,
-            host=plan.host,
-            seed=plan.seed,
-            launcher=plan.launcher,
-        ),
+        study=load_study(ROOT, header.experiment.name).model_copy(update=definition),
+        plan=planned(header),
         session_id=header.session_id,
         unavailable=header.unavailable,
     )
@@ -52,17 +50,7 @@ def test_every_session_that_comes_with_the_project_could_go_on(key: str) -> None
 
 def test_a_session_begun_with_a_pair_in_one_cell_goes_on_with_it() -> None:
     header = header_of("strings-rounds")
-    plan = header.plan
-    old = plan_without(
-        header.experiment,
-        plan.profile,
-        header.unavailable,
-        host=plan.host,
-        seed=plan.seed,
-        launcher=plan.launcher,
-        pairs="first cell",
-    )
-    prepared = prepared_today(header)
+    old, prepared = planned(header, "first cell"), prepared_today(header)
     assert len(prepared.plan.trials) > len(old.trials)
     refuse_other_plan(header.model_copy(update={"plan": old}), prepared)
 

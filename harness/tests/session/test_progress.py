@@ -74,13 +74,10 @@ def test_at_80_columns_the_bar_has_its_counter_and_its_time_and_what_is_done_is_
     )
 
 
-def test_a_load_that_was_offered_again_says_how_often_and_why() -> None:
+def test_a_trial_says_why_it_failed_and_how_often_its_load_was_offered() -> None:
     earlier = EarlierLoad(
         folder="earlier-load-1", duration_s=2.0, n_requests=9, n_errors=0, cpu_s=1.0, compile_s=0.5
     )
-    told = finished(Outcome.OK, None).model_copy(update={"earlier_loads": (earlier,)})
-    assert outcome_words(told) == "ok; took its load 2 times"
-
-
-def test_a_failed_one_says_why_first() -> None:
+    again = finished(Outcome.OK, None).model_copy(update={"earlier_loads": (earlier,)})
+    assert outcome_words(again) == "ok; took its load 2 times"
     assert outcome_words(finished(Outcome.FAILED, 78.0)) == "failed (the service ended)"

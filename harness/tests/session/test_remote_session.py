@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import paramiko
 import pytest
@@ -16,6 +17,7 @@ from harness.errors import HostError
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.host import SshHost
+from harness.hosts.ssh.settings import HostSettings
 from harness.model import Outcome, TrialRecord
 from harness.session.signals import RunningProcesses
 from harness.store import SessionFolder, Store
@@ -47,14 +49,24 @@ def namespace() -> Iterator[Namespace]:
     yield from tidy_namespace()
 
 
+@pytest.fixture
+def cuttable(namespace: Namespace, tmp_path: Path) -> Iterator[Sshd]:
+    """An sshd behind a link that can be cut."""
+    started = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
+    started.start()
+    yield started
+    started.die()
+
+
+def bighost(settings: HostSettings, **options: Any) -> contextlib.closing[SshHost]:
+    return contextlib.closing(SshHost("bighost", settings, **options))
+
+
 def test_the_same_experiment_gives_the_same_records_here_and_over_there(sshd: Sshd, tmp_path: Path) -> None:
     root = calm_alone(make_session_project(tmp_path / "project"))
     here = measure_tiny(root)
-    host = SshHost("bighost", sshd.settings(tmp_path / "base", skew_s=5.0))
-    try:
+    with bighost(sshd.settings(tmp_path / "base", skew_s=5.0)) as host:
         there = measure_remote(root, host)
-    finally:
-        host.close()
     assert there.complete and there.verify() == ()
     for one, other in zip(here.records(), there.records(), strict=True):
         assert one.outcome == other.outcome == Outcome.OK
@@ -80,16 +92,12 @@ def _moments_fit(record: TrialRecord, samples: str) -> None:
     assert begin_s < min(moments) and max(moments) < end_s
 
 
-def test_a_service_over_there_takes_its_load_from_here(namespace: Namespace, tmp_path: Path) -> None:
-    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
-    sshd.start()
-    host = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=namespace.far)
-    try:
-        root = calm_alone(make_session_project(tmp_path / "project", loops=100))
+def test_a_service_over_there_takes_its_load_from_here(
+    namespace: Namespace, cuttable: Sshd, tmp_path: Path
+) -> None:
+    root = calm_alone(make_session_project(tmp_path / "project", loops=100))
+    with bighost(cuttable.settings(tmp_path / "base"), listen_address=namespace.far) as host:
         folder = measure_remote(root, host, LocalHost())
-    finally:
-        host.close()
-        sshd.die()
     for record in folder.records():
         assert record.outcome == Outcome.OK
         assert record.generator is not None
@@ -100,59 +108,49 @@ def test_a_service_over_there_takes_its_load_from_here(namespace: Namespace, tmp
 
 
 def test_a_connection_that_dies_in_the_middle_of_a_trial_costs_nothing(sshd: Sshd, tmp_path: Path) -> None:
-    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=10)
-    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=patient(20)))
-    try:
-        folder = _measured_while(
-            lambda: _load_runs(tmp_path), sshd.end_connections, root, host, duplicates=False
-        )
-    finally:
-        host.close()
-    _lost_nothing(folder, host)
+    _costs_nothing(lambda _host: sshd.end_connections(), sshd, tmp_path, loops=10)
 
 
 def test_an_sshd_that_is_killed_in_the_middle_of_a_trial_and_started_again_costs_nothing(
     tmp_path: Path,
 ) -> None:
-    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=6)
-    sshd = Sshd(tmp_path / "sshd")
-    sshd.start()
+    own = Sshd(tmp_path / "sshd")
+    own.start()
 
-    def kill_and_start() -> None:
-        sshd.die()
+    def kill_and_start(_host: SshHost) -> None:
+        own.die()
         time.sleep(2.0)  # the first attempts to connect again are refused
-        sshd.start()
+        own.start()
 
-    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=patient(20)))
     try:
-        folder = _measured_while(lambda: _load_runs(tmp_path), kill_and_start, root, host, duplicates=False)
+        _costs_nothing(kill_and_start, own, tmp_path)
     finally:
-        host.close()
-        sshd.die()
-    _lost_nothing(folder, host)
+        own.die()
 
 
 def test_a_link_that_is_silent_for_a_while_in_the_middle_of_a_trial_costs_nothing(
-    namespace: Namespace, tmp_path: Path
+    namespace: Namespace, cuttable: Sshd, tmp_path: Path
 ) -> None:
-    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=6)
-    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
-    sshd.start()
-    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=patient(10.5)))
-
-    def cut_and_join() -> None:
+    def cut_and_join(host: SshHost) -> None:
         before = host.agent.channel.client
         namespace.cut()
         noticed = eventually(lambda: not _is_up(before), within_s=30)
         namespace.join()
         assert noticed
 
-    try:
-        folder = _measured_while(lambda: _load_runs(tmp_path), cut_and_join, root, host, duplicates=False)
-    finally:
-        host.close()
-        sshd.die()
-    _lost_nothing(folder, host)
+    _costs_nothing(cut_and_join, cuttable, tmp_path, grace_s=10.5)
+
+
+def _costs_nothing(
+    act: Callable[[SshHost], object], sshd: Sshd, folder: Path, *, loops: int = 6, grace_s: float = 20
+) -> None:
+    """Measure, do something in the middle of a trial, and lose none."""
+    root = make_session_project(folder / "project", other="slow_s = 0.2", loops=loops)
+    with bighost(sshd.settings(folder / "base", grace_s=patient(grace_s))) as host:
+        session = _measured_while(lambda: _load_runs(folder), lambda: act(host), root, host, duplicates=False)
+    assert [record.outcome for record in session.records()] == [Outcome.OK] * len(session.finished())
+    assert session.complete and session.verify() == ()
+    assert host.agent.channel.n_reattached > 0
 
 
 def _is_up(client: paramiko.SSHClient) -> bool:
@@ -178,12 +176,6 @@ def _measured_while(
         beside.join()
 
 
-def _lost_nothing(folder: SessionFolder, host: SshHost) -> None:
-    assert [record.outcome for record in folder.records()] == [Outcome.OK] * len(folder.finished())
-    assert folder.complete and folder.verify() == ()
-    assert host.agent.channel.n_reattached > 0
-
-
 def _load_runs(tmp_path: Path) -> bool:
     return bool(running_with(f"{tmp_path}/base/sessions/")) and any(
         b"fake_client" in Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -193,51 +185,37 @@ def _load_runs(tmp_path: Path) -> bool:
 
 
 def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
-    namespace: Namespace, tmp_path: Path
+    namespace: Namespace, cuttable: Sshd, tmp_path: Path
 ) -> None:
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)
-    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
-    sshd.start()
-    settings = sshd.settings(tmp_path / "base", grace_s=patient(4))
-    host = SshHost("bighost", settings)
-    try:
+    settings = cuttable.settings(tmp_path / "base", grace_s=patient(4))
+    with bighost(settings) as host:
         with pytest.raises(HostError, match="bighost is gone"):
             _measured_while(lambda: _load_runs(tmp_path), namespace.cut, root, host)
-        assert eventually(lambda: not running_with(f"{tmp_path}/base/artifacts"), within_s=60)
-        assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
-        host.close()
-        namespace.join()
-        again = SshHost("bighost", settings)
-        try:
-            folder = measure_remote(root, again)
-        finally:
-            again.close()
-    finally:
-        host.close()
-        sshd.die()
-    assert folder.complete
-    assert folder.verify() == ()
+        _nothing_runs_below(tmp_path / "base")
+    namespace.join()
+    with bighost(settings) as again:
+        folder = measure_remote(root, again)
+    assert folder.complete and folder.verify() == ()
     assert tiny_folder(root).key != folder.key
 
 
+def _nothing_runs_below(base: Path) -> None:
+    assert eventually(lambda: not running_with(f"{base}/artifacts"), within_s=60)
+    assert eventually(lambda: not list((base / "sessions").iterdir()), within_s=60)
+
+
 def test_a_link_cut_for_good_leaves_no_generator_here_that_loaded_what_is_there(
-    namespace: Namespace, tmp_path: Path
+    namespace: Namespace, cuttable: Sshd, tmp_path: Path
 ) -> None:
     root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
-    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
-    sshd.start()
-    settings = sshd.settings(tmp_path / "base", grace_s=patient(4))
-    host = SshHost("bighost", settings, listen_address=namespace.far)
-    try:
+    settings = cuttable.settings(tmp_path / "base", grace_s=patient(4))
+    with bighost(settings, listen_address=namespace.far) as host:
         with pytest.raises(HostError, match="bighost is gone") as stop:
             _measured_while(lambda: bool(running_below(root)), namespace.cut, root, host, LocalHost())
         assert "\n" not in str(stop.value)
         assert not running_below(root)
-        assert eventually(lambda: not running_with(f"{tmp_path}/base/artifacts"), within_s=60)
-        assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
-    finally:
-        host.close()
-        sshd.die()
+        _nothing_runs_below(tmp_path / "base")
     kept = list(Store(root).session("tiny", "smoke-bighost-1").records())
     assert [record.outcome for record in kept if record.outcome != Outcome.OK][1:] == []
     RunningProcesses(root, "tiny/smoke-bighost-1").refuse_orphans()
@@ -249,23 +227,19 @@ def test_a_disk_there_that_is_full_in_the_middle_of_a_trial_stops_the_session_an
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)
     with small_disk(tmp_path / "base", "8m") as disk:
         settings = sshd.settings(disk)
-        host = SshHost("bighost", settings, min_free_bytes=2 << 20)
-        try:
-            with pytest.raises(HostError, match="bighost: .*o space left.*hosts.toml") as stop:
-                _measured_while(lambda: _load_runs(tmp_path), lambda: _fill(disk), root, host)
-        finally:
-            host.close()
+        with (
+            bighost(settings, min_free_bytes=2 << 20) as host,
+            pytest.raises(HostError, match="bighost: .*o space left.*hosts.toml") as stop,
+        ):
+            _measured_while(lambda: _load_runs(tmp_path), lambda: _fill(disk), root, host)
         assert "\n" not in str(stop.value)
         assert eventually(lambda: not running_with(f"{disk}/"))
         assert eventually(lambda: not list((disk / "sessions").iterdir()))
         kept = list(Store(root).session("tiny", "smoke-bighost-1").records())
         assert [record.outcome for record in kept] == [Outcome.OK] * len(kept) and len(kept) < 3
         (disk / "filler").unlink()
-        host = SshHost("bighost", settings, min_free_bytes=2 << 20)
-        try:
+        with bighost(settings, min_free_bytes=2 << 20) as host:
             folder = measure_remote(root, host)
-        finally:
-            host.close()
         assert folder.complete and folder.verify() == ()
         assert [record.outcome for record in folder.records()] == [Outcome.OK] * 3
         assert list(folder.records())[: len(kept)] == kept

@@ -16,7 +16,7 @@ from harness.errors import InputError, MissingTool
 from harness.model import Outcome, ProfileDefinition, TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.session import measure, prepare
+from harness.session import Assembly, measure, prepare
 from harness.session.dry_run import session_s
 from harness.store import SessionFolder
 from harness.tests.support.fakes import FakeLoadGenerator
@@ -45,9 +45,13 @@ def searching_project(root: Path) -> Path:
     return made
 
 
-def measured(root: Path, *tools: str) -> SessionFolder:
+def assembly_with(root: Path, *tools: str) -> Assembly:
     generators = {name: partial(FakeLoadGenerator, name=name) for name in tools}
-    assembly = replace(tiny_assembly(root), generators=generators)
+    return replace(tiny_assembly(root), generators=generators)
+
+
+def measured(root: Path, *tools: str) -> SessionFolder:
+    assembly = assembly_with(root, *tools)
     prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
     return measure(assembly, prepared, limits=LIMITS)
 
@@ -98,8 +102,7 @@ def test_a_search_whose_tool_is_not_here_is_refused_before_the_first_trial(tmp_p
 
 def test_the_time_of_searches_is_part_of_what_a_session_is_expected_to_take(tmp_path: Path) -> None:
     root = searching_project(tmp_path)
-    generators = {name: partial(FakeLoadGenerator, name=name) for name in ("locust", "k6")}
-    assembly = replace(tiny_assembly(root), generators=generators)
+    assembly = assembly_with(root, "locust", "k6")
     path = root / "harness/experiments/tiny.toml"
     prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
     text = path.read_text()

@@ -47,17 +47,10 @@ class SignalledWhereAllIsCaught:
             self.lost = True
 
 
+@pytest.mark.parametrize("at_once", [False, True], ids=["later", "while its loss is reported"])
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_in_a_destructor_is_raised_again(number: signal.Signals) -> None:
-    with pytest.raises(Interrupted) as stop, interruptible():
-        SignalledWhereNothingCanBeRaised(number)
-        eventually(lambda: False)
-    assert stop.value.exit_code == 128 + number
-
-
-@pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_that_is_sent_again_while_its_loss_is_reported_is_not_lost(
-    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+def test_a_signal_in_a_destructor_is_raised_again(
+    number: signal.Signals, at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a busy machine the thread that sends it may run before the one that started it goes on."""
     started = threading.Thread.start
@@ -66,7 +59,8 @@ def test_a_signal_that_is_sent_again_while_its_loss_is_reported_is_not_lost(
         started(thread)
         time.sleep(5 * AGAIN_AFTER_S)
 
-    monkeypatch.setattr(threading.Thread, "start", slowly)
+    if at_once:
+        monkeypatch.setattr(threading.Thread, "start", slowly)
     with pytest.raises(Interrupted) as stop, interruptible():
         SignalledWhereNothingCanBeRaised(number)
         eventually(lambda: False)

@@ -14,7 +14,7 @@ from harness.agent.files import file_sha256
 from harness.cli import app
 from harness.errors import InputError, StoreError
 from harness.project import find_root
-from harness.store import Archive, SessionFolder, Store, archive_of, pack
+from harness.store import Archive, SessionFolder, Store, archive_of, blocks, pack
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.packed_sessions import seal
 
@@ -42,6 +42,9 @@ def test_every_bundled_session_is_one_complete_archive() -> None:
     for session in BUNDLED.values():
         assert session.archive is not None and session.complete, session.key
         assert session.archive.sha256
+        assert blocks.CONTENTS in zipfile.ZipFile(session.archive.path).namelist(), (
+            "packed as archives are now"
+        )
     stored = {path.name for path in Store(ROOT).bundled.rglob("*") if path.is_file()}
     assert all(name.endswith((".zip", ".zip.sha256", ".lock")) for name in stored)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,24 +14,16 @@ import pytest
 
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
-from harness.project import find_root
-from harness.store import SessionFolder, Store
-
-ROOT = find_root(Path(__file__).parent)
-
+from harness.store import SessionFolder
 
 #: Of the session as it was measured.
 LEFT_OUT = {"at another speed": 5}
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> SessionFolder:
+def session(unpacked: SessionFolder, tmp_path: Path) -> SessionFolder:
     """A bundled session as a folder that was measured here, in a project of its own."""
-    (archived,) = Store(ROOT).sessions("aa", bundled=True)
-    assert archived.archive is not None
-    folder = tmp_path / "project/data/raw/aa/quick-local-3"
-    archived.archive.unpack(folder)
-    return SessionFolder(folder)
+    return SessionFolder(shutil.copytree(unpacked.folder, tmp_path / "project/data/raw/aa/quick-local-3"))
 
 
 def rewrite(file: Path, change: Callable[[Any], object]) -> None:

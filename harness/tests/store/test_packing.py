@@ -100,12 +100,6 @@ def test_a_hash_that_neither_list_nor_record_has_is_refused(packed: SessionFolde
             read()
 
 
-def test_every_bundled_session_is_packed_as_archives_are_now() -> None:
-    archives = [one.path for s in Store(ROOT).sessions(bundled=True) if (one := s.archive) is not None]
-    ways = {blocks.CONTENTS in zipfile.ZipFile(path).namelist() for path in archives}
-    assert ways == {True}
-
-
 def test_a_file_larger_than_a_shared_block_is_read_in_pieces(
     unpacked: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,13 +99,12 @@ def test_a_session_is_complete_when_every_planned_trial_has_a_record(
     assert positions == sorted(positions)
 
 
-def test_a_finished_trial_is_never_rewritten(writer: SessionWriter, header: SessionHeader) -> None:
+def test_neither_a_finished_trial_nor_a_header_is_rewritten(
+    writer: SessionWriter, header: SessionHeader
+) -> None:
     written = write_trial(writer, header)
     with pytest.raises(StoreError, match="never rewritten"):
         writer.begin(written.planned.trial_id)
-
-
-def test_a_header_is_never_rewritten(writer: SessionWriter, header: SessionHeader) -> None:
     with pytest.raises(StoreError, match="never changes"):
         writer.write_header(header)
 
@@ -136,26 +135,18 @@ def test_changed_bytes_and_missing_files_are_found(writer: SessionWriter, header
     assert "not those of the record" in problems[0] and "missing" in problems[1]
 
 
-@pytest.mark.parametrize("cut", [0, 1, 50, 200])
-def test_a_damaged_record_is_named_with_its_file(
-    writer: SessionWriter, header: SessionHeader, cut: int
+@pytest.mark.parametrize("cut", [0, 1, 50, 200, None])
+def test_a_damaged_record_is_named_with_its_file_and_the_key(
+    writer: SessionWriter, header: SessionHeader, cut: int | None
 ) -> None:
     written = write_trial(writer, header)
     path = writer.session.path(written.planned.trial_id, "record.json")
-    path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(InputError, match=r"record\.json.*damaged") as problem:
+    text = path.read_text()
+    path.write_text(text.replace('"outcome": "ok"', '"outcome": "fine"') if cut is None else text[:cut])
+    words = r"record\.json: outcome: damaged" if cut is None else r"record\.json.*damaged"
+    with pytest.raises(InputError, match=words) as problem:
         tuple(writer.session.records())
     assert "\n" not in str(problem.value)
-
-
-def test_a_record_with_a_key_of_the_wrong_type_names_the_key(
-    writer: SessionWriter, header: SessionHeader
-) -> None:
-    written = write_trial(writer, header)
-    path = writer.session.path(written.planned.trial_id, "record.json")
-    path.write_text(path.read_text().replace('"outcome": "ok"', '"outcome": "fine"'))
-    with pytest.raises(InputError, match=r"record\.json: outcome: damaged"):
-        tuple(writer.session.records())
 
 
 def test_a_line_of_the_log_cut_by_a_kill_does_not_spoil_the_next(writer: SessionWriter) -> None:

@@ -25,6 +25,7 @@ from harness.compare.arguments import RunFiles
 from harness.compare.reading import read_run
 from harness.definitions import load_implementations, load_requests, load_study
 from harness.definitions.claims import load_claims
+from harness.definitions.extending import BASES
 from harness.errors import InputError
 from harness.formats.jfr_json import parse_contention
 from harness.formats.nmt import parse_nmt
@@ -263,6 +264,7 @@ def _project(root: Path, folder: Path) -> Path:
         for path in (root / EXPERIMENTS).glob("*.toml"):
             if path.stem not in LEDGERS:
                 (experiments / path.name).symlink_to(path)
+        (experiments / BASES).symlink_to(root / EXPERIMENTS / BASES)
         for name in ("data/published", "paper", "services"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).symlink_to(root / name)
