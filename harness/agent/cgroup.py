@@ -59,30 +59,24 @@ def read_folders(
     """Read the group's files: ``folders`` is controller -> folder, ``""`` for version 2."""
     unified = folders.get("")
     if unified is not None:
-        throttling, usage = (
-            parse_cpu_stat(text_of(unified / "cpu.stat")),
-            _named(unified / "cpu.stat", "usage_usec"),
-        )
-        return GroupNumbers(
-            version="v2",
-            memory_bytes=_number(unified / "memory.current"),
-            memory_max_bytes=_number(unified / "memory.peak"),
-            cpu_s=None if usage is None else usage / 1e6,
-            n_throttled=throttling.n_throttled if throttling else None,
-            throttled_s=throttling.throttled_s if throttling else None,
-            rss_bytes=rss_bytes,
-            process_cpu_s=process_cpu_s,
-        )
-    memory, cpu, account = (folders.get(name) for name in ("memory", "cpu", "cpuacct"))
-    throttling = parse_cpu_stat(text_of(cpu / "cpu.stat")) if cpu else None
-    usage = _number(account / "cpuacct.usage") if account else None
+        throttling, usage = text_of(unified / "cpu.stat"), _named(unified / "cpu.stat", "usage_usec")
+        memory, most, unit_s = _number(unified / "memory.current"), _number(unified / "memory.peak"), 1e-6
+    else:
+        throttling = text_of(folders["cpu"] / "cpu.stat") if "cpu" in folders else ""
+        usage = _number(folders["cpuacct"] / "cpuacct.usage") if "cpuacct" in folders else None
+        memory = most = None
+        if "memory" in folders:
+            memory = _number(folders["memory"] / "memory.usage_in_bytes")
+            most = _number(folders["memory"] / "memory.max_usage_in_bytes")
+        unit_s = 1e-9
+    limited = parse_cpu_stat(throttling)
     return GroupNumbers(
-        version="v1",
-        memory_bytes=_number(memory / "memory.usage_in_bytes") if memory else None,
-        memory_max_bytes=_number(memory / "memory.max_usage_in_bytes") if memory else None,
-        cpu_s=None if usage is None else usage / 1e9,
-        n_throttled=throttling.n_throttled if throttling else None,
-        throttled_s=throttling.throttled_s if throttling else None,
+        version="v1" if unified is None else "v2",
+        memory_bytes=memory,
+        memory_max_bytes=most,
+        cpu_s=None if usage is None else usage * unit_s,
+        n_throttled=limited.n_throttled if limited else None,
+        throttled_s=limited.throttled_s if limited else None,
         rss_bytes=rss_bytes,
         process_cpu_s=process_cpu_s,
     )

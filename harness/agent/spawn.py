@@ -36,8 +36,9 @@ BASE_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR")
 
 
 @dataclass(frozen=True)
-class StopReport:
-    """How a process ended; ``stop_s``: from the first signal until nothing of its group was left."""
+class Stopped:
+    """How a spawned process ended. ``signal``: the first that was sent and did it, SIGKILL, or ``exited``; ``stop_s``:
+    from that signal until nothing of its group was left."""
 
     exit_code: int
     signal: str
@@ -45,8 +46,8 @@ class StopReport:
 
 
 @dataclass(frozen=True)
-class RunReport:
-    """What a command that ended by itself said."""
+class Completed:
+    """A command that ended by itself. ``exit_code``: 128 + n when signal n ended it, as a shell has it."""
 
     exit_code: int
     stdout: str
@@ -62,7 +63,7 @@ class Spawned:
 
     def __init__(self, popen: subprocess.Popen[bytes], start_ticks: int, report: Mapping[str, float]) -> None:
         self._popen = popen
-        self._stopped: StopReport | None = None
+        self._stopped: Stopped | None = None
         self._tree: TreeReader | None = None
         self._cpu_s: float | None = None
         self.pid = popen.pid
@@ -122,7 +123,7 @@ class Spawned:
         # children that nobody waited for are in what was last seen, not in the account
         self._cpu_s = max(self._cpu_s or 0.0, own_s + reaped_s - self.cpu_at_launch_s)
 
-    def end(self, grace_s: float, first: str = "SIGTERM") -> StopReport:
+    def end(self, grace_s: float, first: str = "SIGTERM") -> Stopped:
         """``first`` to the group, SIGKILL after ``grace_s``; nothing of the group is left. Idempotent."""
         if self._stopped is not None:
             return self._stopped
@@ -146,7 +147,7 @@ class Spawned:
         if self._tree is not None:
             self._tree.close()
             self._tree = None
-        self._stopped = StopReport(exit_code=exit_code, signal=how, stop_s=time.monotonic() - begin)
+        self._stopped = Stopped(exit_code=exit_code, signal=how, stop_s=time.monotonic() - begin)
         return self._stopped
 
 
@@ -155,12 +156,11 @@ class Spawner:
 
     An order has ``argv``, ``folder``, ``environment`` (on top of a small base), ``cpus``, ``stdout``,
     ``stderr``, ``run_as`` and, where there are any, ``groups``. ``stub`` is where ``spawn_stub.py`` stands
-    as a file; ``make`` is what a process becomes; ``host`` names the place in messages; ``skew_s``: how
-    wrong our clocks were made.
+    as a file; ``make`` is what a process becomes; ``host`` names the place in messages.
     """
 
-    def __init__(self, stub: Path, *, host: str, make: type[Spawned] = Spawned, skew_s: float = 0.0) -> None:
-        self._stub, self._host, self._make, self._skew_s = stub, host, make, skew_s
+    def __init__(self, stub: Path, *, host: str, make: type[Spawned] = Spawned) -> None:
+        self._stub, self._host, self._make = stub, host, make
         self._orders: queue.SimpleQueue[tuple[dict[str, Any], Future[Any]]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -186,7 +186,7 @@ class Spawner:
 
     def run(
         self, order: dict[str, Any], timeout_s: float, begun: Callable[[Any], None] = lambda _process: None
-    ) -> RunReport:
+    ) -> Completed:
         """Run to the end. ``begun`` is told of the process (a ``make``) as soon as it runs.
 
         Raises:
@@ -204,7 +204,7 @@ class Spawner:
                 raise HostError(
                     f"{order['argv'][0]} on {self._host}: not done after {timeout_s:g} s; it was ended"
                 )
-            return RunReport(
+            return Completed(
                 exit_code=exit_code,
                 stdout=stdout.read_text(encoding="utf-8", errors="replace"),
                 stderr=stderr.read_text(encoding="utf-8", errors="replace"),
@@ -249,10 +249,7 @@ class Spawner:
             popen.wait()
             why = reports[-1]["error"] if reports else "it ended before it was executed"
             raise HostError(f"{program} on {self._host}: cannot be started in {folder}: {why}")
-        report = reports[0]
-        for clock in ("wall_epoch_s", "monotonic_s"):
-            report[clock] += self._skew_s
-        return self._make(popen, stat.start_ticks, report)
+        return self._make(popen, stat.start_ticks, reports[0])
 
 
 def _nameless_file() -> int:

@@ -37,7 +37,7 @@ from harness.backing.postgres_client import (
 from harness.backing.postgres_cluster import Cluster, Clusters
 from harness.backing.postgres_install import DatabaseMachine
 from harness.backing.postgres_server import RESERVED, Server
-from harness.backing.postgres_template import INVARIANTS, STORED
+from harness.backing.postgres_cluster import INVARIANTS, STORED
 from harness.errors import HostError, TrialFailure
 from harness.model import BackingRecord, InvariantReading, Outcome
 

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from pydantic import Field
 
+from harness.agent.spawn import Completed, Stopped
 from harness.model import ClockReading, Frozen
 
 
@@ -38,23 +39,6 @@ class Command(Frozen):
 
 
 StopSignal = Literal["SIGTERM", "SIGINT", "SIGQUIT"]
-
-
-class Completed(Frozen):
-    """A command that ended by itself."""
-
-    exit_code: int = Field(description="128 + n when signal n ended it, as a shell has it")
-    stdout: str
-    stderr: str
-    duration_s: float
-
-
-class Stopped(Frozen):
-    """How a spawned process ended."""
-
-    exit_code: int
-    signal: Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGKILL", "exited"]
-    stop_s: float = Field(description="from the first signal until nothing of its group was left")
 
 
 class Process(Protocol):
@@ -125,3 +109,6 @@ class Host(Protocol):
 def now() -> ClockReading:
     """Read both clocks together."""
     return ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
+
+
+__all__ = ["Command", "Completed", "Host", "Process", "StopSignal", "Stopped", "now"]

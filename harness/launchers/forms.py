@@ -26,7 +26,7 @@ from harness.errors import HostError, RematchError
 from harness.hosts.base import Command, Completed, Host
 from harness.launchers.arguments import expand
 from harness.launchers.builds import Built
-from harness.launchers.sources import LOADED_BY_NAME, copy_sources
+from harness.launchers.builds import LOADED_BY_NAME, copy_sources
 from harness.launchers.tools import Tools
 from harness.model import FormBuild, Implementation, PreparedImage, RuntimeSettings
 from harness.toolchains import Jdk, Surroundings, how_to_get, wanted

@@ -24,7 +24,7 @@ from harness.hosts.base import Command, Process, Stopped, StopSignal, now
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Sampling, Started
 from harness.launchers.kubernetes_cluster import Cluster
-from harness.launchers.kubernetes_objects import PodsSpec, job
+from harness.launchers.kubernetes_cluster import PodsSpec, job
 from harness.launchers.kubernetes_pods import PodProcess, ended_state, name_of, processes_of, trouble, uid_of
 from harness.model import ClockReading, Outcome, ResourceReading
 from harness.model.endpoint import Endpoint
@@ -89,8 +89,8 @@ class KubernetesHost(LocalHost):
     ) -> Started:
         """Poll through the service's address, and wait until every pod serves and is reached through it.
 
-        An address inside the cluster, or of an ingress, is asked after that alone: before kube-proxy or the controller
-        knows it, it leads anywhere, and another program may answer.
+        An address inside the cluster is asked after that alone: before kube-proxy knows it, it leads anywhere, and
+        another program may answer.
 
         Raises:
             TrialFailure: not all did before the deadline.
@@ -255,10 +255,8 @@ class JobProcess:
                 time.sleep(0.02)
             if self._exit_code is None:
                 self._exit_code = 143
-            how: StopSignal | str = "exited" if ended else first
-            self._stopped = Stopped.model_validate(
-                {"exit_code": self._exit_code, "signal": how, "stop_s": time.monotonic() - begin}
-            )
+            how = "exited" if ended else first
+            self._stopped = Stopped(self._exit_code, how, time.monotonic() - begin)
         return self._stopped
 
     def _alive(self) -> bool:

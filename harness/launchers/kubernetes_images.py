@@ -37,12 +37,8 @@ _PASSED_ON = ("PATH", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR")
 SOCKET = "REMATCH_CONTAINERD"
 #: Names the registry that images are pushed to, and a path in it: ``localhost:5000/rematch``.
 REGISTRY = "REMATCH_REGISTRY"
-_REGISTRY_FORM = re.compile(
-    r"(?:(?P<scheme>https?)://)?(?P<place>(?P<host>localhost|[\w-]+(?:\.[\w-]+)+|\[[0-9a-fA-F:]+\]|[\w.-]+(?=:))"
-    r"(?::\d+)?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*)/?",
-    re.ASCII,
-)
-_LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|\[::1\]")
+_REGISTRY_FORM = re.compile(r"(?:(?P<scheme>https?)://)?(?P<place>[a-z0-9.\[\]:_-]+(?:/[a-z0-9._-]+)*)/?")
+_LOOPBACK = re.compile(r"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:|/|$)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,17 +150,11 @@ def registry(host: Host, environment: Mapping[str, str]) -> ImageStore:
         raise MissingTool(
             "skopeo", why="to push images to a registry", how_to_get="apt-get install -y skopeo"
         )
-    plain = match["scheme"] == "http" or (match["scheme"] is None and _LOOPBACK.fullmatch(match["host"]))
+    plain = match["scheme"] == "http" or (match["scheme"] is None and _LOOPBACK.match(match["place"]))
     verify = "false" if plain else "true"
     return ImageStore(
         host=host,
-        bring=(
-            "skopeo",
-            "copy",
-            f"--dest-tls-verify={verify}",
-            "docker-archive:{archive}",
-            "docker://{image}",
-        ),
+        bring=("skopeo", "copy", f"--dest-tls-verify={verify}", "docker-archive:{archive}", "docker://{image}"),
         look=("skopeo", "inspect", "--raw", f"--tls-verify={verify}", "docker://{image}"),
         prefix=f"{match['place']}/",
         policy="IfNotPresent",
@@ -216,8 +206,8 @@ class ClusterImages:
 
         return name, self._image(name, fill)
 
-    def of_program(self, program: Path) -> str:
-        """Return the image of one program of this machine with the libraries that it loads, at their own paths.
+    def of_program(self, program: Path) -> tuple[str, Image]:
+        """Return the name and image of one program of this machine with the libraries that it loads, at their own paths.
 
         Raises:
             RematchError: it cannot be made, imported or pushed.
@@ -228,12 +218,7 @@ class ClusterImages:
         def fill(root: Path) -> None:
             lay_out(root, [program, *libraries(self._process.builds_on, [program])])
 
-        self._image(name, fill)
-        return name
-
-    def image(self, name: str) -> Image:
-        """Return what is known of an image that was asked for."""
-        return self._known[name]
+        return name, self._image(name, fill)
 
     def _name(self, tag: str) -> str:
         return self.store.prefix + tag.removeprefix("rematch/")

@@ -24,11 +24,10 @@ from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import GC_LOG
 from harness.launchers.base import STDERR, TAIL_BYTES, memory_complaint, port_complaint
 from harness.launchers.kubernetes_cluster import Cluster, kinds_that_make_pods
-from harness.launchers.kubernetes_objects import PORT, PodsSpec
+from harness.launchers.kubernetes_cluster import PORT, PodsSpec
 from harness.launchers.kubernetes_pods import (
     Probed,
     Prober,
-    answers,
     condition_moments,
     connected_through,
     created,
@@ -135,26 +134,21 @@ class KubernetesInstance:
     def unrouted(self, deadline_s: float) -> str | None:
         """Wait until connections to the service's address have reached every pod; return why not, or ``None``.
 
-        Call it when every pod has served: the prober must be silent. An ingress has to answer rightly; to which pod it
-        sends a request is its own choice each time.
+        Call it when every pod has served: the prober must be silent.
         """
-        around, address = self._record.kubernetes, self.endpoint
-        through = around.ingress if around is not None and around.access == "ingress" else None
         while True:
             processes, pods = self._prober.processes, self._prober.pods
             left = {uid: process for uid, process in processes.items() if pods[uid].routed_s is None}
-            if not left or (through is not None and answers(address.host, address.port, self._prober.path)):
+            if not left:
                 return None
             if time.monotonic() > deadline_s or self.exited() is not None:
-                if through is not None:
-                    return f"the ingress at {address.host} ({through}) does not answer rightly"
                 return (
                     f"{len(left)} of {self._spec.replicas} pods are not reached through the service's address"
                 )
-            uid = None if through is not None else connected_through(address, left, PORT)
+            uid = connected_through(self.endpoint, left, PORT)
             if uid is not None:
                 pods[uid].routed_s = time.monotonic()
-            time.sleep(0.002 if through is None else LOOK_EVERY_S)
+            time.sleep(0.002)
 
     def pod_endpoints(self) -> dict[str, Endpoint]:
         """Return ``pod-1``, ``pod-2`` ... -> the address in the cluster where it alone listens."""
@@ -178,7 +172,7 @@ class KubernetesInstance:
             how, stop_s = self._end(ended_before, begin)
         finally:
             self._stopped = True
-            self._cluster.remove(self._spec, ingress=around.access == "ingress")
+            self._cluster.remove(self._spec)
         self._lay_out_files(around)
         self._record = self._record.model_copy(
             update={"stop_signal": how, "exit_code": self._exit_code, "stop_s": stop_s, "kubernetes": around}

@@ -97,12 +97,15 @@ def trouble(pod: Pod) -> Trouble | None:
 def _ended(pod: Pod, ended: ContainerStateTerminated) -> Trouble:
     name = name_of(pod)
     if ended.reason == "OOMKilled":
-        limit = _memory_limit(pod)
+        containers = pod.spec.containers if pod.spec is not None else []
+        limits = (containers[0].resources.limits if containers and containers[0].resources is not None else None) or {}
+        limit = f" of {limits['memory']}" if "memory" in limits else ""
         text = f"pod {name}: killed by the kernel (OOMKilled): the memory limit{limit} was reached"
         return Trouble(Outcome.OUT_OF_MEMORY, text)
     waiting = _waiting_state(pod)
     loop = "crash loop, " if waiting is not None and waiting.reason == "CrashLoopBackOff" else ""
-    text = f"; last lines: {_last_lines(ended)}" if ended.message else "; no output"
+    lines = [line.strip() for line in (ended.message or "").splitlines() if line.strip()]
+    text = f"; last lines: {' | '.join(lines[-_LAST_LINES:])[:_LONGEST]}" if lines else "; no output"
     return Trouble(Outcome.FAILED, f"pod {name}: {loop}exited with {ended.exitCode}{text}")
 
 
@@ -168,16 +171,6 @@ def ended_state(pod: Pod) -> ContainerStateTerminated | None:
     return None
 
 
-def resize_trouble(pod: Pod) -> str | None:
-    """Return why a pod has not the resources that it was resized to, or ``None``: the node does not say."""
-    for condition in _conditions(pod):
-        if condition.type in ("PodResizePending", "PodResizeInProgress") and condition.status == "True":
-            reason = f" ({condition.reason})" if condition.reason else ""
-            message = f": {condition.message}" if condition.message else ""
-            return f"pod {name_of(pod)}: {condition.type}{reason}{message}"
-    return None
-
-
 class Processes:
     """Finds the processes of pods, as often as it is asked to.
 
@@ -219,7 +212,7 @@ class Processes:
 
 def processes_of(uids: Collection[str]) -> dict[str, PodProcess]:
     """Return what ``Processes`` finds at once, without those that are the container runtime's still."""
-    return {uid: result for uid, result in Processes()(uids).items() if result.entered}
+    return {uid: process for uid, process in Processes()(uids).items() if process.entered}
 
 
 def has_entered(pid: int) -> bool:
@@ -319,19 +312,8 @@ def uid_of(pod: Pod) -> str:
     return str(pod.metadata.uid) if pod.metadata is not None else ""
 
 
-def _memory_limit(pod: Pod) -> str:
-    containers = pod.spec.containers if pod.spec is not None else []
-    limits = containers[0].resources.limits if containers and containers[0].resources is not None else None
-    return f" of {limits['memory']}" if limits and "memory" in limits else ""
-
-
 def _one_line(text: str | None) -> str:
     return " ".join((text or "").split())[:_LONGEST]
-
-
-def _last_lines(ended: ContainerStateTerminated) -> str:
-    lines = [line.strip() for line in (ended.message or "").splitlines() if line.strip()]
-    return " | ".join(lines[-_LAST_LINES:])[:_LONGEST]
 
 
 @dataclass

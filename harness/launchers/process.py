@@ -26,7 +26,7 @@ from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked, m
 from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.cgroup import Enclosure, enclose
 from harness.launchers.forms import Forms, form_of, program_in
-from harness.launchers.runtimes import AcceptedFlags, Elsewhere, Runtimes
+from harness.launchers.runtimes import Elsewhere, Runtimes
 from harness.launchers.tools import Tools, lacks_instructions, oldest_java, with_toolchain
 from harness.model import (
     BackingSettings,
@@ -80,7 +80,7 @@ class ProcessLauncher:
         self.builds_on: Host = host if elsewhere is None else elsewhere.builds_on
         self.builder = Builder(self.builds_on, root, tools, build_environment)
         self.forms = Forms(self.builds_on, root, tools, build_environment)
-        self.runtimes = Runtimes(host, tools, elsewhere, AcceptedFlags(root))
+        self.runtimes = Runtimes(host, tools, elsewhere)
         self.starts = StartCommands(host, self.builder, self.forms, self.runtimes)
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import HostError
 from harness.hosts.base import Command, Host
-from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.builds import Built, named_program, version_of
 from harness.launchers.forms import Form
@@ -35,11 +31,8 @@ class Elsewhere:
 class Runtimes:
     """The runtimes of ``host``; ``elsewhere``: it is another machine than the one services are built on."""
 
-    def __init__(
-        self, host: MeasuringHost, tools: Tools, elsewhere: Elsewhere | None, accepted: AcceptedFlags
-    ) -> None:
+    def __init__(self, host: MeasuringHost, tools: Tools, elsewhere: Elsewhere | None) -> None:
         self._host, self._tools, self._elsewhere = host, tools, elsewhere
-        self._accepted = accepted
         self._bytes: dict[Path, int] = {}
         self._refusals: dict[tuple[str, ...], str | None] = {}
 
@@ -65,16 +58,12 @@ class Runtimes:
     def refused(self, host: Host, java: Path, flags: tuple[str, ...]) -> str | None:
         """Return why this JVM does not start with these flags, in its own words; ``None``: it does."""
         argv = (str(java), *flags, "-version")
-        key, local = (host.name, *argv), host.name == LocalHost.name
-        if local and self._accepted.has(java, flags):
-            return None
+        key = (host.name, *argv)
         if key not in self._refusals:
             try:
                 completed = host.run(Command(argv=argv, folder=Path("/")), 60.0)
             except HostError as error:  # nothing is started here; a far host may answer next time
                 return str(error)
-            if local and completed.exit_code == 0:
-                self._accepted.add(java, flags)
             output = (completed.stdout + completed.stderr).strip().splitlines() or ["no output"]
             self._refusals[key] = (
                 None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {output[0]}"
@@ -114,38 +103,3 @@ class Runtimes:
                 return None
             self._bytes[home] = size
         return self._bytes[home]
-
-
-FILE = Path(".cache") / "jvm-flags.json"
-
-
-class AcceptedFlags:
-    """Accepted flags by JVM, in a file below the project. A refusal is never kept: it is worth asking again.
-
-    A JVM is its path with the size and time of its program, so one that is replaced is asked anew. A file that
-    cannot be read or written costs time and nothing else.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self._file = root / FILE
-        self._known: dict[str, list[str]] = {}
-        with suppress(OSError, ValueError):
-            self._known = dict(json.loads(self._file.read_text("utf-8")))
-
-    def has(self, java: Path, flags: Sequence[str]) -> bool:
-        return " ".join(flags) in self._known.get(_jvm(java), [])
-
-    def add(self, java: Path, flags: Sequence[str]) -> None:
-        self._known.setdefault(_jvm(java), []).append(" ".join(flags))
-        with suppress(OSError):
-            self._file.parent.mkdir(exist_ok=True)
-            fresh = self._file.with_suffix(".new")
-            fresh.write_text(json.dumps(self._known, indent=1), "utf-8")
-            fresh.replace(self._file)
-
-
-def _jvm(java: Path) -> str:
-    with suppress(OSError):
-        result = java.stat()
-        return f"{java} {result.st_size} {result.st_mtime_ns}"
-    return str(java)

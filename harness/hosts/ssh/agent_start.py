@@ -57,8 +57,6 @@ def start_agent(name: str, settings: HostSettings, *, alone: bool = True) -> Age
         file = base / agent_name()
         _send(client, file, name)
         words = [python, "-I", str(file), "start", str(base), "--grace-s", repr(settings.grace_s)]
-        if settings.skew_s:
-            words += ["--skew-s", repr(settings.skew_s)]
         deadline = time.monotonic() + LEEWAY_S + settings.grace_s
         while True:
             started = _started(client, words, name)
@@ -128,15 +126,10 @@ def _send(client: paramiko.SSHClient, file: PurePosixPath, name: str) -> None:
         finally:
             sftp.close()
     except (OSError, EOFError, paramiko.SSHException) as problem:
-        free = ""
-        with contextlib.suppress(
-            HostError
-        ):  # where the connection is what broke, nothing can be asked either
+        with contextlib.suppress(HostError):  # where the connection broke, nothing can be asked either
             _say(client, f"rm -f {shlex.quote(str(part))}", name)
-            free = _say(client, f"df -Pk {shlex.quote(str(file.parent))} | tail -1", name)[1].strip()
         text = "the disk there may be full" if str(problem) == "Failure" else str(problem) or "no connection"
-        more = f" (df says: {free})" if free else ""
-        raise HostError(f"{name}: cannot send the agent to {file}: {text}{more}") from problem
+        raise HostError(f"{name}: cannot send the agent to {file}: {text}") from problem
 
 
 def _started(client: paramiko.SSHClient, words: list[str], name: str) -> dict[str, Any]:

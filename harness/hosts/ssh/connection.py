@@ -24,8 +24,6 @@ from harness.hosts.ssh.settings import SSH_PORT, Connecting
 CONNECT_WITHIN_S = 15.0
 LOG = "harness.hosts.ssh"
 AGENT = "SSH_AUTH_SOCK"
-#: A message about a channel that was closed comes within a round trip; no more channels are opened in that time.
-REMEMBERED_CHANNELS = 1024
 
 
 class _Refuse(paramiko.MissingHostKeyPolicy):
@@ -42,19 +40,6 @@ class _Refuse(paramiko.MissingHostKeyPolicy):
             f"`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the host itself, and only if they are the same: "
             f"ssh-keyscan -p {target.port} -t {_kind(key)} {target.address}{named} >> {target.known_hosts[0]}"
         )
-
-
-class RecentChannels(dict[int, bool]):
-    """The numbers of the last channels that a connection had.
-
-    paramiko keeps that of every channel, to know a late message from one that nobody can mean.
-    """
-
-    def __setitem__(self, number: int, seen: bool) -> None:
-        self.pop(number, None)  # the newest is last
-        super().__setitem__(number, seen)
-        while len(self) > REMEMBERED_CHANNELS:
-            del self[next(iter(self))]
 
 
 class Client(paramiko.SSHClient):
@@ -106,9 +91,6 @@ def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
         if reason is None:
             raise
         raise HostError(reason) from problem
-    transport = client.get_transport()
-    if transport is not None:  # else it has ended already
-        transport.channels_seen = RecentChannels()
     return client
 
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.http_exchange import Answer, FirstAnswer
@@ -83,7 +83,7 @@ class SshHost:
         self.agent.channel.close()
 
     def run(self, command: Command, timeout_s: float) -> Completed:
-        return Completed.model_validate(self._ask("run", order=order_of(command), timeout_s=timeout_s))
+        return Completed(**self._ask("run", order=order_of(command), timeout_s=timeout_s))
 
     def spawn(self, command: Command) -> SshProcess:
         answer = self._ask("spawn", order=order_of(command))
@@ -140,15 +140,14 @@ class SshHost:
         return Started(first, TreeResources(**answer["resources"]))
 
     def clock(self) -> HostClock:
-        self.offset = offset = offset_by_asking(self._ask)
+        self.offset = offset_by_asking(self._ask)
+        measured = self.offset.model_dump(exclude={"wall_s", "monotonic_s"})
         return HostClock(
             host=self.name,
             at=now(),
-            wall_offset_s=offset.wall_s,
-            monotonic_offset_s=offset.monotonic_s,
-            uncertainty_s=offset.uncertainty_s,
-            round_trip_s=offset.round_trip_s,
-            n_questions=offset.n_questions,
+            wall_offset_s=self.offset.wall_s,
+            monotonic_offset_s=self.offset.monotonic_s,
+            **measured,
         )
 
     def free_port(self, address: str) -> int:
@@ -238,12 +237,8 @@ class SshHost:
 def _answer(reply: dict[str, Any] | None, offset: Offset) -> Answer | None:
     if reply is None:
         return None
-    return Answer(
-        status=reply["status"],
-        headers=reply["headers"],
-        body=base64.b64decode(reply["body"]),
-        received_monotonic_s=reply["received_monotonic_s"] - offset.monotonic_s,
-    )
+    received_s = reply["received_monotonic_s"] - offset.monotonic_s
+    return Answer(**{**reply, "body": base64.b64decode(reply["body"]), "received_monotonic_s": received_s})
 
 
 FOLDER_OF_JDKS = "/usr/lib/jvm"
@@ -290,7 +285,7 @@ def _read(host: SshHost, home: Path) -> Jdk | None:
 QUESTIONS = 31
 
 
-class Question(Frozen):
+class Question(NamedTuple):
     """One question, on both machines' clocks."""
 
     sent: ClockReading
@@ -324,7 +319,7 @@ def offset_by_asking(ask: Callable[..., dict[str, Any]]) -> Offset:
     for _ in range(QUESTIONS):
         sent = now()
         reply = ask("ping")
-        questions.append(Question(sent=sent, far=ClockReading.model_validate(reply), received=now()))
+        questions.append(Question(sent, ClockReading.model_validate(reply), now()))
     return estimate_offset(questions)
 
 
@@ -396,7 +391,7 @@ class SshProcess:
         if self._stopped is None:
             answer = self._ask("stop", pid=self.pid, grace_s=grace_s, first=first)
             self._cpu_s = answer.pop("cpu_s") or self._cpu_s
-            self._stopped = Stopped.model_validate(answer)
+            self._stopped = Stopped(**answer)
             self._exit_code = self._stopped.exit_code
         return self._stopped
 

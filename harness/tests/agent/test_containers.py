@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.agent.containers import connected, usual_address
-from harness.agent.handlers import Handlers
+from harness.agent.server import Handlers
 from harness.errors import HostError
 
 #: A daemon's address, and what it was asked for.

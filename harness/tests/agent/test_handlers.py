@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.agent.handlers import Handlers
+from harness.agent.server import Handlers
 from harness.errors import HostError
 
 

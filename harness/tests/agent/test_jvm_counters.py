@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.agent import jvm_counters
-from harness.agent.jvm_counters import COMPILE_TICKS, FREQUENCY, compile_seconds, read_counters
+from harness.agent.process_tree import COMPILE_TICKS, FREQUENCY, compile_seconds, read_counters
 from harness.tests.support.instances import eventually
 from harness.tests.support.tools_here import tools_here
 

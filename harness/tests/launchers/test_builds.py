@@ -21,7 +21,7 @@ from harness.launchers import aot
 from harness.launchers.base import LaunchSpec
 from harness.launchers.builds import Builder, Built
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.sources import copy_artifact, source_sha256
+from harness.launchers.builds import copy_artifact, source_sha256
 from harness.launchers.tools import Tools, build_words, with_toolchain
 from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
 from harness.project import find_root

@@ -28,7 +28,7 @@ from harness.launchers.forms import (
     write_registrations,
 )
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.sources import copy_artifact
+from harness.launchers.builds import copy_artifact
 from harness.launchers.tools import Tools
 from harness.model import (
     BuildRecord,

@@ -20,7 +20,7 @@ from harness.hosts.local import LocalHost
 from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_host import added, with_sum
 from harness.launchers.kubernetes_images import ClusterImages, ImageStore, store_for, write_archive
-from harness.launchers.kubernetes_objects import deployment, job, service
+from harness.launchers.kubernetes_cluster import deployment, job, service
 from harness.launchers.kubernetes_pods import (
     PodProcess,
     Prober,

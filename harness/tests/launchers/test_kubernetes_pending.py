@@ -16,7 +16,7 @@ from harness.errors import HostError, TrialFailure
 from harness.launchers import kubernetes_cluster, kubernetes_start
 from harness.launchers.kubernetes_cluster import Cluster
 from harness.launchers.kubernetes_instance import KubernetesInstance
-from harness.launchers.kubernetes_objects import PodsSpec, deployment
+from harness.launchers.kubernetes_cluster import PodsSpec, deployment
 from harness.launchers.kubernetes_pods import PodProcess, Probed, Prober, trouble
 from harness.launchers.kubernetes_start import (
     AUTOSCALED_WITHIN_S,

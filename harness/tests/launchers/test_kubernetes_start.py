@@ -15,7 +15,7 @@ import pytest
 from harness.definitions import load_study
 from harness.errors import HostError, TrialFailure
 from harness.launchers.kubernetes_cluster import Cluster
-from harness.launchers.kubernetes_objects import autoscaler, container_resources, deployment, ingress
+from harness.launchers.kubernetes_cluster import autoscaler, container_resources, deployment, ingress
 from harness.launchers.kubernetes_pods import PodProcess, Probed, Prober, resize_trouble
 from harness.launchers.kubernetes_start import (
     NO_METRICS,

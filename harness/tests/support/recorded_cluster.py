@@ -20,7 +20,7 @@ from lightkube.resources.core_v1 import Event
 
 from harness.errors import HostError
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, port_of
-from harness.launchers.kubernetes_objects import (
+from harness.launchers.kubernetes_cluster import (
     INSTANCE,
     PodsSpec,
     container_resources,
