@@ -131,8 +131,7 @@ class Exchanger:
     def write(self, file: Path, arm: int) -> None:
         """Write every exchange as one arm saw it; CPUs of a set are joined by spaces.
 
-        Raises:
-            OSError: it cannot be written.
+        Raises OSError: it cannot be written.
         """
         rows = [
             f"{exchange.began_s:.6f},{exchange.done_s:.6f},"

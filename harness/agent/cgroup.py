@@ -60,7 +60,7 @@ def read_folders(
     unified = folders.get("")
     if unified is not None:
         throttling, usage = text_of(unified / "cpu.stat"), _named(unified / "cpu.stat", "usage_usec")
-        memory, most, unit_s = _number(unified / "memory.current"), _number(unified / "memory.peak"), 1e-6
+        memory, most, per_s = _number(unified / "memory.current"), _number(unified / "memory.peak"), 1e6
     else:
         throttling = text_of(folders["cpu"] / "cpu.stat") if "cpu" in folders else ""
         usage = _number(folders["cpuacct"] / "cpuacct.usage") if "cpuacct" in folders else None
@@ -68,13 +68,13 @@ def read_folders(
         if "memory" in folders:
             memory = _number(folders["memory"] / "memory.usage_in_bytes")
             most = _number(folders["memory"] / "memory.max_usage_in_bytes")
-        unit_s = 1e-9
+        per_s = 1e9
     limited = parse_cpu_stat(throttling)
     return GroupNumbers(
         version="v1" if unified is None else "v2",
         memory_bytes=memory,
         memory_max_bytes=most,
-        cpu_s=None if usage is None else usage * unit_s,
+        cpu_s=None if usage is None else usage / per_s,
         n_throttled=limited.n_throttled if limited else None,
         throttled_s=limited.throttled_s if limited else None,
         rss_bytes=rss_bytes,

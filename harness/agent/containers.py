@@ -54,8 +54,7 @@ def connected(address: str) -> socket.socket:
 def local_address(address: str) -> str:
     """Return the address, unless it is of another kind than ``unix://PATH`` or ``tcp://HOST:PORT``.
 
-    Raises:
-        HostError: it is.
+    Raises HostError: it is.
     """
     parts = urlsplit(address)
     if parts.scheme == "unix" or (parts.scheme in ("tcp", "http") and parts.hostname and parts.port):

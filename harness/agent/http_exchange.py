@@ -104,11 +104,7 @@ class Connection:
         self.close()
 
     def open(self) -> None:
-        """Connect unless connected.
-
-        Raises:
-            OSError: refused, or no answer in time.
-        """
+        """Connect unless connected. Raises OSError: refused, or no answer in time."""
         if self._socket is not None:
             return
         if self._address is None:  # looked up once: readiness connects a thousand times

@@ -26,9 +26,6 @@ from harness.agent.processes import PROC
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    #: What the kernel says of one process, not yet understood: CPU clock (ns) and ``statm``; ``None``: it is gone.
-    Glance = tuple[int, bytes] | None
-
 FOLDERS = "hsperfdata_*"
 MAGIC = b"\xca\xfe\xc0\xc0"
 #: Of its two JIT compilers: wall time of all compilations so far, in ticks of ``FREQUENCY``.
@@ -135,10 +132,9 @@ class ProcessReading(NamedTuple):
 class ProcessReader:
     """Holds the descriptors of one process. Construct with the start time to be sure who it is.
 
-    ``clock`` and ``statm`` (a descriptor) are what a glance reads, for those who read it themselves.
+    ``clock`` and ``statm`` (a descriptor) are what a reading reads, for those who read it themselves.
 
-    Raises:
-        ProcessLookupError: it is gone, or the id has another owner.
+    Raises ProcessLookupError: it is gone, or the id has another owner.
     """
 
     def __init__(self, pid: int, start_ticks: int | None = None) -> None:
@@ -157,22 +153,15 @@ class ProcessReader:
             raise ProcessLookupError(f"process {pid} is gone")
         self.start_ticks = stat.start_ticks
 
-    def glance(self) -> Glance:
-        """Take the raw readings and nothing more: two system calls."""
+    def read(self) -> ProcessReading | None:
+        """Return its memory and CPU time now, by two system calls, or ``None`` once it has ended (a zombie has)."""
         try:
             cpu_ns = time.clock_gettime_ns(self.clock)
             # last, because it proves that the clock was this process's
-            return cpu_ns, os.pread(self.statm, 64, 0)
+            fields = os.pread(self.statm, 64, 0).split(None, 2)  # the whole address space, what of it is resident
         except OSError:
             return None
-
-    def read(self) -> ProcessReading | None:
-        """Return its memory and CPU time now, or ``None`` once it has ended (a zombie has ended)."""
-        return understand(self.glance())
-
-    def understand(self, glance: Glance) -> ProcessReading | None:
-        """Return what a glance says; see ``understand``."""
-        return understand(glance)
+        return reading_of(cpu_ns, int(fields[0]), int(fields[1])) if len(fields) > 1 else None
 
     def children(self) -> set[int]:
         """Return the ids of its children now."""
@@ -217,15 +206,6 @@ class ProcessReader:
             if descriptor >= 0:
                 os.close(descriptor)
         self._stat = self.statm = -1
-
-
-def understand(glance: Glance) -> ProcessReading | None:
-    """Return what a glance says."""
-    if glance is None:
-        return None
-    cpu_ns, statm = glance
-    fields = statm.split(None, 2)  # the whole address space, what of it is resident, the rest
-    return reading_of(cpu_ns, int(fields[0]), int(fields[1])) if len(fields) > 1 else None
 
 
 def reading_of(cpu_ns: int, size_pages: int, resident_pages: int) -> ProcessReading | None:

@@ -108,7 +108,7 @@ class Calls:
 
 
 class PythonTicks:
-    """Takes ticks that only glance, in the interpreter. It keeps nothing from one call to the next.
+    """Takes the ticks between two slow ones, in the interpreter. It keeps nothing from one call to the next.
 
     ``name``: as a record tells it, ``interpreter``, ``native`` or ``portable``. ``tree`` and ``machine``: what reads
     the processes that it is given, with their children, and the machine around them.
@@ -127,14 +127,12 @@ class PythonTicks:
         ``calls.added`` is set (that tick is then not taken), and within 50 ms of ``calls.stop``.
         The schedule counts what was taken and missed, and its ``number`` is that of the tick to go on with.
         """
-        # Understood afterwards, all at once: a woken process runs with cold caches, and the same work is
-        # several times dearer spread over the ticks.
-        seen = []
+        ticks = []
         while _sleep_until_due(schedule, calls) and schedule.number < before and not calls.added:
             began_ns = time.monotonic_ns()
-            seen.append([(process, time.monotonic(), process.glance()) for process in processes])
+            ticks.append([(time.monotonic(), process.read()) for process in processes])
             schedule.count(began_ns)
-        return [[(at_s, process.understand(glance)) for process, at_s, glance in tick] for tick in seen]
+        return ticks
 
 
 def _sleep_until_due(schedule: Schedule, calls: Calls) -> bool:
@@ -230,8 +228,7 @@ class Sampler:
     def pace(self, hz: float) -> None:
         """Take so many samples a second from the next tick on, which is a slow one.
 
-        Raises:
-            ValueError: not from 1 to 1000.
+        Raises ValueError: not from 1 to 1000.
         """
         self._hz = _possible(hz)
         self._calls.added = True
@@ -239,8 +236,7 @@ class Sampler:
     def stop(self) -> SamplerSummary:
         """Stop, write everything out, and return how well the schedule was kept. Idempotent.
 
-        Raises:
-            OSError: the files could not be written.
+        Raises OSError: the files could not be written.
         """
         self._calls.stop = True
         if self._thread.ident is not None:

@@ -70,11 +70,7 @@ class Handlers:
         self._containers = ContainerHandlers(folder, self._ended)
 
     def carry_out(self, what: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Do one thing.
-
-        Raises:
-            HostError, OSError: it cannot be done.
-        """
+        """Do one thing. Raises HostError, OSError: it cannot be done."""
         for part in (self, self._files, self._containers):
             order: Callable[..., dict[str, Any] | None] | None = getattr(part, f"do_{what}", None)
             if order is not None:

@@ -168,8 +168,7 @@ class Spawner:
     def spawn(self, order: dict[str, Any]) -> Any:
         """Start a process and return it (a ``make``) as soon as the program itself runs.
 
-        Raises:
-            HostError: it cannot be started.
+        Raises HostError: it cannot be started.
         """
         with self._lock:
             if self._thread is None:
@@ -189,8 +188,7 @@ class Spawner:
     ) -> Completed:
         """Run to the end. ``begun`` is told of the process (a ``make``) as soon as it runs.
 
-        Raises:
-            HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
+        Raises HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
         """
         with tempfile.TemporaryDirectory(prefix="rematch-run-") as folder:
             stdout, stderr = Path(folder, "stdout"), Path(folder, "stderr")
@@ -226,22 +224,22 @@ class Spawner:
             "environment": {**base_environment(), **order["environment"]},
             "parent": os.getpid(),
         }
-        # not as an argument: the environment may hold a password, and everybody can read a command line
-        order_file = _nameless_file()
-        os.write(order_file, json.dumps(whole).encode())
-        os.lseek(order_file, 0, os.SEEK_SET)
         read_end, write_end = os.pipe()
         try:
             popen = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(self._stub), str(order_file), str(write_end)],
-                pass_fds=(order_file, write_end),
+                [sys.executable, "-I", "-S", str(self._stub), str(write_end)],
+                stdin=subprocess.PIPE,
+                pass_fds=(write_end,),
             )
         except OSError as problem:
             os.close(read_end)
             raise HostError(f"{program} on {self._host}: cannot start a process: {problem}") from problem
         finally:
-            os.close(order_file)
             os.close(write_end)
+        assert popen.stdin is not None, "asked for"
+        # not as an argument: the environment may hold a password, and everybody can read a command line
+        with contextlib.suppress(BrokenPipeError), popen.stdin:
+            popen.stdin.write(json.dumps(whole).encode())
         with open(read_end, encoding="utf-8") as pipe:
             reports = [json.loads(line) for line in pipe]
         stat = read_stat(popen.pid)  # not reaped yet, so it is there even when it has already ended
@@ -250,14 +248,6 @@ class Spawner:
             why = reports[-1]["error"] if reports else "it ended before it was executed"
             raise HostError(f"{program} on {self._host}: cannot be started in {folder}: {why}")
         return self._make(popen, stat.start_ticks, reports[0])
-
-
-def _nameless_file() -> int:
-    """Return the descriptor of an empty file that has no name; only Linux has one that is memory alone."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("order")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
 
 
 def base_environment() -> dict[str, str]:

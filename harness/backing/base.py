@@ -72,8 +72,7 @@ class BackingService(Protocol):
         """End the loan: what it wrote lies in the trial's folder, and it has ended unless it lives on
         for the next trial. Idempotent; never raises because it is already gone.
 
-        Raises:
-            OSError: its log could not be kept; it has ended all the same.
+        Raises OSError: its log could not be kept; it has ended all the same.
         """
         ...
 
@@ -91,8 +90,7 @@ class BackingSource(Protocol):
     def prepare(self, need: BackingNeed) -> None:
         """Do once what takes long (build, initialise), so that ``start`` is quick.
 
-        Raises:
-            RematchError: it cannot be done; says why.
+        Raises RematchError: it cannot be done; says why.
         """
         ...
 
@@ -111,11 +109,7 @@ class BackingSource(Protocol):
 
 
 def source_of(name: BackingName, sources: Mapping[BackingName, BackingSource]) -> BackingSource:
-    """Return the source of that name.
-
-    Raises:
-        MissingTool: there is none here.
-    """
+    """Return the source of that name. Raises MissingTool: there is none here."""
     if name not in sources:
         raise MissingTool(
             name,
@@ -126,11 +120,7 @@ def source_of(name: BackingName, sources: Mapping[BackingName, BackingSource]) -
 
 
 def refuse_ended(services: Sequence[BackingService], when: str) -> None:
-    """Raise when one of the services has ended by itself.
-
-    Raises:
-        TrialFailure: names it, and how it ended.
-    """
+    """Raise when one of the services has ended by itself. Raises TrialFailure: names it, and how it ended."""
     for service in services:
         how = service.ended()
         if how is not None:

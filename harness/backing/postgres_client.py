@@ -39,8 +39,7 @@ class Login:
 def connect(login: Login, purpose: str) -> Connection:
     """Return a connection in autocommit mode.
 
-    Raises:
-        psycopg.OperationalError: nobody answers, or does not let us in.
+    Raises psycopg.OperationalError: nobody answers, or does not let us in.
     """
     return psycopg.connect(
         host=login.host,
@@ -89,8 +88,7 @@ def set_password(
 def apply_file(connection: Connection, file: Path) -> None:
     """Execute a file of SQL in one transaction.
 
-    Raises:
-        InputError: it cannot be read, or the server refuses it; in the server's words.
+    Raises InputError: it cannot be read, or the server refuses it; in the server's words.
     """
     text = read_sql(file)
     try:
@@ -163,11 +161,7 @@ def words_of(problem: Exception) -> str:
 
 
 def read_sql(file: Path) -> bytes:
-    """Return a file of SQL.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Return a file of SQL. Raises InputError: it cannot be read."""
     try:
         return file.read_bytes()
     except OSError as problem:

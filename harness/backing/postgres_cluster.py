@@ -76,8 +76,7 @@ def sql_files(need: BackingNeed) -> tuple[Path, ...]:
 def template_key(version: str, files: tuple[Path, ...]) -> str:
     """Return what names the template of these files, made by this version.
 
-    Raises:
-        InputError: a file of the contract cannot be read.
+    Raises InputError: a file of the contract cannot be read.
     """
     text = b"\0".join(read_sql(file) for file in files)
     return hashlib.sha256(f"{RECIPE}\0{version}\0".encode() + text).hexdigest()[:16]
@@ -86,8 +85,7 @@ def template_key(version: str, files: tuple[Path, ...]) -> str:
 def fill(login: Login, need: BackingNeed, files: tuple[Path, ...]) -> None:
     """Make the service's role and database in a new cluster, with what the contract's files say.
 
-    Raises:
-        InputError: a file of the contract is wrong.
+    Raises InputError: a file of the contract is wrong.
     """
     with connect(login, "template") as connection:
         connection.execute(f"CREATE ROLE {OWNER} LOGIN".encode())
@@ -180,8 +178,7 @@ def restore(original: Path, copy: Path) -> int:
 
     Whatever is in the copy alone is removed. New files get the owner of the copy's folder.
 
-    Raises:
-        OSError: it could not be done; the copy is then of no use.
+    Raises OSError: it could not be done; the copy is then of no use.
     """
     owner = copy.stat()
     written = 0
@@ -255,8 +252,7 @@ class Clusters:
     def fresh(self, need: BackingNeed) -> tuple[Cluster, Server, Login]:
         """Return a running copy of the template with passwords of its own.
 
-        Raises:
-            InputError: no room for it. TrialFailure: it did not come up.
+        Raises InputError: no room for it. TrialFailure: it did not come up.
         """
         template = self.templates.of(need)
         cluster = self._taken_again(template, need.settings) or self._copy(template, need.settings)
@@ -280,11 +276,7 @@ class Clusters:
         return cluster, server, replace(login, password=cluster.superuser)
 
     def serve(self, cluster: Cluster, login: Login | None = None) -> tuple[Server, Login]:
-        """Start a server over a cluster.
-
-        Raises:
-            TrialFailure: it did not come up.
-        """
+        """Start a server over a cluster. Raises TrialFailure: it did not come up."""
         login = login or Login(port=0, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
         values = server_settings(cluster.settings)
         return start_server(self._machine, cluster.data, values, login, cluster.log, cpus=cluster.cpus)

@@ -87,11 +87,7 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """End it and close the connection. Idempotent.
-
-        Raises:
-            OSError: the file could not be written.
-        """
+        """End it and close the connection. Idempotent. Raises OSError: the file could not be written."""
         self._stopping.set()
         self._thread.join()
         self._connection.close()

@@ -66,8 +66,7 @@ class PostgresHome:
 def find_account() -> Account | None:
     """Return the user that the server runs as when we are root, or ``None`` when we are not.
 
-    Raises:
-        InputError: we are root and there is no such user.
+    Raises InputError: we are root and there is no such user.
     """
     if os.geteuid() != 0:
         return None
@@ -172,8 +171,7 @@ class DatabaseMachine:
     def run(self, *words: str, within_s: float = 30.0) -> None:
         """Run a program as the server's user.
 
-        Raises:
-            HostError: it did not end well; with the last line of its output.
+        Raises HostError: it did not end well; with the last line of its output.
         """
         command = Command(argv=words, folder=Path("/"), environment={"LC_ALL": "C"}, run_as=self.home.run_as)
         done = self.host.run(command, within_s)
@@ -235,8 +233,7 @@ class DatabaseMachine:
 def base_folder(root: Path, account: Account | None, elsewhere: Path = ELSEWHERE) -> Path:
     """Return where templates and clusters on disk lie: below the project where the user can reach that.
 
-    Raises:
-        InputError: somebody else has made the folder that would be used instead.
+    Raises InputError: somebody else has made the folder that would be used instead.
     """
     inside = root.resolve() / ".cache" / "backing"
     if reachable(root.resolve(), account):
@@ -250,8 +247,7 @@ def base_folder(root: Path, account: Account | None, elsewhere: Path = ELSEWHERE
 def own_folder(folder: Path) -> Path:
     """Make a folder in a place that is open to everybody, and be sure that it is ours.
 
-    Raises:
-        InputError: it is somebody else's.
+    Raises InputError: it is somebody else's.
     """
     folder.mkdir(mode=0o755, exist_ok=True)
     result = folder.lstat()
@@ -286,8 +282,7 @@ def memory_unavailable() -> str | None:
 def refuse_full(folder: Path, wanted: int = MIN_FREE_BYTES) -> None:
     """Refuse to begin where a database would run out of room.
 
-    Raises:
-        InputError: says how much is free and how much is wanted.
+    Raises InputError: says how much is free and how much is wanted.
     """
     free = shutil.disk_usage(folder).free
     if free < wanted:

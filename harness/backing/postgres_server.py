@@ -111,8 +111,7 @@ def start_server(
 ) -> tuple[Server, Login]:
     """Start a server and wait until ``login`` is let in; the login is returned with where it listens.
 
-    Raises:
-        TrialFailure: it did not come up, in its own words.
+    Raises TrialFailure: it did not come up, in its own words.
     """
     for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
         port = machine.host.free_port(machine.address)
@@ -181,11 +180,7 @@ def _wait_until_in(server: Server, login: Login, log_from: int) -> None:
 
 
 def end_leftovers(data: Path) -> None:
-    """Kill whatever still works in this data folder.
-
-    Raises:
-        HostError: something would not go.
-    """
+    """Kill whatever still works in this data folder. Raises HostError: something would not go."""
     deadline = time.monotonic() + GONE_WITHIN_S
     while left := workers_in(data):
         for pid in left:

@@ -81,16 +81,11 @@ class Host(Protocol):
     def run(self, command: Command, timeout_s: float) -> Completed:
         """Run to the end and return what it said (``stdout`` and ``stderr`` of the command are not used).
 
-        Raises:
-            HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
+        Raises HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
         """
 
     def spawn(self, command: Command) -> Process:
-        """Start and return as soon as the program itself runs.
-
-        Raises:
-            HostError: it cannot be started.
-        """
+        """Start and return as soon as the program itself runs. Raises HostError: it cannot be started."""
 
     def put(self, source: Path, target: Path) -> None:
         """Copy a file from here to the host."""
@@ -99,11 +94,7 @@ class Host(Protocol):
         """Copy a file from the host to here."""
 
     def read(self, path: Path, last_bytes: int | None = None) -> bytes:
-        """Return a file's content, or no more than its last bytes.
-
-        Raises:
-            HostError: it cannot be read.
-        """
+        """Return a file's content, or no more than its last bytes. Raises HostError: it cannot be read."""
 
 
 def now() -> ClockReading:

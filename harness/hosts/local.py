@@ -50,10 +50,13 @@ class LocalHost:
         return process
 
     def put(self, source: Path, target: Path) -> None:
-        self._copy(source, target)
+        try:
+            shutil.copy2(source, target)
+        except OSError as problem:
+            raise HostError(f"{source} -> {target} on {self.name}: {problem.strerror}") from problem
 
     def get(self, source: Path, target: Path) -> None:
-        self._copy(source, target)
+        self.put(source, target)
 
     def read(self, path: Path, last_bytes: int | None = None) -> bytes:
         try:
@@ -145,12 +148,6 @@ class LocalHost:
     def group(self, pid: int, start_ticks: int) -> GroupReading | None:
         result = read_group(pid, start_ticks)
         return None if result is None else GroupReading.model_validate(asdict(result))
-
-    def _copy(self, source: Path, target: Path) -> None:
-        try:
-            shutil.copy2(source, target)
-        except OSError as problem:
-            raise HostError(f"{source} -> {target} on {self.name}: {problem.strerror}") from problem
 
 
 class LocalSpeedMeter:

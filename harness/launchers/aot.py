@@ -56,8 +56,7 @@ def train(
     """Start the service with ``command`` (which writes the cache to ``unfinished(file)``), send it
     some hundred requests, stop it, and keep the cache under its final name.
 
-    Raises:
-        RematchError: the service did not get ready, or left no cache.
+    Raises RematchError: the service did not get ready, or left no cache.
     """
     begin = time.monotonic()
     _say(host, "rm", "-f", str(unfinished(file)))
@@ -112,8 +111,7 @@ READY_WITHIN_S = 60.0
 def answers(host: MeasuringHost, process: Process, endpoint: Endpoint, request: Request, what: str) -> bool:
     """Wait until a service that was just started answers; return ``False`` when it has ended instead.
 
-    Raises:
-        RematchError: it does neither; ``what`` names the training run.
+    Raises RematchError: it does neither; ``what`` names the training run.
     """
     first = host.first_answer(
         endpoint,

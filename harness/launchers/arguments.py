@@ -55,8 +55,7 @@ def expand(
 ) -> tuple[str, ...]:
     """Fill in a template. A word that is just ``{name}`` becomes as many words as its value has.
 
-    Raises:
-        InputError: a placeholder is unknown, or stands for several words inside a longer one.
+    Raises InputError: a placeholder is unknown, or stands for several words inside a longer one.
     """
     words: list[str] = []
     for word in template:
@@ -72,8 +71,7 @@ def expand(
 def setting_flags(implementation: Implementation, variant: Variant, file: Path) -> tuple[str, ...]:
     """Return the flags of the variant's settings, in the order of ``service.toml``.
 
-    Raises:
-        InputError: the service does not know a setting.
+    Raises InputError: the service does not know a setting.
     """
     for name in variant.settings:
         if name not in implementation.settings:
@@ -134,8 +132,7 @@ def runtime_arguments(
     """Return what the runtime is told. The garbage collector's log goes to ``gc.log`` in the working
     directory (JVM) or to stderr (Go).
 
-    Raises:
-        InputError: a setting means nothing to this runtime.
+    Raises InputError: a setting means nothing to this runtime.
     """
     problem = misfit(implementation, runtime)
     if problem is not None:

@@ -121,8 +121,7 @@ class SweepsLeft(Protocol):
     def sweep_left(self) -> None:
         """Remove what ended sessions of this project left, and return when it is gone.
 
-        Raises:
-            RematchError: it cannot be removed.
+        Raises RematchError: it cannot be removed.
         """
 
 
@@ -143,8 +142,7 @@ class Launcher(Protocol):
 
         ``backing``: how the backing services are set up that a training start needs.
 
-        Raises:
-            RematchError: the build failed; the message ends with the build log's path.
+        Raises RematchError: the build failed; the message ends with the build log's path.
         """
 
     def launch(self, spec: LaunchSpec) -> Instance:

@@ -44,8 +44,7 @@ def source_files(folder: Path) -> Iterator[Path]:
 def source_sha256(folder: Path) -> str:
     """Return the hash over names, executable bits and content of all sources; times do not count.
 
-    Raises:
-        InputError: there is nothing there.
+    Raises InputError: there is nothing there.
     """
     files = tuple(source_files(folder))
     if not files:
@@ -124,8 +123,7 @@ def copy_artifact(folder: Path, artifact: str, target: Path) -> int:
     An artifact is a file, or a folder with all its files. A jar comes with the files that its manifest's
     class path names, and with those of ``LOADED_BY_NAME`` beside it, which are not counted.
 
-    Raises:
-        InputError: the build did not leave what it should.
+    Raises InputError: the build did not leave what it should.
     """
     if (folder / artifact).is_dir():
         # a link out of the artifact stands for what it leads to, also where that is within the build

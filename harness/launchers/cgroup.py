@@ -62,8 +62,7 @@ class ControlGroup:
     def remove(self) -> None:
         """End whatever still runs in it, and remove it. Idempotent.
 
-        Raises:
-            HostError: something in it does not end.
+        Raises HostError: something in it does not end.
         """
         deadline = time.monotonic() + EMPTY_WITHIN_S
         for folder in set(self.folders.values()):
@@ -102,8 +101,7 @@ def find_parents(root: Path = Path("/")) -> dict[str, Path] | str:
 def make_group(parents: Mapping[str, Path], *, cpus: float | None, memory_bytes: int) -> ControlGroup:
     """Make a group in which ``cpus`` CPUs' worth of time may be used and so much memory, without swap.
 
-    Raises:
-        OSError: it may not be made, or the kernel refuses a limit; nothing is left of it.
+    Raises OSError: it may not be made, or the kernel refuses a limit; nothing is left of it.
     """
     pid, ticks = this_process()
     name = f"{PREFIX}{pid}-{ticks}-{secrets.token_hex(4)}"
@@ -223,8 +221,7 @@ class Enclosure:
     def release(self) -> None:
         """Look whether memory ran out, and remove the group. Idempotent.
 
-        Raises:
-            HostError: something in it does not end.
+        Raises HostError: something in it does not end.
         """
         if self.group is None:
             return

@@ -121,42 +121,25 @@ class ContainerLauncher:
                 spec, image, argv, environment,
                 name=name, client=client, host=self._host, root=self._root, socket=self._socket,
             )  # fmt: skip
-            around = self._around(spec, client, image, made)
-            record = self._record(spec, image, argv, environment, port, made, around)
+            record = self._record(spec, client, image, argv, environment, port, made)
             container = client.containers.prepare_model(made.state)
             return ContainerInstance(container, record, spec.folder, self._grace_s, self._host, self._socket)
         except BaseException:  # also a signal: the daemon may have made one whose id did not arrive
             remove_named(self._host, client, name)
             raise
 
-    def _around(self, spec: LaunchSpec, client: DockerClient, image: Image, made: Made) -> ContainerRecord:
-        runtime = spec.variant.runtime
-        return ContainerRecord(
-            engine=self._engine or engine_of(client),
-            image_id=image.id,
-            image_bytes=image.image_bytes,
-            layer_bytes=image.layer_bytes,
-            network="host",
-            user=self._host.user,
-            cpuset=cpuset_of(spec),
-            cpu_quota=float(runtime.cpus) if runtime.cpus else None,
-            memory_limit_bytes=memory_bytes(runtime),
-            create_s=made.create_s,
-            start_s=made.start_s,
-        )
-
     def _record(
         self,
         spec: LaunchSpec,
+        client: DockerClient,
         image: Image,
         argv: tuple[str, ...],
         environment: Mapping[str, str],
         port: int,
         made: Made,
-        around: ContainerRecord,
     ) -> InstanceRecord:
         pid = int(made.state["State"]["Pid"])
-        form = spec.build.form
+        form, runtime = spec.build.form, spec.variant.runtime
         return InstanceRecord(
             argv=argv,
             environment=masked(environment),
@@ -170,7 +153,19 @@ class ContainerLauncher:
             artifact_bytes=spec.build.artifact_bytes,
             runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
             runtime_version=form.tool if form is not None else self._brought_along(spec),
-            container=around,
+            container=ContainerRecord(
+                engine=self._engine or engine_of(client),
+                image_id=image.id,
+                image_bytes=image.image_bytes,
+                layer_bytes=image.layer_bytes,
+                network="host",
+                user=self._host.user,
+                cpuset=cpuset_of(spec),
+                cpu_quota=float(runtime.cpus) if runtime.cpus else None,
+                memory_limit_bytes=memory_bytes(runtime),
+                create_s=made.create_s,
+                start_s=made.start_s,
+            ),
         )
 
     def _brought_along(self, spec: LaunchSpec) -> str | None:
@@ -436,10 +431,8 @@ def make_and_start(
             api.start(container)
             started_s = time.monotonic()
         except docker.errors.APIError as problem:
-            text = (
-                f"the Docker daemon did not start it: {' '.join(str(problem.explanation or problem).split())}"
-            )
-            raise TrialFailure(Outcome.FAILED, text) from problem
+            text = " ".join(str(problem.explanation or problem).split())
+            raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {text}") from problem
         return Made(
             state=api.inspect_container(container),
             launched=launched,

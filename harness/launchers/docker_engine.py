@@ -27,8 +27,7 @@ SILENT = "no Docker daemon answers"
 def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> DockerClient:
     """Return a client of the host's daemon; ``socket``: its address there, ``None``: where it usually listens.
 
-    Raises:
-        RematchError: none answers; says what to do.
+    Raises RematchError: none answers; says what to do.
     """
     require_package("docker")
     import docker

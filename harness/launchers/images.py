@@ -84,8 +84,7 @@ def build_image(
 ) -> Image:
     """Have the image built from a folder with a ``Dockerfile``; no base image is pulled that is here.
 
-    Raises:
-        RematchError: the build failed; says the daemon's last words.
+    Raises RematchError: the build failed; says the daemon's last words.
     """
     import docker.errors
 
@@ -110,8 +109,7 @@ def build_image(
 def import_root(client: DockerClient, root: Path, tag: str, *, label: str, settings: tuple[str, ...]) -> None:
     """Make a base image of a folder: one layer; ``settings`` are words of a Dockerfile (``ENV PATH=...``).
 
-    Raises:
-        RematchError: the build failed.
+    Raises RematchError: the build failed.
     """
     context = root.with_name(f"{root.name}.context")
     context.mkdir()
@@ -145,8 +143,7 @@ def libraries(host: Host, files: Iterable[Path], *, inside: Path | None = None) 
 
     A program that is linked statically needs none. glibc's ``ldd`` is asked about all of them at once.
 
-    Raises:
-        RematchError: there is no ``ldd`` here.
+    Raises RematchError: there is no ``ldd`` here.
     """
     completed = host.run(Command(argv=("ldd", *map(str, files)), folder=Path("/")), LISTED_WITHIN_S)
     if completed.exit_code == 127:
@@ -210,11 +207,7 @@ class BuildImages:
         record: BuildRecord,
         tag: str,
     ) -> Image:
-        """Have the image built.
-
-        Raises:
-            RematchError: the daemon could not build it, or the build is gone.
-        """
+        """Have the image built. Raises RematchError: the daemon could not build it, or the build is gone."""
         label = project_label(self._root)
         builder = self._process.builder
         built = builder.find(implementation, record.source_sha256)

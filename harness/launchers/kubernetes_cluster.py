@@ -324,8 +324,7 @@ class Cluster:
     def remove_namespaces(self, names: list[str]) -> None:
         """Delete namespaces and wait until they are gone, or empty where the cluster cannot end them yet.
 
-        Raises:
-            HostError: one of them does not go.
+        Raises HostError: one of them does not go.
         """
         for name in names:
             self.delete(Namespace, name)

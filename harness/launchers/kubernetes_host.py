@@ -92,8 +92,7 @@ class KubernetesHost(LocalHost):
         An address inside the cluster is asked after that alone: before kube-proxy knows it, it leads anywhere, and
         another program may answer.
 
-        Raises:
-            TrialFailure: not all did before the deadline.
+        Raises TrialFailure: not all did before the deadline.
         """
 
         group = self._groups.of(watched)
@@ -286,8 +285,7 @@ class JobProcess:
 def start_job(cluster: Cluster, spec: PodsSpec, command: Command) -> JobProcess:
     """Start a command as a job and return when its process is seen, or has ended already.
 
-    Raises:
-        TrialFailure: its pod does not start; says why.
+    Raises TrialFailure: its pod does not start; says why.
     """
     try:
         cluster.apply(job(spec))

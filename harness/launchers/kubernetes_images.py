@@ -72,8 +72,7 @@ class ImageStore:
     def add(self, archive: Path, image: str) -> None:
         """Bring an archive there.
 
-        Raises:
-            RematchError: the program is not there, or refused it; with its last line.
+        Raises RematchError: the program is not there, or refused it; with its last line.
         """
         done = self._run(self.bring, archive=str(archive), image=image)
         if done.exit_code:
@@ -172,8 +171,7 @@ class ClusterImages:
     def of_build(self, implementation: Implementation, record: BuildRecord) -> tuple[str, Image]:
         """Return the image of exactly this build, imported or pushed unless it is there.
 
-        Raises:
-            RematchError: the build is gone, or the image cannot be made, imported or pushed.
+        Raises RematchError: the build is gone, or the image cannot be made, imported or pushed.
         """
         form = "" if record.form is None else record.form.model_dump_json()
         base = str(self._bases.get(implementation.runtime, ""))
@@ -209,8 +207,7 @@ class ClusterImages:
     def of_program(self, program: Path) -> tuple[str, Image]:
         """Return the name and image of one program of this machine with the libraries that it loads, at their own paths.
 
-        Raises:
-            RematchError: it cannot be made, imported or pushed.
+        Raises RematchError: it cannot be made, imported or pushed.
         """
         digest = hashlib.sha256(program.read_bytes()).hexdigest()
         name = self._name(tag_of(program.name, str(program), digest))

@@ -116,8 +116,7 @@ class KubernetesInstance:
         """Wait until every pod has served the prober, and has given back what it had for its start; return why not
         all did by then, or ``None``.
 
-        Raises:
-            TrialFailure: the cluster refuses to take it back.
+        Raises TrialFailure: the cluster refuses to take it back.
         """
         while not (self._prober.all_served and self._boost.complete):
             self._boost.take_back(self._prober.served)

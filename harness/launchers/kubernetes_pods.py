@@ -218,8 +218,7 @@ def processes_of(uids: Collection[str]) -> dict[str, PodProcess]:
 def has_entered(pid: int) -> bool:
     """Whether a container's first process runs the container's own program by now.
 
-    Raises:
-        OSError: it has ended, or it is the pod's own holder, of which nobody can tell before it says so.
+    Raises OSError: it has ended, or it is the pod's own holder, of which nobody can tell before it says so.
     """
     name = Path(f"/proc/{pid}/comm").read_text().strip()
     if name == _HOLDER:

@@ -80,8 +80,7 @@ def unfit(cluster: Cluster, implementation: Implementation, runtime: RuntimeSett
 def no_boost(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
     """Return why pods cannot have ``cpu_boost`` in this cluster, or ``None``.
 
-    Raises:
-        HostError: the cluster does not tell.
+    Raises HostError: the cluster does not tell.
     """
     if runtime.cpu_boost is None:
         return None
@@ -113,8 +112,7 @@ def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | No
     """Wait until every pod has a process, or one of them has ended; return when more pods than at first were asked
     for, on the monotonic clock, or ``None``: they were not, or by an autoscaler, whose pods are kept busy.
 
-    Raises:
-        TrialFailure: one of them cannot start; says why.
+    Raises TrialFailure: one of them cannot start; says why.
     """
     scaled_s: float | None = None
     if pods.scale_from is not None:
@@ -231,8 +229,7 @@ class StartBoost:
     def take_back(self, served: Mapping[str, PodProcess]) -> None:
         """Resize those of the pods that have served and were not asked yet; look at those that were.
 
-        Raises:
-            TrialFailure: the cluster refuses, or the node cannot do it.
+        Raises TrialFailure: the cluster refuses, or the node cannot do it.
         """
         if self.spec.cpu_boost is None:
             return

@@ -108,8 +108,7 @@ def add_to(
 
     ``argv``: the build's command, whose last word names the main package.
 
-    Raises:
-        RematchError: there is no such profile yet.
+    Raises RematchError: there is no such profile yet.
     """
     named = implementation.toolchain or Toolchain()
     package = sources / argv[-1] if argv[-1:] and argv[-1].startswith(".") else sources
@@ -131,8 +130,7 @@ def train(
     """Run the profiled program under load until its profile is written; return its CPU time in seconds while it was
     loaded, and how many requests it answered. The profile is ``PROFILE`` in the command's folder.
 
-    Raises:
-        RematchError: it did not get ready, ended, or wrote no profile of enough CPU time.
+    Raises RematchError: it did not get ready, ended, or wrote no profile of enough CPU time.
     """
     process = host.spawn(command)
     try:

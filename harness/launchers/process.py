@@ -27,7 +27,7 @@ from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.cgroup import Enclosure, enclose
 from harness.launchers.forms import Forms, form_of, program_in
 from harness.launchers.runtimes import Elsewhere, Runtimes
-from harness.launchers.tools import Tools, lacks_instructions, oldest_java, with_toolchain
+from harness.launchers.tools import Tools, oldest_java, with_toolchain
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -118,18 +118,9 @@ class ProcessLauncher:
         if named.java is not None and self.runtimes.jdk(implementation) is None:
             where = "here" if self._elsewhere is None else f"on {self.host.name}"
             return f"no JDK {named.java} {where}; install it with: make toolchains"
-        if named.goamd64 is not None and implementation.runtime == "go":
-            problem = lacks_instructions(named.goamd64, self._cpuinfo())
-            if problem is not None:
-                return problem
+        if named.goamd64 is not None and platform.machine() != "x86_64":
+            return f"GOAMD64={named.goamd64} is of processors of the family x86-64, and this one is none"
         return self.builder.refused(implementation)
-
-    def _cpuinfo(self) -> str:
-        """What the kernel there says of its processors; empty: it is no Linux."""
-        try:
-            return self.host.read(Path("/proc/cpuinfo")).decode()
-        except HostError:
-            return ""
 
     def _foreign_machine(self, implementation: Implementation, variant: Variant) -> str | None:
         """Why what is built here cannot run there: it is another kind of processor."""
@@ -191,8 +182,7 @@ class ProcessLauncher:
     ) -> tuple[tuple[str, ...], dict[str, str]]:
         """Return command and environment of a variant in an image. ``values``: program, address and port inside.
 
-        Raises:
-            InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
+        Raises InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
         """
         file = self.builder.service_toml(implementation)
         java_major = self.runtimes.java_major(implementation)
@@ -388,8 +378,7 @@ class StartCommands:
     ) -> Command:
         """Return the command that starts a variant; nothing is built or started.
 
-        Raises:
-            InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
+        Raises InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
         """
         implementation = with_toolchain(implementation, variant.runtime, variant.trained)
         built = self._builder.folder(implementation, source_sha256)

@@ -63,13 +63,6 @@ RELEASE_OPTION = "-Dmaven.compiler.release="
 WITHOUT_TESTS = "-Dmaven.test.skip=true"
 #: Dependencies that older Go releases take, where a service has them: used for every release that is named.
 OLDER_MOD = "older.mod"
-#: GOAMD64 -> what Linux calls the instructions that the level adds.
-_INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
-    "v1": (),
-    "v2": ("popcnt", "ssse3", "sse4_1", "sse4_2", "cx16", "lahf_lm"),
-    "v3": ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"),
-    "v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
-}
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -126,26 +119,6 @@ def build_environment(implementation: Implementation) -> dict[str, str]:
         "GOAMD64": named.goamd64,
     }
     return {name: value for name, value in settings.items() if value is not None}
-
-
-def lacks_instructions(level: str, cpuinfo: str) -> str | None:
-    """Return why a program built with this ``GOAMD64`` cannot run on a processor, or ``None``.
-
-    ``cpuinfo``: what its Linux has in ``/proc/cpuinfo``; empty: there is no such file. The levels are those of the
-    psABI of x86-64.
-
-    >>> lacks_instructions("v2", "flags : popcnt ssse3 sse4_1 sse4_2 cx16")
-    'GOAMD64=v2 needs a processor with lahf_lm'
-    """
-    flags = {word for line in cpuinfo.splitlines() if line.startswith("flags") for word in line.split()}
-    levels = list(_INSTRUCTIONS)
-    wanted = [name for item in levels[: levels.index(level) + 1] for name in _INSTRUCTIONS[item]]
-    if not flags:
-        return (
-            f"GOAMD64={level} needs a processor of the family x86-64, with its instructions in /proc/cpuinfo"
-        )
-    missing = [name for name in wanted if name not in flags]
-    return f"GOAMD64={level} needs a processor with {', '.join(missing)}" if missing else None
 
 
 def go_refuses(

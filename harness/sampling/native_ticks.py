@@ -48,8 +48,7 @@ _GLANCE = struct.Struct("=4q")
 class NativeTicks(PythonTicks):
     """Takes the ticks in one call, during which the interpreter's lock is free.
 
-    Raises:
-        OSError: the library is not there, or not for this machine; says which.
+    Raises OSError: the library is not there, or not for this machine; says which.
     """
 
     name = "native"
@@ -90,9 +89,5 @@ def _loaded(library: Path) -> Callable[..., int]:
 
 
 def native_glancer() -> NativeTicks:
-    """Return the one that set-up built.
-
-    Raises:
-        OSError: as ``NativeTicks``.
-    """
+    """Return the one that set-up built. Raises OSError: as ``NativeTicks``."""
     return NativeTicks(GLANCES.built(_TOOLS))

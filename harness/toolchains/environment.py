@@ -10,8 +10,7 @@ import pwd
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from .find import find_go, find_maven
-from .jdks import find_jdk
+from .find import find_go, find_jdk, find_maven
 from .tool import Surroundings
 
 #: Whoever sets MAVEN_OPTS has reasons of their own.

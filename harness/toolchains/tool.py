@@ -48,8 +48,7 @@ class Tool:
     def require(self) -> Path:
         """Return the path of a usable tool.
 
-        Raises:
-            harness.errors.MissingTool: the tool is missing, too old, damaged or incomplete.
+        Raises harness.errors.MissingTool: the tool is missing, too old, damaged or incomplete.
         """
         # imported here because `setup` loads this file where the package's dependencies are not installed yet
         from harness.errors import MissingTool

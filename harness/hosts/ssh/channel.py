@@ -69,8 +69,7 @@ class AgentChannel:
     def ask(self, what: str, **arguments: Any) -> dict[str, Any]:
         """Have the agent do one thing and return what it says.
 
-        Raises:
-            HostError: it cannot be done, or the host is gone.
+        Raises HostError: it cannot be done, or the host is gone.
         """
         answer: Future[dict[str, Any]] = Future()
         with self._lock:

@@ -14,7 +14,6 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import paramiko
 
@@ -58,8 +57,7 @@ class Client(paramiko.SSHClient):
 def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
     """Connect with a key or the SSH agent, never with a password.
 
-    Raises:
-        HostError: unreachable, not the host that is known, or it does not let us in.
+    Raises HostError: unreachable, not the host that is known, or it does not let us in.
     """
     client = Client()
     _keep_quiet(client)
@@ -138,24 +136,13 @@ def _why(target: Connecting, problem: BaseException, *, met: bool, last_words: s
 
 
 def _changed(target: Connecting, problem: paramiko.BadHostKeyException) -> str:
-    name = target.name_of_key
-    where = next(
-        (file for file in target.known_hosts if _stands_in(file, name, problem)), target.known_hosts[0]
-    )
+    name, file = target.name_of_key, str(target.known_hosts[0])
     return (
         f"{target.where}: its host key has CHANGED: known is {fingerprint(problem.expected_key)}, "
         f"shown was {fingerprint(problem.key)}; the connection may be intercepted. If the host was "
-        f"reinstalled: ssh-keygen -f {shlex.quote(str(where))} -R {shlex.quote(name)}, then add the new "
+        f"reinstalled: ssh-keygen -f {shlex.quote(file)} -R {shlex.quote(name)}, then add the new "
         "key after comparing it"
     )
-
-
-def _stands_in(file: Path, name: str, problem: paramiko.BadHostKeyException) -> bool:
-    try:
-        known = paramiko.HostKeys(str(file)).lookup(name)
-    except OSError:
-        return False
-    return known is not None and known.get(problem.expected_key.get_name()) == problem.expected_key
 
 
 ENDS_WITHIN_S = 2.0
@@ -171,11 +158,7 @@ class Transport:
 
 
 def carry(target: Connecting, within_s: float) -> Transport:
-    """Open what a connection to ``target`` goes through.
-
-    Raises:
-        OSError: the host cannot be reached.
-    """
+    """Open what a connection to ``target`` goes through. Raises OSError: the host cannot be reached."""
     if target.proxy is not None:
         return _by_command(target.proxy)
     link = socket.create_connection((target.address, target.port), timeout=within_s)

@@ -22,12 +22,12 @@ from harness.hosts.measuring import Started
 from harness.hosts.ssh.agent_start import Agent, start_agent
 from harness.hosts.ssh.settings import HostSettings
 from harness.hosts.ssh.tunnel import Tunnel, to_command, to_port, why_no_forwarding
-from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace, get_file, put_file
+from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
 from harness.model import ClockReading, CpuSpeed, Frozen, GroupReading, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.sampling import as_reading
 from harness.toolchains import JAVA_REFERENCE, Jdk, parse_version
-from harness.toolchains.jdks import jdk_of_release
+from harness.toolchains.find import jdk_of_release
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -90,10 +90,10 @@ class SshHost:
         return SshProcess(self._ask, answer, self._ours)
 
     def put(self, source: Path, target: Path) -> None:
-        put_file(self.agent.channel, source, target, host=self.name)
+        self._shelf.put(source, target)
 
     def get(self, source: Path, target: Path) -> None:
-        get_file(self.agent.channel, source, target, host=self.name)
+        self._shelf.get(source, target)
 
     def read(self, path: Path, last_bytes: int | None = None) -> bytes:
         return base64.b64decode(self._ask("read", path=str(path), last_bytes=last_bytes)["content"])
@@ -156,8 +156,7 @@ class SshHost:
     def reach(self, endpoint: Endpoint) -> Endpoint:
         """Directly where it listens for others, through the connection where it listens to itself alone.
 
-        Raises:
-            HostError: its sshd forwards no ports.
+        Raises HostError: its sshd forwards no ports.
         """
         if endpoint.host not in LOOPBACK:
             return Endpoint(host=endpoint.host, port=endpoint.port)
@@ -329,8 +328,7 @@ def estimate_offset(questions: Sequence[Question]) -> Offset:
     A question leaves at a and its answer comes at b, on our clock; the far clock said f in between. The offset is
     f - (a + b) / 2, and however the two ways differ it is wrong by no more than (b - a) / 2.
 
-    Raises:
-        ValueError: no question.
+    Raises ValueError: no question.
     """
     best = min(questions, key=lambda question: question.round_trip_s)
     middle_s = (best.sent.monotonic_s + best.received.monotonic_s) / 2

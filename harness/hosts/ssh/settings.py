@@ -188,8 +188,7 @@ class _File(Frozen):
 def host_names(root: Path) -> tuple[str, ...]:
     """Return the names that ``--host`` knows: this machine, and those of ``hosts.toml``.
 
-    Raises:
-        InputError: the file is wrong.
+    Raises InputError: the file is wrong.
     """
     return (LOCAL, *sorted(set(_read(root).hosts) - {LOCAL}))
 
@@ -197,8 +196,7 @@ def host_names(root: Path) -> tuple[str, ...]:
 def load_settings(root: Path, name: str) -> HostSettings:
     """Return the settings of a host, from ``hosts.toml``, or none but its name in ``~/.ssh/config``.
 
-    Raises:
-        InputError: no such host, or the file is wrong.
+    Raises InputError: no such host, or the file is wrong.
     """
     hosts = _read(root).hosts
     if name in hosts or name == LOCAL:
@@ -269,8 +267,7 @@ class Connecting(Frozen):
 def connecting(name: str, settings: HostSettings) -> Connecting:
     """Return how to connect: the settings first, then what ssh's configuration says.
 
-    Raises:
-        InputError: the key of the settings does not exist, or the configuration leads nowhere.
+    Raises InputError: the key of the settings does not exist, or the configuration leads nowhere.
     """
     config = ask_ssh(settings.address or name, port=settings.port, user=settings.user)
     if settings.known_hosts is not None:

@@ -33,8 +33,7 @@ def keep(
     ``without``: files whose relative names begin so belong to neither side's tree: the host adds such (AOT
     caches) and keeps them, unless they were made from a copy that had to be sent again.
 
-    Raises:
-        HostError: there is no room, or what arrived is not what was sent.
+    Raises HostError: there is no room, or what arrived is not what was sent.
     """
     linked = next((path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()), None)
     if linked is not None:
@@ -88,6 +87,12 @@ class RemoteWorkspace:
         """Note files over there whose moments are on the host's clock until their folder is closed."""
         self._sampled += files
 
+    def put(self, source: Path, target: Path) -> None:
+        transfer(self._agent.channel, _put, [(source, target)], f"{{}} -> {{}} on {self._host}")
+
+    def get(self, source: Path, target: Path) -> None:
+        transfer(self._agent.channel, _get, [(source, target)], f"{{}} on {self._host} -> {{}}")
+
     def open_folder(self, local: Path) -> Path:
         name = f"{next(self._numbers):05d}"
         folder = str(self._ask("make_folder", name=name, wanted_bytes=self._min_free_bytes)["folder"])
@@ -102,8 +107,7 @@ class RemoteWorkspace:
     def close_folder(self, local: Path, *, monotonic_offset_s: float) -> None:
         """Bring the folder back, its samples on our clock; ``monotonic_offset_s``: the host's clock minus ours.
 
-        Raises:
-            HostError: it cannot be had whole.
+        Raises HostError: it cannot be had whole.
         """
         with self._lock:
             folder = self._folders.pop(local, None)
@@ -139,37 +143,14 @@ class RemoteWorkspace:
 ATTEMPTS = 3
 
 
-def put_file(channel: AgentChannel, source: Path, target: PurePosixPath | Path, *, host: str) -> None:
-    """Send one file.
-
-    Raises:
-        HostError: it cannot be read here or written there.
-    """
-    _transfer(channel, _put, [(source, target)], f"{{}} -> {{}} on {host}")
-
-
 def put_files(
     channel: AgentChannel, folder: Path, names: Iterable[str], target: PurePosixPath | Path, *, host: str
 ) -> None:
-    """Send files of a folder one after the other, all in one session of the transfer; raises as ``put_file``."""
-    _transfer(channel, _put, [(folder / name, target / name) for name in names], f"{{}} -> {{}} on {host}")
+    """Send files of a folder one after the other, all in one session of the transfer.
 
-
-def get_file(channel: AgentChannel, source: PurePosixPath | Path, target: Path, *, host: str) -> None:
-    """Fetch one file.
-
-    Raises:
-        HostError: it cannot be read there or written here.
+    Raises HostError: one cannot be read here or written there.
     """
-    _transfer(channel, _get, [(source, target)], f"{{}} on {host} -> {{}}")
-
-
-def get_files(
-    channel: AgentChannel, folder: PurePosixPath, targets: Mapping[str, Path], *, host: str
-) -> None:
-    """Fetch files of a folder in one session of the transfer, ``targets`` by their names; raises as ``get_file``."""
-    pairs = [(folder / name, target) for name, target in targets.items()]
-    _transfer(channel, _get, pairs, f"{{}} on {host} -> {{}}")
+    transfer(channel, _put, [(folder / name, target / name) for name in names], f"{{}} -> {{}} on {host}")
 
 
 def _put(sftp: paramiko.SFTPClient, source: Path, target: PurePosixPath | Path) -> None:
@@ -181,10 +162,18 @@ def _get(sftp: paramiko.SFTPClient, source: PurePosixPath | Path, target: Path) 
     sftp.get(str(source), str(target))
 
 
-def _transfer(
+def transfer(
     channel: AgentChannel, act: Callable[..., None], pairs: Iterable[tuple[Any, Any]], text: str
 ) -> None:
-    """Do it for each pair, and go on over the next connection when this one breaks. ``text``: of the pair at fault."""
+    """Do it for each pair, and go on over the next connection when this one breaks.
+
+    Args:
+        act: ``_put`` or ``_get``.
+        text: names the pair at fault.
+
+    Raises:
+        HostError: one cannot be read or written.
+    """
     left = [*pairs]
     for attempt in range(ATTEMPTS):
         client = channel.client
@@ -225,8 +214,7 @@ def send_tree(
 ) -> None:
     """Send a folder under a passing name, have every file hashed there, then give it its name.
 
-    Raises:
-        HostError: there is no room, or what arrived is not what was sent.
+    Raises HostError: there is no room, or what arrived is not what was sent.
     """
     part = f"{target}.part-{os.getpid()}-{id(folder):x}"
     sizes = {name: (folder / name).stat().st_size for name in tree}
@@ -239,7 +227,8 @@ def send_tree(
             raise HostError(f"{host}: {wrong[0]} arrived in {part} with another content than it has here")
         channel.ask("adopt", part=part, folder=target)
     except HostError:
-        _forget(channel, part)
+        with suppress(HostError):  # the first problem is the one worth saying
+            channel.ask("remove", folder=part)
         raise
 
 
@@ -247,29 +236,22 @@ def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -
     """Bring back every file below; each gets its name here when its hash is the one it has there.
 
     Raises:
-        HostError: one arrived otherwise than it is there, twice; nothing of it is kept. Or the host names one
+        HostError: one arrived otherwise than it is there; nothing of it is kept. Or the host names one
             that would stand elsewhere than below ``folder``; nothing is fetched then.
     """
     listed = channel.ask("inventory", folder=source)
     for name in listed:
         _refuse_outside(name, host=host)
-    parts = {}
-    for name in sorted(listed):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        parts[name] = (folder / name).with_name(f"{Path(name).name}.part")
+    parts = {name: (folder / name).with_name(f"{Path(name).name}.part") for name in sorted(listed)}
     try:
-        get_files(channel, PurePosixPath(source), parts, host=host)
-        for name, part in tuple(parts.items()):
-            sha256 = listed[name][0]
-            if file_sha256(part) != sha256:
-                get_file(channel, PurePosixPath(source) / name, part, host=host)
-                if file_sha256(part) != sha256:
-                    raise HostError(
-                        f"{host}: {name} arrived here twice with another content than it has in {source}; it was "
-                        "not kept. Something on the way changes bytes: copy a large file by hand and compare"
-                    )
+        for part in parts.values():
+            part.parent.mkdir(parents=True, exist_ok=True)
+        there = PurePosixPath(source)
+        transfer(channel, _get, [(there / name, part) for name, part in parts.items()], f"{{}} on {host} -> {{}}")
+        for name, part in parts.items():
+            if file_sha256(part) != listed[name][0]:
+                raise HostError(f"{host}: {name} arrived here with another content than it has in {source}; it was not kept")
             part.replace(folder / name)
-            del parts[name]
     finally:
         for part in parts.values():
             part.unlink(missing_ok=True)
@@ -280,11 +262,6 @@ def _refuse_outside(name: str, *, host: str) -> None:
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\0" in name:
         raise HostError(f"{host}: it names the file {name!r}, which is not below the trial's folder")
-
-
-def _forget(channel: AgentChannel, folder: str) -> None:
-    with suppress(HostError):  # the first problem is the one worth saying
-        channel.ask("remove", folder=folder)
 
 
 def _words(problem: BaseException) -> str:

@@ -84,17 +84,11 @@ def test_signals_that_the_harness_ignores_are_not_ignored_by_what_it_starts(tmp_
     assert masks["SigBlk:"] == 0
 
 
-def test_a_recycled_id_is_another_process() -> None:
-    stat = read_stat(os.getpid())
-    assert stat is not None
-    assert alive(os.getpid(), stat.start_ticks)
-    assert not alive(os.getpid(), stat.start_ticks - 1)
-
-
 def test_a_recycled_id_is_never_signalled() -> None:
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
         stat = read_stat(other.pid)
         assert stat is not None
+        assert alive(other.pid, stat.start_ticks) and not alive(other.pid, stat.start_ticks - 1)
         assert not signal_group(other.pid, stat.start_ticks - 1, signal.SIGKILL)
         assert kill_group(other.pid, stat.start_ticks - 1) == ()
         assert other.poll() is None

@@ -70,35 +70,15 @@ def test_the_agent_needs_nothing_but_the_standard_library(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
 
 
-def test_a_connection_that_breaks_while_the_agent_is_sent_is_said_to_have_broken_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = Sshd(tmp_path / "sshd")
-    server.start()
-
-    def broken() -> bytes:
-        server.end_connections()
-        return b"x" * 1_000_000
-
-    monkeypatch.setattr("harness.hosts.ssh.agent_start.agent_name", lambda: "agent-new.pyz")
-    monkeypatch.setattr("harness.hosts.ssh.agent_start.agent_file", broken)
-    try:
-        with pytest.raises(HostError, match=r"^bighost: cannot send the agent to .*: \S"):
-            SshHost("bighost", server.settings(tmp_path / "base"))
-    finally:
-        server.die()
-
-
-@pytest.mark.parametrize("words", ["mkdir", "start"], ids=["before the agent", "as the agent starts"])
 def test_a_connection_that_breaks_during_a_command_is_not_taken_for_its_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = Sshd(tmp_path / "sshd")
     server.start()
     run = SSHClient.exec_command
 
     def breaking(self: SSHClient, command: str, **more: Any) -> object:
-        if words not in command:
+        if "start" not in command:
             return run(self, command, **more)
         streams = run(self, "sleep 300", **more)
         server.end_connections()
@@ -151,11 +131,6 @@ def test_a_host_where_nothing_listens_is_named(tmp_path: Path) -> None:
     nobody = Sshd(tmp_path / "sshd")
     with pytest.raises(HostError, match=f"bighost .127.0.0.1 port {nobody.port}.: cannot be reached"):
         SshHost("bighost", nobody.settings(tmp_path, key=None))
-
-
-def test_a_host_without_python_is_told_what_it_needs(sshd: Sshd, tmp_path: Path) -> None:
-    with pytest.raises(HostError, match="no Python >= 3.8 there .tried: /no/python3."):
-        SshHost("bighost", sshd.settings(tmp_path, python="/no/python3"))
 
 
 @pytest.mark.parametrize("inner", ["", "artifacts"])
@@ -228,14 +203,6 @@ def test_a_lost_connection_is_opened_anew_and_loses_nothing(sshd: Sshd, tmp_path
         assert host.agent.channel.n_reattached > 0
     finally:
         host.close()
-
-
-def test_a_quiet_connection_stays(far: SshHost) -> None:
-    before = far.agent.channel.n_reattached
-    for _ in range(3):
-        time.sleep(1.2)  # more than one beat of the pulse each
-        far.clock()
-    assert far.agent.channel.n_reattached == before
 
 
 def test_a_folder_is_installed_once_per_content(far: SshHost, tmp_path: Path) -> None:

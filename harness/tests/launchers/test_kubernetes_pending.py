@@ -22,10 +22,6 @@ from harness.launchers.kubernetes_start import (
     AUTOSCALED_WITHIN_S,
     STARTED_WITHIN_S,
     UNSCHEDULED_FOR_S,
-    no_autoscaler,
-    no_boost,
-    no_ingress,
-    not_scaled,
     unfit,
     wait_started,
 )
@@ -38,8 +34,6 @@ SCALED = pods("one", replicas=2, cpu_request=0.05, autoscale_cpu=0.5)
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 EVENTS = f"/api/v1/namespaces/{NAMESPACE}/events"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/one"
-AUTOSCALER = f"/apis/autoscaling/v2/namespaces/{NAMESPACE}/horizontalpodautoscalers/one"
-
 DEPLOYED = {
     "kind": "Deployment",
     "metadata": {"name": "one"},
@@ -207,24 +201,6 @@ def test_a_pod_that_its_node_rejects_has_failed_at_once() -> None:
     assert said.reason == "pod pod-a was rejected by its node: OutOfcpu: Node has no room"
 
 
-def scaler(*conditions: dict[str, str], **status: Any) -> dict[str, Any]:
-    return {
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "one"},
-        "spec": {"maxReplicas": 2, "scaleTargetRef": {"kind": "Deployment", "name": "one"}},
-        "status": {"desiredReplicas": 1, "currentReplicas": 1, "conditions": list(conditions), **status},
-    }
-
-
-ABLE = {"type": "AbleToScale", "status": "True", "reason": "SucceededGetScale", "message": ""}
-BLIND = {
-    "type": "ScalingActive",
-    "status": "False",
-    "reason": "FailedGetResourceMetric",
-    "message": "no\nmetrics",
-}
-
-
 def growing(folder: Path, probed: Prober, asked: list[Any]) -> Cluster:
     """Return an API in which pod ``a`` runs, and two more do as soon as the deployment is scaled."""
 
@@ -251,72 +227,6 @@ def test_more_pods_are_asked_for_once_the_first_have_served(tmp_path: Path, cloc
     probed.pods["a"].served_s = 1.0
     assert wait_started(api, spec, probed) == clock.now_s
     assert asked == [(f"{DEPLOYMENT}/scale", {"replicas": 3})]
-
-
-def test_an_autoscaler_that_adds_nothing_says_why(tmp_path: Path, clock: Clock) -> None:
-    api = answering(tmp_path, {PODS: listed(running("a")), AUTOSCALER: scaler(ABLE, BLIND)})
-    with pytest.raises(TrialFailure) as caught:
-        wait_started(api, SCALED, prober(SCALED, a=PodProcess(1, 0, None)))
-    assert caught.value.outcome == Outcome.FAILED
-    assert caught.value.reason.endswith(
-        "; the autoscaler: ScalingActive is False: FailedGetResourceMetric: no metrics"
-    )
-    assert caught.value.reason.startswith("1 of 2 processes of one were seen on this machine")
-    assert clock.now_s > AUTOSCALED_WITHIN_S
-
-
-def test_an_autoscaler_that_sees_too_little_use_says_how_much() -> None:
-    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
-
-    used = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 12}}}
-    made = scaler(ABLE, currentMetrics=[used])
-    found = HorizontalPodAutoscaler.from_dict(made)  # type: ignore[no-untyped-call]  # the client's own
-    assert not_scaled(found) == "the autoscaler saw 12 % of the reserved CPU in use and wants 1 pods"
-    assert not_scaled(None) == "the cluster's autoscaler has not looked at it yet"
-
-
-@pytest.mark.parametrize(
-    ("runtime", "resource", "asked"),
-    [
-        (
-            RuntimeSettings(replicas=2, cpu_request=0.05, autoscale_cpu=0.5),
-            "horizontalpodautoscalers.autoscaling",
-            {"resource": "horizontalpodautoscalers", "group": "autoscaling", "subresource": ""},
-        ),
-        (
-            RuntimeSettings(cpus=1, cpu_boost=2.0),
-            "pods/resize",
-            {"resource": "pods", "group": "", "subresource": "resize"},
-        ),
-        (
-            RuntimeSettings(access="ingress"),
-            "ingresses.networking.k8s.io",
-            {"resource": "ingresses", "group": "networking.k8s.io", "subresource": ""},
-        ),
-    ],
-    ids=["autoscaler", "boost", "ingress"],
-)
-@pytest.mark.parametrize("allowed", [True, False])
-def test_what_a_level_may_not_make_is_said_before_the_first_trial(
-    tmp_path: Path, runtime: RuntimeSettings, resource: str, asked: dict[str, str], allowed: bool
-) -> None:
-    sent: list[Any] = []
-    served = {"resources": [{"name": "pods"}, {"name": "pods/resize"}]}
-    nginx = {"metadata": {"name": "nginx"}, "spec": {"controller": "k8s.io/ingress-nginx"}}
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
-            sent.append(json.loads(request.read())["spec"]["resourceAttributes"])
-            return httpx.Response(201, json={"spec": {}, "status": {"allowed": allowed}})
-        return httpx.Response(
-            200, json=listed(nginx) if request.url.path.endswith("ingressclasses") else served
-        )
-
-    api = cluster(tmp_path, answer)
-    said = no_autoscaler(api, runtime) or no_boost(api, runtime) or no_ingress(api, runtime)
-    why = f"no permission on the cluster at {api.address}: verb patch, resource {resource}"
-    assert said == (None if allowed else why)
-    assert sent == [{"verb": "patch", **asked}]
 
 
 @pytest.mark.parametrize(
@@ -350,6 +260,13 @@ def test_an_api_that_does_not_tell_what_it_has_is_not_said_to_be_away(
         with pytest.raises(HostError) as other:
             ask()
         assert "\n" not in str(other.value)
+
+
+def test_an_autoscaler_that_adds_nothing_fails_the_trial_after_its_time(tmp_path: Path, clock: Clock) -> None:
+    api = answering(tmp_path, {PODS: listed(running("a"))})
+    with pytest.raises(TrialFailure, match=r"^1 of 2 processes of one were seen .*kubectl describe hpa one"):
+        wait_started(api, SCALED, prober(SCALED, a=PodProcess(1, 0, None)))
+    assert clock.now_s > AUTOSCALED_WITHIN_S
 
 
 def ending(*true: str) -> dict[str, Any]:

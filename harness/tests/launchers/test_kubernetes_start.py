@@ -15,19 +15,17 @@ import pytest
 from harness.definitions import load_study
 from harness.errors import HostError, TrialFailure
 from harness.launchers.kubernetes_cluster import Cluster
-from harness.launchers.kubernetes_cluster import autoscaler, container_resources, deployment, ingress
-from harness.launchers.kubernetes_pods import PodProcess, Probed, Prober, resize_trouble
+from harness.launchers.kubernetes_cluster import autoscaler, container_resources, deployment
+from harness.launchers.kubernetes_pods import PodProcess, Probed, Prober
 from harness.launchers.kubernetes_start import (
+    NO_INGRESS,
     NO_METRICS,
-    Controller,
     StartBoost,
-    chosen,
     cpu_quota,
     kept_busy,
     no_autoscaler,
     no_boost,
-    no_ingress,
-    reached_at,
+    unfit,
 )
 from harness.model import RuntimeSettings, Unavailable
 from harness.model.plan import configurations
@@ -37,9 +35,6 @@ from harness.tests.support.patience import patient
 from harness.tests.support.recorded_cluster import KUBECONFIG, pods
 
 BOOSTED = RuntimeSettings(cpus=1, cpu_boost=2.0)
-INGRESS = RuntimeSettings(access="ingress")
-
-
 def cluster(tmp_path: Path, answers: Mapping[str, Any], asked: list[str] | None = None) -> Cluster:
     """Return an API that has these answers by method and path, and knows nothing else."""
 
@@ -91,17 +86,10 @@ def test_a_boost_needs_a_lower_limit_and_a_cluster_that_resizes_pods(
     assert said is None if why is None else said is not None and why in said and "\n" not in said
 
 
-def test_an_ingress_needs_a_controller_and_the_right_to_look_for_one(tmp_path: Path) -> None:
-    path = "GET /apis/networking.k8s.io/v1/ingressclasses"
-    listed = {"kind": "IngressClassList", "metadata": {}}
-    assert no_ingress(cluster(tmp_path, {}), RuntimeSettings()) is None, "nobody asked for one"
-    assert no_ingress(cluster(tmp_path, {path: {**listed, "items": []}}), INGRESS) == (
-        "the cluster has no ingress controller (no IngressClass)"
-    )
-    nginx = {"metadata": {"name": "nginx"}, "spec": {"controller": "k8s.io/ingress-nginx"}}
-    assert no_ingress(cluster(tmp_path, {path: {**listed, "items": [nginx]}}), INGRESS) is None
-    with pytest.raises(HostError, match=r"verb list, resource ingressclasses\.networking\.k8s\.io"):
-        no_ingress(cluster(tmp_path, {}), INGRESS)
+def test_an_ingress_is_refused_with_what_to_use_instead(tmp_path: Path) -> None:
+    service = load_study(PROJECT, "k8s-rounds").implementations["go-nethttp"]
+    assert unfit(cluster(tmp_path, {}), service, RuntimeSettings(access="ingress")) == NO_INGRESS
+    assert NO_INGRESS == 'access = "ingress" was removed in 0.2.0: use access = "node-port"'
 
 
 METRICS = "GET /apis/metrics.k8s.io/v1beta1"
@@ -141,17 +129,6 @@ def test_an_autoscaler_begins_with_one_pod_and_is_sent_as_the_deployments_own(tm
     assert metric["resource"]["target"] == {"type": "Utilization", "averageUtilization": 50}
 
 
-@pytest.mark.parametrize("share", [None, 0.5])
-def test_who_adds_pods_is_removed_before_the_deployment_that_it_adds_to(
-    tmp_path: Path, share: float | None
-) -> None:
-    asked: list[str] = []
-    spec = pods("one", replicas=3, cpu_request=0.05, autoscale_cpu=share)
-    cluster(tmp_path, {}, asked).remove(spec)
-    kinds = [line.split("/namespaces/rematch-recorded/")[1].split("/")[0] for line in asked]
-    assert kinds == [*(["horizontalpodautoscalers"] if share else []), "deployments", "services"]
-
-
 def test_the_first_pod_is_kept_busy_until_the_last_one_has_a_process() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         prober = Prober(
@@ -182,44 +159,6 @@ def test_a_level_that_a_cluster_has_no_metrics_for_is_left_out_and_said(tmp_path
     }
 
 
-def test_a_load_through_an_ingress_never_goes_another_way_where_the_controller_is_gone(
-    tmp_path: Path,
-) -> None:
-    from lightkube.models.core_v1 import ServiceSpec
-    from lightkube.resources.core_v1 import Service
-
-    made, asked = Service(spec=ServiceSpec(clusterIP="10.0.0.7")), pods("two")
-    assert reached_at(cluster(tmp_path, {}), asked, made, "cluster-ip", None).host == "10.0.0.7"
-    with pytest.raises(TrialFailure, match="no ingress controller"):
-        reached_at(cluster(tmp_path, {}), asked, made, "ingress", None)
-
-
-def test_the_clusters_default_class_is_taken_else_the_first_by_name() -> None:
-    from lightkube.models.meta_v1 import ObjectMeta
-    from lightkube.models.networking_v1 import IngressClassSpec
-    from lightkube.resources.networking_v1 import IngressClass
-
-    def of(name: str, **annotations: str) -> IngressClass:
-        return IngressClass(
-            metadata=ObjectMeta(name=name, annotations=annotations or None),
-            spec=IngressClassSpec(controller=f"example.org/{name}"),
-        )
-
-    assert chosen([]) is None
-    assert chosen([of("z"), of("b")]) == Controller("b", "example.org/b")
-    default = of("z", **{"ingressclass.kubernetes.io/is-default-class": "true"})
-    found = chosen([of("b"), default])
-    assert found is not None and found.words == "z (example.org/z)"
-
-
-def test_an_ingress_sends_every_path_to_the_pods_service() -> None:
-    said = plain(ingress(pods("one"), "nginx"))["spec"]
-    assert said["ingressClassName"] == "nginx"
-    (path,) = said["rules"][0]["http"]["paths"]
-    assert (path["path"], path["pathType"]) == ("/", "Prefix")
-    assert path["backend"]["service"] == {"name": "one", "port": {"number": 8080}}
-
-
 def test_a_boosted_pod_begins_with_more_and_keeps_what_it_reserves() -> None:
     spec = pods("one", cpu_limit=1.0, cpu_boost=2.0, cpu_request=0.05, memory_limit_bytes=2**26)
     made = plain(deployment(spec))["spec"]["template"]["spec"]["containers"][0]["resources"]
@@ -239,7 +178,7 @@ def test_a_boost_is_taken_back_once_from_each_pod_that_has_served(tmp_path: Path
     boost = StartBoost(cluster(tmp_path, answers, asked), spec, quota=quotas.get)
     a, b = PodProcess(1, 0, None), PodProcess(2, 0, None)
     boost.take_back({})
-    assert asked == [] and not boost.complete
+    assert asked == [] and not boost.complete and StartBoost(boost.cluster, pods("plain")).complete
     boost.take_back({"a": a})
     boost.take_back({"a": a})
     assert [line.split(" {")[0] for line in asked] == [f"GET {base}", f"PATCH {base}/pod-a/resize"]
@@ -264,25 +203,7 @@ def test_a_boost_that_is_not_taken_back_fails_the_trial_in_one_line(tmp_path: Pa
     with pytest.raises(TrialFailure, match="not taken back: no permission .* resource pods/resize") as caught:
         boost.take_back({"a": PodProcess(1, 0, None)})
     assert "\n" not in caught.value.reason
-    assert boost.lacking() == "the CPU boost was taken back from 0 of 1 pods; the kernel has not"
-
-
-def test_without_a_boost_nothing_is_asked_or_waited_for(tmp_path: Path) -> None:
-    asked: list[str] = []
-    boost = StartBoost(cluster(tmp_path, {}, asked), pods("one"))
-    boost.take_back({"a": PodProcess(1, 0, None)})
-    assert boost.complete and asked == []
-
-
-def test_a_node_that_cannot_resize_says_why() -> None:
-    from lightkube.models.core_v1 import PodCondition, PodStatus
-    from lightkube.models.meta_v1 import ObjectMeta
-    from lightkube.resources.core_v1 import Pod
-
-    pending = PodCondition(type="PodResizePending", status="True", reason="Infeasible", message="no room")
-    said = resize_trouble(Pod(metadata=ObjectMeta(name="p"), status=PodStatus(conditions=[pending])))
-    assert said == "pod p: PodResizePending (Infeasible): no room"
-    assert resize_trouble(Pod(metadata=ObjectMeta(name="p"))) is None
+    assert boost.lacking().startswith("the CPU boost was taken back from 0 of 1 pods")
 
 
 @pytest.mark.parametrize(
@@ -318,6 +239,5 @@ def test_what_few_clusters_have_is_measured_under_full_alone() -> None:
             for one in configurations(rounds, profile)
         )
     full = configurations(rounds, "full")
-    assert {one.levels["access"] for one in full} == {"inside", "outside", "ingress"}
     assert {one.load.profile.renew_s for one in full if one.load is not None} == {None, 5.0}
     assert {one.variant.runtime.cpu_boost for one in configurations(scale, "full")} == {None, 2.0}
