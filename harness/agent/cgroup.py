@@ -197,8 +197,6 @@ class CpuStat:
 
     n_throttled: int
     throttled_s: float
-    n_unknown: int
-    unknown_examples: tuple[str, ...] = ()
 
 
 def whole_number(text: str) -> int | None:
@@ -211,34 +209,18 @@ def parse_cpu_stat(text: str) -> CpuStat | None:
 
     Version 1 counts ``throttled_time`` in nanoseconds, version 2 ``throttled_usec`` in microseconds.
     """
-    values: dict[str, int] = {}
-    unknown: list[str] = []
-    for line in text.splitlines():
-        words = line.split()
-        number = whole_number(words[1]) if len(words) == 2 else None
-        if number is not None:
-            values[words[0]] = number
-        elif words:
-            unknown.append(line[:200])
+    pairs = (line.split() for line in text.splitlines())
+    values = {
+        words[0]: number
+        for words in pairs
+        if len(words) == 2 and (number := whole_number(words[1])) is not None
+    }
     if "nr_throttled" not in values or not values.keys() & {"throttled_time", "throttled_usec"}:
         return None
-    throttled = (
+    throttled_s = (
         values["throttled_usec"] / 1e6 if "throttled_usec" in values else values["throttled_time"] / 1e9
     )
-    return CpuStat(
-        n_throttled=values["nr_throttled"],
-        throttled_s=throttled,
-        n_unknown=len(unknown),
-        unknown_examples=tuple(unknown[:3]),
-    )
-
-
-def read_throttling(root: Path = Path("/")) -> CpuStat | None:
-    """Return how often and how long our group, or one above it, was denied CPU it wanted.
-
-    ``None``: no group counts here. ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
-    """
-    return longest_throttling(text_of(folder / "cpu.stat") for folder in throttling_folders(root))
+    return CpuStat(n_throttled=values["nr_throttled"], throttled_s=throttled_s)
 
 
 def longest_throttling(texts: Iterable[str]) -> CpuStat | None:

@@ -120,7 +120,10 @@ class Connection:
             opened.connect(self._address[1])
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if getattr(self._endpoint, "scheme", "http") == "https":
-                opened = _trusting().wrap_socket(opened)
+                # whose certificate is its own: it was started here, and proves nothing
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+                opened = context.wrap_socket(opened)
         except BaseException:
             opened.close()
             raise
@@ -225,13 +228,6 @@ class Connection:
                 buffer += self._more(len(buffer))
             except ConnectionEnded:
                 return buffer
-
-
-def _trusting() -> ssl.SSLContext:
-    """TLS with a service whose certificate is its own: it was started here, and proves nothing."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
 
 
 def _refuse_endless(got: int) -> None:

@@ -70,11 +70,14 @@ def read_counters(data: bytes) -> dict[str, int]:
 
 
 def _mapped(pid: int) -> bytes | None:
-    inner = _inner_pid(pid)
-    if inner is None:
+    try:
+        lines = (Path(f"{PROC}/{pid}") / "status").read_text("ascii", "replace").splitlines()
+    except OSError:
         return None
+    ids = next((line.split() for line in lines if line.startswith("NSpid:")), [str(pid)])
+    inner = ids[-1]  # in its own namespace
     for folder in Path(f"{PROC}/{pid}/root/tmp").glob(FOLDERS):  # pathlib keeps each pattern that it has seen
-        content = read_file(folder / str(inner))
+        content = read_file(folder / inner)
         if content is not None:
             return content
     return None
@@ -97,16 +100,6 @@ def read_file(file: Path) -> bytes | None:
         return None
     finally:
         os.close(descriptor)
-
-
-def _inner_pid(pid: int) -> int | None:
-    """Return the id that a process has in its own namespace."""
-    try:
-        lines = (Path(f"{PROC}/{pid}") / "status").read_text("ascii", "replace").splitlines()
-    except OSError:
-        return None
-    ids = next((line.split() for line in lines if line.startswith("NSpid:")), None)
-    return int(ids[-1]) if ids else pid
 
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -277,15 +270,12 @@ class TreeReader:
 
     def read(self) -> ProcessReading | None:
         """Return the sum over the tree with its threads, or ``None`` once the first process has ended."""
-        reaped_s = sum(reader.reaped_s() for reader in self._short_lived_ones())
+        # of the others it is not needed, and `stat` is dear
+        reaped_s = sum(reader.reaped_s() for reader in self._readers.values()) if self._short_lived else 0.0
         reading = self.account([(pid, reader.read()) for pid, reader in self._readers.items()], reaped_s)
         if reading is None:
             return None
         return reading._replace(n_threads=sum(reader.n_threads() for reader in self._readers.values()))
-
-    def _short_lived_ones(self) -> Iterable[ProcessReader]:
-        """Those whose ended children stand on their account; ``stat`` is dear, and of the others not needed."""
-        return self._readers.values() if self._short_lived else ()
 
     def system_s(self) -> float | None:
         """Return the CPU time in the kernel of the processes that run; ``None``: of one of them it is not told, or

@@ -76,7 +76,8 @@ class Spawned:
         """Return the exit code (128 + n for signal n) once it has ended, else ``None``. Never blocks."""
         if self._popen.returncode is None:
             self._read_last_account()
-        return _as_shell(self._popen.poll())
+        code = self._popen.poll()
+        return 128 - code if code is not None and code < 0 else code
 
     def wait(self, timeout_s: float) -> int | None:
         """Return the exit code, or ``None`` when it still runs after ``timeout_s``."""
@@ -219,11 +220,10 @@ class Spawner:
 
     def _start(self, order: dict[str, Any]) -> Spawned:
         program, folder = order["argv"][0], order["folder"]
-        whole = {
-            **order,
-            "environment": {**base_environment(), **order["environment"]},
-            "parent": os.getpid(),
-        }
+        # what every command gets: where programs, home and temporary files are, and UTF-8
+        base = {name: os.environ[name] for name in BASE_VARIABLES if name in os.environ}
+        environment = {**base, "LANG": "C.UTF-8", **order["environment"]}
+        whole = {**order, "environment": environment, "parent": os.getpid()}
         read_end, write_end = os.pipe()
         try:
             popen = subprocess.Popen(
@@ -250,16 +250,6 @@ class Spawner:
         return self._make(popen, stat.start_ticks, reports[0])
 
 
-def base_environment() -> dict[str, str]:
-    """Return what every command gets: where programs, home and temporary files are, and UTF-8."""
-    known = {name: os.environ[name] for name in BASE_VARIABLES if name in os.environ}
-    return {**known, "LANG": "C.UTF-8"}
-
-
 def _end_unowned(started: Future[Any]) -> None:
     if started.exception() is None:
         started.result().end(0.0)
-
-
-def _as_shell(code: int | None) -> int | None:
-    return 128 - code if code is not None and code < 0 else code

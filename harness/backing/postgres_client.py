@@ -72,17 +72,14 @@ def scram_verifier(password: str, *, salt: bytes | None = None, iterations: int 
     return f"SCRAM-SHA-256${iterations}:{words[0]}${words[1]}:{words[2]}"
 
 
-def md5_verifier(password: str, user: str) -> str:
-    """Return what the server keeps of a password that is checked as it was by default before PostgreSQL 14."""
-    return "md5" + hashlib.md5((password + user).encode(), usedforsecurity=False).hexdigest()
-
-
 def set_password(
     connection: Connection, user: str, password: str, authentication: str = "scram-sha-256"
 ) -> None:
     """Give one of our own two users a password. How it is checked follows from what is kept of it."""
-    kept = md5_verifier(password, user) if authentication == "md5" else scram_verifier(password)
-    connection.execute(f"ALTER ROLE {user} PASSWORD '{kept}'".encode())
+    verifier = scram_verifier(password)
+    if authentication == "md5":  # as passwords were checked by default before PostgreSQL 14
+        verifier = "md5" + hashlib.md5((password + user).encode(), usedforsecurity=False).hexdigest()
+    connection.execute(f"ALTER ROLE {user} PASSWORD '{verifier}'".encode())
 
 
 def apply_file(connection: Connection, file: Path) -> None:

@@ -113,19 +113,6 @@ class Watch:
             return  # it is gone: whoever runs the trial finds out, and says how it ended
 
 
-def wait_until_quiet(connection: Connection) -> None:
-    """Wait until nobody but the watch is connected too, but not for ever."""
-    deadline = time.monotonic() + QUIET_WITHIN_S
-    while _n_clients(connection) > 1 and time.monotonic() < deadline:
-        time.sleep(0.02)
-
-
-def _n_clients(connection: Connection) -> int:
-    """Return how many others are connected right now."""
-    row = connection.execute(QUIET_QUESTION.encode()).fetchone()
-    return int(row[0]) if row else 0
-
-
 LOG = "database.log"
 #: What a server says to whoever comes after it was told to stop, while somebody is connected still: also our own watch.
 SHUTTING_DOWN = "shutting down"
@@ -220,8 +207,12 @@ class Lent:
     def _put(self, question: Callable[[Connection], T], *, over: bool) -> T:
         login = (self.again or self.server).reached(self.login)
         with connect(replace(login, database=DATABASE), "invariants") as connection:
-            if over:
-                wait_until_quiet(connection)
+            deadline = time.monotonic() + (QUIET_WITHIN_S if over else 0.0)
+            while time.monotonic() < deadline:  # nobody but the watch is connected too
+                row = connection.execute(QUIET_QUESTION.encode()).fetchone()
+                if row is None or int(row[0]) <= 1:
+                    break
+                time.sleep(0.02)
             return question(connection)
 
     def _serve_again(self) -> None:

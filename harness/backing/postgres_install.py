@@ -162,7 +162,8 @@ class DatabaseMachine:
         """Return where data folders with these settings stand; on another machine they go with the host's agent."""
         in_memory = settings.storage == "memory"
         if self._base is not None:
-            return memory_folder() if in_memory else self._base
+            # the owner's id is in the name, for several may measure here
+            return own_folder(MEMORY.resolve() / f"rematch-{os.geteuid()}") if in_memory else self._base
         parent = MEMORY if in_memory else ELSEWHERE
         if parent not in self._scratch:
             self._scratch[parent] = cast("SshHost", self.host).scratch(parent, self.home.run_as)
@@ -259,11 +260,6 @@ def own_folder(folder: Path) -> Path:
         )
     folder.chmod(0o755)
     return folder
-
-
-def memory_folder() -> Path:
-    """Return where clusters in memory lie; the owner's id is in the name, for several may measure here."""
-    return own_folder(MEMORY.resolve() / f"rematch-{os.geteuid()}")
 
 
 def memory_unavailable() -> str | None:

@@ -154,14 +154,11 @@ def _class_path(jar: Path, artifact: str) -> tuple[str, ...]:
     if jar.suffix != ".jar" or not jar.is_file():
         return ()
     with zipfile.ZipFile(jar) as archive:
-        text = archive.read("META-INF/MANIFEST.MF").decode("utf-8") if _has_manifest(archive) else ""
+        manifest = "META-INF/MANIFEST.MF"
+        text = archive.read(manifest).decode("utf-8") if manifest in archive.namelist() else ""
     lines = text.replace("\r\n", "\n").replace("\n ", "").split("\n")  # a continued line starts with a blank
     listed = next((line.partition(":")[2].split() for line in lines if line.startswith("Class-Path:")), [])
     return tuple((Path(artifact).parent / entry).as_posix() for entry in listed)
-
-
-def _has_manifest(archive: zipfile.ZipFile) -> bool:
-    return "META-INF/MANIFEST.MF" in archive.namelist()
 
 
 BUILD_FILE = "build.json"
@@ -331,9 +328,11 @@ class Builder:
         completed = self._host.run(command, BUILD_WITHIN_S)
         log.write_text(f"$ {' '.join(argv)}\n{completed.stdout}{completed.stderr}")
         if completed.exit_code != 0:
+            lines = [line.strip() for line in (completed.stdout + completed.stderr).splitlines() if line.strip()]
+            errors = [line for line in lines if "error" in line.lower()]
             raise RematchError(
                 f"{implementation.name}: its build ended with {completed.exit_code}"
-                f" ({_last_error(completed.stdout + completed.stderr)}); all of it: {log}"
+                f" ({(errors or lines or ['no output'])[0][:200]}); all of it: {log}"
             )
         return completed.duration_s
 
@@ -452,9 +451,3 @@ def version_of(host: Host, program: str, environment: Mapping[str, str]) -> str 
         return None
     lines = completed.stdout.strip().splitlines()
     return f"{program} {lines[0].strip()}" if completed.exit_code == 0 and lines else None
-
-
-def _last_error(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if "error" in line.lower()]
-    return (errors or lines or ["no output"])[0][:200]

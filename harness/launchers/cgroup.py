@@ -67,7 +67,7 @@ class ControlGroup:
         deadline = time.monotonic() + EMPTY_WITHIN_S
         for folder in set(self.folders.values()):
             while not _removed(folder):
-                inmates = _inmates(folder)
+                inmates = [int(pid) for pid in text_of(folder / "cgroup.procs").split() if pid != "0"]
                 if time.monotonic() > deadline:
                     raise HostError(
                         f"the control group {folder} cannot be removed: processes {inmates} in it"
@@ -124,10 +124,10 @@ def sweep_groups(root: Path = Path("/")) -> tuple[Path, ...]:
     if isinstance(parents, str):
         return ()
     swept: list[Path] = []
-    for top in dict.fromkeys(_top(parent) for parent in parents.values()):
-        for folder in sorted(
-            top.rglob(f"{PREFIX}*-*-*")
-        ):  # who made it may have stood in another group than we do
+    for top in dict.fromkeys(parents.values()):
+        while (top.parent / "cgroup.procs").exists():  # who made it may have stood in another group than we do
+            top = top.parent
+        for folder in sorted(top.rglob(f"{PREFIX}*-*-*")):
             pid, ticks = folder.name.removeprefix(PREFIX).split("-")[:2]
             own = pid.isdigit() and ticks.isdigit()
             if own and not alive(int(pid), int(ticks)) and _removed(folder):
@@ -173,13 +173,6 @@ def _limits(folders: dict[str, Path], cpus: float | None, memory_bytes: int) -> 
     return limits
 
 
-def _top(folder: Path) -> Path:
-    """The highest group that is mounted."""
-    while (folder.parent / "cgroup.procs").exists():
-        folder = folder.parent
-    return folder
-
-
 def _removed(folder: Path) -> bool:
     try:
         folder.rmdir()  # the kernel's files in it go with it
@@ -188,10 +181,6 @@ def _removed(folder: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _inmates(folder: Path) -> tuple[int, ...]:
-    return tuple(int(pid) for pid in text_of(folder / "cgroup.procs").split() if pid != "0")
 
 
 NOT_ENFORCED = (
@@ -263,7 +252,7 @@ def enclose(
     return Enclosure(
         group=None,
         record=LimitsRecord(why_not=why, cpu_quota=quota, memory_limit_bytes=memory_bytes),
-        cpus=_narrowed(cpus, runtime.cpus),
+        cpus=cpus if runtime.cpus is None else tuple(sorted(cpus or usable_cpus()))[: runtime.cpus],
     )
 
 
@@ -279,9 +268,3 @@ def remark_on_limits(runtime: RuntimeSettings, root: Path = Path("/")) -> str | 
     if around.group is not None:
         return None
     return NOT_ENFORCED.format(around.record.why_not, runtime.cpus or "all")
-
-
-def _narrowed(cpus: tuple[int, ...] | None, wanted: int | None) -> tuple[int, ...] | None:
-    if wanted is None:
-        return cpus
-    return tuple(sorted(cpus or usable_cpus()))[:wanted]

@@ -140,6 +140,10 @@ class ContainerLauncher:
     ) -> InstanceRecord:
         pid = int(made.state["State"]["Pid"])
         form, runtime = spec.build.form, spec.variant.runtime
+        version = None if form is None else form.tool
+        if form is None and spec.implementation.runtime == "go":  # that of a base image is not known
+            built = self._process.builder.find(spec.implementation, spec.build.source_sha256)
+            version = built.runtime_version if built is not None else None
         return InstanceRecord(
             argv=argv,
             environment=masked(environment),
@@ -152,7 +156,7 @@ class ContainerLauncher:
             artifact_sha256=spec.build.artifact_sha256,
             artifact_bytes=spec.build.artifact_bytes,
             runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
-            runtime_version=form.tool if form is not None else self._brought_along(spec),
+            runtime_version=version,
             container=ContainerRecord(
                 engine=self._engine or engine_of(client),
                 image_id=image.id,
@@ -160,20 +164,13 @@ class ContainerLauncher:
                 layer_bytes=image.layer_bytes,
                 network="host",
                 user=self._host.user,
-                cpuset=cpuset_of(spec),
+                cpuset=",".join(map(str, spec.cpus)) if spec.cpus else None,
                 cpu_quota=float(runtime.cpus) if runtime.cpus else None,
                 memory_limit_bytes=memory_bytes(runtime),
                 create_s=made.create_s,
                 start_s=made.start_s,
             ),
         )
-
-    def _brought_along(self, spec: LaunchSpec) -> str | None:
-        """The runtime inside the artifact; that of a base image is not known."""
-        if spec.implementation.runtime != "go":
-            return None
-        built = self._process.builder.find(spec.implementation, spec.build.source_sha256)
-        return built.runtime_version if built is not None else None
 
     def _argv(self, spec: LaunchSpec, image: Image, port: int) -> tuple[tuple[str, ...], dict[str, str]]:
         """Return the start of ``service.toml``, with the program and artifact that the image's ENTRYPOINT names."""
@@ -292,7 +289,10 @@ class ContainerInstance(OnHost):
             return "exited"
         how = "SIGTERM"
         self._kill(how)
-        if not self._ended_within(self._grace_s):
+        deadline = time.monotonic() + self._grace_s
+        while self._alive() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        if self._alive():
             how = "SIGKILL"
             self._kill(how)
         self._note_end()
@@ -308,15 +308,11 @@ class ContainerInstance(OnHost):
             self._removed = True
             self.host.forget_container(self._container.name)
         except BaseException:
-            self._kill_process()
+            with contextlib.suppress(HostError):  # the host is gone: its agent ends it
+                if self._record.process_start_ticks and self._alive():
+                    words = ("sh", "-c", f"kill -KILL {self._record.pid}")
+                    self.host.run(Command(argv=words, folder=Path("/")), 10.0)
             raise
-
-    def _kill_process(self) -> None:
-        """What is then left of it the daemon has, until the next session."""
-        with contextlib.suppress(HostError):  # the host is gone: its agent ends it
-            if self._record.process_start_ticks and self._alive():
-                words = ("sh", "-c", f"kill -KILL {self._record.pid}")
-                self.host.run(Command(argv=words, folder=Path("/")), 10.0)
 
     def _note_end(self) -> None:
         """Wait for the daemon to have seen the end, and fetch what the service said."""
@@ -342,14 +338,6 @@ class ContainerInstance(OnHost):
             contextlib.suppress(docker.errors.APIError),
         ):  # it has just ended
             self._container.kill(signal)
-
-    def _ended_within(self, grace_s: float) -> bool:
-        deadline = time.monotonic() + grace_s
-        while self._alive():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.005)
-        return True
 
     def _state(self) -> Mapping[str, Any]:
         with asking(self.host, self._socket):
@@ -406,7 +394,7 @@ def make_and_start(
         "mem_limit": memory,
         "memswap_limit": memory,
         "nano_cpus": cpus * 10**9 if cpus else None,
-        "cpuset_cpus": cpuset_of(spec),
+        "cpuset_cpus": ",".join(map(str, spec.cpus)) if spec.cpus else None,
     }
     api = client.api
     binds = [f"{spec.folder}:{TRIAL}:rw"]
@@ -459,11 +447,6 @@ def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:
         if time.monotonic() > until:
             return
         time.sleep(0.1)
-
-
-def cpuset_of(spec: LaunchSpec) -> str | None:
-    """Return the CPUs it may run on, as the kernel writes them; ``None``: on any."""
-    return ",".join(map(str, spec.cpus)) if spec.cpus else None
 
 
 def memory_bytes(runtime: RuntimeSettings) -> int | None:

@@ -19,7 +19,7 @@ import time
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from harness.agent.files import file_sha256, folder_bytes
 from harness.errors import HostError, RematchError
@@ -104,7 +104,9 @@ class Forms:
             prepared = implementation.forms.native_prepared
             if prepared is not None and prepared.build[0] == "{mvn}" and self._tools.maven is None:
                 return self._missing("maven")
-        elif (jdk := self._tools.jdk_for(implementation.min_java)) is None or not _has_jlink(jdk):
+        elif (jdk := self._tools.jdk_for(implementation.min_java)) is None or not all(
+            (jdk.home / "bin" / name).exists() for name in ("jlink", "jdeps")
+        ):
             return "the JDK used here has no jlink and jdeps; get one with: make setup"
         made = self.find(implementation, form, built) if built is not None else None
         if made is None or made.problem is None or built is None:
@@ -293,10 +295,6 @@ def program_in(folder: Path, form: Form) -> Path:
     return folder / IMAGE if form == "native" else folder / RUNTIME / "bin" / "java"
 
 
-def _has_jlink(jdk: Jdk) -> bool:
-    return all((jdk.home / "bin" / name).exists() for name in ("jlink", "jdeps"))
-
-
 def _short(path: Path, root: Path) -> Path:
     return path.relative_to(root) if path.is_relative_to(root) else path
 
@@ -360,9 +358,5 @@ def write_registrations(jars: Iterable[Path], folders: tuple[str, ...], target: 
     reflect = [{"name": name, **_EVERYTHING} for name in sorted(named & classes)]
     resources = {"resources": {"includes": [{"pattern": rf"\Q{name}\E"} for name in sorted(files)]}}
     target.mkdir(parents=True, exist_ok=True)
-    _write(target / "reflect-config.json", reflect)
-    _write(target / "resource-config.json", resources)
-
-
-def _write(file: Path, content: Any) -> None:
-    file.write_text(json.dumps(content, indent=1) + "\n")
+    (target / "reflect-config.json").write_text(json.dumps(reflect, indent=1) + "\n")
+    (target / "resource-config.json").write_text(json.dumps(resources, indent=1) + "\n")

@@ -25,7 +25,7 @@ from harness.launchers.images import Image, is_elf
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, labels_here, new_name, port_of
 from harness.launchers.kubernetes_host import Group, Groups, JobHost, JobProcess, KubernetesHost, start_job
 from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, ImageStore, store_for
-from harness.launchers.kubernetes_instance import KubernetesInstance, kind_of
+from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_cluster import (
     INSTANCE,
     PORT,
@@ -35,7 +35,7 @@ from harness.launchers.kubernetes_cluster import (
     namespace,
     service,
 )
-from harness.launchers.kubernetes_pods import Prober, Processes, uid_of
+from harness.launchers.kubernetes_pods import Prober, Processes, field_of, uid_of
 from harness.launchers.kubernetes_start import (
     AUTOSCALED_WITHIN_S,
     StartBoost,
@@ -83,7 +83,7 @@ class KubernetesLauncher:
     ) -> None:
         self._process, self._root, self._grace_s = process, root, grace_s
         self._file, self._bases, self._store = file, dict(bases or {}), store
-        self._groups = Groups()
+        self._groups: Groups = {}
         self._cluster: Cluster | None = None
         self._silent: str | None = None
         self._images: ClusterImages | None = None
@@ -149,7 +149,7 @@ class KubernetesLauncher:
             endpoint = (
                 Endpoint(host="127.0.0.1", port=int(port_of(made).nodePort or 0))
                 if access == "node-port"
-                else Endpoint(host=str(made.spec.clusterIP) if made.spec is not None else "", port=PORT)
+                else Endpoint(host=str(field_of(made, "spec.clusterIP") or ""), port=PORT)
             )
             launched = now()
             cluster.apply(deployment(pods))
@@ -176,10 +176,10 @@ class KubernetesLauncher:
             )
             instance = KubernetesInstance(
                 cluster, pods, record, endpoint, prober, StartBoost(cluster, pods),
-                kind=kind_of(spec.implementation, runtime),
+                kind="native" if runtime.form == "native" else spec.implementation.runtime,
             )  # fmt: skip
             if members:
-                self._groups.known[(members[0].pid, members[0].start_ticks)] = Group(
+                self._groups[(members[0].pid, members[0].start_ticks)] = Group(
                     members, instance.lacking, instance.unrouted, asked_last=access != "node-port",
                     added_s=(later_s or 0.0) if pods.autoscale_cpu is None else AUTOSCALED_WITHIN_S,
                 )  # fmt: skip
@@ -329,7 +329,7 @@ class KubernetesLauncher:
         cluster = Cluster(file)
         server, nodes = cluster.version(), cluster.objects(Node)
         boot = _BOOT_ID.read_text().strip() if _BOOT_ID.is_file() else ""
-        infos = [node.status.nodeInfo for node in nodes if node.status is not None and node.status.nodeInfo]
+        infos = [info for node in nodes if (info := field_of(node, "status.nodeInfo"))]
         if not infos or any(info.bootID != boot for info in infos):
             raise HostError(
                 f"the cluster at {cluster.address} has nodes on other machines, where pods cannot be sampled: measure "

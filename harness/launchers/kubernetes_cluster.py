@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cluster that a kubeconfig names: one client, a timeout on every request, and errors in one line.
+"""The cluster that a kubeconfig names, and the objects of a session in it: one client, a timeout, errors in one line.
 
 Objects are typed and sent by server-side apply with one field manager. Everything made here stands in a namespace
 that carries this project's label, and goes with it.
@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from lightkube import Client, KubeConfig
 from lightkube.core.exceptions import ConfigError
 from lightkube.models.core_v1 import ServicePort
+from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
 from lightkube.resources.core_v1 import Namespace, Pod, Service
@@ -86,7 +87,7 @@ class PodsSpec:
 
 def namespace(name: str, labels: Mapping[str, str]) -> Namespace:
     """Return a namespace with these labels."""
-    return _typed(Namespace, {"metadata": {"name": name, "labels": dict(labels)}})
+    return Namespace(metadata=ObjectMeta(name=name, labels=dict(labels)))
 
 
 def deployment(spec: PodsSpec) -> Deployment:
@@ -180,11 +181,7 @@ def _template(spec: PodsSpec, restart: str, mounted_at: str) -> dict[str, Any]:
 
 def _of_pods(kind: type[Resource], spec: PodsSpec, described: Mapping[str, Any]) -> Resource:
     metadata = {"name": spec.name, "namespace": spec.namespace, "labels": dict(spec.labels)}
-    return _typed(kind, {"metadata": metadata, "spec": described})
-
-
-def _typed(kind: type[Resource], document: Mapping[str, Any]) -> Resource:
-    typed: Resource = kind.from_dict(document)  # type: ignore[attr-defined]  # every resource of the client has it
+    typed: Resource = kind.from_dict({"metadata": metadata, "spec": described})  # type: ignore[attr-defined]  # every resource of the client has it
     return typed
 
 
@@ -196,9 +193,6 @@ REMOVED_WITHIN_S = 90.0
 _FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND, _UNAVAILABLE = 403, 401, 404, 503
 #: Of a namespace that is being removed: an API of the cluster does not answer; something is left inside.
 _AWAY, _CONTENT = "NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining"
-
-Resource = TypeVar("Resource")
-
 
 class NotThere(HostError):
     """The object that was asked for does not exist in the cluster."""
@@ -237,8 +231,7 @@ class Cluster:
 
     def close(self) -> None:
         """Close the connections."""
-        with contextlib.suppress(AttributeError):  # a release of the client that has no such method
-            self._client._client._client.close()  # the public client has no close
+        self._client._client._client.close()  # the public client has no close
 
     def version(self) -> str:
         """Return the version of the API server, which answers this to anybody."""
@@ -329,26 +322,26 @@ class Cluster:
         for name in names:
             self.delete(Namespace, name)
         deadline = time.monotonic() + REMOVED_WITHIN_S
-        left = [*names]
-        while left:
-            remains = {name: why for name in left if (why := self._remains(name)) is not None}
-            left = [*remains]
-            if left and time.monotonic() > deadline:
-                why = remains[left[0]] or f"kubectl get all -n {left[0]}"
-                raise HostError(f"the cluster does not remove namespace {left[0]}: {why}")
-            time.sleep(0.1 if left else 0.0)
+        while left := {name: why for name in names if (why := self._remains(name)) is not None}:
+            if time.monotonic() > deadline:
+                name, why = next(iter(left.items()))
+                raise HostError(
+                    f"the cluster does not remove namespace {name}: {why or f'kubectl get all -n {name}'}"
+                )
+            time.sleep(0.1)
 
     def sweep(self, root: Path, *, living: bool = False) -> list[str]:
         """Remove a project's namespaces whose harness is gone and return their names.
 
         ``living``: also those of a harness that still runs.
         """
-        gone = [
-            str(item.metadata.name)
-            for item in self.objects(Namespace, labels={PROJECT: project_label(root)})
-            if item.metadata is not None
-            and (living or _owner_gone((item.metadata.labels or {}).get(OWNER, "")))
-        ]
+        gone = []
+        for item in self.objects(Namespace, labels={PROJECT: project_label(root)}):
+            label = ((item.metadata.labels if item.metadata is not None else None) or {}).get(OWNER, "")
+            pid, ticks, machine = (*label.split("."), "", "", "")[:3]
+            ours = machine in ("", hostname_hash()) and pid.isdigit() and ticks.isdigit()
+            if item.metadata is not None and (living or (ours and not alive(int(pid), int(ticks)))):
+                gone.append(str(item.metadata.name))
         self.remove_namespaces(gone)
         return gone
 
@@ -374,13 +367,8 @@ class Cluster:
         if result is None:
             return None
         conditions = (result.status.conditions if result.status is not None else None) or ()
-        true = {
-            condition.type: " ".join((condition.message or "").split())
-            for condition in conditions
-            if condition.status == "True"
-        }
-        known = {condition.type for condition in conditions}
-        if _AWAY in true and _CONTENT in known and _CONTENT not in true:
+        true = {item.type: " ".join((item.message or "").split()) for item in conditions if item.status == "True"}
+        if _AWAY in true and _CONTENT in {item.type for item in conditions} - {*true}:
             return None
         return "; ".join(true.values())
 
@@ -429,19 +417,11 @@ def new_name(kind: str) -> str:
 
 
 def port_of(service: Service) -> ServicePort:
-    """Return the one port of a service as the cluster has it."""
+    """Return the one port of a service."""
     ports = service.spec.ports if service.spec is not None else None
     if not ports:
         raise HostError("the cluster made a service without a port")
     return ports[0]
-
-
-def _owner_gone(label: str) -> bool:
-    pid, _, rest = label.partition(".")
-    ticks, _, machine = rest.partition(".")
-    if machine not in ("", hostname_hash()) or not (pid.isdigit() and ticks.isdigit()):
-        return False
-    return not alive(int(pid), int(ticks))
 
 
 def _refusal(problem: httpx.HTTPStatusError) -> tuple[int, str]:

@@ -66,8 +66,10 @@ class ImageStore:
 
     def has(self, image: str) -> bool:
         """Whether it is there by its whole name; where no program tells, it is not."""
-        done = None if self.look is None else self._run(self.look, image=image)
-        return done is not None and done.exit_code == 0 and bool(done.stdout.strip())
+        if self.look is None:
+            return False
+        done = self._run(self.look, image=image)
+        return done.exit_code == 0 and bool(done.stdout.strip())
 
     def add(self, archive: Path, image: str) -> None:
         """Bring an archive there.
@@ -110,11 +112,8 @@ def store_for(
     if context == "minikube":
         return ImageStore(host=host, bring=("minikube", "image", "load", "{archive}"))
     named = environment.get(SOCKET)
-    likely = (
-        kubeconfig.with_name("containerd.sock"),
-        Path("/run/k3s/containerd/containerd.sock"),
-        Path("/run/containerd/containerd.sock"),
-    )
+    usual = ("/run/k3s/containerd/containerd.sock", "/run/containerd/containerd.sock")
+    likely = (kubeconfig.with_name("containerd.sock"), *map(Path, usual))
     socket = Path(named) if named else next((path for path in likely if path.is_socket()), None)
     if socket is None or not socket.is_socket():
         raise InputError(
@@ -175,21 +174,21 @@ class ClusterImages:
         """
         form = "" if record.form is None else record.form.model_dump_json()
         base = str(self._bases.get(implementation.runtime, ""))
-        name = self._name(
-            tag_of(implementation.name, record.source_sha256, record.artifact_sha256, base, form)
-        )
+        tag = tag_of(implementation.name, record.source_sha256, record.artifact_sha256, base, form)
+        name = self._name(tag)
         built = self._process.builder.find(implementation, record.source_sha256)
         if built is None:
             raise RematchError(f"{implementation.name}: its build is gone from the cache; build it again")
 
+        made = None if record.form is None else record.form.form
+
         def fill(root: Path) -> None:
-            host = self._process.builds_on
+            host, service = self._process.builds_on, root / SERVICE.relative_to("/")
             (root / "tmp").mkdir(mode=0o1777)
-            made = None if record.form is None else record.form.form
             if made == "native":
                 program = self._process.forms.program(implementation, "native", built.folder)
                 lay_out(root, libraries(host, [program]))
-                target = root / SERVICE.relative_to("/") / implementation.artifact
+                target = service / implementation.artifact
                 target.parent.mkdir(parents=True)
                 shutil.copy2(program, target)
                 return
@@ -200,7 +199,7 @@ class ClusterImages:
                 shutil.copytree(self._bases[implementation.runtime], root, symlinks=True, dirs_exist_ok=True)
             if implementation.runtime == "go":
                 lay_out(root, libraries(host, [built.artifact]))
-            copy_build(built.folder, root / SERVICE.relative_to("/"))
+            copy_build(built.folder, service)
 
         return name, self._image(name, fill)
 

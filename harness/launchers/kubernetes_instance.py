@@ -8,7 +8,6 @@ since Go 1.25 it follows its limit. What a JVM says is of its start.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -16,11 +15,11 @@ from pathlib import Path
 
 from lightkube.resources.core_v1 import Event, Pod
 
+from harness.agent.process_tree import TICKS_PER_S
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.errors import HostError
 from harness.formats.counters import go_cpus, jvm_cpus
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import GC_LOG
 from harness.launchers.base import STDERR, TAIL_BYTES, memory_complaint, port_complaint
 from harness.launchers.kubernetes_cluster import Cluster, kinds_that_make_pods
@@ -33,6 +32,7 @@ from harness.launchers.kubernetes_pods import (
     created,
     ended_state,
     event_moments,
+    field_of,
     lost,
     name_of,
     status_of,
@@ -81,13 +81,12 @@ class KubernetesInstance:
         endpoint: Endpoint,
         prober: Prober,
         boost: StartBoost | None = None,
-        host: MeasuringHost | None = None,
         kind: str = "other",
     ) -> None:
         self._cluster, self._spec, self._record, self._prober = cluster, spec, record, prober
         self._kind = kind
         self._boost = boost or StartBoost(cluster, spec)
-        self.host = host or LocalHost()
+        self.host = LocalHost()
         self.endpoint = endpoint
         self._exit_code: int | None = None
         self._out_of_memory: str | None = None
@@ -261,22 +260,22 @@ class KubernetesInstance:
         )
 
     def _pod_record(self, pod: Pod, events: Sequence[Event]) -> PodRecord:
-        uid, status = uid_of(pod), status_of(pod)
+        uid = uid_of(pod)
         probed = self._prober.pods.get(uid) or Probed()
         process, moments = probed.process, event_moments(events, uid)
-        address = pod.status.podIP if pod.status is not None else None
         return PodRecord(
             name=name_of(pod),
             uid=uid,
-            node=pod.spec.nodeName if pod.spec is not None else None,
-            address=address or (process.address if process is not None else None),
-            pid=None if process is None else process.pid,
-            process_start_ticks=None if process is None else process.start_ticks,
+            node=field_of(pod, "spec.nodeName"),
+            address=field_of(pod, "status.podIP") or field_of(process, "address"),
+            pid=field_of(process, "pid"),
+            process_start_ticks=field_of(process, "start_ticks"),
             created_epoch_s=created(pod),
             conditions_epoch_s=condition_moments(pod),
             events_epoch_s=moments,
             events_lost=lost(moments),
-            process_after_s=None if process is None else self._after(_since_boot_s(process.start_ticks)),
+            # the kernel counts a process's start in ticks since the machine was started, as the monotonic clock does
+            process_after_s=None if process is None else self._after(process.start_ticks / TICKS_PER_S),
             program_after_s=self._after(probed.program_s),
             program_gap_s=None if probed.program_s is None else probed.program_gap_s,
             first_served_after_s=self._after(probed.served_s),
@@ -284,7 +283,7 @@ class KubernetesInstance:
             longest_probe_gap_s=probed.longest_gap_s if uid in self._prober.pods else None,
             routed_after_s=self._after(probed.routed_s),
             boost_ended_after_s=self._after(self._boost.done.get(uid)),
-            restarts=None if status is None else status.restartCount,
+            restarts=field_of(status_of(pod), "restartCount"),
             at_stop=None if process is None else self.host.group(process.pid, process.start_ticks),
         )
 
@@ -324,11 +323,6 @@ class KubernetesInstance:
         with contextlib.suppress(OSError):
             return (self._spec.folder / name).read_bytes()[-TAIL_BYTES:].decode(errors="replace")
         return ""
-
-
-def _since_boot_s(start_ticks: int) -> float:
-    """The kernel counts a process's start in ticks since the machine was started, as the monotonic clock does."""
-    return start_ticks / os.sysconf("SC_CLK_TCK")
 
 
 def with_runtime_cpus(around: KubernetesRecord, kind: str, folder: Path) -> KubernetesRecord:
@@ -373,8 +367,3 @@ def _logged(log: Path) -> RuntimeCpus:
             return jvm_cpus(stream.read(LOG_BYTES).decode("utf-8", "replace"))
     except OSError:
         return RuntimeCpus(why_not="no GC log")
-
-
-def kind_of(implementation: Implementation, runtime: RuntimeSettings) -> str:
-    """Return what executes the program in its pods: ``go``, ``jvm``, ``native`` or ``other``."""
-    return "native" if runtime.form == "native" else implementation.runtime

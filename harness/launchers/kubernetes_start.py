@@ -143,7 +143,9 @@ def _wait(
             problem = trouble(pod)
             # an autoscaler adds pods later than the first one: each has its own time
             pending_s = waited_s - since_s.setdefault(uid_of(pod), waited_s)
-            if problem is not None and (late or not problem.passing or pending_s > _patience_s(problem)):
+            unplaced = problem is not None and _UNSCHEDULABLE in problem.reason
+            patience_s = UNSCHEDULED_FOR_S if unplaced else STARTED_WITHIN_S
+            if problem is not None and (late or not problem.passing or pending_s > patience_s):
                 raise TrialFailure(problem.outcome, problem.reason + _warned(cluster, pods, pod, problem))
         if len(made) < pods.replicas and waited_s > ask_at_s:
             ask_at_s = waited_s + ASK_EVERY_S
@@ -178,10 +180,6 @@ def _warned(cluster: Cluster, pods: PodsSpec, pod: Pod, problem: Trouble) -> str
     with contextlib.suppress(HostError):  # the state alone is said
         warning = last_warning(cluster.objects(Event, pods.namespace), uid_of(pod))
     return f"; {warning}" if warning else ""
-
-
-def _patience_s(problem: Trouble) -> float:
-    return UNSCHEDULED_FOR_S if _UNSCHEDULABLE in problem.reason else STARTED_WITHIN_S
 
 
 @contextlib.contextmanager

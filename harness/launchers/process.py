@@ -102,7 +102,12 @@ class ProcessLauncher:
                 f"the memory of a plain process is limited on this machine only, not on {self.host.name}: "
                 "measure it with --launcher container"
             )
-        problem = self._lacks_build(implementation) or self._foreign_machine(implementation, variant)
+        lacking = self.builder.missing_tool(implementation)
+        if lacking is not None and (
+            lacking.tool.startswith("JDK") or self.builder.find(implementation) is None
+        ):
+            return str(lacking)
+        problem = self._foreign_machine(implementation, variant)
         if problem is None and implementation.runtime == "jvm":
             return self._jvm_unavailable(implementation, variant)
         return problem
@@ -129,14 +134,6 @@ class ProcessLauncher:
         if not compiled or machine in (None, built_on):
             return None
         return f"what is built here is for {built_on}, and {self.host.name} is {machine}"
-
-    def _lacks_build(self, implementation: Implementation) -> str | None:
-        missing = self.builder.missing_tool(implementation)
-        if missing is not None and (
-            missing.tool.startswith("JDK") or self.builder.find(implementation) is None
-        ):
-            return str(missing)
-        return None
 
     def _jvm_unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         form = form_of(variant.runtime)
@@ -395,10 +392,13 @@ class StartCommands:
             java_major=self._runtimes.java_major(implementation, form),
             aot_cache=cache,
         )
+        merged = arguments.environment | dict(environment or {})
+        if "GODEBUG" in arguments.environment and "GODEBUG" in (environment or {}):  # a list: both hold
+            merged["GODEBUG"] = f"{arguments.environment['GODEBUG']},{merged['GODEBUG']}"
         return Command(
             argv=self.argv(implementation, variant, artifacts, arguments.argv, port, program),
             folder=folder,
-            environment=_merged(arguments.environment, environment or {}),
+            environment=merged,
             cpus=cpus,
             stdout=Path(STDOUT),
             stderr=Path(STDERR),
@@ -436,11 +436,3 @@ class StartCommands:
         jdk = self._runtimes.jdk(implementation)
         version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
         return aot.cache_file(artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major))
-
-
-def _merged(arguments: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """The order's environment wins, but for GODEBUG, which is a list: both hold."""
-    merged = dict(arguments) | dict(given)
-    if "GODEBUG" in arguments and "GODEBUG" in given:
-        merged["GODEBUG"] = f"{arguments['GODEBUG']},{given['GODEBUG']}"
-    return merged

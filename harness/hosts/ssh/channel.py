@@ -93,16 +93,17 @@ class AgentChannel:
 
     def close(self) -> None:
         """Tell the agent to end all and go, and close the connection. Never raises."""
-        answer = threading.Thread(target=self._bye, daemon=True)
+
+        def bye() -> None:
+            with contextlib.suppress(HostError):
+                self.ask("bye")
+
+        answer = threading.Thread(target=bye, daemon=True)
         answer.start()
         answer.join(5.0)
         self._closing = True
         self._give_up(f"{self._target.name}: the connection was closed")
         self._client.close()
-
-    def _bye(self) -> None:
-        with contextlib.suppress(HostError):
-            self.ask("bye")
 
     def _send(self, line: bytes) -> None:
         with (
@@ -133,15 +134,13 @@ class AgentChannel:
             with contextlib.suppress(OSError, ValueError, EOFError, paramiko.SSHException):
                 for line in self._channel.makefile("rb"):
                     self._heard = time.monotonic()
-                    self._hand_over(json.loads(line))
+                    answer = json.loads(line)
+                    with self._lock:
+                        _, waiting = self._pending.pop(answer["id"], (b"", None))
+                    if waiting is not None:
+                        waiting.set_result(answer)
             if not self._closing and not self._reattach():
                 return
-
-    def _hand_over(self, answer: dict[str, Any]) -> None:
-        with self._lock:
-            _, waiting = self._pending.pop(answer["id"], (b"", None))
-        if waiting is not None:
-            waiting.set_result(answer)
 
     def _reattach(self) -> bool:
         """Connect anew until the time of grace is over; then say so to everybody who waits."""
@@ -162,11 +161,8 @@ class AgentChannel:
                 self._send(line)
             if self._answers_soon():
                 return True
-            if (
-                self._channel is not None
-                and self._channel.exit_status_ready()
-                and self._channel.exit_status == NO_AGENT
-            ):
+            channel = self._channel
+            if channel is not None and channel.exit_status_ready() and channel.exit_status == NO_AGENT:
                 break
             time.sleep(RETRY_EVERY_S)
         silent_s = time.monotonic() - self._heard

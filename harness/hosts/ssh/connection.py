@@ -33,11 +33,12 @@ class _Refuse(paramiko.MissingHostKeyPolicy):
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
         target = self._target
+        kind = {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}.get(key.get_name(), "ecdsa")
         named = "" if target.known_as is None else f" | sed 's/^[^ ]*/{target.known_as}/'"
         raise HostError(
             f"{target.name}: its host key is unknown: {key.get_name()} {fingerprint(key)}; compare that with "
             f"`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the host itself, and only if they are the same: "
-            f"ssh-keyscan -p {target.port} -t {_kind(key)} {target.address}{named} >> {target.known_hosts[0]}"
+            f"ssh-keyscan -p {target.port} -t {kind} {target.address}{named} >> {target.known_hosts[0]}"
         )
 
 
@@ -60,7 +61,10 @@ def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
     Raises HostError: unreachable, not the host that is known, or it does not let us in.
     """
     client = Client()
-    _keep_quiet(client)
+    log = logging.getLogger(LOG)
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())
+    client.set_log_channel(LOG)  # else paramiko writes to stderr what is said by whom it concerns
     for file in target.known_hosts:
         with contextlib.suppress(OSError):  # no such file: no host is known from it
             client.load_host_keys(str(file))
@@ -92,22 +96,10 @@ def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
     return client
 
 
-def _keep_quiet(client: paramiko.SSHClient) -> None:
-    """What goes wrong is said by whom it concerns; paramiko would write it to stderr a second time."""
-    log = logging.getLogger(LOG)
-    if not log.handlers:
-        log.addHandler(logging.NullHandler())
-    client.set_log_channel(LOG)
-
-
 def fingerprint(key: paramiko.PKey) -> str:
     """Return it as ``ssh-keygen -l`` prints it."""
     digest = hashlib.sha256(key.asbytes()).digest()
     return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
-
-
-def _kind(key: paramiko.PKey) -> str:
-    return {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}.get(key.get_name(), "ecdsa")
 
 
 def _why(target: Connecting, problem: BaseException, *, met: bool, last_words: str | None) -> str | None:

@@ -87,7 +87,7 @@ class SshHost:
 
     def spawn(self, command: Command) -> SshProcess:
         answer = self._ask("spawn", order=order_of(command))
-        return SshProcess(self._ask, answer, self._ours)
+        return SshProcess(self._ask, answer, self.offset)
 
     def put(self, source: Path, target: Path) -> None:
         self._shelf.put(source, target)
@@ -101,7 +101,7 @@ class SshHost:
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
         answer = TreeResources(**self._ask("resources", watched=asdict(watched), pss=pss))
         reading = as_reading(answer)
-        return reading.model_copy(update={"at": self._ours(reading.at)})
+        return reading.model_copy(update={"at": self.offset.ours(reading.at)})
 
     def machine(self) -> MachineReading:
         answer = self._ask("machine")
@@ -134,9 +134,12 @@ class SshHost:
             launched_monotonic_s=launched.monotonic_s + self.offset.monotonic_s,
             deadline_s=deadline_s,
         )
-        first = FirstAnswer(
-            _answer(answer["answer"], self.offset), answer["waited_s"], answer["polls"], answer["gone"]
-        )
+        known: Answer | None = None
+        if (reply := answer["answer"]) is not None:
+            received_s = reply["received_monotonic_s"] - self.offset.monotonic_s
+            body = base64.b64decode(reply["body"])
+            known = Answer(**{**reply, "body": body, "received_monotonic_s": received_s})
+        first = FirstAnswer(known, answer["waited_s"], answer["polls"], answer["gone"])
         return Started(first, TreeResources(**answer["resources"]))
 
     def clock(self) -> HostClock:
@@ -229,24 +232,18 @@ class SshHost:
         """Return the folders right below each of these."""
         return self._ask("folders", parents=list(parents))
 
-    def _ours(self, far: ClockReading) -> ClockReading:
-        return self.offset.ours(far)
-
-
-def _answer(reply: dict[str, Any] | None, offset: Offset) -> Answer | None:
-    if reply is None:
-        return None
-    received_s = reply["received_monotonic_s"] - offset.monotonic_s
-    return Answer(**{**reply, "body": base64.b64decode(reply["body"]), "received_monotonic_s": received_s})
-
 
 FOLDER_OF_JDKS = "/usr/lib/jvm"
 
 
 def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
     """Return the host's JDKs; first that of our own version, then the reference release, then newer ones."""
+    homes = [Path(host.environment["JAVA_HOME"])] if host.environment.get("JAVA_HOME") else []
+    java = host.which("java")["java"]
+    homes += [Path(java).parent.parent] if java is not None else []
+    homes += [Path(FOLDER_OF_JDKS) / name for name in host.folders(FOLDER_OF_JDKS)[FOLDER_OF_JDKS]]
     results: dict[Path, Jdk] = {}
-    for home in _homes(host):
+    for home in homes:
         jdk = _read(host, home)
         if jdk is not None:
             results.setdefault(jdk.home, jdk)
@@ -256,15 +253,6 @@ def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
         return jdk.version != preferred, jdk.major != JAVA_REFERENCE, newest_first
 
     return tuple(sorted(results.values(), key=rank))
-
-
-def _homes(host: SshHost) -> list[Path]:
-    homes = [Path(host.environment["JAVA_HOME"])] if host.environment.get("JAVA_HOME") else []
-    java = host.which("java")["java"]
-    if java is not None:
-        homes.append(Path(java).parent.parent)
-    homes += [Path(FOLDER_OF_JDKS) / name for name in host.folders(FOLDER_OF_JDKS)[FOLDER_OF_JDKS]]
-    return homes
 
 
 def _read(host: SshHost, home: Path) -> Jdk | None:
@@ -353,7 +341,7 @@ class SshProcess:
         self,
         ask: Callable[..., dict[str, Any]],
         spawned: dict[str, Any],
-        on_our_clock: Callable[[ClockReading], ClockReading],
+        offset: Offset,
     ) -> None:
         self._ask = ask
         self._stopped: Stopped | None = None
@@ -362,7 +350,7 @@ class SshProcess:
         self.pid: int = spawned["pid"]
         self.start_ticks: int = spawned["start_ticks"]
         self.cpu_at_launch_s: float = spawned["cpu_at_launch_s"]
-        self.launched = on_our_clock(
+        self.launched = offset.ours(
             ClockReading(wall_epoch_s=spawned["wall_epoch_s"], monotonic_s=spawned["monotonic_s"])
         )
 

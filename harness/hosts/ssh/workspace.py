@@ -41,28 +41,21 @@ def keep(
             f"{linked} is a link to a folder, which cannot be sent to {host}: measure on this machine"
         )
     tree = {name: sha256 for name, sha256 in tree_of(folder).items() if not name.startswith(without)}
-    target = artifacts / tree_name(folder, tree)
+    digest = hashlib.sha256()  # the same files with the same rights, the same name
+    for name, sha256 in sorted(tree.items()):
+        digest.update(f"{name}\0{sha256}\0{os.access(folder / name, os.X_OK)}\0".encode())
+    target = artifacts / digest.hexdigest()[:24]
     if channel.ask("exists", path=str(target))["exists"]:
-        if _is_whole(channel.ask("inventory", folder=str(target)), folder, tree, without):
+        present = {
+            name: (sha256, bool(runs))
+            for name, (sha256, _, runs) in channel.ask("inventory", folder=str(target)).items()
+            if not name.startswith(without)
+        }
+        if present == {name: (sha256, os.access(folder / name, os.X_OK)) for name, sha256 in tree.items()}:
             return target
         channel.ask("remove", folder=str(target))
     send_tree(channel, folder, tree, str(target), host=host)
     return target
-
-
-def _is_whole(
-    inventory: Mapping[str, tuple[str, int, int]],
-    folder: Path,
-    tree: Mapping[str, str],
-    without: tuple[str, ...],
-) -> bool:
-    """Whether the same files with the same content and the same right to be executed are there."""
-    present = {
-        name: (sha256, bool(runs))
-        for name, (sha256, _, runs) in inventory.items()
-        if not name.startswith(without)
-    }
-    return present == {name: (sha256, os.access(folder / name, os.X_OK)) for name, sha256 in tree.items()}
 
 
 #: Below this a trial is not begun over there: its samples and logs must fit.
@@ -200,15 +193,6 @@ def tree_of(folder: Path) -> dict[str, str]:
     }
 
 
-def tree_name(folder: Path, tree: Mapping[str, str]) -> str:
-    """Return a name for the content of a folder: the same files with the same rights, the same name."""
-    digest = hashlib.sha256()
-    for name, sha256 in sorted(tree.items()):
-        runs = os.access(folder / name, os.X_OK)
-        digest.update(f"{name}\0{sha256}\0{runs}\0".encode())
-    return digest.hexdigest()[:24]
-
-
 def send_tree(
     channel: AgentChannel, folder: Path, tree: Mapping[str, str], target: str, *, host: str
 ) -> None:
@@ -240,8 +224,10 @@ def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -
             that would stand elsewhere than below ``folder``; nothing is fetched then.
     """
     listed = channel.ask("inventory", folder=source)
-    for name in listed:
-        _refuse_outside(name, host=host)
+    for name in listed:  # it tells what a trial left, and chooses no place of this machine
+        steps = PurePosixPath(name).parts
+        if not steps or name.startswith("/") or ".." in steps or "\0" in name:
+            raise HostError(f"{host}: it names the file {name!r}, which is not below the trial's folder")
     parts = {name: (folder / name).with_name(f"{Path(name).name}.part") for name in sorted(listed)}
     try:
         for part in parts.values():
@@ -255,13 +241,6 @@ def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -
     finally:
         for part in parts.values():
             part.unlink(missing_ok=True)
-
-
-def _refuse_outside(name: str, *, host: str) -> None:
-    """Refuse a name by which a host would choose a place of this machine: it tells what a trial left, no more."""
-    parts = PurePosixPath(name).parts
-    if not parts or name.startswith("/") or ".." in parts or "\0" in name:
-        raise HostError(f"{host}: it names the file {name!r}, which is not below the trial's folder")
 
 
 def _words(problem: BaseException) -> str:

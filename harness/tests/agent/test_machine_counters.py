@@ -12,7 +12,6 @@ import pytest
 from harness.agent.machine_info import SETTINGS, kernel_settings, machine_facts
 from harness.model.session import Machine
 
-from harness.agent.cgroup import read_throttling
 from harness.agent.machine_counters import MachineReader, MachineReading, read_machine
 from harness.sampling import machine_window
 
@@ -44,10 +43,9 @@ def group(root: Path, path: str, text: str) -> None:
     (folder / "cpu.stat").write_text(text)
 
 
-def throttled(root: Path) -> tuple[int, float]:
-    found = read_throttling(root)
-    assert found is not None
-    return found.n_throttled, found.throttled_s
+def throttled(root: Path) -> tuple[int | None, float | None]:
+    reading = read_machine(root)
+    return reading.n_throttled, reading.throttled_s
 
 
 def test_version_1_counts_nanoseconds(tmp_path: Path) -> None:
@@ -86,7 +84,7 @@ def test_in_a_container_the_path_of_the_host_is_not_there(tmp_path: Path) -> Non
 def test_no_counting_group_is_none_and_not_zero(tmp_path: Path, groups: str) -> None:
     lay_out(tmp_path, proc__self__cgroup=groups, proc__self__mountinfo=V2_MOUNTS)
     group(tmp_path, "", "usage_usec 1\n")
-    assert read_throttling(tmp_path) is None
+    assert throttled(tmp_path) == (None, None)
 
 
 def test_counters_of_the_machine_are_read_in_seconds(tmp_path: Path) -> None:

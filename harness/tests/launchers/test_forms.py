@@ -15,7 +15,7 @@ from harness.definitions import load_study
 from harness.errors import TrialFailure
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
-from harness.launchers.arguments import misfit, native_flags, native_start
+from harness.launchers.arguments import misfit, native_start, runtime_arguments
 from harness.launchers.base import LaunchSpec
 from harness.launchers.builds import Built
 from harness.launchers.forms import (
@@ -78,7 +78,8 @@ def test_a_native_image_keeps_the_properties_of_the_start_and_loses_the_jar() ->
 
 
 def test_a_native_image_is_told_its_heap_and_its_cpus() -> None:
-    assert native_flags(runtime(form="native", heap_max="512m", heap_min="64m"), 2) == (
+    told = runtime_arguments(JAVA, runtime(form="native", heap_max="512m", heap_min="64m"), cpu_limit=2)
+    assert told.argv == (
         "-Xms64m", "-Xmx512m", "-XX:ActiveProcessorCount=2", "-XX:+ExitOnOutOfMemoryError",
     )  # fmt: skip
 
