@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from harness.agent.processes import alive, this_process
 from harness.backing.base import BackingNeed
-from harness.backing.postgres_client import (
+from harness.backing.postgres_server import (
     MAINTENANCE,
     OWNER,
     SUPERUSER,
@@ -33,7 +33,7 @@ from harness.backing.postgres_client import (
     new_password,
     set_password,
 )
-from harness.backing.postgres_install import DatabaseMachine, refuse_full
+from harness.backing.postgres import DatabaseMachine, refuse_full
 from harness.backing.postgres_server import (
     Server,
     end_leftovers,
@@ -45,7 +45,7 @@ from harness.errors import HostError, InputError
 from harness.model import BackingSettings
 from collections.abc import Iterator
 from dataclasses import replace
-from harness.backing.postgres_client import (
+from harness.backing.postgres_server import (
     DATABASE,
     OWNER,
     SUPERUSER,

@@ -24,7 +24,7 @@ from typing import TypeVar
 import psycopg
 
 from harness.backing.base import BackingNeed
-from harness.backing.postgres_client import (
+from harness.backing.postgres_server import (
     DATABASE,
     OWNER,
     Connection,
@@ -35,7 +35,7 @@ from harness.backing.postgres_client import (
     words_of,
 )
 from harness.backing.postgres_cluster import Cluster, Clusters
-from harness.backing.postgres_install import DatabaseMachine
+from harness.backing.postgres import DatabaseMachine
 from harness.backing.postgres_server import RESERVED, Server
 from harness.backing.postgres_cluster import INVARIANTS, STORED
 from harness.errors import HostError, TrialFailure

@@ -23,7 +23,14 @@ from harness.errors import HostError, MissingTool, RematchError
 from harness.hosts.base import Command, Host
 from harness.launchers import pgo
 from harness.launchers.arguments import expand
-from harness.launchers.tools import Tools, build_environment, build_words, go_refuses
+from harness.launchers.tools import (
+    Tools,
+    build_environment,
+    build_words,
+    go_refuses,
+    named_program,
+    version_of,
+)
 from harness.model import BuildRecord, Frozen, Implementation
 from harness.toolchains import WANTED, Surroundings, how_to_get, one_maven, wanted
 from collections.abc import Iterable, Iterator
@@ -164,9 +171,6 @@ def _class_path(jar: Path, artifact: str) -> tuple[str, ...]:
 BUILD_FILE = "build.json"
 #: How the names of what is made of a build later begin; it lies in the build's folder.
 MADE_LATER = (".tmp-", "jlink-", "native-", "aot-", "profile-")
-
-#: What ``env`` is told: ``NAME=value``.
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 #: A cold build fetches its libraries; one that takes longer than this hangs.
 BUILD_WITHIN_S = 1800.0
@@ -418,36 +422,3 @@ class Builder:
             _, pid, ticks = folder.name.rsplit("-", 2)
             if not alive(int(pid), int(ticks)):
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def named_program(command: tuple[str, ...]) -> str | None:
-    """Return the first word of a command of ``service.toml`` where it names a program of PATH; what ``env`` is told
-    before it is passed over.
-
-    >>> named_program(("node", "{artifact}")), named_program(("{java}", "-jar")), named_program(())
-    ('node', None, None)
-    >>> named_program(("sh", "-c", 'exec env A=$B "$@"', "sh", "env", "-C", "{artifact}", "PORT={port}", "node"))
-    'node'
-    """
-    words = list(command)
-    if (
-        words[:2] == ["sh", "-c"] and len(words) > 4
-    ):  # a shell that fills in variables, and becomes the program
-        words = words[4:]
-    if words[:1] == ["env"]:
-        words = words[3:] if words[1:2] == ["-C"] else words[1:]
-        while words and _ASSIGNMENT.match(words[0]):
-            words.pop(0)
-    word = words[0] if words else ""
-    return word if word and "/" not in word and "{" not in word else None
-
-
-def version_of(host: Host, program: str, environment: Mapping[str, str]) -> str | None:
-    """Return the first line that ``program --version`` prints on a host; ``None``: it does not answer that."""
-    try:
-        asked = Command(argv=(program, "--version"), folder=Path("/"), environment=dict(environment))
-        completed = host.run(asked, 60.0)
-    except HostError:
-        return None
-    lines = completed.stdout.strip().splitlines()
-    return f"{program} {lines[0].strip()}" if completed.exit_code == 0 and lines else None

@@ -19,15 +19,13 @@ import time
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
 
 from harness.agent.files import file_sha256, folder_bytes
 from harness.errors import HostError, RematchError
 from harness.hosts.base import Command, Completed, Host
 from harness.launchers.arguments import expand
-from harness.launchers.builds import Built
-from harness.launchers.builds import LOADED_BY_NAME, copy_sources
-from harness.launchers.tools import Tools
+from harness.launchers.builds import LOADED_BY_NAME, Built, copy_sources
+from harness.launchers.tools import Form, Tools
 from harness.model import FormBuild, Implementation, PreparedImage, RuntimeSettings
 from harness.toolchains import Jdk, Surroundings, how_to_get, wanted
 
@@ -71,8 +69,6 @@ def link_argv(jdk: Jdk, modules: tuple[str, ...], target: Path) -> tuple[str, ..
         str(jdk.home / "bin" / "jlink"), "--add-modules", ",".join(modules), *WORDS, "--output", str(target),
     )  # fmt: skip
 
-
-Form = Literal["jlink", "native"]
 
 #: A native image of a large program takes minutes, on a busy machine many.
 MADE_WITHIN_S = 3600.0

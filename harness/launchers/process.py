@@ -26,7 +26,7 @@ from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked, m
 from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.cgroup import Enclosure, enclose
 from harness.launchers.forms import Forms, form_of, program_in
-from harness.launchers.runtimes import Elsewhere, Runtimes
+from harness.launchers.tools import Elsewhere, Runtimes
 from harness.launchers.tools import Tools, oldest_java, with_toolchain
 from harness.model import (
     BackingSettings,
@@ -237,7 +237,7 @@ class ProcessLauncher:
             artifact_sha256=spec.build.artifact_sha256,
             artifact_bytes=spec.build.artifact_bytes,
             runtime_bytes=self.runtimes.installed_bytes(implementation, spec.build),
-            runtime_version=self.runtimes.version(implementation, built, spec.build),
+            runtime_version=self.runtimes.version(implementation, built.runtime_version, spec.build),
             limits=None if around is None else around.record,
         )
         instance = ProcessInstance(process, record, spec.folder, self._grace_s, self.host, around)

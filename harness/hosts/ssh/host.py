@@ -21,7 +21,7 @@ from harness.hosts.local import order_of
 from harness.hosts.measuring import Started
 from harness.hosts.ssh.agent_start import Agent, start_agent
 from harness.hosts.ssh.settings import HostSettings
-from harness.hosts.ssh.tunnel import Tunnel, to_command, to_port, why_no_forwarding
+from harness.hosts.ssh.channel import Tunnel, to_command, to_port, why_no_forwarding
 from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
 from harness.model import ClockReading, CpuSpeed, Frozen, GroupReading, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 
-from harness.backing.postgres_client import scram_verifier
+from harness.backing.postgres_server import scram_verifier
 
 
 def test_a_password_is_kept_as_rfc_7677_has_it() -> None:

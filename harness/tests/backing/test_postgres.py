@@ -19,7 +19,7 @@ from harness.agent.processes import alive, read_stat
 from harness.backing import BackingNeed
 from harness.backing.postgres_cluster import restore
 from harness.backing.postgres_database import Lent
-from harness.backing.postgres_install import MEMORY, Account, base_folder, reachable, refuse_full
+from harness.backing.postgres import MEMORY, Account, base_folder, reachable, refuse_full
 from harness.backing.postgres_server import workers_in
 from harness.errors import InputError, TrialFailure
 from harness.hosts.local import LocalHost
