@@ -31,11 +31,8 @@ class GroupNumbers:
 
 
 def read_group(pid: int, start_ticks: int, root: Path = Path("/")) -> GroupNumbers | None:
-    """Return what the groups of ``pid`` were charged, beside the process's own numbers.
-
-    ``None``: the process is gone, or its groups cannot be seen from here. ``root`` is where ``proc``
-    and ``sys`` are (tests bring their own).
-    """
+    """Return what the groups of ``pid`` were charged, beside the process's own numbers. ``None``: the process is
+    gone, or its groups cannot be seen from here."""
     folders = group_folders(pid, root)
     if not folders:
         return None
@@ -121,10 +118,8 @@ class Mount:
     part: str
 
     def folder_of(self, group: str) -> Path:
-        """Return where a group's files would be.
-
-        In a container the group's path may be the host's, of which only a part (or nothing) is mounted here.
-        """
+        """Return where a group's files would be. In a container the group's path may be the host's, of which only a
+        part (or nothing) is mounted here."""
         inner = group[len(self.part) :] if self.part != "/" and group.startswith(self.part) else group
         return self.folder / inner.lstrip("/")
 
@@ -189,11 +184,8 @@ LONGEST_NUMBER = 20
 
 @dataclass(frozen=True)
 class CpuStat:
-    """One reading of ``cpu.stat``.
-
-    ``n_throttled``: periods in which the group was stopped; ``throttled_s``: summed over its CPUs, so it
-    may grow faster than time.
-    """
+    """One reading of ``cpu.stat``. ``n_throttled``: periods in which the group was stopped; ``throttled_s``: summed
+    over its CPUs, so it may grow faster than time."""
 
     n_throttled: int
     throttled_s: float
@@ -205,10 +197,8 @@ def whole_number(text: str) -> int | None:
 
 
 def parse_cpu_stat(text: str) -> CpuStat | None:
-    """Parse ``cpu.stat``; ``None`` when the group has no CPU quota to speak of (the topmost group of version 2).
-
-    Version 1 counts ``throttled_time`` in nanoseconds, version 2 ``throttled_usec`` in microseconds.
-    """
+    """Parse ``cpu.stat`` of either version; ``None`` when the group has no CPU quota to speak of (the topmost group
+    of version 2)."""
     pairs = (line.split() for line in text.splitlines())
     values = {
         words[0]: number

@@ -37,12 +37,8 @@ def usual_address() -> str:
 
 
 def connected(address: str) -> socket.socket:
-    """Return a connection to what listens at ``unix://PATH`` or ``tcp://HOST:PORT`` of this machine.
-
-    Raises:
-        OSError: nothing listens there.
-        HostError: it is another kind of address.
-    """
+    """Return a connection to what listens at ``unix://PATH`` or ``tcp://HOST:PORT`` of this machine. Raises OSError:
+    nothing listens there; HostError: it is another kind of address."""
     parts = urlsplit(local_address(address))
     if parts.scheme == "unix":
         link = socket.socket(socket.AF_UNIX)

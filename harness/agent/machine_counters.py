@@ -33,12 +33,8 @@ MACHINE_COLUMNS = tuple(field.name for field in fields(MachineReading))
 
 
 class MachineReader:
-    """Reads the machine as often as wanted; where its control groups are is looked up once.
-
-    ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
-    ``n_begun``: processes and threads that were begun since boot, as of the last reading; ``None``: the kernel
-    does not tell.
-    """
+    """Reads the machine as often as wanted; where its control groups are is looked up once. ``n_begun``: processes
+    and threads that were begun since boot, as of the last reading; ``None``: the kernel does not tell."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._proc = root / "proc"
@@ -46,11 +42,8 @@ class MachineReader:
         self.n_begun: int | None = None
 
     def read(self) -> MachineReading:
-        """Read the machine now.
-
-        ``total_cpu_s`` is CPU time spent on anything (user, nice, system, interrupts); ``idle_s`` holds
-        waiting for disks too; ``steal_s`` is what the hypervisor gave to others.
-        """
+        """Read the machine now. ``total_cpu_s`` is CPU time spent on anything (user, nice, system, interrupts);
+        ``idle_s`` holds waiting for disks too; ``steal_s`` is what the hypervisor gave to others."""
         stat = text_of(self._proc / "stat")
         cpu = _cpu_times(stat)
         _, name, rest = stat.rpartition("\nprocesses ")  # forks and threads since boot

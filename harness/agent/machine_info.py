@@ -48,11 +48,8 @@ def machine_facts() -> dict[str, Any]:
 
 
 def kernel_settings(root: Path = Path("/")) -> dict[str, str]:
-    """Return the settings of the kernel that change what a request costs, by name.
-
-    ``sched_autogroup``: whether CPU time is shared between sessions of processes, or between threads: with 0 a program
-    of many threads gets more of a CPU that it shares with its load generator.
-    """
+    """Return the settings of the kernel that change what a request costs, by name. ``sched_autogroup``: whether CPU
+    time is shared between sessions of processes, or (0) between threads."""
     results = {}
     for name, file in SETTINGS.items():
         text = text_of(root / file)

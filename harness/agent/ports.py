@@ -53,11 +53,9 @@ def free_port(address: str = "127.0.0.1") -> int:
 
 
 def lease(port: int) -> bool:
-    """Keep a port from other processes of this project; ``False``: one of them, or this one, has leased it.
-
-    The lease is a socket with a name in Linux' abstract namespace, which goes with the process. Where there is no such
-    namespace nothing is leased.
-    """
+    """Keep a port from other processes of this project; ``False``: it is leased already. The lease is a socket with a
+    name in Linux' abstract namespace, which goes with the process; where there is no such namespace nothing is
+    leased."""
     try:
         held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     except (AttributeError, OSError):
@@ -84,12 +82,10 @@ def chosen_by_system(file: Path) -> tuple[int, int] | None:
 
 
 def bind_outside(opened: socket.socket) -> None:
-    """Give a socket a port outside of the system's range, or leave it without one where there is no other.
-
-    Linux remembers each connection by its addresses and ports (conntrack). One that was refused because kube-proxy did
-    not know the service yet is remembered untranslated for ten seconds, and a connection from the same port is refused
-    as well. Loads connect from ports of the system's choice, so who asks early must not.
-    """
+    """Give a socket a port outside of the system's range, or leave it without one where there is no other. Linux
+    remembers a connection that was refused because kube-proxy did not know the service yet for ten seconds
+    (conntrack), and refuses others from the same port. Loads connect from ports of the system's choice, so who asks
+    early must not."""
     ports = outside(CHOSEN_BY_SYSTEM)
     for source in random.sample(ports, min(_TRIES, len(ports))):
         try:

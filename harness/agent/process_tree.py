@@ -36,11 +36,8 @@ _PROLOGUE, _ENTRY = "iiqii", "iii4Bi"
 
 
 def compile_seconds(pid: int) -> float | None:
-    """Return the time that a JVM's JIT compilers spent so far, in seconds.
-
-    Compilers work in threads of their own: on a busy machine this is longer than the CPU time they used. ``None``: it
-    is no JVM with counters, or it is gone.
-    """
+    """Return the time that a JVM's JIT compilers, which are threads of their own, spent so far, in seconds of wall
+    time. ``None``: it is no JVM with counters, or it is gone."""
     data = _mapped(pid)
     counters = {} if data is None else read_counters(data)
     frequency = counters.get(FREQUENCY, 0)
@@ -123,12 +120,9 @@ class ProcessReading(NamedTuple):
 
 
 class ProcessReader:
-    """Holds the descriptors of one process. Construct with the start time to be sure who it is.
-
-    ``clock`` and ``statm`` (a descriptor) are what a reading reads, for those who read it themselves.
-
-    Raises ProcessLookupError: it is gone, or the id has another owner.
-    """
+    """Holds the descriptors of one process. Construct with the start time to be sure who it is. ``clock`` and
+    ``statm`` (a descriptor) are what a reading reads. Raises ProcessLookupError: it is gone, or the id has another
+    owner."""
 
     def __init__(self, pid: int, start_ticks: int | None = None) -> None:
         self.pid = pid
@@ -210,14 +204,10 @@ def reading_of(cpu_ns: int, size_pages: int, resident_pages: int) -> ProcessRead
 
 
 class TreeReader:
-    """A process with its children: one sum. CPU time of ended children stays in the sum.
-
-    ``discover`` looks for children and is dear (one file per thread), so the caller says when.
-    ``short_lived``: most children live too short to be discovered (a database's, one per connection),
-    so the time of ended ones is what the kernel put on their parent's account when it waited for them.
-
-    A tick of a sampler reads the ``processes``; ``account`` sums them up, then or later, but in that order.
-    """
+    """A process with its children: one sum. CPU time of ended children stays in the sum. ``discover`` looks for
+    children and is dear (one file per thread), so the caller says when. ``short_lived``: most children live too short
+    to be discovered (a database's, one per connection), so the time of ended ones is what the kernel put on their
+    parent's account when it waited for them."""
 
     #: What reads one process.
     process: type[ProcessReader] = ProcessReader
@@ -248,12 +238,9 @@ class TreeReader:
     def account(
         self, readings: Iterable[tuple[int, ProcessReading | None]], reaped_s: float = 0.0
     ) -> ProcessReading | None:
-        """Return the sum over the tree, or ``None`` once the first process of it has ended.
-
-        Args:
-            readings: id and reading of each process.
-            reaped_s: CPU time of ended children on their parents' account, where that is what counts.
-        """
+        """Return the sum over the tree, or ``None`` once the first process of it has ended. ``readings``: id and
+        reading of each process; ``reaped_s``: CPU time of ended children on their parents' account, where that is
+        what counts."""
         rss_bytes = 0
         for pid, reading in readings:
             if reading is not None:
@@ -338,11 +325,8 @@ def read_tree(
     short_lived: bool = False,
     reader: type[TreeReader] = TreeReader,
 ) -> TreeResources:
-    """Read the process and its children once, for the edge of a phase; ``short_lived``: see ``TreeReader``.
-
-    PSS costs some 17 ms and holds the process's memory map for that long, so say ``pss=False``
-    where time counts.
-    """
+    """Read the process and its children once, for the edge of a phase; ``short_lived``: see ``TreeReader``. PSS costs
+    some 17 ms and holds the process's memory map for that long, so say ``pss=False`` where time counts."""
     wall_epoch_s, monotonic_s = time.time(), time.monotonic()
     try:
         tree = reader(pid, start_ticks, cpu_at_launch_s, short_lived=short_lived)

@@ -95,11 +95,8 @@ def alive(pid: int, start_ticks: int) -> bool:
 
 
 def group_members(group: int, start_ticks: int) -> tuple[int, ...]:
-    """Return the ids of the running members of the process group that ``group`` once led.
-
-    ``start_ticks`` is the leader's: nobody of its group can be older, so the members of an
-    unrelated later group, led by a new owner of the id, are told apart by the leader's time.
-    """
+    """Return the ids of the running members of the process group that ``group`` once led. ``start_ticks`` is the
+    leader's: nobody of its group can be older, so members of a later group of the same id are told apart."""
     leader = read_stat(group)
     if leader is not None and leader.start_ticks != start_ticks:
         return ()  # the id has a new owner, so the old group is gone: ids in use as groups are not given out

@@ -37,11 +37,8 @@ LONGEST_SLEEP_NS = 50_000_000
 
 @dataclass
 class Schedule:
-    """Absolute: the moment of a tick follows from its number alone, so a late one does not shift the others.
-
-    ``number`` is that of the next tick. Ticks whose moment had passed before their turn are missed.
-    ``longest_gap_ns`` is the longest between the beginnings of two ticks.
-    """
+    """Absolute: the moment of a tick follows from its number alone. ``number`` is that of the next tick. Ticks whose
+    moment had passed before their turn are missed. ``longest_gap_ns``: between the beginnings of two ticks."""
 
     begin_ns: int
     period_ns: float
@@ -108,11 +105,8 @@ class Calls:
 
 
 class PythonTicks:
-    """Takes the ticks between two slow ones, in the interpreter. It keeps nothing from one call to the next.
-
-    ``name``: as a record tells it, ``interpreter``, ``native`` or ``portable``. ``tree`` and ``machine``: what reads
-    the processes that it is given, with their children, and the machine around them.
-    """
+    """Takes the ticks between two slow ones, in the interpreter. ``name``: as a record tells it. ``tree`` and
+    ``machine``: what reads the processes that it is given, with their children, and the machine around them."""
 
     name = "interpreter"
     tree: type[TreeReader] = TreeReader
@@ -121,12 +115,9 @@ class PythonTicks:
     def take(
         self, schedule: Schedule, before: int, processes: Sequence[ProcessReader], calls: Calls
     ) -> list[Tick]:
-        """Take the ticks of the schedule until the tick ``before``, or a later one, is due.
-
-        Each tick reads every process, in their order. It returns earlier when a tick is due and
-        ``calls.added`` is set (that tick is then not taken), and within 50 ms of ``calls.stop``.
-        The schedule counts what was taken and missed, and its ``number`` is that of the tick to go on with.
-        """
+        """Take the ticks of the schedule until the tick ``before``, or a later one, is due. Each tick reads every
+        process, in their order. It returns earlier when a tick is due and ``calls.added`` is set (that tick is then
+        not taken), and within 50 ms of ``calls.stop``."""
         ticks = []
         while _sleep_until_due(schedule, calls) and schedule.number < before and not calls.added:
             began_ns = time.monotonic_ns()
@@ -149,11 +140,8 @@ def _sleep_until_due(schedule: Schedule, calls: Calls) -> bool:
 
 @dataclass(frozen=True)
 class Watched:
-    """A process to be sampled, with its children.
-
-    ``cpu_at_launch_s`` is taken off: CPU time before the program itself ran. ``short_lived``: many
-    children, most of them short-lived, read at SLOW_HZ; see ``TreeReader``.
-    """
+    """A process to be sampled, with its children. ``cpu_at_launch_s`` (CPU time before the program itself ran) is
+    taken off. ``short_lived``: most of its many children are, so it is read at SLOW_HZ; see ``TreeReader``."""
 
     pid: int
     start_ticks: int
@@ -180,14 +168,9 @@ class _Taken(NamedTuple):
 
 
 class Sampler:
-    """Use as a context manager, or ``start`` and ``stop``. Roles may be added while it works.
-
-    Files: ``samples`` and ``machine`` as CSV, columns as in docs/data.md. A process that ends while
-    it is sampled just has no more rows. A failure of writing (disk full) is raised by ``stop``.
-
-    SLOW_HZ times a second it discovers, counts, and makes rows of what was seen. The ticks between, which
-    only glance, are the ``glancer``'s; ``None``: taken in the interpreter.
-    """
+    """Use as a context manager, or ``start`` and ``stop``; roles may be added while it works. ``samples`` and
+    ``machine`` are CSV, columns as in docs/data.md. A process that ends has no more rows. SLOW_HZ times a second it
+    discovers, counts, and makes rows; the ticks between are the ``glancer``'s; ``None``: taken in the interpreter."""
 
     def __init__(
         self,

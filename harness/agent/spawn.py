@@ -153,12 +153,9 @@ class Spawned:
 
 
 class Spawner:
-    """Starts processes by orders, which are plain data.
-
-    An order has ``argv``, ``folder``, ``environment`` (on top of a small base), ``cpus``, ``stdout``,
-    ``stderr``, ``run_as`` and, where there are any, ``groups``. ``stub`` is where ``spawn_stub.py`` stands
-    as a file; ``make`` is what a process becomes; ``host`` names the place in messages.
-    """
+    """Starts processes by orders, which are plain data: ``argv``, ``folder``, ``environment`` (on top of a small
+    base), ``cpus``, ``stdout``, ``stderr``, ``run_as`` and, where there are any, ``groups``. ``stub`` is where
+    ``spawn_stub.py`` stands as a file; ``make`` is what a process becomes; ``host`` names the place in messages."""
 
     def __init__(self, stub: Path, *, host: str, make: type[Spawned] = Spawned) -> None:
         self._stub, self._host, self._make = stub, host, make

@@ -89,15 +89,9 @@ def find_account() -> Account | None:
 
 
 def find_home(tool: Tool, base: Path) -> PostgresHome:
-    """Return the PostgreSQL that the finder found, where its user can reach it.
-
-    Programs that this user cannot reach (an embedded copy in an environment below a closed folder)
-    are copied below ``base`` once.
-
-    Raises:
-        MissingTool: there is none.
-        InputError: as for ``find_account``.
-    """
+    """Return the PostgreSQL that the finder names, where its user can reach it: programs that this user cannot reach
+    (an embedded copy below a closed folder) are copied below ``base`` once. Raises MissingTool: there is none;
+    InputError: as ``find_account``."""
     programs = tool.require().resolve().parent
     account = find_account()
     if not reachable(programs, account):
@@ -107,12 +101,8 @@ def find_home(tool: Tool, base: Path) -> PostgresHome:
 
 
 def find_remote_home(host: SshHost) -> PostgresHome:
-    """Return the server of another machine.
-
-    Raises:
-        MissingTool: there is none.
-        InputError: we are root there, and there is nobody it could run as.
-    """
+    """Return the server of another machine. Raises MissingTool: there is none; InputError: we are root there, and
+    there is nobody it could run as."""
 
     def output_of(*words: str) -> str:
         return host.run(Command(argv=words, folder=Path("/")), 60.0).stdout.strip()
@@ -140,11 +130,8 @@ def find_remote_home(host: SshHost) -> PostgresHome:
 
 
 class DatabaseMachine:
-    """A machine on which databases run: its programs, their user, and where data folders stand.
-
-    ``base``: the folder of databases of this machine; ``None``: it is another one. ``address``: where servers listen;
-    ``admits``: whom they let in.
-    """
+    """A machine on which databases run. ``base``: the folder of databases of this machine; ``None``: it is another
+    one. ``address``: where servers listen; ``admits``: whom they let in."""
 
     def __init__(
         self,
@@ -388,11 +375,8 @@ class Postgres(_Source):
 
 
 class RemotePostgres(_Source):
-    """Databases of ``host``, which make their templates anew in each session.
-
-    ``open_to_others``: its service runs on another machine, so they listen where that can reach them, and let in
-    whoever has the password, from anywhere.
-    """
+    """Databases of ``host``, which make their templates anew in each session. ``open_to_others``: its service runs on
+    another machine, so they listen where that can reach them, and let in whoever has the password."""
 
     def __init__(self, host: SshHost, *, open_to_others: bool = False) -> None:
         self._host, self._open_to_others = host, open_to_others

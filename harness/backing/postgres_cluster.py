@@ -74,19 +74,14 @@ def sql_files(need: BackingNeed) -> tuple[Path, ...]:
 
 
 def template_key(version: str, files: tuple[Path, ...]) -> str:
-    """Return what names the template of these files, made by this version.
-
-    Raises InputError: a file of the contract cannot be read.
-    """
+    """Return what names the template of these files, made by this version. Raises InputError: one cannot be read."""
     text = b"\0".join(read_sql(file) for file in files)
     return hashlib.sha256(f"{RECIPE}\0{version}\0".encode() + text).hexdigest()[:16]
 
 
 def fill(login: Login, need: BackingNeed, files: tuple[Path, ...]) -> None:
-    """Make the service's role and database in a new cluster, with what the contract's files say.
-
-    Raises InputError: a file of the contract is wrong.
-    """
+    """Make the service's role and database in a new cluster, by the contract's files. Raises InputError: one is
+    wrong."""
     with connect(login, "template") as connection:
         connection.execute(f"CREATE ROLE {OWNER} LOGIN".encode())
         connection.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}".encode())
@@ -113,12 +108,8 @@ class Templates:
         self._ready: set[Path] = set()
 
     def of(self, need: BackingNeed) -> Path:
-        """Return the folder of the template, made now if it is not there.
-
-        Raises:
-            InputError: a file of the contract is wrong, or there is no room.
-            HostError, TrialFailure: PostgreSQL could not do it.
-        """
+        """Return the folder of the template, made now if it is not there. Raises InputError: a file of the contract
+        is wrong, or there is no room; HostError, TrialFailure: PostgreSQL could not do it."""
         files = sql_files(need)
         key = template_key(self._machine.home.version, files)
         if not self._machine.here:
@@ -174,12 +165,8 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def restore(original: Path, copy: Path) -> int:
-    """Make ``copy`` equal to ``original``; return how many files were written.
-
-    Whatever is in the copy alone is removed. New files get the owner of the copy's folder.
-
-    Raises OSError: it could not be done; the copy is then of no use.
-    """
+    """Make ``copy`` equal to ``original``; return how many files were written. What is in the copy alone is removed;
+    new files get the owner of the copy's folder. Raises OSError: the copy is of no use then."""
     owner = copy.stat()
     written = 0
     with os.scandir(copy) as entries:

@@ -115,24 +115,14 @@ def apply_file(connection: Connection, file: Path) -> None:
 
 
 def read_invariants(connection: Connection, file: Path) -> tuple[InvariantReading, ...]:
-    """Ask what must hold: every statement is a SELECT of (name text, found bigint, expected bigint).
-
-    All statements see the same moment of the database, and none of them can change it.
-
-    Raises:
-        InputError: the file is wrong.
-        TrialFailure: the server does not answer.
-    """
+    """Ask what must hold: every statement is a SELECT of (name text, found bigint, expected bigint). All see the same
+    moment of the database. Raises InputError: the file is wrong; TrialFailure: the server does not answer."""
     return tuple(_reading(row, file) for row in _ask(connection, file, "whether its invariants hold"))
 
 
 def read_stored(connection: Connection, file: Path) -> dict[str, int]:
-    """Ask what the requests have left: every statement is a SELECT of (request text, traces bigint).
-
-    Raises:
-        InputError: the file is wrong.
-        TrialFailure: the server does not answer.
-    """
+    """Ask what the requests have left: every statement is a SELECT of (request text, traces bigint); raises as
+    ``read_invariants``."""
     results: dict[str, int] = {}
     for row in _ask(connection, file, "what it holds"):
         match row:

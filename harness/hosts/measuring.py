@@ -108,12 +108,8 @@ class MeasuringHost(Host, Protocol):
         """Return the size of all files below a folder of the host; links count as nothing."""
 
     def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
-        """Return where the host keeps a copy of a finished folder; it is sent once per content.
-
-        ``without``: files whose relative names begin so stay here.
-
-        Raises HostError: there is no room for it.
-        """
+        """Return where the host keeps a copy of a finished folder; it is sent once per content. ``without``: files
+        whose relative names begin so stay here. Raises HostError: there is no room for it."""
 
     def discard(self, folder: Path) -> None:
         """Remove such a copy again; a folder that is ours stays."""

@@ -33,13 +33,9 @@ LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wanted:
-    """What the project asks of a tool.
-
-    ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system package.
-    ``pinned``: the version that set-up builds from source into ``.tools/NAME-VERSION/bin``.
-    ``macos``: the command on macOS, where an active conda environment does not bring it.
-    ``elsewhere``: the command where neither apt nor conda nor set-up brings it.
-    """
+    """What the project asks of a tool. ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system
+    package. ``pinned``: the version that set-up builds into ``.tools/NAME-VERSION/bin``. ``macos``: the command on
+    macOS, where conda does not bring it; ``elsewhere``: where neither apt nor conda nor set-up brings it."""
 
     name: str
     why: str

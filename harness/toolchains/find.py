@@ -28,11 +28,8 @@ _RATE_OPTION = re.compile(r"^\s*-R,\s", re.MULTILINE)
 
 
 def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
-    """Every JDK here, the preferred one first.
-
-    Order: JAVA_HOME and the active conda environment (the user's word), then the
-    reference release, then newer before older. JDKs below the minimum are listed last.
-    """
+    """Every JDK here, the preferred one first: JAVA_HOME and the active conda environment (the user's word), then the
+    reference release, then newer before older; those below the minimum last."""
     results: dict[Path, Jdk] = {}
     named: list[Path] = []
     for home, chosen in _java_homes(around):
@@ -192,11 +189,8 @@ def find_latex(around: Surroundings) -> Tool:
 
 
 def find_postgres(around: Surroundings) -> Tool:
-    """The first PostgreSQL server that is new enough and has `initdb` beside it.
-
-    Looked for in the conda environment and on PATH, where Debian puts it (not on PATH), and in the
-    wheel that set-up puts into ``.venv``.
-    """
+    """The first PostgreSQL server that is new enough and has `initdb` beside it: in the conda environment or on PATH,
+    where Debian puts it (not on PATH), or in the wheel that set-up puts into ``.venv``."""
     version = re.compile(r"PostgreSQL\) (\d\S*)")
     return _first_new_enough(wanted("postgres"), around, _postgres_programs(around), "--version", version)
 

@@ -53,11 +53,8 @@ def list_tree(home: Path) -> tuple[ListedFile, ...]:
 
 
 def damage(home: Path, listed: tuple[ListedFile, ...]) -> tuple[str, ...]:
-    """What differs from the list, one line a file; empty when all is well.
-
-    Files beyond the list are no damage unless JMeter would load them (jars): it
-    writes logs and backups into its own folder.
-    """
+    """What differs from the list, one line a file; empty when all is well. Files beyond the list are no damage unless
+    JMeter would load them (jars)."""
     problems = []
     for row in listed:
         file = home / row.path

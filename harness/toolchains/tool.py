@@ -20,11 +20,8 @@ State = Literal["ok", "missing", "too old", "damaged", "incomplete"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tool:
-    """One tool as found on this machine, or what to do about its absence.
-
-    ``path`` is the program (a jar for JMeter, the home folder for a JDK) or None;
-    ``version`` is what the tool says of itself or None when it would not say.
-    """
+    """One tool of this machine, or what to do about its absence. ``path`` is the program (a jar for JMeter, the home
+    folder for a JDK) or None; ``version`` is what the tool says of itself or None when it would not say."""
 
     name: str
     path: Path | None

@@ -43,12 +43,8 @@ class Agent:
 
 
 def start_agent(name: str, settings: HostSettings, *, alone: bool = True) -> Agent:
-    """Connect and start the agent; ``alone``: wait for one that an ended session left, refuse one at work.
-
-    Raises:
-        HostError: the host cannot be reached, has no Python, or no room.
-        OrphanError: another session measures there.
-    """
+    """Connect and start the agent; ``alone``: wait for one that an ended session left, refuse one at work. Raises
+    HostError: the host cannot be reached, has no Python, or no room; OrphanError: another session measures there."""
     target = connecting(name, settings)
     client = connect(target)
     try:

@@ -46,12 +46,8 @@ class SshHost:
         min_free_bytes: int = MIN_FREE_BYTES,
         listen_address: str | None = None,
     ) -> None:
-        """Connect and start the agent.
-
-        Raises:
-            HostError: it cannot be reached or used; says why and what to do.
-            OrphanError: another session measures there.
-        """
+        """Connect and start the agent. Raises HostError: it cannot be reached or used; OrphanError: another session
+        measures there."""
         self.name = name
         self.listen_address = listen_address or settings.service_address
         self.agent: Agent = start_agent(name, settings, alone=alone)
@@ -311,13 +307,9 @@ def offset_by_asking(ask: Callable[..., dict[str, Any]]) -> Offset:
 
 
 def estimate_offset(questions: Sequence[Question]) -> Offset:
-    """Return the offset as the quickest question has it (Cristian 1989).
-
-    A question leaves at a and its answer comes at b, on our clock; the far clock said f in between. The offset is
-    f - (a + b) / 2, and however the two ways differ it is wrong by no more than (b - a) / 2.
-
-    Raises ValueError: no question.
-    """
+    """Return the offset as the quickest question has it (Cristian 1989). A question leaves at a and its answer comes
+    at b, on our clock; the far clock said f in between. The offset is f - (a + b) / 2, wrong by no more than (b - a)
+    / 2."""
     best = min(questions, key=lambda question: question.round_trip_s)
     middle_s = (best.sent.monotonic_s + best.received.monotonic_s) / 2
     wall_middle_s = (best.sent.wall_epoch_s + best.received.wall_epoch_s) / 2

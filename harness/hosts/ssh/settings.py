@@ -49,12 +49,8 @@ class SshSays(Frozen):
 
 
 def ask_ssh(alias: str, *, port: int | None = None, user: str | None = None) -> SshSays:
-    """Return how ``ssh`` would reach a name; ``port`` and ``user`` go before what is written.
-
-    Raises:
-        InputError: what is written is wrong.
-        MissingTool: there is no ssh on PATH.
-    """
+    """Return how ``ssh`` would reach a name; ``port`` and ``user`` go before what is written. Raises InputError: what
+    is written is wrong; MissingTool: there is no ssh on PATH."""
     config = _said(alias, port, user)
     address = config.get("hostname", [alias])[0]
     login, known_as = config.get("user", [""])[0] or None, _unless_none(config.get("hostkeyalias"))
@@ -95,12 +91,8 @@ def ask_ssh(alias: str, *, port: int | None = None, user: str | None = None) -> 
 
 
 def is_written(name: str) -> bool:
-    """Whether ssh's configuration says anything of this name that it does not say of every name.
-
-    Raises:
-        InputError: what is written is wrong.
-        MissingTool: there is no ssh on PATH.
-    """
+    """Whether ssh's configuration says anything of this name that it does not say of every name; raises as
+    ``ask_ssh``."""
     config, of_nobody = _said(name, None, None), _said(_NOBODY, None, None)
     if config.get("hostname", [name]) != [name]:
         return True

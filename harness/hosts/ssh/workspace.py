@@ -28,13 +28,9 @@ from harness.sampling import on_our_clock
 def keep(
     channel: AgentChannel, folder: Path, artifacts: PurePosixPath, *, without: tuple[str, ...], host: str
 ) -> PurePosixPath:
-    """Return where the host keeps its copy. One whose files are no longer those that were sent is sent again.
-
-    ``without``: files whose relative names begin so belong to neither side's tree: the host adds such (AOT
-    caches) and keeps them, unless they were made from a copy that had to be sent again.
-
-    Raises HostError: there is no room, or what arrived is not what was sent.
-    """
+    """Return where the host keeps its copy; one whose files are no longer those that were sent is sent again.
+    ``without``: files whose relative names begin so belong to neither side's tree: the host adds such (AOT caches).
+    Raises HostError: there is no room, or what arrived is not what was sent."""
     linked = next((path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()), None)
     if linked is not None:
         raise HostError(
@@ -139,10 +135,7 @@ ATTEMPTS = 3
 def put_files(
     channel: AgentChannel, folder: Path, names: Iterable[str], target: PurePosixPath | Path, *, host: str
 ) -> None:
-    """Send files of a folder one after the other, all in one session of the transfer.
-
-    Raises HostError: one cannot be read here or written there.
-    """
+    """Send files of a folder, all in one session of the transfer. Raises HostError: one cannot be read or written."""
     transfer(channel, _put, [(folder / name, target / name) for name in names], f"{{}} -> {{}} on {host}")
 
 
@@ -158,15 +151,8 @@ def _get(sftp: paramiko.SFTPClient, source: PurePosixPath | Path, target: Path) 
 def transfer(
     channel: AgentChannel, act: Callable[..., None], pairs: Iterable[tuple[Any, Any]], text: str
 ) -> None:
-    """Do it for each pair, and go on over the next connection when this one breaks.
-
-    Args:
-        act: ``_put`` or ``_get``.
-        text: names the pair at fault.
-
-    Raises:
-        HostError: one cannot be read or written.
-    """
+    """Do it (``_put`` or ``_get``) for each pair, and go on over the next connection when this one breaks; ``text``
+    names the pair at fault. Raises HostError: one cannot be read or written."""
     left = [*pairs]
     for attempt in range(ATTEMPTS):
         client = channel.client
@@ -196,10 +182,7 @@ def tree_of(folder: Path) -> dict[str, str]:
 def send_tree(
     channel: AgentChannel, folder: Path, tree: Mapping[str, str], target: str, *, host: str
 ) -> None:
-    """Send a folder under a passing name, have every file hashed there, then give it its name.
-
-    Raises HostError: there is no room, or what arrived is not what was sent.
-    """
+    """Send a folder under a passing name, have every file hashed there, then give it its name; raises as ``keep``."""
     part = f"{target}.part-{os.getpid()}-{id(folder):x}"
     sizes = {name: (folder / name).stat().st_size for name in tree}
     try:
@@ -217,12 +200,8 @@ def send_tree(
 
 
 def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -> None:
-    """Bring back every file below; each gets its name here when its hash is the one it has there.
-
-    Raises:
-        HostError: one arrived otherwise than it is there; nothing of it is kept. Or the host names one
-            that would stand elsewhere than below ``folder``; nothing is fetched then.
-    """
+    """Bring back every file below; each gets its name here when its hash is the one it has there. Raises HostError:
+    one arrived otherwise than it is there, or stands elsewhere than below ``folder``; nothing of it is kept."""
     listed = channel.ask("inventory", folder=source)
     for name in listed:  # it tells what a trial left, and chooses no place of this machine
         steps = PurePosixPath(name).parts
