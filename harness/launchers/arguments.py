@@ -56,10 +56,8 @@ class RuntimeArguments(Frozen):
 def expand(
     template: tuple[str, ...], values: Mapping[str, str | tuple[str, ...]], *, file: Path, place: str
 ) -> tuple[str, ...]:
-    """Fill in a template. A word that is just ``{name}`` becomes as many words as its value has.
-
-    Raises InputError: a placeholder is unknown, or stands for several words inside a longer one.
-    """
+    """Fill in a template. A word that is just ``{name}`` becomes as many words as its value has. Raises InputError: a
+    placeholder is unknown, or stands for several words inside a longer one."""
     words: list[str] = []
     for word in template:
         whole = PLACEHOLDER.fullmatch(word)
@@ -72,10 +70,8 @@ def expand(
 
 
 def setting_flags(implementation: Implementation, variant: Variant, file: Path) -> tuple[str, ...]:
-    """Return the flags of the variant's settings, in the order of ``service.toml``.
-
-    Raises InputError: the service does not know a setting.
-    """
+    """Return the flags of the variant's settings, in the order of ``service.toml``. Raises InputError: an unknown
+    setting."""
     for name in variant.settings:
         if name not in implementation.settings:
             raise InputError(
@@ -132,11 +128,8 @@ def runtime_arguments(
     java_major: int | None = None,
     aot_cache: Path | None = None,
 ) -> RuntimeArguments:
-    """Return what the runtime is told. The garbage collector's log goes to ``gc.log`` in the working
-    directory (JVM) or to stderr (Go).
-
-    Raises InputError: a setting means nothing to this runtime.
-    """
+    """Return what the runtime is told. The garbage collector's log goes to ``gc.log`` in the working directory (JVM)
+    or to stderr (Go). Raises InputError: a setting means nothing to this runtime."""
     problem = misfit(implementation, runtime)
     if problem is not None:
         raise InputError(problem, place="runtime")

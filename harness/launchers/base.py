@@ -119,10 +119,8 @@ class SweepsLeft(Protocol):
     """A launcher whose instances outlive a session that was killed, and that can remove them itself."""
 
     def sweep_left(self) -> None:
-        """Remove what ended sessions of this project left, and return when it is gone.
-
-        Raises RematchError: it cannot be removed.
-        """
+        """Remove what ended sessions of this project left, and return when it is gone. Raises RematchError: it cannot
+        be removed."""
 
 
 class Launcher(Protocol):
@@ -138,20 +136,13 @@ class Launcher(Protocol):
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
-        """Build the artifact (and its AOT cache) unless one of the same source content stands already.
-
-        ``backing``: how the backing services are set up that a training start needs.
-
-        Raises RematchError: the build failed; the message ends with the build log's path.
-        """
+        """Build the artifact (and its AOT cache) unless one of the same source content stands already. ``backing``:
+        how the backing services are set up that a training start needs. Raises RematchError: the build failed; ends
+        with the log's path."""
 
     def launch(self, spec: LaunchSpec) -> Instance:
-        """Start a fresh process and return at once, before it is ready.
-
-        Raises:
-            TrialFailure: it could not be started at all.
-            HostError: what starts it is gone (a Docker daemon); nothing of it is left.
-        """
+        """Start a fresh process and return at once, before it is ready. Raises TrialFailure: it could not be started
+        at all; HostError: what starts it is gone (a Docker daemon); nothing of it is left."""
 
 
 STDOUT, STDERR = "service.stdout.txt", "service.stderr.txt"
@@ -169,10 +160,7 @@ PORT_TAKEN = re.compile(r"already in use|port\b.* (is|was) (taken|in use)|EADDRI
 
 def memory_complaint(tail: Callable[[str], str]) -> str | None:
     """Return what it printed of memory that ran out, or ``None``. SIGKILL alone tells nothing: anybody can send it.
-
-    Args:
-        tail: returns the end of the stream of that name, or nothing.
-    """
+    ``tail`` returns the end of the stream of that name, or nothing."""
     for name in (STDERR, STDOUT):
         for line in tail(name).splitlines():
             if any(word in line for word in OUT_OF_MEMORY_WORDS):

@@ -49,10 +49,8 @@ def source_files(folder: Path) -> Iterator[Path]:
 
 
 def source_sha256(folder: Path) -> str:
-    """Return the hash over names, executable bits and content of all sources; times do not count.
-
-    Raises InputError: there is nothing there.
-    """
+    """Return the hash over names, executable bits and content of all sources; times do not count. Raises InputError:
+    there is nothing there."""
     files = tuple(source_files(folder))
     if not files:
         raise InputError("no sources of an implementation here", file=folder, allowed="a folder with sources")
@@ -125,13 +123,9 @@ LOADED_BY_NAME = "loggers"
 
 
 def copy_artifact(folder: Path, artifact: str, target: Path) -> int:
-    """Copy the artifact; return its bytes.
-
-    An artifact is a file, or a folder with all its files. A jar comes with the files that its manifest's
-    class path names, and with those of ``LOADED_BY_NAME`` beside it, which are not counted.
-
-    Raises InputError: the build did not leave what it should.
-    """
+    """Copy the artifact, a file or a folder with all its files; return its bytes. A jar comes with the files that its
+    manifest's class path names, and with those of ``LOADED_BY_NAME`` beside it, which are not counted. Raises
+    InputError: the build did not leave what it should."""
     if (folder / artifact).is_dir():
         # a link out of the artifact stands for what it leads to, also where that is within the build
         total = sum(
@@ -186,11 +180,8 @@ class Built(Frozen):
 
 
 class Builder:
-    """Builds implementations of the project at ``root`` on ``host``, or finds what was built before.
-
-    ``environment`` is what build tools may need beyond the base (proxies, registries, caches);
-    a service never sees it.
-    """
+    """Builds implementations of the project at ``root`` on ``host``, or finds what was built before. ``environment``
+    is what build tools may need beyond the base (proxies, registries, caches); a service never sees it."""
 
     def __init__(
         self, host: Host, root: Path, tools: Tools, environment: Mapping[str, str] | None = None
@@ -270,12 +261,8 @@ class Builder:
         )
 
     def build(self, implementation: Implementation) -> Built:
-        """Return the build of this source, made now unless there is one.
-
-        Raises:
-            MissingTool: the compiler or JDK is not here.
-            RematchError: the build failed; the message ends with the log's path.
-        """
+        """Return the build of this source, made now unless there is one. Raises MissingTool: the compiler or JDK is
+        not here; RematchError: the build failed; the message ends with the log's path."""
         result = self.find(implementation)
         if result is not None:
             return result

@@ -79,12 +79,9 @@ class ControlGroup:
 
 
 def find_parents(root: Path = Path("/")) -> dict[str, Path] | str:
-    """Return where groups for CPU and memory may be made, or why nowhere: controller -> folder, ``""`` for version 2.
-
-    Version 1: below our own groups. Version 2: there processes stand in the leaves only, so beside our group or
-    beside one above it, wherever both controllers are handed down and we may write.
-    ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
-    """
+    """Return where groups for CPU and memory may be made (controller -> folder, ``""`` for version 2), or why
+    nowhere. Version 1: below our own groups. Version 2: there processes stand in the leaves only, so beside our group
+    or beside one above it, wherever both controllers are handed down and we may write."""
     own = group_folders(os.getpid(), root)
     if not own:
         return "no control groups are mounted here"
@@ -222,12 +219,8 @@ class Enclosure:
 def enclose(
     runtime: RuntimeSettings, cpus: tuple[int, ...] | None, root: Path = Path("/")
 ) -> Enclosure | None:
-    """Return what is to stand around a process with these settings; ``None``: no memory limit is wanted.
-
-    Args:
-        cpus: what it is pinned to anyway.
-        root: where ``proc`` and ``sys`` are (tests bring their own).
-    """
+    """Return what is to stand around a process with these settings; ``None``: no memory limit is wanted. ``cpus``:
+    what it is pinned to anyway; ``root``: where ``proc`` and ``sys`` are (tests bring their own)."""
     if runtime.memory_limit is None:
         return None
     memory_bytes = bytes_of(runtime.memory_limit)
@@ -257,10 +250,8 @@ def enclose(
 
 
 def remark_on_limits(runtime: RuntimeSettings, root: Path = Path("/")) -> str | None:
-    """Return what must be said before a process with these settings is measured here, or ``None``.
-
-    A group is made and removed again: whether it may be is not told by looking.
-    """
+    """Return what must be said before a process with these settings is measured here, or ``None``. A group is made
+    and removed again: whether it may be is not told by looking."""
     around = enclose(runtime, None, root)
     if around is None:
         return None

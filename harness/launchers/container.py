@@ -46,12 +46,9 @@ if TYPE_CHECKING:
 
 
 class ContainerLauncher:
-    """Brings variants up in containers; see ``Launcher``. Artifacts are those that ``process`` builds.
-
-    ``bases`` is runtime -> the base image to build on; a runtime that is not named stands on nothing but
-    its own files. ``host`` is where containers run; default: where ``process`` builds. ``socket`` is the
-    daemon's address there; default: the host's usual one.
-    """
+    """Brings variants up in containers; see ``Launcher``. Artifacts are those that ``process`` builds. ``bases`` is
+    runtime -> the base image to build on; one that is not named stands on its own files. ``host`` is where containers
+    run; default: where ``process`` builds. ``socket``: the daemon's address there."""
 
     name = "container"
 
@@ -378,14 +375,8 @@ def make_and_start(
     root: Path,
     socket: str | None,
 ) -> Made:
-    """Make, start and look at a container on its host.
-
-    However it ends but well, something of that name may be left: ``remove_named``.
-
-    Raises:
-        TrialFailure: the daemon did not start it.
-        HostError: no daemon answers any more.
-    """
+    """Make, start and look at a container on its host. However it ends but well, something of that name may be left:
+    ``remove_named``. Raises TrialFailure: the daemon did not start it; HostError: none answers any more."""
     import docker.errors
 
     memory = memory_bytes(spec.variant.runtime)
@@ -430,10 +421,8 @@ def make_and_start(
 
 
 def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:
-    """Remove what has come to be of a container, and what the daemon is still making of it.
-
-    Raises nothing where no daemon answers: the host's agent, or the next session, removes it then.
-    """
+    """Remove what has come to be of a container, and what the daemon is still making of it. Raises nothing where no
+    daemon answers: the host's agent, or the next session, removes it then."""
     import docker.errors
     import requests.exceptions
 

@@ -25,10 +25,8 @@ SILENT = "no Docker daemon answers"
 
 
 def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> DockerClient:
-    """Return a client of the host's daemon; ``socket``: its address there, ``None``: where it usually listens.
-
-    Raises RematchError: none answers; says what to do.
-    """
+    """Return a client of the host's daemon; ``socket``: its address there, ``None``: where it usually listens. Raises
+    RematchError: none answers; says what to do."""
     require_package("docker")
     import docker
     import docker.errors
@@ -51,12 +49,8 @@ def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> Docke
 
 @contextlib.contextmanager
 def asking(host: MeasuringHost, socket: str | None = None) -> Iterator[None]:
-    """Turn what goes wrong with the daemon while a trial is under way into one line.
-
-    Raises:
-        TrialFailure: the daemon refuses; its own words.
-        HostError: none answers any more; says what to do. That says nothing about the service.
-    """
+    """Turn what goes wrong with the daemon while a trial is under way into one line. Raises TrialFailure: the daemon
+    refuses; HostError: none answers any more, which says nothing about the service."""
     import docker.errors
     import requests.exceptions
 
@@ -111,11 +105,8 @@ def owner() -> str:
 
 
 def sweep(client: DockerClient, root: Path) -> None:
-    """Remove this project's containers whose harness is gone, and our own that have ended.
-
-    Our own are left where the daemon was gone when they were to be removed. Those of another living harness stay,
-    and those of one on another machine: that one's agent removes them.
-    """
+    """Remove this project's containers whose harness is gone, and our own that have ended (the daemon was gone when
+    they were to be removed). Those of another living harness stay, and those of one on another machine."""
     import docker.errors
 
     labelled: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(root)}"}

@@ -333,11 +333,9 @@ def image_argv(
 
 
 def write_registrations(jars: Iterable[Path], folders: tuple[str, ...], target: Path) -> None:
-    """Write ``reflect-config.json`` and ``resource-config.json``: the files below ``folders`` in the
-    jars, and every class of the jars that is named in one of them or by its name.
-
-    What a library finds by the names in its own files (service loaders, Helidon's registry) an image lacks otherwise.
-    """
+    """Write ``reflect-config.json`` and ``resource-config.json``: the files below ``folders`` in the jars, and every
+    class of the jars that is named in one of them or by its name. What a library finds by such names (service
+    loaders, Helidon's registry) an image lacks otherwise."""
     classes: set[str] = set()
     named: set[str] = set()
     files: set[str] = set()

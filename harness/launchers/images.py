@@ -82,10 +82,8 @@ def build_image(
     target: str | None = None,
     arguments: Mapping[str, str] | None = None,
 ) -> Image:
-    """Have the image built from a folder with a ``Dockerfile``; no base image is pulled that is here.
-
-    Raises RematchError: the build failed; says the daemon's last words.
-    """
+    """Have the image built from a folder with a ``Dockerfile``; no base image is pulled that is here. Raises
+    RematchError: the build failed; says the daemon's last words."""
     import docker.errors
 
     try:
@@ -107,10 +105,8 @@ def build_image(
 
 
 def import_root(client: DockerClient, root: Path, tag: str, *, label: str, settings: tuple[str, ...]) -> None:
-    """Make a base image of a folder: one layer; ``settings`` are words of a Dockerfile (``ENV PATH=...``).
-
-    Raises RematchError: the build failed.
-    """
+    """Make a base image of a folder: one layer; ``settings`` are words of a Dockerfile. Raises RematchError: the
+    build failed."""
     context = root.with_name(f"{root.name}.context")
     context.mkdir()
     try:
@@ -139,12 +135,8 @@ def is_elf(file: Path) -> bool:
 
 
 def libraries(host: Host, files: Iterable[Path], *, inside: Path | None = None) -> tuple[Path, ...]:
-    """Return the shared libraries that these programs load, the loader included, without those ``inside``.
-
-    A program that is linked statically needs none. glibc's ``ldd`` is asked about all of them at once.
-
-    Raises RematchError: there is no ``ldd`` here.
-    """
+    """Return the shared libraries that these programs load, the loader included, without those ``inside``. glibc's
+    ``ldd`` is asked about all of them at once. Raises RematchError: there is no ``ldd`` here."""
     completed = host.run(Command(argv=("ldd", *map(str, files)), folder=Path("/")), LISTED_WITHIN_S)
     if completed.exit_code == 127:
         raise RematchError("ldd is missing, which lists the libraries that an image needs")

@@ -62,12 +62,10 @@ Access = Literal["cluster-ip", "node-port", "ingress"]
 
 
 class KubernetesLauncher:
-    """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds.
-
-    ``file``: the kubeconfig; ``None``: the one of KUBECONFIG or the usual one. ``bases``: runtime -> folder with
-    what programs of it run on; a Java program without one brings a trimmed runtime. ``store``: where nodes
-    have images from; ``None``: as ``store_for``.
-    """
+    """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds. ``file``: the
+    kubeconfig; ``None``: the one of KUBECONFIG or the usual one. ``bases``: runtime -> folder with what programs of
+    it run on; a Java program without one brings a trimmed runtime. ``store``: where nodes have images from; ``None``:
+    as ``store_for``."""
 
     name = "kubernetes"
 

@@ -45,13 +45,10 @@ Resource = TypeVar("Resource")
 
 @dataclass(frozen=True, kw_only=True)
 class PodsSpec:
-    """What pods are asked for. CPU in CPUs, memory in bytes; ``None``: not limited, nothing reserved.
-
-    ``cpu_boost``: the CPU limit at the start, from which pods are resized to ``cpu_limit``. ``autoscale_cpu``: share of
-    ``cpu_request`` above which an autoscaler adds pods, up to ``replicas``; ``None``: no autoscaler. ``scale_from``:
-    how many are asked for at first; ``None``: all, or one for an autoscaler to add to. ``pull_policy``: when a
-    node pulls the image; by default it must have it.
-    """
+    """What pods are asked for. CPU in CPUs, memory in bytes; ``None``: not limited, nothing reserved. ``cpu_boost``:
+    the CPU limit until they are resized to ``cpu_limit``. ``autoscale_cpu``: share of ``cpu_request`` above which an
+    autoscaler adds pods, up to ``replicas``. ``scale_from``: how many are asked for at first; ``None``: all, or one
+    for an autoscaler to add to. ``pull_policy``: when a node pulls the image."""
 
     name: str
     namespace: str
@@ -374,12 +371,8 @@ class Cluster:
 
     @contextlib.contextmanager
     def asking(self, verb: str, resource: str) -> Iterator[None]:
-        """Turn a refusal of the API into one line. ``resource``: as roles name it.
-
-        Raises:
-            HostError: no permission, no answer, or another refusal.
-            NotThere: the object does not exist.
-        """
+        """Turn a refusal of the API into one line; ``resource``: as roles name it. Raises NotThere: the object does
+        not exist; HostError: no permission, no answer, or another refusal."""
         try:
             yield
         except httpx.HTTPStatusError as problem:

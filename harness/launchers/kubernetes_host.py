@@ -85,13 +85,9 @@ class KubernetesHost(LocalHost):
         launched: ClockReading,
         deadline_s: float,
     ) -> Started:
-        """Poll through the service's address, and wait until every pod serves and is reached through it.
-
-        An address inside the cluster is asked after that alone: before kube-proxy knows it, it leads anywhere, and
-        another program may answer.
-
-        Raises TrialFailure: not all did before the deadline.
-        """
+        """Poll through the service's address, and wait until every pod serves and is reached through it. An address
+        inside the cluster is asked after that alone: before kube-proxy knows it, another program may answer. Raises
+        TrialFailure: not all did before the deadline."""
         group = _group(self._groups, watched)
         deadline_s += 0.0 if group is None else group.added_s
 
@@ -269,10 +265,8 @@ class JobProcess:
 
 
 def start_job(cluster: Cluster, spec: PodsSpec, command: Command) -> JobProcess:
-    """Start a command as a job and return when its process is seen, or has ended already.
-
-    Raises TrialFailure: its pod does not start; says why.
-    """
+    """Start a command as a job; return when its process is seen, or has ended. Raises TrialFailure: its pod does not
+    start."""
     try:
         cluster.apply(job(spec))
         deadline = time.monotonic() + _STARTED_WITHIN_S

@@ -43,12 +43,10 @@ _LOOPBACK = re.compile(r"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:|/|$)")
 
 @dataclass(frozen=True, kw_only=True)
 class ImageStore:
-    """Where a cluster's nodes have images from: their own store, or a registry, by the commands of a program.
-
-    ``bring``: words of the command, with ``{archive}`` and ``{image}``; ``look``: of the command that succeeds and
-    prints something where the image is there, ``None``: no program tells. ``prefix``: stands before ``NAME:TAG``.
-    ``policy``: when a node pulls; ``timed``: the field of ``Image`` for how long it took to get there.
-    """
+    """Where a cluster's nodes have images from, by the commands of a program. ``bring``: its words, with
+    ``{archive}`` and ``{image}``; ``look``: of the command that prints something where the image is there.
+    ``prefix``: stands before ``NAME:TAG``. ``policy``: when a node pulls; ``timed``: the field of ``Image`` for how
+    long it took to get there."""
 
     host: Host
     bring: tuple[str, ...]
@@ -72,10 +70,8 @@ class ImageStore:
         return done.exit_code == 0 and bool(done.stdout.strip())
 
     def add(self, archive: Path, image: str) -> None:
-        """Bring an archive there.
-
-        Raises RematchError: the program is not there, or refused it; with its last line.
-        """
+        """Bring an archive there. Raises RematchError: the program is not there, or refused it; with its last
+        line."""
         done = self._run(self.bring, archive=str(archive), image=image)
         if done.exit_code:
             output = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
@@ -96,13 +92,9 @@ class ImageStore:
 def store_for(
     host: Host, context: str, kubeconfig: Path, environment: Mapping[str, str] | None = None
 ) -> ImageStore:
-    """Return how images get to the cluster of this context: by the registry that the environment names, else by kind's
-    and minikube's own command, else through containerd's socket.
-
-    Raises:
-        InputError: the registry has no such name, or no socket is there.
-        MissingTool: skopeo, which pushes to a registry, is not on PATH.
-    """
+    """Return how images get to the cluster of this context: by the registry that the environment names, else by
+    kind's and minikube's own command, else through containerd's socket. Raises InputError: the registry has no such
+    name, or no socket is there; MissingTool: skopeo is not on PATH."""
     environment = os.environ if environment is None else environment
     if environment.get(REGISTRY):
         return registry(host, environment)
@@ -129,12 +121,8 @@ def store_for(
 
 
 def registry(host: Host, environment: Mapping[str, str]) -> ImageStore:
-    """Return a store that pushes by skopeo, with its credentials: those of ``docker login``, or its own.
-
-    Raises:
-        InputError: ``REMATCH_REGISTRY`` is no host with an optional port and path.
-        MissingTool: there is no skopeo on PATH.
-    """
+    """Return a store that pushes by skopeo, with its credentials: those of ``docker login``, or its own; raises as
+    ``store_for``."""
     name = environment[REGISTRY]
     match = _REGISTRY_FORM.fullmatch(name)
     if match is None:

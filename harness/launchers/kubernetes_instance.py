@@ -65,10 +65,8 @@ _TERMINATED, _KILLED = 143, 137
 
 
 class KubernetesInstance:
-    """A running variant in its pods; see ``Instance``. ``record`` is of the first pod's process.
-
-    ``kind``: of its runtime, ``go``, ``jvm``, ``native`` or ``other``.
-    """
+    """A running variant in its pods; see ``Instance``. ``record`` is of the first pod's process. ``kind``: of its
+    runtime."""
 
     #: What made the container used before the program ran is on its process's account and cannot be told apart.
     cpu_at_launch_s = 0.0
@@ -113,10 +111,7 @@ class KubernetesInstance:
 
     def lacking(self, deadline_s: float) -> str | None:
         """Wait until every pod has served the prober, and has given back what it had for its start; return why not
-        all did by then, or ``None``.
-
-        Raises TrialFailure: the cluster refuses to take it back.
-        """
+        all did by then, or ``None``. Raises TrialFailure: the cluster refuses to take it back."""
         while not (self._prober.all_served and self._boost.complete):
             self._boost.take_back(self._prober.served)
             over = time.monotonic() > deadline_s or self.exited() is not None
@@ -326,11 +321,8 @@ class KubernetesInstance:
 
 
 def with_runtime_cpus(around: KubernetesRecord, kind: str, folder: Path) -> KubernetesRecord:
-    """Return the record with what each pod's runtime says.
-
-    ``kind``: ``go``, ``jvm``, or what cannot be asked: ``native`` or ``other``. ``folder``: the trial's; each of
-    several pods has a folder of its own name in it.
-    """
+    """Return the record with what each pod's runtime says. ``kind``: ``go``, ``jvm``, or what cannot be asked:
+    ``native`` or ``other``. ``folder``: the trial's; each of several pods has a folder of its own name in it."""
     until = time.monotonic() + ALL_WITHIN_S
 
     def of(pod: PodRecord) -> RuntimeCpus:

@@ -77,11 +77,8 @@ class Trouble:
 
 @dataclass(frozen=True)
 class PodProcess:
-    """The first process of a pod's container on this machine, and its address in the cluster.
-
-    ``entered``: it runs the container's own program. Before that, for some hundredths of a second, the same process
-    is the container runtime's, which sets up its surroundings.
-    """
+    """The first process of a pod's container on this machine, and its address in the cluster. ``entered``: it runs
+    the container's own program, and no longer the container runtime's, which sets up its surroundings."""
 
     pid: int
     start_ticks: int
@@ -170,13 +167,9 @@ def ended_state(pod: Pod) -> ContainerStateTerminated | None:
 
 
 class Processes:
-    """Finds the processes of pods, as often as it is asked to.
-
-    The kernel names a process's control groups, and the path of a pod's has its uid, whoever made the cluster. Of
-    each container the first process has id 1 of its own; the pod's own holder (``pause``) is none of them. Whoever
-    has lived outside of pods for a while is not looked at again, so that looking often costs little: a container's
-    process is its runtime's for a hundredth of a second or two.
-    """
+    """Finds the processes of pods, as often as it is asked to. The kernel names a process's control groups, and the
+    path of a pod's has its uid. Of each container the first process has id 1 of its own; the pod's holder (``pause``)
+    is none of them. Whoever has lived outside of pods for a while is not looked at again."""
 
     def __init__(self) -> None:
         self._others: set[int] = set()
@@ -314,11 +307,9 @@ def _one_line(text: str | None) -> str:
 
 @dataclass
 class Probed:
-    """What is known of one pod so far. Moments are on the monotonic clock.
-
-    ``process``: its own, from when it runs the service's program on. ``program_s``: that moment, known to within
-    ``program_gap_s`` before it; ``None``: the process ran the program already when it was first seen.
-    """
+    """What is known of one pod so far. Moments are on the monotonic clock. ``process``: its own, from when it runs
+    the service's program on; ``program_s``: that moment, known to within ``program_gap_s`` before it; ``None``: it
+    ran the program already when it was first seen."""
 
     process: PodProcess | None = None
     program_s: float | None = None
@@ -331,11 +322,9 @@ class Probed:
 
 @dataclass
 class Prober:
-    """Probes pods by their uid until each has answered, or until it is stopped.
-
-    ``wanted``: returns the uids that exist by now; ``look``: returns the processes of some of them.
-    ``expected``: how many pods there will be. ``port`` and ``path``: what they are asked for.
-    """
+    """Probes pods by their uid until each has answered, or until it is stopped. ``wanted``: returns the uids that
+    exist by now; ``look``: the processes of some of them. ``expected``: how many pods there will be. ``port`` and
+    ``path``: what they are asked for."""
 
     wanted: Callable[[], Collection[str]]
     look: Callable[[Collection[str]], Mapping[str, PodProcess]]
@@ -472,10 +461,8 @@ def answers(address: str, port: int, path: str) -> bool:
 
 def connected_through(endpoint: Endpoint, pods: Mapping[str, PodProcess], port: int) -> str | None:
     """Connect once to a service's address and return the uid of the pod that has the connection; ``None``: none has.
-
-    A pod's own table of connections tells, so that nobody else who answers at that address is taken for a pod: until
-    kube-proxy knows a service, its address leads anywhere. Nobody else may connect to the pods meanwhile.
-    """
+    A pod's own table of connections tells: until kube-proxy knows a service, its address leads anywhere. Nobody else
+    may connect to the pods meanwhile."""
     with contextlib.suppress(OSError), Connection(endpoint, ROUTED_WITHIN_S, from_outside=True) as connection:
         connection.open()
         return next((uid for uid, process in pods.items() if established(process.pid, port)), None)

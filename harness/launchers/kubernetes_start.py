@@ -110,10 +110,7 @@ def plain(variant: Variant) -> Variant:
 
 def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | None:
     """Wait until every pod has a process, or one of them has ended; return when more pods than at first were asked
-    for, on the monotonic clock, or ``None``: they were not, or by an autoscaler, whose pods are kept busy.
-
-    Raises TrialFailure: one of them cannot start; says why.
-    """
+    for by us, on the monotonic clock. Raises TrialFailure: one of them cannot start; says why."""
     scaled_s: float | None = None
     if pods.scale_from is not None:
         if not _wait(cluster, pods, prober, STARTED_WITHIN_S, lambda: prober.n_served >= pods.at_first):

@@ -54,12 +54,9 @@ def _needs_nothing(
 
 
 class ProcessLauncher:
-    """Brings variants up as processes; see ``Launcher``.
-
-    ``root`` is the project's folder; builds are kept below its ``.cache/builds``. ``training`` brings
-    up what a training start for an AOT cache needs beside itself. ``elsewhere``: services run on ``host``,
-    which is another machine than the one they are built on, with what is there.
-    """
+    """Brings variants up as processes; see ``Launcher``. Builds are kept below ``.cache/builds`` of the project at
+    ``root``. ``training`` brings up what a training start for an AOT cache needs beside itself. ``elsewhere``:
+    services run on ``host``, which is another machine than the one they are built on, with what is there."""
 
     name = "process"
 
@@ -177,10 +174,8 @@ class ProcessLauncher:
     def start_in_image(
         self, implementation: Implementation, variant: Variant, limit: int | None, values: Mapping[str, str]
     ) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Return command and environment of a variant in an image. ``values``: program, address and port inside.
-
-        Raises InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
-        """
+        """Return command and environment of a variant in an image; ``values``: program, address and port inside.
+        Raises InputError: the variant does not fit the implementation, or ``service.toml`` is wrong."""
         file = self.builder.service_toml(implementation)
         java_major = self.runtimes.java_major(implementation)
         arguments = runtime_arguments(implementation, variant.runtime, cpu_limit=limit, java_major=java_major)
@@ -373,10 +368,8 @@ class StartCommands:
         source_sha256: str | None = None,
         groups: tuple[Path, ...] = (),
     ) -> Command:
-        """Return the command that starts a variant; nothing is built or started.
-
-        Raises InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
-        """
+        """Return the command that starts a variant; nothing is built or started. Raises InputError: the variant does
+        not fit the implementation, or ``service.toml`` is wrong."""
         implementation = with_toolchain(implementation, variant.runtime, variant.trained)
         built = self._builder.folder(implementation, source_sha256)
         artifacts = self._host.install(built, without=MADE_LATER) if built.is_dir() else built

@@ -36,10 +36,7 @@ class Tools:
     native_image: Path | None = None
 
     def jdk_for(self, min_java: int | None) -> Jdk | None:
-        """Return the first JDK that is new enough, or ``None``.
-
-        The same one serves every variant of equal needs, whatever JDK is on PATH.
-        """
+        """Return the first JDK that is new enough, or ``None``: the same one for every variant of equal needs."""
         return next((jdk for jdk in self.jdks if jdk.major >= (min_java or 0)), None)
 
     def java_that_runs(self, implementation: Implementation) -> JavaRuntime | None:
@@ -76,10 +73,8 @@ _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 def with_toolchain(
     implementation: Implementation, runtime: RuntimeSettings, trained: tuple[str, ...] = ()
 ) -> Implementation:
-    """Return the implementation with what the variant's runtime names; itself where it names nothing.
-
-    ``trained``: that of the variant, where it may say ``pgo``.
-    """
+    """Return the implementation with what the variant's runtime names; itself where it names nothing. ``trained``:
+    that of the variant, where it may say ``pgo``."""
     named = Toolchain(
         go=runtime.go,
         goexperiment=runtime.goexperiment,
