@@ -191,8 +191,6 @@ def _reading(row: tuple[Any, ...], file: Path) -> InvariantReading:
 READY_WITHIN_S = 60.0
 #: A fast stop writes what is in memory to disk first.
 GRACE_S = 30.0
-ATTEMPTS_WHEN_PORT_TAKEN = 3
-PORT_TAKEN = re.compile(r"could not bind|Address already in use")
 #: What a stock server keeps for the superuser, out of max_connections.
 RESERVED = 3
 #: Our own connection, which watches: the server has one more than it is said to have.
@@ -273,31 +271,8 @@ def start_server(
 
     Raises TrialFailure: it did not come up, in its own words.
     """
-    for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
-        port = machine.host.free_port(machine.address)
-        before = len(machine.read(log))
-        server = _spawn(machine, data, settings, port, log, cpus)
-        try:
-            login = server.reached(login)
-            _wait_until_in(server, login, before)
-            return server, login
-        except BaseException as problem:
-            server.stop("SIGQUIT")
-            output = machine.read(log)[before:].decode(errors="replace")
-            again = isinstance(problem, TrialFailure) and PORT_TAKEN.search(output) is not None
-            if not again or attempt == ATTEMPTS_WHEN_PORT_TAKEN:
-                raise
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _spawn(
-    machine: DatabaseMachine,
-    data: Path,
-    settings: Mapping[str, str],
-    port: int,
-    log: Path,
-    cpus: tuple[int, ...] | None,
-) -> Server:
+    port = machine.host.free_port(machine.address)
+    before = len(machine.read(log))
     listening = {"listen_addresses": machine.address, **settings}
     words = [word for name, value in listening.items() for word in ("-c", f"{name}={value}")]
     argv = (str(machine.home.programs / "postgres"), "-D", str(data), "-p", str(port), *words)
@@ -314,7 +289,14 @@ def _spawn(
         process = machine.host.spawn(command)
     except HostError as problem:
         raise TrialFailure(Outcome.FAILED, f"the database cannot be started: {problem}") from problem
-    return Server(machine=machine, process=process, data=data, log=log, port=port, argv=argv)
+    server = Server(machine=machine, process=process, data=data, log=log, port=port, argv=argv)
+    try:
+        login = server.reached(login)
+        _wait_until_in(server, login, before)
+    except BaseException:
+        server.stop("SIGQUIT")
+        raise
+    return server, login
 
 
 def _wait_until_in(server: Server, login: Login, log_from: int) -> None:

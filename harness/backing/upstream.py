@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,7 +27,6 @@ from harness.model.endpoint import Endpoint
 IMPLEMENTATION = "upstream-api"
 FOLDER = "upstream"
 READY_WITHIN_S = 30.0
-ATTEMPTS_WHEN_PORT_TAKEN = 3
 
 
 class LentUpstream:
@@ -114,33 +114,23 @@ class Upstream:
         below.mkdir(exist_ok=True)
         place = _Place(self._host, below)
         began = time.monotonic()
+        implementation, instance = self._implementation(need), None
         try:
-            instance = self._healthy_instance(need, place)
+            spec = LaunchSpec(
+                implementation=implementation,
+                variant=_variant(need),
+                build=self._builds[need.workload],
+                folder=place.there,
+                cpus=need.cpus,
+            )
+            instance = self._launcher.launch(spec)
+            _wait_until_healthy(instance, implementation.readiness, place)
         except BaseException:
+            if instance is not None:
+                instance.stop()
             place.leave()
             raise
         return LentUpstream(instance, need, time.monotonic() - began, place)
-
-    def _healthy_instance(self, need: BackingNeed, place: _Place) -> Instance:
-        for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
-            instance = self._launcher.launch(
-                LaunchSpec(
-                    implementation=self._implementation(need),
-                    variant=_variant(need),
-                    build=self._builds[need.workload],
-                    folder=place.there,
-                    cpus=need.cpus,
-                )
-            )
-            try:
-                _wait_until_healthy(instance, self._implementation(need).readiness, place)
-                return instance
-            except BaseException as problem:
-                instance.stop()
-                again = isinstance(problem, TrialFailure) and instance.port_taken()
-                if not again or attempt == ATTEMPTS_WHEN_PORT_TAKEN:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
 
     def close(self) -> tuple[int, ...]:
         return ()
@@ -178,7 +168,11 @@ class _Place:
 
 def _wait_until_healthy(instance: Instance, path: str, place: _Place) -> None:
     deadline = time.monotonic() + READY_WITHIN_S
-    while not _healthy(place.host.reach(instance.endpoint), path):
+    while True:
+        near = place.host.reach(instance.endpoint)
+        with contextlib.suppress(ExchangeError, OSError), Connection(near, 5.0) as connection:
+            if connection.exchange(request_bytes("GET", path, {}, None, near)).status == 200:
+                return
         code = instance.exited()
         if code is not None:
             raise TrialFailure(
@@ -190,11 +184,3 @@ def _wait_until_healthy(instance: Instance, path: str, place: _Place) -> None:
                 Outcome.FAILED, f"the upstream API did not answer GET {path} within {READY_WITHIN_S:g} s"
             )
         time.sleep(0.002 if place.host.here else 0.05)  # elsewhere every look is a channel of its own
-
-
-def _healthy(endpoint: Endpoint, path: str) -> bool:
-    try:
-        with Connection(endpoint, 5.0) as connection:
-            return connection.exchange(request_bytes("GET", path, {}, None, endpoint)).status == 200
-    except (ExchangeError, OSError):
-        return False

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.hosts.base import Command, now
@@ -33,7 +33,6 @@ from harness.model import (
     BuildRecord,
     ClockReading,
     ContainerRecord,
-    Frozen,
     Implementation,
     InstanceRecord,
     Outcome,
@@ -82,9 +81,7 @@ class ContainerLauncher:
             return foreign
         if (lacking := lacks_runtime(implementation, variant.runtime, "container")) is not None:
             return lacking
-        return self._process.unfit(
-            implementation, variant.model_copy(update={"runtime": _without_limit(variant)})
-        )
+        return self._process.unfit(implementation, _without_limit(variant))
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
@@ -112,23 +109,66 @@ class ContainerLauncher:
         port = self._host.free_port(self._host.listen_address)
         argv, needed = self._argv(spec, image, port)
         environment = {**needed, **spec.environment}
-        name = new_name()
+        name = f"rematch-{secrets.token_hex(8)}"  # by which it can be removed before anybody knows its id
         try:
-            made = make_and_start(
-                spec, image, argv, environment,
-                name=name, client=client, host=self._host, root=self._root, socket=self._socket,
-            )  # fmt: skip
-            record = self._record(spec, client, image, argv, environment, port, made)
+            made = self._start(spec, image, argv, environment, name)
+            record = self._record(spec, image, argv, environment, port, made)
             container = client.containers.prepare_model(made.state)
             return ContainerInstance(container, record, spec.folder, self._grace_s, self._host, self._socket)
         except BaseException:  # also a signal: the daemon may have made one whose id did not arrive
             remove_named(self._host, client, name)
             raise
 
+    def _start(
+        self,
+        spec: LaunchSpec,
+        image: Image,
+        argv: tuple[str, ...],
+        environment: Mapping[str, str],
+        name: str,
+    ) -> Made:
+        """Make, start and look at a container. However it ends but well, something of that name may be left. Raises
+        TrialFailure: the daemon did not start it; HostError: none answers any more."""
+        import docker.errors
+
+        api, host, runtime = self._needed().api, self._host, spec.variant.runtime
+        memory = memory_bytes(runtime)
+        host.note_container(name, host.docker_address(self._socket))
+        with asking(host, self._socket):
+            config = api.create_host_config(
+                network_mode="host",
+                binds=[f"{spec.folder}:{TRIAL}:rw"],
+                mem_limit=memory,
+                memswap_limit=memory,
+                nano_cpus=runtime.cpus * 10**9 if runtime.cpus else None,
+                cpuset_cpus=",".join(map(str, spec.cpus)) if spec.cpus else None,
+            )
+            launched = now()
+            try:
+                container = api.create_container(
+                    image.id,
+                    list(argv[1:]),
+                    entrypoint=[argv[0]],
+                    environment=dict(environment),
+                    labels={LABEL: project_label(self._root), OWNER: owner()},
+                    user=host.user,
+                    working_dir=TRIAL,
+                    host_config=config,
+                    name=name,
+                    use_config_proxy=False,  # a service has no variables but those of its record
+                )["Id"]
+                made_s = time.monotonic()
+                api.start(container)
+                started_s = time.monotonic()
+            except docker.errors.APIError as problem:
+                text = " ".join(str(problem.explanation or problem).split())
+                raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {text}") from problem
+            state = api.inspect_container(container)
+        return Made(state, launched, made_s - launched.monotonic_s, started_s - made_s)
+
     def _record(
         self,
         spec: LaunchSpec,
-        client: DockerClient,
         image: Image,
         argv: tuple[str, ...],
         environment: Mapping[str, str],
@@ -155,7 +195,7 @@ class ContainerLauncher:
             runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
             runtime_version=version,
             container=ContainerRecord(
-                engine=self._engine or engine_of(client),
+                engine=self._engine or engine_of(self._needed()),
                 image_id=image.id,
                 image_bytes=image.image_bytes,
                 layer_bytes=image.layer_bytes,
@@ -181,16 +221,16 @@ class ContainerLauncher:
             "host": self._host.listen_address,
             "port": str(port),
         }
-        variant = spec.variant.model_copy(update={"runtime": _without_limit(spec.variant)})
         limit = cpu_limit(spec.variant, spec.cpus)
-        return self._process.start_in_image(spec.implementation, variant, limit, inside)
+        return self._process.start_in_image(spec.implementation, _without_limit(spec.variant), limit, inside)
 
     def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
         """The variant as it is built: a Java program without a base image brings a trimmed runtime."""
-        runtime = _without_limit(variant)
+        variant = _without_limit(variant)
+        runtime = variant.runtime
         if implementation.runtime == "jvm" and "jvm" not in self._bases and runtime.form in (None, "jvm"):
-            runtime = runtime.model_copy(update={"form": "jlink"})
-        return variant.model_copy(update={"runtime": runtime})
+            return variant.model_copy(update={"runtime": runtime.model_copy(update={"form": "jlink"})})
+        return variant
 
     def _needed(self) -> DockerClient:
         client = self._connected()
@@ -207,11 +247,8 @@ class ContainerLauncher:
             built_for, runs_on = self._process.builds_on.run(asked, 20.0), self._host.run(asked, 20.0)
             self._machines = built_for.stdout.strip(), runs_on.stdout.strip()
         built_on, machine = self._machines
-        return (
-            None
-            if built_on == machine
-            else f"what is built here is for {built_on}, and {self._host.name} is {machine}"
-        )
+        same = built_on == machine
+        return None if same else f"what is built here is for {built_on}, and {self._host.name} is {machine}"
 
     def _connected(self) -> DockerClient | None:
         if self._client is None and self._silent is None:
@@ -223,8 +260,17 @@ class ContainerLauncher:
         return self._client
 
 
-def _without_limit(variant: Variant) -> RuntimeSettings:
-    return variant.runtime.model_copy(update={"memory_limit": None})
+def _without_limit(variant: Variant) -> Variant:
+    return variant.model_copy(update={"runtime": variant.runtime.model_copy(update={"memory_limit": None})})
+
+
+class Made(NamedTuple):
+    """A container that was made and started. ``state``: as the daemon has it; durations on this machine's clock."""
+
+    state: dict[str, Any]
+    launched: ClockReading
+    create_s: float
+    start_s: float
 
 
 class ContainerInstance(OnHost):
@@ -347,77 +393,6 @@ class ContainerInstance(OnHost):
 TRIAL = "/trial"
 #: A daemon whose answer was not waited for may finish what it was asked for, and is asked again until then.
 SETTLED_WITHIN_S = 1.0
-
-
-class Made(Frozen):
-    """A container that was made and started. ``state``: as the daemon has it; durations on this machine's clock."""
-
-    state: dict[str, Any]
-    launched: ClockReading
-    create_s: float
-    start_s: float
-
-
-def new_name() -> str:
-    """Return a name by which a container can be removed before anybody knows its id."""
-    return f"rematch-{secrets.token_hex(8)}"
-
-
-def make_and_start(
-    spec: LaunchSpec,
-    image: Image,
-    argv: tuple[str, ...],
-    environment: Mapping[str, str],
-    *,
-    name: str,
-    client: DockerClient,
-    host: MeasuringHost,
-    root: Path,
-    socket: str | None,
-) -> Made:
-    """Make, start and look at a container on its host. However it ends but well, something of that name may be left:
-    ``remove_named``. Raises TrialFailure: the daemon did not start it; HostError: none answers any more."""
-    import docker.errors
-
-    memory = memory_bytes(spec.variant.runtime)
-    cpus = spec.variant.runtime.cpus
-    limits: dict[str, Any] = {
-        "mem_limit": memory,
-        "memswap_limit": memory,
-        "nano_cpus": cpus * 10**9 if cpus else None,
-        "cpuset_cpus": ",".join(map(str, spec.cpus)) if spec.cpus else None,
-    }
-    api = client.api
-    binds = [f"{spec.folder}:{TRIAL}:rw"]
-    host.note_container(name, host.docker_address(socket))
-    with asking(host, socket):
-        config = api.create_host_config(network_mode="host", binds=binds, **limits)
-        launched = now()
-        try:
-            container = api.create_container(
-                image.id,
-                list(argv[1:]),
-                entrypoint=[argv[0]],
-                environment=dict(environment),
-                labels={LABEL: project_label(root), OWNER: owner()},
-                user=host.user,
-                working_dir=TRIAL,
-                host_config=config,
-                name=name,
-                use_config_proxy=False,  # a service has no variables but those of its record
-            )["Id"]
-            made_s = time.monotonic()
-            api.start(container)
-            started_s = time.monotonic()
-        except docker.errors.APIError as problem:
-            text = " ".join(str(problem.explanation or problem).split())
-            raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {text}") from problem
-        return Made(
-            state=api.inspect_container(container),
-            launched=launched,
-            create_s=made_s - launched.monotonic_s,
-            start_s=started_s - made_s,
-        )
 
 
 def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:

@@ -248,21 +248,6 @@ def test_one_that_somebody_told_to_stop_still_says_what_it_holds(
     assert workers_in(service.server.data) == ()
 
 
-def test_a_taken_port_costs_nothing_but_another_port(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    taken = real.source.start(need, tmp_path)
-    ports = [taken.server.port, taken.server.port, free_port()]
-    monkeypatch.setattr(LocalHost, "free_port", lambda self, address: ports.pop(0))
-    other = real.source.start(need, tmp_path)
-    assert other.server.port != taken.server.port
-    other.stop()
-    monkeypatch.setattr(LocalHost, "free_port", lambda self, address: taken.server.port)
-    with pytest.raises(TrialFailure, match="the database ended by itself .*exit code 1.*could not"):
-        real.source.start(need, tmp_path)
-    taken.stop()
-
-
 def test_a_server_that_does_not_start_is_a_failure_in_its_own_words(
     real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
