@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -32,7 +31,7 @@ from harness.toolchains.find import jdk_of_release
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class SshHost:
+class SshHost(RemoteWorkspace):
     """A host over SSH. Close it: the agent there ends what it started and removes its folder."""
 
     here = False
@@ -51,9 +50,7 @@ class SshHost:
         self.name = name
         self.listen_address = listen_address or settings.service_address
         self.agent: Agent = start_agent(name, settings, alone=alone)
-        self._ask = self.agent.channel.ask
-        self._shelf = RemoteWorkspace(self.agent, host=name, min_free_bytes=min_free_bytes)
-        self._lock = threading.Lock()
+        super().__init__(self.agent, host=name, min_free_bytes=min_free_bytes)
         self._tunnels: dict[tuple[str, int], Tunnel] = {}
         self._daemons: dict[str, Tunnel] = {}
         self._docker, self.postgres = settings.docker, settings.postgres
@@ -85,12 +82,6 @@ class SshHost:
         answer = self._ask("spawn", order=order_of(command))
         return SshProcess(self._ask, answer, self.offset)
 
-    def put(self, source: Path, target: Path) -> None:
-        self._shelf.put(source, target)
-
-    def get(self, source: Path, target: Path) -> None:
-        self._shelf.get(source, target)
-
     def read(self, path: Path, last_bytes: int | None = None) -> bytes:
         return base64.b64decode(self._ask("read", path=str(path), last_bytes=last_bytes)["content"])
 
@@ -105,7 +96,7 @@ class SshHost:
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> SshSampling:
         answer = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)
-        self._shelf.note_samples(samples, machine)
+        self.note_samples(samples, machine)
         return SshSampling(self._ask, answer["sampler"])
 
     def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SshSpeedMeter:
@@ -173,20 +164,11 @@ class SshHost:
         address = LOOPBACK[0]
         return why_no_forwarding(self.agent.channel.client, address, self.free_port(address))
 
-    def open_folder(self, local: Path) -> Path:
-        return self._shelf.open_folder(local)
-
     def close_folder(self, local: Path) -> None:
         with self._lock:
             for key in list(self._tunnels):
                 self._tunnels.pop(key).close()
-        self._shelf.close_folder(local, monotonic_offset_s=self.offset.monotonic_s)
-
-    def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
-        return self._shelf.install(folder, without=without)
-
-    def discard(self, folder: Path) -> None:
-        self._shelf.discard(folder)
+        self.fetch_folder(local, monotonic_offset_s=self.offset.monotonic_s)
 
     def docker_address(self, named: str | None = None) -> str:
         return named or self._docker or str(self._ask("docker_address")["address"])

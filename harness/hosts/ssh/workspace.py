@@ -61,7 +61,7 @@ FULL_BELOW_BYTES = 1 << 20
 
 
 class RemoteWorkspace:
-    """The files of one host over SSH; see ``Shelf``."""
+    """The files of one host over SSH; see ``MeasuringHost``."""
 
     def __init__(self, agent: Agent, *, host: str, min_free_bytes: int) -> None:
         self._agent, self._host, self._min_free_bytes = agent, host, min_free_bytes
@@ -93,7 +93,7 @@ class RemoteWorkspace:
             put_files(self._agent.channel, local, names, PurePosixPath(folder), host=self._host)
         return Path(folder)
 
-    def close_folder(self, local: Path, *, monotonic_offset_s: float) -> None:
+    def fetch_folder(self, local: Path, *, monotonic_offset_s: float) -> None:
         """Bring the folder back, its samples on our clock; ``monotonic_offset_s``: the host's clock minus ours.
 
         Raises HostError: it cannot be had whole.
@@ -114,7 +114,7 @@ class RemoteWorkspace:
         with suppress(HostError):  # it goes with the agent's folder
             self._ask("remove", folder=folder)
 
-    def install(self, folder: Path, *, without: tuple[str, ...]) -> Path:
+    def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
         key = (folder, without)
         if key not in self._installed:
             shelf = self._agent.base / "artifacts"

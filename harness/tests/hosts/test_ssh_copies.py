@@ -68,6 +68,10 @@ def test_what_one_session_sent_no_other_sends_again(
     monkeypatch.setattr(workspace, "put_files", sent)
     assert later.install(here, without=MADE_LATER) == there
     assert (there / "aot-1.aot").read_bytes() == b"made over there"
+    assert later.run(Command(argv=(str(there / "run"),), folder=there), patient(20)).stdout == "here\n"
+    monkeypatch.undo()
+    (here / "lib" / "a.jar").write_bytes(b"\2")
+    assert far.install(here.rename(tmp_path / "changed"), without=MADE_LATER) != there
 
 
 def test_a_copy_that_is_not_what_was_sent_any_more_is_sent_again(
