@@ -147,7 +147,7 @@ class DatabaseMachine:
         self._scratch: dict[Path, Path] = {}
 
     @property
-    def here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether it is this machine."""
         return self._base is not None
 
@@ -184,7 +184,7 @@ class DatabaseMachine:
 
     def make_folder(self, folder: Path) -> None:
         """Make a folder that only the server's user (and root) can look into."""
-        if not self.here:
+        if not self.is_local:
             self.run("mkdir", "-m", "700", str(folder))
             return
         folder.mkdir(mode=0o700)
@@ -194,10 +194,10 @@ class DatabaseMachine:
     def put(self, text: str, target: Path) -> None:
         """Write a small file that only the server's user may read."""
         with tempfile.TemporaryDirectory(prefix="rematch-database-") as name:
-            ours = Path(name) / "file"
-            ours.touch(mode=0o600)
-            ours.write_text(text)
-            self.host.put(ours, target)
+            local = Path(name) / "file"
+            local.touch(mode=0o600)
+            local.write_text(text)
+            self.host.put(local, target)
         if self.home.run_as is not None:
             owner = ":".join(map(str, self.home.run_as))
             self.host.run(Command(argv=("chown", owner, str(target)), folder=Path("/")), 30.0)
@@ -211,14 +211,14 @@ class DatabaseMachine:
 
     def filesystem_of(self, folder: Path) -> str | None:
         """Return the type of the file system that holds a folder, or ``None`` when it cannot be told."""
-        if self.here:
+        if self.is_local:
             return filesystem_of(folder)
         command = Command(argv=("stat", "-f", "-c", "%T", str(folder)), folder=Path("/"))
         return self.host.run(command, 60.0).stdout.strip() or None
 
     def remove(self, folder: Path) -> None:
         """Remove a data folder; nobody serves it any more."""
-        if self.here:
+        if self.is_local:
             shutil.rmtree(folder, ignore_errors=True)
         else:
             self.host.run(Command(argv=("rm", "-rf", str(folder)), folder=Path("/")), 60.0)
@@ -382,18 +382,18 @@ class RemotePostgres(_Source):
         self._host, self._open_to_others = host, open_to_others
 
     @cached_property
-    def _there(self) -> DatabaseMachine:
+    def _remote(self) -> DatabaseMachine:
         home = find_remote_home(self._host)
         if self._open_to_others:
             return DatabaseMachine(self._host, home, address=self._host.listen_address, admits="all")
         return DatabaseMachine(self._host, home, address=ADDRESS)
 
     def _machine(self) -> DatabaseMachine:
-        return self._there
+        return self._remote
 
     def unavailable(self, need: BackingNeed) -> str | None:
         try:
-            machine = self._there
+            machine = self._remote
         except (MissingTool, InputError) as problem:
             return str(problem)
         kind = machine.filesystem_of(MEMORY) if need.settings.storage == "memory" else "tmpfs"

@@ -112,7 +112,7 @@ class Templates:
         is wrong, or there is no room; HostError, TrialFailure: PostgreSQL could not do it."""
         files = sql_files(need)
         key = template_key(self._machine.home.version, files)
-        if not self._machine.here:
+        if not self._machine.is_local:
             folder = self._machine.folder_for(need.settings) / f"template-{key}"
             if folder not in self._ready:
                 self._make(folder, need, files)
@@ -149,7 +149,7 @@ class Templates:
                 fill(login, need, files)
             finally:
                 server.stop("SIGINT")
-            if machine.here:  # a power cut must not leave a template with holes
+            if machine.is_local:  # a power cut must not leave a template with holes
                 machine.run(*initdb, "--sync-only", within_s=INITDB_WITHIN_S)
         except BaseException:
             machine.remove(making)
@@ -271,7 +271,7 @@ class Clusters:
     def give_back(self, cluster: Cluster) -> None:
         """Take a cluster that nobody serves any more: it is used again, or removed."""
         key = (cluster.template, cluster.folder.parent)
-        if key in self._spare or not self._machine.here:
+        if key in self._spare or not self._machine.is_local:
             self._machine.remove(cluster.folder)
         else:
             self._spare[key] = cluster
@@ -308,11 +308,11 @@ class Clusters:
 
     def _place(self, settings: BackingSettings) -> Path:
         base = self._machine.folder_for(settings)
-        return base / "clusters" if self._machine.here else base
+        return base / "clusters" if self._machine.is_local else base
 
     def _copy(self, template: Path, settings: BackingSettings) -> Cluster:
         place = self._place(settings)
-        if self._machine.here:
+        if self._machine.is_local:
             place.mkdir(parents=True, exist_ok=True)
             self._sweep(place)
             refuse_full(place)

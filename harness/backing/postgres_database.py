@@ -141,7 +141,7 @@ class Lent:
         settings, process, machine = self.cluster.settings, self.server.process, self.server.machine
         self.lives_on = not settings.wiped
         argv = tuple(word.replace(str(self.cluster.folder), "{database}") for word in self.server.argv)
-        if not machine.here:
+        if not machine.is_local:
             argv = tuple(word.replace(str(machine.home.programs), "{postgresql}") for word in argv)
         self.record = BackingRecord(
             name="postgresql",
@@ -294,7 +294,7 @@ class Databases:
     def close(self) -> tuple[int, ...]:
         """See ``BackingSource.close``. No process of another machine stands in this machine's books."""
         with contextlib.ExitStack() as steps:
-            if not self._machine.here:
+            if not self._machine.is_local:
                 steps.enter_context(contextlib.suppress(HostError))  # its agent ends and removes it
             self._rest()
             for cluster in self._lasting.values():
@@ -302,7 +302,7 @@ class Databases:
             self._clusters.close()
         self._lasting.clear()
         ended, self._rested = tuple(self._rested), []
-        return ended if self._machine.here else ()
+        return ended if self._machine.is_local else ()
 
     def _revive(self, key: str, need: BackingNeed) -> tuple[Cluster, Server, Login]:
         """Return the database of that key as earlier trials left it; a server that died is started anew."""

@@ -253,7 +253,7 @@ class Server:
         try:
             return self.process.stop(GRACE_S, first)
         finally:
-            if self.machine.here:
+            if self.machine.is_local:
                 end_leftovers(self.data)
                 free_shared_memory(self.data)
 
@@ -301,10 +301,10 @@ def start_server(
 
 def _wait_until_in(server: Server, login: Login, log_from: int) -> None:
     """Get in; on another machine after its own word that it is ready, since each look there is a connection."""
-    deadline, here = time.monotonic() + READY_WITHIN_S, server.machine.here
+    deadline, local = time.monotonic() + READY_WITHIN_S, server.machine.is_local
     while True:
         rejected: psycopg.OperationalError | None = None
-        if here or READY in server.machine.read(server.log)[log_from:]:
+        if local or READY in server.machine.read(server.log)[log_from:]:
             try:
                 connect(login, "readiness").close()
                 return
@@ -312,13 +312,13 @@ def _wait_until_in(server: Server, login: Login, log_from: int) -> None:
                 rejected = problem
         # a server of somebody else on that port would refuse us too: look at ours first
         how = server.ended()
-        if how is None and rejected is not None and not here:
+        if how is None and rejected is not None and not local:
             how = f"the database is ready but rejects logins: {words_of(rejected)}"
         if how is None and time.monotonic() > deadline:
             how = f"the database was not ready within {READY_WITHIN_S:g} s: {server.last_words()}"
         if how is not None:
             raise TrialFailure(Outcome.FAILED, how) from rejected
-        time.sleep(0.01 if here else 0.05)
+        time.sleep(0.01 if local else 0.05)
 
 
 def end_leftovers(data: Path) -> None:

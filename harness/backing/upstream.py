@@ -149,13 +149,13 @@ def _variant(need: BackingNeed) -> Variant:
 class _Place:
     """Where one upstream API runs: its folder there, and how it is reached from here."""
 
-    def __init__(self, host: MeasuringHost, ours: Path) -> None:
-        self.host, self._ours = host, ours
-        self.there = host.open_folder(ours)
+    def __init__(self, host: MeasuringHost, local: Path) -> None:
+        self.host, self._local = host, local
+        self.there = host.open_folder(local)
 
     def leave(self) -> None:
         """Have what it wrote in our folder."""
-        self.host.close_folder(self._ours)
+        self.host.close_folder(self._local)
 
     def last_words(self) -> str:
         try:

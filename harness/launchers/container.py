@@ -25,7 +25,15 @@ from harness.launchers.arguments import cpu_limit
 from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked, memory_complaint
 from harness.launchers.cgroup import bytes_of
 from harness.launchers.docker_engine import asking, connect, engine_of, owner, sweep
-from harness.launchers.images import LABEL, OWNER, BuildImages, Image, find_image, project_label
+from harness.launchers.images import (
+    LABEL,
+    OWNER,
+    BuildImages,
+    Image,
+    docker_errors,
+    find_image,
+    project_label,
+)
 from harness.launchers.process import GRACE_S, ProcessLauncher
 from harness.launchers.tools import lacks_runtime
 from harness.model import (
@@ -129,8 +137,6 @@ class ContainerLauncher:
     ) -> Made:
         """Make, start and look at a container. However it ends but well, something of that name may be left. Raises
         TrialFailure: the daemon did not start it; HostError: none answers any more."""
-        import docker.errors
-
         api, host, runtime = self._needed().api, self._host, spec.variant.runtime
         memory = memory_bytes(runtime)
         host.note_container(name, host.docker_address(self._socket))
@@ -160,7 +166,7 @@ class ContainerLauncher:
                 made_s = time.monotonic()
                 api.start(container)
                 started_s = time.monotonic()
-            except docker.errors.APIError as problem:
+            except docker_errors().APIError as problem:
                 text = " ".join(str(problem.explanation or problem).split())
                 raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {text}") from problem
             state = api.inspect_container(container)
@@ -343,10 +349,8 @@ class ContainerInstance(OnHost):
 
     def _remove(self) -> None:
         """Have nothing of it live on: the daemon removes it, and where none answers the kernel ends it."""
-        import docker.errors
-
         try:
-            with asking(self.host, self._socket), contextlib.suppress(docker.errors.NotFound):
+            with asking(self.host, self._socket), contextlib.suppress(docker_errors().NotFound):
                 self._container.remove(force=True, v=True)
             self._removed = True
             self.host.forget_container(self._container.name)
@@ -374,11 +378,9 @@ class ContainerInstance(OnHost):
         return self.host.start_ticks(self._record.pid) == self._record.process_start_ticks
 
     def _kill(self, signal: str) -> None:
-        import docker.errors
-
         with (
             asking(self.host, self._socket),
-            contextlib.suppress(docker.errors.APIError),
+            contextlib.suppress(docker_errors().APIError),
         ):  # it has just ended
             self._container.kill(signal)
 
@@ -398,11 +400,8 @@ SETTLED_WITHIN_S = 1.0
 def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:
     """Remove what has come to be of a container, and what the daemon is still making of it. Raises nothing where no
     daemon answers: the host's agent, or the next session, removes it then."""
-    import docker.errors
-    import requests.exceptions
-
     until = time.monotonic() + SETTLED_WITHIN_S
-    unreachable = (docker.errors.DockerException, requests.exceptions.RequestException, HostError)
+    unreachable = (docker_errors().DockerException, OSError, HostError)
     while True:
         with contextlib.suppress(*unreachable):
             client.api.remove_container(name, force=True, v=True)

@@ -12,14 +12,16 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import RematchError
 from harness.hosts.base import Command, Host
 from harness.launchers.builds import BUILD_FILE, MADE_LATER
 from harness.launchers.process import ProcessLauncher
 from harness.model import BuildRecord, Frozen, Implementation, Variant
+from harness.toolchains import require_package
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -46,6 +48,15 @@ class Image(Frozen):
     push_s: float | None = None
 
 
+@cache
+def docker_errors() -> Any:
+    """Return the errors of the Docker SDK, which is loaded when a daemon is first asked. Raises MissingTool."""
+    require_package("docker")
+    import docker.errors
+
+    return docker.errors
+
+
 def tag_of(name: str, *identity: str) -> str:
     """Return the tag of an image of exactly this content."""
     return f"rematch/{name}:{hashlib.sha256('|'.join(identity).encode()).hexdigest()[:12]}"
@@ -58,11 +69,9 @@ def project_label(root: Path) -> str:
 
 def find_image(client: DockerClient, tag: str) -> Image | None:
     """Return an image, or ``None`` when the daemon has none of that name."""
-    import docker.errors
-
     try:
         result = client.images.get(tag)
-    except docker.errors.ImageNotFound:
+    except docker_errors().ImageNotFound:
         return None
     layers = [int(step["Size"]) for step in result.history() if int(step["Size"]) > 0]
     return Image(
@@ -84,8 +93,6 @@ def build_image(
 ) -> Image:
     """Have the image built from a folder with a ``Dockerfile``; no base image is pulled that is here. Raises
     RematchError: the build failed; says the daemon's last words."""
-    import docker.errors
-
     try:
         client.images.build(
             path=str(folder),
@@ -96,7 +103,7 @@ def build_image(
             rm=True,
             forcerm=True,
         )
-    except (docker.errors.BuildError, docker.errors.APIError) as problem:
+    except (docker_errors().BuildError, docker_errors().APIError) as problem:
         raise RematchError(f"image {tag}: the Docker daemon could not build it: {problem}") from problem
     image = find_image(client, tag)
     if image is None:

@@ -336,8 +336,8 @@ class Cluster:
         for item in self.objects(Namespace, labels={PROJECT: project_label(root)}):
             label = ((item.metadata.labels if item.metadata is not None else None) or {}).get(OWNER, "")
             pid, ticks, machine = (*label.split("."), "", "", "")[:3]
-            ours = machine in ("", hostname_hash()) and pid.isdigit() and ticks.isdigit()
-            if item.metadata is not None and (living or (ours and not alive(int(pid), int(ticks)))):
+            known = machine in ("", hostname_hash()) and pid.isdigit() and ticks.isdigit()
+            if item.metadata is not None and (living or (known and not alive(int(pid), int(ticks)))):
                 gone.append(str(item.metadata.name))
         self.remove_namespaces(gone)
         return gone

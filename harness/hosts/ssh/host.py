@@ -88,7 +88,7 @@ class SshHost(RemoteWorkspace):
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
         answer = TreeResources(**self._ask("resources", watched=asdict(watched), pss=pss))
         reading = as_reading(answer)
-        return reading.model_copy(update={"at": self.offset.ours(reading.at)})
+        return reading.model_copy(update={"at": self.offset.applied_to(reading.at)})
 
     def machine(self) -> MachineReading:
         answer = self._ask("machine")
@@ -271,7 +271,7 @@ class Offset(Frozen):
     round_trip_s: float
     n_questions: int
 
-    def ours(self, far: ClockReading) -> ClockReading:
+    def applied_to(self, far: ClockReading) -> ClockReading:
         """Return a far moment on our clocks."""
         return ClockReading(
             wall_epoch_s=far.wall_epoch_s - self.wall_s, monotonic_s=far.monotonic_s - self.monotonic_s
@@ -324,7 +324,7 @@ class SshProcess:
         self.pid: int = spawned["pid"]
         self.start_ticks: int = spawned["start_ticks"]
         self.cpu_at_launch_s: float = spawned["cpu_at_launch_s"]
-        self.launched = offset.ours(
+        self.launched = offset.applied_to(
             ClockReading(wall_epoch_s=spawned["wall_epoch_s"], monotonic_s=spawned["monotonic_s"])
         )
 

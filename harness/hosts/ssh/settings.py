@@ -51,7 +51,7 @@ class SshSays(Frozen):
 def ask_ssh(alias: str, *, port: int | None = None, user: str | None = None) -> SshSays:
     """Return how ``ssh`` would reach a name; ``port`` and ``user`` go before what is written. Raises InputError: what
     is written is wrong; MissingTool: there is no ssh on PATH."""
-    config = _said(alias, port, user)
+    config = _ssh_config(alias, port, user)
     address = config.get("hostname", [alias])[0]
     login, known_as = config.get("user", [""])[0] or None, _unless_none(config.get("hostkeyalias"))
     tokens = {
@@ -93,7 +93,7 @@ def ask_ssh(alias: str, *, port: int | None = None, user: str | None = None) -> 
 def is_written(name: str) -> bool:
     """Whether ssh's configuration says anything of this name that it does not say of every name; raises as
     ``ask_ssh``."""
-    config, of_nobody = _said(name, None, None), _said(_NOBODY, None, None)
+    config, of_nobody = _ssh_config(name, None, None), _ssh_config(_NOBODY, None, None)
     if config.get("hostname", [name]) != [name]:
         return True
     return any(config.get(key) != of_nobody.get(key) for key in {*config, *of_nobody} - set(_ECHOES))
@@ -105,7 +105,7 @@ def expand(text: str, tokens: Mapping[str, str]) -> str:
     return re.sub(r"\$\{(\w+)\}", lambda match: os.environ.get(match[1], match[0]), text)
 
 
-def _said(alias: str, port: int | None, user: str | None) -> dict[str, list[str]]:
+def _ssh_config(alias: str, port: int | None, user: str | None) -> dict[str, list[str]]:
     """Return what ``ssh -G`` prints, by key."""
     ssh = shutil.which("ssh")
     if ssh is None:
