@@ -8,11 +8,11 @@ native.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import threading
 import time
-from array import array
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
@@ -35,18 +35,20 @@ SLOW_HZ = 2.0
 LONGEST_SLEEP_NS = 50_000_000
 
 
-@dataclass
-class Schedule:
+class Schedule(ctypes.Structure):
     """Absolute: the moment of a tick follows from its number alone. ``number`` is that of the next tick. Ticks whose
-    moment had passed before their turn are missed. ``longest_gap_ns``: between the beginnings of two ticks."""
+    moment had passed before their turn are missed. ``longest_gap_ns``: between the beginnings of two ticks. Native code
+    works on it, too: ``struct schedule``."""
 
-    begin_ns: int
-    period_ns: float
-    number: int = 0
-    ticks: int = 0
-    missed: int = 0
-    last_ns: int = 0
-    longest_gap_ns: int = 0
+    _fields_ = (
+        ("begin_ns", ctypes.c_int64),
+        ("period_ns", ctypes.c_double),
+        ("number", ctypes.c_int64),
+        ("ticks", ctypes.c_int64),
+        ("missed", ctypes.c_int64),
+        ("last_ns", ctypes.c_int64),
+        ("longest_gap_ns", ctypes.c_int64),
+    )
 
     @classmethod
     def beginning_now(cls, hz: float) -> Schedule:
@@ -55,13 +57,14 @@ class Schedule:
 
     def going_on(self, hz: float) -> Schedule:
         """Return one of another rate that goes on from the tick just taken, with what was counted so far."""
-        begin_ns, period_ns = time.monotonic_ns(), 1e9 / hz
-        return replace(self, begin_ns=begin_ns, period_ns=period_ns, number=1)
+        counted = (self.ticks, self.missed, self.last_ns, self.longest_gap_ns)
+        return Schedule(time.monotonic_ns(), 1e9 / hz, 1, *counted)
 
     @property
     def due_ns(self) -> int:
         """The moment of the next tick."""
-        return self.begin_ns + int(self.number * self.period_ns)
+        due_ns: int = self.begin_ns + int(self.number * self.period_ns)
+        return due_ns
 
     def count(self, began_ns: int) -> None:
         """Count the tick that began then and has just been taken, and go on to the first that is not past."""
@@ -74,34 +77,11 @@ class Schedule:
         self.missed += self.number - following
 
 
-class Calls:
-    """What other threads want of a glancer at work, in memory that native code can look at, too."""
+class Calls(ctypes.Structure):
+    """What other threads want of a glancer at work, in memory that native code can look at, too. ``stop``: return as
+    soon as you can; ``added``: there is more to be sampled, the next tick is not yours."""
 
-    def __init__(self) -> None:
-        self._flags = array("i", (0, 0))
-
-    @property
-    def address(self) -> int:
-        """Where the two flags stand: ``stop``, then ``added``, each a C ``int``."""
-        return self._flags.buffer_info()[0]
-
-    @property
-    def stop(self) -> bool:
-        """Return as soon as you can."""
-        return self._flags[0] != 0
-
-    @stop.setter
-    def stop(self, wanted: bool) -> None:
-        self._flags[0] = int(wanted)
-
-    @property
-    def added(self) -> bool:
-        """There is more to be sampled: the next tick is not yours."""
-        return self._flags[1] != 0
-
-    @added.setter
-    def added(self, wanted: bool) -> None:
-        self._flags[1] = int(wanted)
+    _fields_ = (("stop", ctypes.c_int32), ("added", ctypes.c_int32))
 
 
 class PythonTicks:
@@ -282,9 +262,8 @@ class Sampler:
         self._write_taken(taken, samples)
         self._take_in()
         now, begun_before = the_machine.read(), self._n_begun
-        self._n_begun = (
-            the_machine.n_begun
-        )  # read before anybody is looked for: who comes later changes it again
+        # read before anybody is looked for: who comes later changes it again
+        self._n_begun = the_machine.n_begun
         nobody_new = begun_before is not None and self._n_begun == begun_before
         for role, tree in tuple(self._trees.items()):
             if not nobody_new:  # to look for children is the dearest part: one file for each thread
@@ -319,12 +298,7 @@ class Sampler:
         while self._added:
             role, watched = self._added.pop(0)
             try:
-                tree = self._glancer.tree(
-                    watched.pid,
-                    watched.start_ticks,
-                    watched.cpu_at_launch_s,
-                    short_lived=watched.short_lived,
-                )
+                tree = self._glancer.tree(**asdict(watched))
             except ProcessLookupError:  # over before it began: it has no rows
                 continue
             tree.discover()

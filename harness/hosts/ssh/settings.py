@@ -34,65 +34,9 @@ _ECHOES = ("host", "hostname", "controlpath")
 _NOBODY = "rematch-no-such-host"
 
 
-class SshSays(Frozen):
-    """How a name is reached. ``~`` and percent tokens are resolved; whether the files exist was not asked."""
-
-    address: str
-    port: int
-    user: str | None
-    keys: tuple[Path, ...] = ()
-    known_hosts: tuple[Path, ...] = ()
-    known_to_all: tuple[Path, ...] = ()
-    known_as: str | None = None
-    proxy: str | None = None
-    jump: str | None = None
-
-
-def ask_ssh(alias: str, *, port: int | None = None, user: str | None = None) -> SshSays:
-    """Return how ``ssh`` would reach a name; ``port`` and ``user`` go before what is written. Raises InputError: what
-    is written is wrong; MissingTool: there is no ssh on PATH."""
-    config = _ssh_config(alias, port, user)
-    address = config.get("hostname", [alias])[0]
-    login, known_as = config.get("user", [""])[0] or None, _unless_none(config.get("hostkeyalias"))
-    tokens = {
-        "%": "%",
-        "d": str(Path.home()),
-        "h": address,
-        "i": str(os.getuid()),
-        "k": known_as or alias,
-        "l": socket.gethostname(),
-        "L": socket.gethostname().partition(".")[0],
-        "n": alias,
-        "p": config["port"][0],
-        "r": login or "",
-        "u": getpass.getuser(),
-    }
-
-    def files(key: str) -> tuple[Path, ...]:
-        words = [
-            word
-            for line in config.get(key, [])
-            for word in ([line] if key == "identityfile" else line.split())
-        ]
-        return tuple(Path(expand(word, tokens)).expanduser() for word in words if word != "none")
-
-    proxy = _unless_none(config.get("proxycommand"))
-    return SshSays(
-        address=address,
-        port=int(config["port"][0]),
-        user=login,
-        keys=files("identityfile"),
-        known_hosts=files("userknownhostsfile"),
-        known_to_all=files("globalknownhostsfile"),
-        known_as=known_as,
-        proxy=None if proxy is None else expand(proxy, tokens),
-        jump=_unless_none(config.get("proxyjump")),
-    )
-
-
 def is_written(name: str) -> bool:
-    """Whether ssh's configuration says anything of this name that it does not say of every name; raises as
-    ``ask_ssh``."""
+    """Whether ssh's configuration says anything of this name that it does not say of every name. Raises InputError:
+    what is written is wrong; MissingTool: there is no ssh on PATH."""
     config, of_nobody = _ssh_config(name, None, None), _ssh_config(_NOBODY, None, None)
     if config.get("hostname", [name]) != [name]:
         return True
@@ -257,16 +201,27 @@ class Connecting(Frozen):
 
 
 def connecting(name: str, settings: HostSettings) -> Connecting:
-    """Return how to connect: the settings first, then what ssh's configuration says.
+    """Return how to connect: the settings first, then what ``ssh`` would do. Raises InputError: the key of the settings
+    does not exist, or what is written is wrong; MissingTool: there is no ssh on PATH."""
+    alias = settings.address or name
+    config = _ssh_config(alias, settings.port, settings.user)
+    address, port = config.get("hostname", [alias])[0], config["port"][0]
+    user, known_as = config.get("user", [""])[0] or None, _unless_none(config.get("hostkeyalias"))
+    machine = socket.gethostname()
+    tokens = {
+        "%": "%", "d": str(Path.home()), "h": address, "i": str(os.getuid()), "k": known_as or alias, "l": machine,
+        "L": machine.partition(".")[0], "n": alias, "p": port, "r": user or "", "u": getpass.getuser(),
+    }  # fmt: skip
 
-    Raises InputError: the key of the settings does not exist, or the configuration leads nowhere.
-    """
-    config = ask_ssh(settings.address or name, port=settings.port, user=settings.user)
-    if settings.known_hosts is not None:
-        config = config.model_copy(update={"known_hosts": (Path(settings.known_hosts).expanduser(),)})
+    def files(key: str) -> list[Path]:
+        lines = config.get(key, [])
+        words = lines if key == "identityfile" else [word for line in lines for word in line.split()]
+        return [Path(expand(word, tokens)).expanduser() for word in words if word != "none"]
+
+    keys, own = files("identityfile"), files("userknownhostsfile")
     if settings.key is not None:
-        key = Path(settings.key).expanduser()
-        if not key.is_file():
+        keys = [Path(settings.key).expanduser()]
+        if not keys[0].is_file():
             raise InputError(
                 "there is no such key",
                 file=FILE,
@@ -274,26 +229,31 @@ def connecting(name: str, settings: HostSettings) -> Connecting:
                 found=settings.key,
                 allowed="a private key file; or no key here, for the SSH agent's and ~/.ssh/id_*",
             )
-        config = config.model_copy(update={"keys": (key,)})
+    if settings.known_hosts is not None:
+        own = [Path(settings.known_hosts).expanduser()]
+    proxy, jump = _unless_none(config.get("proxycommand")), _unless_none(config.get("proxyjump"))
+    if proxy is None and jump is not None:
+        proxy = _over(jump, f"[{address}]:{port}")
+    elif proxy is not None:
+        proxy = expand(proxy, tokens)
     # no file of one's own means that keys are not to be checked; they are, so the usual one is it
-    own = [file for file in config.known_hosts if file != Path(os.devnull)] or [Path(KNOWN[0]).expanduser()]
+    own = [file for file in own if file != Path(os.devnull)] or [Path(KNOWN[0]).expanduser()]
     return Connecting(
         name=name,
-        address=config.address,
-        port=config.port,
-        user=config.user,
-        keys=tuple(str(key) for key in config.keys if key.is_file()),  # as ssh does: others are passed over
-        known_hosts=(*own, *config.known_to_all),
-        known_as=config.known_as,
-        proxy=config.proxy or (None if config.jump is None else _over(config.jump, config)),
+        address=address,
+        port=int(port),
+        user=user,
+        keys=tuple(str(key) for key in keys if key.is_file()),  # as ssh does: others are passed over
+        known_hosts=(*own, *files("globalknownhostsfile")),
+        known_as=known_as,
+        proxy=proxy,
     )
 
 
-def _over(jump: str, config: SshSays) -> str:
+def _over(jump: str, target: str) -> str:
     """Return what OpenSSH runs for a ``ProxyJump``: ssh to its last host, over those before it."""
     before, _, last = jump.rpartition(",")
-    words = ["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"]
-    words += ["-W", f"[{config.address}]:{config.port}"]
+    words = ["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-W", target]
     if Path.home() != Path(pwd.getpwuid(os.getuid()).pw_dir):  # ssh takes the home folder from the accounts
         words += ["-F", str(SSH_CONFIG.expanduser())]
     words += ["-J", before] if before else []
