@@ -11,6 +11,7 @@ directory. The daemon makes no log of collections or requests; stdout and stderr
 from __future__ import annotations
 
 import contextlib
+import platform
 import secrets
 import tempfile
 import time
@@ -77,7 +78,6 @@ class ContainerLauncher:
         self._silent: str | None = None
         self._images: dict[str, Image] = {}
         self._engine: str | None = None
-        self._machines: tuple[str, str] | None = None
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         if self._connected() is None:
@@ -246,13 +246,7 @@ class ContainerLauncher:
 
     def _foreign_machine(self) -> str | None:
         """Why what is built here cannot run there: it is another kind of processor."""
-        if self._host.here:
-            return None
-        if self._machines is None:
-            asked = Command(argv=("uname", "-m"), folder=Path("/"))
-            built_for, runs_on = self._process.builds_on.run(asked, 20.0), self._host.run(asked, 20.0)
-            self._machines = built_for.stdout.strip(), runs_on.stdout.strip()
-        built_on, machine = self._machines
+        built_on, machine = platform.machine(), getattr(self._host, "architecture", platform.machine())
         same = built_on == machine
         return None if same else f"what is built here is for {built_on}, and {self._host.name} is {machine}"
 

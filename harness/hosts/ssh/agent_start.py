@@ -112,15 +112,9 @@ def _send(client: paramiko.SSHClient, file: PurePosixPath, name: str) -> None:
         return
     part = file.with_name(f".{file.name}.{time.monotonic_ns()}")
     try:
-        sftp = client.open_sftp()
-        try:
-            with sftp.open(str(part), "wb") as stream:
-                stream.write(agent_file())
-            if sftp.stat(str(part)).st_size != len(agent_file()):
-                raise OSError("it did not arrive whole")
+        with contextlib.closing(client.open_sftp()) as sftp:
+            sftp.putfo(io.BytesIO(agent_file()), str(part))  # an error where it has another size there
             sftp.posix_rename(str(part), str(file))
-        finally:
-            sftp.close()
     except (OSError, EOFError, paramiko.SSHException) as problem:
         with contextlib.suppress(HostError):  # where the connection broke, nothing can be asked either
             _say(client, f"rm -f {shlex.quote(str(part))}", name)
