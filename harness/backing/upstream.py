@@ -27,6 +27,10 @@ from harness.model.endpoint import Endpoint
 IMPLEMENTATION = "upstream-api"
 FOLDER = "upstream"
 READY_WITHIN_S = 30.0
+#: What a record of it has as that of its instance.
+OF_THE_INSTANCE = (
+    "argv", "pid", "process_start_ticks", "port", "launched", "cpu_affinity", "exit_code", "stop_signal",
+)  # fmt: skip
 
 
 class LentUpstream:
@@ -39,20 +43,9 @@ class LentUpstream:
     @property
     def record(self) -> BackingRecord:
         known = self._instance.record
-        return BackingRecord(
-            name="upstream",
-            version=known.artifact_sha256[:12],
-            settings=self._need.settings,
-            argv=known.argv,
-            pid=known.pid,
-            process_start_ticks=known.process_start_ticks,
-            port=known.port,
-            launched=known.launched,
-            cpu_affinity=known.cpu_affinity,
-            ready_s=self._ready_s,
-            exit_code=known.exit_code,
-            stop_signal=known.stop_signal,
-        )
+        same = {name: getattr(known, name) for name in OF_THE_INSTANCE}
+        version, settings = known.artifact_sha256[:12], self._need.settings
+        return BackingRecord(name="upstream", version=version, settings=settings, ready_s=self._ready_s, **same)
 
     @property
     def environment(self) -> Mapping[str, str]:

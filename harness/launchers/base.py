@@ -97,7 +97,15 @@ class OnHost(ABC):
         """See ``Instance.exited``."""
 
     def port_taken(self) -> bool:
-        return port_complaint(self._tail, self.exited())
+        return self.exited() not in (None, 0) and PORT_TAKEN.search(self._tail(STDERR)) is not None
+
+    def _memory_complaint(self) -> str | None:
+        """Return what it printed of memory that ran out, or ``None``. SIGKILL alone tells nothing: anybody can send it."""
+        for name in (STDERR, STDOUT):
+            for line in self._tail(name).splitlines():
+                if any(word in line for word in OUT_OF_MEMORY_WORDS):
+                    return line.strip()[:300]
+        return None
 
     def _tail(self, name: str) -> str:
         try:
@@ -156,18 +164,3 @@ OUT_OF_MEMORY_WORDS = (
     "MemoryError",
 )
 PORT_TAKEN = re.compile(r"already in use|port\b.* (is|was) (taken|in use)|EADDRINUSE", re.IGNORECASE)
-
-
-def memory_complaint(tail: Callable[[str], str]) -> str | None:
-    """Return what it printed of memory that ran out, or ``None``. SIGKILL alone tells nothing: anybody can send it.
-    ``tail`` returns the end of the stream of that name, or nothing."""
-    for name in (STDERR, STDOUT):
-        for line in tail(name).splitlines():
-            if any(word in line for word in OUT_OF_MEMORY_WORDS):
-                return line.strip()[:300]
-    return None
-
-
-def port_complaint(tail: Callable[[str], str], exit_code: int | None) -> bool:
-    """Whether it ended because somebody else had its port."""
-    return exit_code not in (None, 0) and PORT_TAKEN.search(tail(STDERR)) is not None

@@ -23,7 +23,7 @@ from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.hosts.base import Command, now
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import cpu_limit
-from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked, memory_complaint
+from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
 from harness.launchers.cgroup import bytes_of
 from harness.launchers.docker_engine import asking, connect, engine_of, owner, sweep
 from harness.launchers.images import (
@@ -324,7 +324,7 @@ class ContainerInstance(OnHost):
         around = self._record.container
         if around is not None and around.out_of_memory:
             return "killed by the kernel: the container's memory limit was reached"
-        return memory_complaint(self._tail)
+        return self._memory_complaint()
 
     def _end(self) -> str:
         """End the service; return what did it."""

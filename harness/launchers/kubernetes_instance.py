@@ -21,7 +21,7 @@ from harness.errors import HostError
 from harness.formats.counters import go_cpus, jvm_cpus
 from harness.hosts.local import LocalHost
 from harness.launchers.arguments import GC_LOG
-from harness.launchers.base import STDERR, TAIL_BYTES, memory_complaint, port_complaint
+from harness.launchers.base import STDERR, OnHost
 from harness.launchers.kubernetes_cluster import Cluster, kinds_that_make_pods
 from harness.launchers.kubernetes_cluster import PORT, PodsSpec
 from harness.launchers.kubernetes_pods import (
@@ -64,7 +64,7 @@ GONE_WITHIN_S = 40.0
 _TERMINATED, _KILLED = 143, 137
 
 
-class KubernetesInstance:
+class KubernetesInstance(OnHost):
     """A running variant in its pods; see ``Instance``. ``record`` is of the first pod's process. ``kind``: of its
     runtime."""
 
@@ -81,22 +81,13 @@ class KubernetesInstance:
         boost: StartBoost | None = None,
         kind: str = "other",
     ) -> None:
-        self._cluster, self._spec, self._record, self._prober = cluster, spec, record, prober
-        self._kind = kind
+        super().__init__(record, spec.folder, spec.grace_s, LocalHost())
+        self._cluster, self._spec, self._prober, self._kind = cluster, spec, prober, kind
         self._boost = boost or StartBoost(cluster, spec)
-        self.host = LocalHost()
         self.endpoint = endpoint
         self._exit_code: int | None = None
         self._out_of_memory: str | None = None
         self._stopped = False
-
-    @property
-    def record(self) -> InstanceRecord:
-        return self._record
-
-    @property
-    def stderr_file(self) -> Path:
-        return self._spec.folder / STDERR
 
     def exited(self) -> int | None:
         if self._exit_code is None and not self._stopped and not all(self._alive() or [False]):
@@ -104,10 +95,7 @@ class KubernetesInstance:
         return self._exit_code
 
     def out_of_memory(self) -> str | None:
-        return self._out_of_memory or memory_complaint(self._tail)
-
-    def port_taken(self) -> bool:
-        return port_complaint(self._tail, self.exited())
+        return self._out_of_memory or self._memory_complaint()
 
     def lacking(self, deadline_s: float) -> str | None:
         """Wait until every pod has served the prober, and has given back what it had for its start; return why not
@@ -313,11 +301,6 @@ class KubernetesInstance:
 
     def _pods(self) -> list[Pod]:
         return self._cluster.pods(self._spec)
-
-    def _tail(self, name: str) -> str:
-        with contextlib.suppress(OSError):
-            return (self._spec.folder / name).read_bytes()[-TAIL_BYTES:].decode(errors="replace")
-        return ""
 
 
 def with_runtime_cpus(around: KubernetesRecord, kind: str, folder: Path) -> KubernetesRecord:

@@ -22,7 +22,7 @@ from harness.launchers.arguments import (
     runtime_arguments,
     setting_flags,
 )
-from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked, memory_complaint
+from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.cgroup import Enclosure, enclose
 from harness.launchers.forms import Forms, form_of, program_in
@@ -347,7 +347,7 @@ class ProcessInstance(OnHost):
         limits = self._record.limits
         if limits is not None and limits.out_of_memory:
             return "killed by the kernel: the memory limit of its control group was reached"
-        return memory_complaint(self._tail)
+        return self._memory_complaint()
 
 
 class StartCommands:
