@@ -236,7 +236,7 @@ class Spawner:
         assert popen.stdin is not None, "asked for"
         # not as an argument: the environment may hold a password, and everybody can read a command line
         with contextlib.suppress(BrokenPipeError), popen.stdin:
-            popen.stdin.write(json.dumps(whole).encode())
+            popen.stdin.write(json.dumps(whole).encode() + b"\n")
         with open(read_end, encoding="utf-8") as pipe:
             reports = [json.loads(line) for line in pipe]
         stat = read_stat(popen.pid)  # not reaped yet, so it is there even when it has already ended
