@@ -87,7 +87,6 @@ class KubernetesLauncher:
         self._images: ClusterImages | None = None
         self._namespace: str | None = None
         self._facts: dict[str, str | None] = {}
-        self._made: dict[str, tuple[str, Image]] = {}
         self.host = KubernetesHost(self._groups)
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
@@ -107,7 +106,7 @@ class KubernetesLauncher:
         self._needed()
         record = self._process.build(implementation, self._inside(implementation, variant), backing)
         if record.form is None or record.form.problem is None:
-            self._image(implementation, record)
+            self._cluster_images().of_build(implementation, record)
         return record
 
     def load_by(self, variant: Variant) -> MeasuringHost | None:
@@ -120,7 +119,7 @@ class KubernetesLauncher:
         cluster = self._needed()
         if spec.build.form is not None and spec.build.form.problem is not None:
             raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
-        name, image = self._image(spec.implementation, spec.build)
+        name, image = self._cluster_images().of_build(spec.implementation, spec.build)
         inside = {
             "artifact": str(SERVICE / spec.implementation.artifact),
             "java": str(JAVA / "bin" / "java"),
@@ -236,7 +235,7 @@ class KubernetesLauncher:
                 f"{program.name} cannot be run inside the cluster: choose a generator that is one program (k6, oha, "
                 "vegeta, wrk)",
             )
-        image, _ = self._store_of_images().of_program(program)
+        image, _ = self._cluster_images().of_program(program)
         spec = self._pods_spec(
             "load", image, command.argv, command.environment, command.folder, RuntimeSettings()
         )
@@ -280,14 +279,7 @@ class KubernetesLauncher:
             return variant.model_copy(update={"runtime": changed})
         return variant
 
-    def _image(self, implementation: Implementation, record: BuildRecord) -> tuple[str, Image]:
-        form = "" if record.form is None else record.form.form
-        key = f"{implementation.name} {record.source_sha256} {form}"
-        if key not in self._made:
-            self._made[key] = self._store_of_images().of_build(implementation, record)
-        return self._made[key]
-
-    def _store_of_images(self) -> ClusterImages:
+    def _cluster_images(self) -> ClusterImages:
         self._needed()
         assert self._images is not None, "connected"
         return self._images

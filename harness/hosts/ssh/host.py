@@ -22,7 +22,7 @@ from harness.hosts.ssh.agent_start import Agent, start_agent
 from harness.hosts.ssh.settings import HostSettings
 from harness.hosts.ssh.channel import Tunnel, to_command, to_port, why_no_forwarding
 from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
-from harness.model import ClockReading, CpuSpeed, Frozen, GroupReading, HostClock, Machine, ResourceReading
+from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.sampling import as_reading
 from harness.toolchains import JAVA_REFERENCE, Jdk, parse_version
@@ -56,7 +56,7 @@ class SshHost(RemoteWorkspace):
         self._docker, self.postgres = settings.docker, settings.postgres
         self._forwards = False
         try:
-            self.offset = offset_by_asking(self._ask)
+            self.clock()
             facts = self._ask("facts")
         except BaseException:
             self.close()
@@ -88,11 +88,11 @@ class SshHost(RemoteWorkspace):
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
         answer = TreeResources(**self._ask("resources", watched=asdict(watched), pss=pss))
         reading = as_reading(answer)
-        return reading.model_copy(update={"at": self.offset.applied_to(reading.at)})
+        return reading.model_copy(update={"at": taken_off(self.offset, reading.at)})
 
     def machine(self) -> MachineReading:
         answer = self._ask("machine")
-        return MachineReading(**{**answer, "monotonic_s": answer["monotonic_s"] - self.offset.monotonic_s})
+        return MachineReading(**{**answer, "monotonic_s": answer["monotonic_s"] - self.offset.monotonic_offset_s})
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> SshSampling:
         answer = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)
@@ -118,27 +118,25 @@ class SshHost(RemoteWorkspace):
             port=endpoint.port,
             request=base64.b64encode(request).decode(),
             watched=asdict(watched),
-            launched_monotonic_s=launched.monotonic_s + self.offset.monotonic_s,
+            launched_monotonic_s=launched.monotonic_s + self.offset.monotonic_offset_s,
             deadline_s=deadline_s,
         )
         known: Answer | None = None
         if (reply := answer["answer"]) is not None:
-            received_s = reply["received_monotonic_s"] - self.offset.monotonic_s
+            received_s = reply["received_monotonic_s"] - self.offset.monotonic_offset_s
             body = base64.b64decode(reply["body"])
             known = Answer(**{**reply, "body": body, "received_monotonic_s": received_s})
         first = FirstAnswer(known, answer["waited_s"], answer["polls"], answer["gone"])
         return Started(first, TreeResources(**answer["resources"]))
 
     def clock(self) -> HostClock:
-        self.offset = offset_by_asking(self._ask)
-        measured = self.offset.model_dump(exclude={"wall_s", "monotonic_s"})
-        return HostClock(
-            host=self.name,
-            at=now(),
-            wall_offset_s=self.offset.wall_s,
-            monotonic_offset_s=self.offset.monotonic_s,
-            **measured,
-        )
+        questions = []
+        for _ in range(QUESTIONS):
+            sent = now()
+            reply = self._ask("ping")
+            questions.append(Question(sent, ClockReading.model_validate(reply), now()))
+        self.offset = estimate_offset(questions, self.name)
+        return self.offset
 
     def free_port(self, address: str) -> int:
         return int(self._ask("free_port", address=address)["port"])
@@ -168,7 +166,7 @@ class SshHost(RemoteWorkspace):
         with self._lock:
             for key in list(self._tunnels):
                 self._tunnels.pop(key).close()
-        self.fetch_folder(local, monotonic_offset_s=self.offset.monotonic_s)
+        self.fetch_folder(local, monotonic_offset_s=self.offset.monotonic_offset_s)
 
     def docker_address(self, named: str | None = None) -> str:
         return named or self._docker or str(self._ask("docker_address")["address"])
@@ -262,45 +260,29 @@ class Question(NamedTuple):
         return self.received.monotonic_s - self.sent.monotonic_s
 
 
-class Offset(Frozen):
-    """Far minus ours, of both clocks, true to ``uncertainty_s``."""
-
-    wall_s: float
-    monotonic_s: float
-    uncertainty_s: float
-    round_trip_s: float
-    n_questions: int
-
-    def applied_to(self, far: ClockReading) -> ClockReading:
-        """Return a far moment on our clocks."""
-        return ClockReading(
-            wall_epoch_s=far.wall_epoch_s - self.wall_s, monotonic_s=far.monotonic_s - self.monotonic_s
-        )
-
-
-def offset_by_asking(ask: Callable[..., dict[str, Any]]) -> Offset:
-    """Return the offset of the clocks of an agent, to which ``ask`` puts questions."""
-    questions = []
-    for _ in range(QUESTIONS):
-        sent = now()
-        reply = ask("ping")
-        questions.append(Question(sent, ClockReading.model_validate(reply), now()))
-    return estimate_offset(questions)
-
-
-def estimate_offset(questions: Sequence[Question]) -> Offset:
+def estimate_offset(questions: Sequence[Question], host: str) -> HostClock:
     """Return the offset as the quickest question has it (Cristian 1989). A question leaves at a and its answer comes
     at b, on our clock; the far clock said f in between. The offset is f - (a + b) / 2, wrong by no more than (b - a)
     / 2."""
     best = min(questions, key=lambda question: question.round_trip_s)
     middle_s = (best.sent.monotonic_s + best.received.monotonic_s) / 2
     wall_middle_s = (best.sent.wall_epoch_s + best.received.wall_epoch_s) / 2
-    return Offset(
-        wall_s=best.far.wall_epoch_s - wall_middle_s,
-        monotonic_s=best.far.monotonic_s - middle_s,
+    return HostClock(
+        host=host,
+        at=now(),
+        wall_offset_s=best.far.wall_epoch_s - wall_middle_s,
+        monotonic_offset_s=best.far.monotonic_s - middle_s,
         uncertainty_s=best.round_trip_s / 2,
         round_trip_s=best.round_trip_s,
         n_questions=len(questions),
+    )
+
+
+def taken_off(offset: HostClock, far: ClockReading) -> ClockReading:
+    """Return a far moment on our clocks."""
+    return ClockReading(
+        wall_epoch_s=far.wall_epoch_s - offset.wall_offset_s,
+        monotonic_s=far.monotonic_s - offset.monotonic_offset_s,
     )
 
 
@@ -315,7 +297,7 @@ class SshProcess:
         self,
         ask: Callable[..., dict[str, Any]],
         spawned: dict[str, Any],
-        offset: Offset,
+        offset: HostClock,
     ) -> None:
         self._ask = ask
         self._stopped: Stopped | None = None
@@ -324,9 +306,8 @@ class SshProcess:
         self.pid: int = spawned["pid"]
         self.start_ticks: int = spawned["start_ticks"]
         self.cpu_at_launch_s: float = spawned["cpu_at_launch_s"]
-        self.launched = offset.applied_to(
-            ClockReading(wall_epoch_s=spawned["wall_epoch_s"], monotonic_s=spawned["monotonic_s"])
-        )
+        far = ClockReading(wall_epoch_s=spawned["wall_epoch_s"], monotonic_s=spawned["monotonic_s"])
+        self.launched = taken_off(offset, far)
 
     def exited(self) -> int | None:
         if self._exit_code is None:

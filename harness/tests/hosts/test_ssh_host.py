@@ -251,9 +251,9 @@ def test_the_quickest_question_tells_the_offset_within_half_its_round_trip() -> 
 
         return Question(sent=at(sent_s), far=at(far_s), received=at(received_s))
 
-    offset = estimate_offset([question(0, 5.9, 1), question(2, 7.01, 2.02), question(3, 8.4, 3.5)])
-    assert offset.monotonic_s == pytest.approx(5.0)
-    assert offset.wall_s == pytest.approx(5.0)
+    offset = estimate_offset([question(0, 5.9, 1), question(2, 7.01, 2.02), question(3, 8.4, 3.5)], "bighost")
+    assert offset.monotonic_offset_s == pytest.approx(5.0)
+    assert offset.wall_offset_s == pytest.approx(5.0)
     assert offset.uncertainty_s == pytest.approx(0.01)
     assert offset.n_questions == 3
 
