@@ -44,7 +44,6 @@ from harness.model import (
     ClockReading,
     InstanceRecord,
     KubernetesRecord,
-    Outcome,
     RuntimeSettings,
     Unavailable,
 )
@@ -55,6 +54,9 @@ from harness.tests.support.available import PROJECT
 from harness.tests.support.patience import patient
 from harness.tests.support.recorded_cluster import KUBECONFIG, NAMESPACE, pods
 
+AUTOSCALED = RuntimeSettings(replicas=3, cpu_request=0.05, autoscale_cpu=0.5)
+METRICS = "GET /apis/metrics.k8s.io/v1beta1"
+REFUSED = json.dumps({"kind": "Status", "message": "nobody\nmay"})
 SCALED = pods("one", replicas=2, cpu_request=0.05, autoscale_cpu=0.5)
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 EVENTS = f"/api/v1/namespaces/{NAMESPACE}/events"
@@ -199,13 +201,8 @@ def test_a_pod_whose_volume_is_not_mounted_says_so_when_its_time_is_over(
 
 def test_pods_that_the_cluster_does_not_make_are_no_silence(tmp_path: Path, clock: Clock) -> None:
     """A quota, or a policy that forbids volumes of the node: there is a deployment, and no pod."""
-    said = {
-        "type": "ReplicaFailure",
-        "status": "True",
-        "reason": "FailedCreate",
-        "message": "hostPath is\nforbidden",
-    }
-    made = {**DEPLOYED, "status": {"conditions": [said]}}
+    refused = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}
+    made = {**DEPLOYED, "status": {"conditions": [refused | {"message": "hostPath is\nforbidden"}]}}
     spec = pods("one")
     with pytest.raises(TrialFailure) as caught:
         wait_started(answering(tmp_path, {DEPLOYMENT: made}), spec, prober(spec))
@@ -251,32 +248,24 @@ def test_more_pods_are_asked_for_once_the_first_have_served(tmp_path: Path, cloc
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("status", "body", "words"),
     [
-        (
-            httpx.Response(403, json={"kind": "Status", "code": 403, "message": "nobody\nmay"}),
-            r"no permission .* verb get, resource apis/metrics.k8s.io \(nobody may\)",
-        ),
-        (
-            httpx.Response(401, json={"kind": "Status", "code": 401, "message": "x"}),
-            "does not accept the credentials",
-        ),
-        (httpx.Response(502, text="<html>"), "refused to get apis/metrics.k8s.io: Bad Gateway"),
-        (httpx.Response(200, text="<html>"), "is no Kubernetes API"),
+        (403, REFUSED, r"no permission .* verb get, resource apis/metrics.k8s.io \(nobody may\)"),
+        (401, REFUSED, "does not accept the credentials"),
+        (502, "<html>", "refused to get apis/metrics.k8s.io: Bad Gateway"),
+        (200, "<html>", "is no Kubernetes API"),
     ],
     ids=["not permitted", "no credentials", "a proxy", "something else"],
 )
 def test_an_api_that_does_not_tell_what_it_has_is_not_said_to_be_away(
-    tmp_path: Path, answer: httpx.Response, words: str
+    tmp_path: Path, status: int, body: str, words: str
 ) -> None:
-    api = cluster(tmp_path, lambda _request: answer)
+    api = cluster(tmp_path, lambda _request: httpx.Response(status, text=body))
     with pytest.raises(HostError, match=words) as caught:
         api.has_metrics()
     assert "\n" not in str(caught.value) and "no cluster answers" not in str(caught.value)
-    wanted = RuntimeSettings(replicas=2, cpu_request=0.05, autoscale_cpu=0.5)
-    assert unfit(api, load_study(PROJECT, "k8s-rounds").implementations["go-nethttp"], wanted) == str(
-        caught.value
-    )
+    service = load_study(PROJECT, "k8s-rounds").implementations["go-nethttp"]
+    assert unfit(api, service, AUTOSCALED) == str(caught.value)
     for ask in (api.version, lambda: api.has_core_resource("pods/resize")):
         with pytest.raises(HostError) as other:
             ask()
@@ -324,7 +313,6 @@ def test_who_adds_pods_is_gone_before_the_deployment_that_it_would_add_to(tmp_pa
             asked.append(request.url.path.split("/")[-2])
         return httpx.Response(200, json=listed())
 
-    spec = SCALED
     around = KubernetesRecord(
         server="v1", node="n", proxy_mode=None, namespace=NAMESPACE, access="node-port", replicas=2,
         cpu_request=0.05, cpu_limit=None, memory_limit_bytes=None, samples="none",
@@ -335,7 +323,7 @@ def test_who_adds_pods_is_gone_before_the_deployment_that_it_would_add_to(tmp_pa
         runtime_bytes=None, runtime_version=None, kubernetes=around,
     )  # fmt: skip
     endpoint = Endpoint(host="127.0.0.1", port=1)
-    KubernetesInstance(cluster(tmp_path, answer), spec, record, endpoint, prober(spec)).stop()
+    KubernetesInstance(cluster(tmp_path, answer), SCALED, record, endpoint, prober(SCALED)).stop()
     assert asked[:2] == ["horizontalpodautoscalers", "deployments"]
 
 
@@ -382,24 +370,19 @@ def test_an_ingress_is_refused_with_what_to_use_instead(tmp_path: Path) -> None:
     assert NO_INGRESS == 'access = "ingress" was removed in 0.2.0: use access = "node-port"'
 
 
-METRICS = "GET /apis/metrics.k8s.io/v1beta1"
-AUTOSCALED = RuntimeSettings(replicas=3, cpu_request=0.05, autoscale_cpu=0.5)
-
-
 @pytest.mark.parametrize("status", [404, 503], ids=["nobody serves it", "who serves it is away"])
-def test_an_autoscaler_needs_the_metrics_api(tmp_path: Path, status: int) -> None:
+def test_an_autoscaler_needs_the_metrics_api_and_pods_to_add_and_a_request_to_go_by(
+    tmp_path: Path, status: int
+) -> None:
     assert no_autoscaler(knowing(tmp_path, {}), RuntimeSettings(replicas=3)) is None, "nobody asked for one"
     served = {METRICS: {"kind": "APIResourceList", "resources": [{"name": "nodes"}, {"name": "pods"}]}}
     assert no_autoscaler(knowing(tmp_path, served), AUTOSCALED) is None
     file = tmp_path / "kubeconfig"
     without = Cluster(file, httpx.MockTransport(lambda _request: httpx.Response(status)))
     assert no_autoscaler(without, AUTOSCALED) == NO_METRICS
-
-
-@pytest.mark.parametrize("without", ["replicas", "cpu_request"])
-def test_an_autoscaler_needs_pods_to_add_and_a_request_to_go_by(tmp_path: Path, without: str) -> None:
-    said = no_autoscaler(knowing(tmp_path, {}), AUTOSCALED.model_copy(update={without: None}))
-    assert said is not None and "both are needed" in said
+    for field in ("replicas", "cpu_request"):
+        lacking = no_autoscaler(knowing(tmp_path, served), AUTOSCALED.model_copy(update={field: None}))
+        assert lacking is not None and "both are needed" in lacking
 
 
 def test_an_autoscaler_begins_with_one_pod_and_is_sent_as_the_deployments_own(tmp_path: Path) -> None:
@@ -441,12 +424,8 @@ def test_a_level_that_a_cluster_has_no_metrics_for_is_left_out_and_said(tmp_path
     experiment = load_study(PROJECT, "k8s-scale-out").experiment
     gone = [Unavailable(variant="pods=autoscaled", reason=NO_METRICS)]
     plan = plan_without(experiment, "quick", gone, host="local", seed=1, launcher="kubernetes")
-    assert {trial.configuration.levels["pods"] for trial in plan.trials} == {
-        "one",
-        "ten",
-        "boosted",
-        "scaled",
-    }
+    levels = {trial.configuration.levels["pods"] for trial in plan.trials}
+    assert levels == {"one", "ten", "boosted", "scaled"}
 
 
 def test_a_boosted_pod_begins_with_more_and_keeps_what_it_reserves() -> None:
@@ -497,37 +476,26 @@ def test_a_boost_that_is_not_taken_back_fails_the_trial_in_one_line(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("text", "cpus"),
-    [("150000 100000", 1.5), ("max 100000", None), ("", None)],
-    ids=["limited", "max", "empty"],
+    ("text", "cpus"), [("150000 100000", 1.5), ("max 100000", None), ("", None)], ids=["limited", "max", "empty"]
 )
 def test_the_kernels_limit_of_a_group_is_read_in_cpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, cpus: float | None
 ) -> None:
     (tmp_path / "cpu.max").write_text(text)
-    monkeypatch.setattr(
-        "harness.launchers.kubernetes_start.group_folders", lambda _pid, _root: {"": tmp_path}
-    )
+    monkeypatch.setattr(kubernetes_start, "group_folders", lambda _pid, _root: {"": tmp_path})
     assert cpu_quota(1) == cpus
     (tmp_path / "cpu.cfs_quota_us").write_text("50000\n")
     (tmp_path / "cpu.cfs_period_us").write_text("100000\n")
-    monkeypatch.setattr(
-        "harness.launchers.kubernetes_start.group_folders", lambda _pid, _root: {"cpu": tmp_path}
-    )
+    monkeypatch.setattr(kubernetes_start, "group_folders", lambda _pid, _root: {"cpu": tmp_path})
     assert cpu_quota(1) == 0.5
 
 
 def test_what_few_clusters_have_is_measured_under_full_alone() -> None:
     rounds, scale = (load_study(PROJECT, name).experiment for name in ("k8s-rounds", "k8s-scale-out"))
     for profile in ("smoke", "quick"):
-        assert {one.variant.runtime.access for one in configurations(rounds, profile)} <= {
-            "cluster-ip",
-            "node-port",
-        }
-        assert all(
-            one.load is not None and one.load.profile.renew_s is None
-            for one in configurations(rounds, profile)
-        )
+        planned = configurations(rounds, profile)
+        assert {one.variant.runtime.access for one in planned} <= {"cluster-ip", "node-port"}
+        assert all(one.load is not None and one.load.profile.renew_s is None for one in planned)
     full = configurations(rounds, "full")
     assert {one.load.profile.renew_s for one in full if one.load is not None} == {None, 5.0}
     assert {one.variant.runtime.cpu_boost for one in configurations(scale, "full")} == {None, 2.0}
