@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 import stat
 import struct
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
 from harness.agent.processes import PROC, ProcessStat, parse_stat
-from harness.agent.processes import PROC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

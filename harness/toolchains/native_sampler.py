@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .catalogue import wanted
-from .catalogue import as_tool
+from .catalogue import as_tool, wanted
 from .tool import Surroundings, Tool
 
 #: A warning is an error: nobody would read it in the middle of a set-up.

@@ -106,16 +106,6 @@ class Surroundings:
 
 
 def parse_version(text: str) -> tuple[int, ...]:
-    """The leading numbers of a version: ``"25.0.3+9" -> (25, 0, 3)``; ``(0,)`` when there are none.
-
-    Java's old form counts by its second number: ``"1.8.0_392" -> (8, 0)``.
-    """
+    """The leading numbers of a version: ``"25.0.3+9" -> (25, 0, 3)``; ``(0,)`` when there are none."""
     match = re.search(r"\d+(?:\.\d+)*", text)
-    if match is None:
-        return (0,)
-    numbers = tuple(int(part) for part in match.group().split("."))
-    return (
-        numbers[1:]
-        if numbers[0] == 1 and len(numbers) > 1 and numbers[1] in range(5, 9) and "_" in text
-        else numbers
-    )
+    return (0,) if match is None else tuple(int(part) for part in match.group().split("."))

@@ -47,13 +47,13 @@ def test_a_runtime_without_compiler_is_no_jdk_also_one_that_set_up_unpacked(tmp_
 
 
 def test_the_users_word_comes_first_then_the_reference_jdk_and_an_old_one_last(tmp_path: Path) -> None:
-    for version in ("17.0.15", "21.0.8", "25.0.2", "26", "1.8.0_392"):
+    for version in ("17.0.15", "21.0.8", "25.0.2", "26", "11.0.1"):
         jdk(tmp_path / "system/usr/lib/jvm" / version, version)
 
     def majors(**environ: str) -> list[int]:
         return [kit.major for kit in toolchains.find_jdks(around(tmp_path, **environ))]
 
-    assert majors() == [25, 26, 21, 17, 8] and toolchains.find_jdk(around(tmp_path)).usable
+    assert majors() == [25, 26, 21, 17, 11] and toolchains.find_jdk(around(tmp_path)).usable
     new, old = jdk(tmp_path / "a", "22.0.1"), jdk(tmp_path / "b", "17.0.1")
     assert majors(JAVA_HOME=str(new))[0] == 22 and majors(JAVA_HOME=str(old))[0] == 25, "unless it is too old"
     jdk(tmp_path / "conda/lib/jvm", "24.0.1")
