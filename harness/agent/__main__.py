@@ -33,18 +33,12 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     start = commands.add_parser("start")
     start.add_argument("base", type=Path, help="the user's folder for all agents")
-    start.add_argument(
-        "--grace-s",
-        type=float,
-        default=30.0,
-        help="end after this time without a message",
-    )
-    start.add_argument("--skew-s", type=float, default=0.0, help="for tests: clocks that are wrong by this")
+    start.add_argument("--grace-s", type=float, default=30.0, help="end after this time without a message")
     options = parser.parse_args()
-    print(json.dumps(start_daemon(options.base, options.grace_s, options.skew_s)), flush=True)
+    print(json.dumps(start_daemon(options.base, options.grace_s)), flush=True)
 
 
-def start_daemon(base: Path, grace_s: float, skew_s: float) -> dict[str, object]:
+def start_daemon(base: Path, grace_s: float) -> dict[str, object]:
     """Start a daemon with a folder of its own and tell where it is, and which others of ours live."""
     sessions = base / "sessions"
     sessions.mkdir(parents=True, exist_ok=True)
@@ -56,7 +50,7 @@ def start_daemon(base: Path, grace_s: float, skew_s: float) -> dict[str, object]
     ready, options = os.pipe()
     if os.fork() == 0:
         os.close(ready)
-        _become_daemon(folder, grace_s, skew_s, options)
+        _become_daemon(folder, grace_s, options)
     os.close(options)
     with open(ready, "rb") as pipe:
         if pipe.read() != b"ready":
@@ -68,7 +62,7 @@ def start_daemon(base: Path, grace_s: float, skew_s: float) -> dict[str, object]
     return {**about, "folder": str(folder), "others": daemons, "python": sys.version.split()[0]}
 
 
-def _become_daemon(folder: Path, grace_s: float, skew_s: float, options: int) -> None:
+def _become_daemon(folder: Path, grace_s: float, options: int) -> None:
     """Leave terminal, session and parent; never returns."""
     os.setsid()
     if os.fork() != 0:
@@ -81,28 +75,14 @@ def _become_daemon(folder: Path, grace_s: float, skew_s: float, options: int) ->
     os.dup2(log, 1)
     os.dup2(log, 2)
     pid, start_ticks = this_process()
-    about = {
-        "pid": pid,
-        "start_ticks": start_ticks,
-        "grace_s": grace_s,
-        "started_epoch_s": time.time(),
-    }
+    about = {"pid": pid, "start_ticks": start_ticks, "grace_s": grace_s, "started_epoch_s": time.time()}
     (folder / ABOUT).write_text(json.dumps(about))
     return_large_blocks()
-    if skew_s:
-        _wrong_clocks(skew_s)
-    server = Server(folder, grace_s, skew_s)
+    server = Server(folder, grace_s)
     os.write(options, b"ready")
     os.close(options)
     server.serve()
     os._exit(0)
-
-
-def _wrong_clocks(skew_s: float) -> None:
-    """Make both clocks of this process wrong, so that tests have a far host whose clocks are not ours."""
-    wall, monotonic = time.time, time.monotonic
-    time.time = lambda: wall() + skew_s
-    time.monotonic = lambda: monotonic() + skew_s
 
 
 def sweep(sessions: Path) -> list[dict[str, object]]:

@@ -67,11 +67,8 @@ def threads_of(pid: int) -> set[int]:
 
 
 def move(roots: Iterable[int], cpus: Sequence[int]) -> int:
-    """Let every thread of these processes and their children run on ``cpus`` alone; return how many were moved.
-
-    Looks again until no thread is found that was not moved, and at least twice: one that was made meanwhile has what
-    its maker had when it was made.
-    """
+    """Let every thread of these processes and their children run on ``cpus`` alone; return how many were moved. Looks
+    again until no new thread is there, and at least twice: one that was made meanwhile has what its maker had."""
     moved: set[int] = set()
     roots = tuple(roots)
     for look in range(MOST_LOOKS):
@@ -86,11 +83,9 @@ def move(roots: Iterable[int], cpus: Sequence[int]) -> int:
 
 
 class Exchanger:
-    """Moves two arms between two sets of CPUs. ``add`` their processes; ``start`` and ``stop`` once.
-
-    Until ``start`` and after ``stop`` each arm stays where it is. The arm that is moved first takes turns: while it has
-    been moved and the other has not, both are on the same CPUs.
-    """
+    """Moves two arms between two sets of CPUs. ``add`` their processes; ``start`` and ``stop`` once: before and
+    after, each arm stays where it is. The arm that is moved first takes turns: until the other was moved, both are on
+    the same CPUs."""
 
     def __init__(
         self, sets: tuple[Sequence[int], Sequence[int]], *, interval_s: float, seed: int = 0
@@ -131,8 +126,7 @@ class Exchanger:
     def write(self, file: Path, arm: int) -> None:
         """Write every exchange as one arm saw it; CPUs of a set are joined by spaces.
 
-        Raises:
-            OSError: it cannot be written.
+        Raises OSError: it cannot be written.
         """
         rows = [
             f"{exchange.began_s:.6f},{exchange.done_s:.6f},"

@@ -31,11 +31,8 @@ class GroupNumbers:
 
 
 def read_group(pid: int, start_ticks: int, root: Path = Path("/")) -> GroupNumbers | None:
-    """Return what the groups of ``pid`` were charged, beside the process's own numbers.
-
-    ``None``: the process is gone, or its groups cannot be seen from here. ``root`` is where ``proc``
-    and ``sys`` are (tests bring their own).
-    """
+    """Return what the groups of ``pid`` were charged, beside the process's own numbers. ``None``: the process is
+    gone, or its groups cannot be seen from here."""
     folders = group_folders(pid, root)
     if not folders:
         return None
@@ -59,30 +56,24 @@ def read_folders(
     """Read the group's files: ``folders`` is controller -> folder, ``""`` for version 2."""
     unified = folders.get("")
     if unified is not None:
-        throttling, usage = (
-            parse_cpu_stat(text_of(unified / "cpu.stat")),
-            _named(unified / "cpu.stat", "usage_usec"),
-        )
-        return GroupNumbers(
-            version="v2",
-            memory_bytes=_number(unified / "memory.current"),
-            memory_max_bytes=_number(unified / "memory.peak"),
-            cpu_s=None if usage is None else usage / 1e6,
-            n_throttled=throttling.n_throttled if throttling else None,
-            throttled_s=throttling.throttled_s if throttling else None,
-            rss_bytes=rss_bytes,
-            process_cpu_s=process_cpu_s,
-        )
-    memory, cpu, account = (folders.get(name) for name in ("memory", "cpu", "cpuacct"))
-    throttling = parse_cpu_stat(text_of(cpu / "cpu.stat")) if cpu else None
-    usage = _number(account / "cpuacct.usage") if account else None
+        throttling, usage = text_of(unified / "cpu.stat"), _named(unified / "cpu.stat", "usage_usec")
+        memory, most, per_s = _number(unified / "memory.current"), _number(unified / "memory.peak"), 1e6
+    else:
+        throttling = text_of(folders["cpu"] / "cpu.stat") if "cpu" in folders else ""
+        usage = _number(folders["cpuacct"] / "cpuacct.usage") if "cpuacct" in folders else None
+        memory = most = None
+        if "memory" in folders:
+            memory = _number(folders["memory"] / "memory.usage_in_bytes")
+            most = _number(folders["memory"] / "memory.max_usage_in_bytes")
+        per_s = 1e9
+    limited = parse_cpu_stat(throttling)
     return GroupNumbers(
-        version="v1",
-        memory_bytes=_number(memory / "memory.usage_in_bytes") if memory else None,
-        memory_max_bytes=_number(memory / "memory.max_usage_in_bytes") if memory else None,
-        cpu_s=None if usage is None else usage / 1e9,
-        n_throttled=throttling.n_throttled if throttling else None,
-        throttled_s=throttling.throttled_s if throttling else None,
+        version="v1" if unified is None else "v2",
+        memory_bytes=memory,
+        memory_max_bytes=most,
+        cpu_s=None if usage is None else usage / per_s,
+        n_throttled=limited.n_throttled if limited else None,
+        throttled_s=limited.throttled_s if limited else None,
         rss_bytes=rss_bytes,
         process_cpu_s=process_cpu_s,
     )
@@ -127,10 +118,8 @@ class Mount:
     part: str
 
     def folder_of(self, group: str) -> Path:
-        """Return where a group's files would be.
-
-        In a container the group's path may be the host's, of which only a part (or nothing) is mounted here.
-        """
+        """Return where a group's files would be. In a container the group's path may be the host's, of which only a
+        part (or nothing) is mounted here."""
         inner = group[len(self.part) :] if self.part != "/" and group.startswith(self.part) else group
         return self.folder / inner.lstrip("/")
 
@@ -195,16 +184,11 @@ LONGEST_NUMBER = 20
 
 @dataclass(frozen=True)
 class CpuStat:
-    """One reading of ``cpu.stat``.
-
-    ``n_throttled``: periods in which the group was stopped; ``throttled_s``: summed over its CPUs, so it
-    may grow faster than time.
-    """
+    """One reading of ``cpu.stat``. ``n_throttled``: periods in which the group was stopped; ``throttled_s``: summed
+    over its CPUs, so it may grow faster than time."""
 
     n_throttled: int
     throttled_s: float
-    n_unknown: int
-    unknown_examples: tuple[str, ...] = ()
 
 
 def whole_number(text: str) -> int | None:
@@ -213,38 +197,20 @@ def whole_number(text: str) -> int | None:
 
 
 def parse_cpu_stat(text: str) -> CpuStat | None:
-    """Parse ``cpu.stat``; ``None`` when the group has no CPU quota to speak of (the topmost group of version 2).
-
-    Version 1 counts ``throttled_time`` in nanoseconds, version 2 ``throttled_usec`` in microseconds.
-    """
-    values: dict[str, int] = {}
-    unknown: list[str] = []
-    for line in text.splitlines():
-        words = line.split()
-        number = whole_number(words[1]) if len(words) == 2 else None
-        if number is not None:
-            values[words[0]] = number
-        elif words:
-            unknown.append(line[:200])
+    """Parse ``cpu.stat`` of either version; ``None`` when the group has no CPU quota to speak of (the topmost group
+    of version 2)."""
+    pairs = (line.split() for line in text.splitlines())
+    values = {
+        words[0]: number
+        for words in pairs
+        if len(words) == 2 and (number := whole_number(words[1])) is not None
+    }
     if "nr_throttled" not in values or not values.keys() & {"throttled_time", "throttled_usec"}:
         return None
-    throttled = (
+    throttled_s = (
         values["throttled_usec"] / 1e6 if "throttled_usec" in values else values["throttled_time"] / 1e9
     )
-    return CpuStat(
-        n_throttled=values["nr_throttled"],
-        throttled_s=throttled,
-        n_unknown=len(unknown),
-        unknown_examples=tuple(unknown[:3]),
-    )
-
-
-def read_throttling(root: Path = Path("/")) -> CpuStat | None:
-    """Return how often and how long our group, or one above it, was denied CPU it wanted.
-
-    ``None``: no group counts here. ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
-    """
-    return longest_throttling(text_of(folder / "cpu.stat") for folder in throttling_folders(root))
+    return CpuStat(n_throttled=values["nr_throttled"], throttled_s=throttled_s)
 
 
 def longest_throttling(texts: Iterable[str]) -> CpuStat | None:

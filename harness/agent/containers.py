@@ -37,12 +37,8 @@ def usual_address() -> str:
 
 
 def connected(address: str) -> socket.socket:
-    """Return a connection to what listens at ``unix://PATH`` or ``tcp://HOST:PORT`` of this machine.
-
-    Raises:
-        OSError: nothing listens there.
-        HostError: it is another kind of address.
-    """
+    """Return a connection to what listens at ``unix://PATH`` or ``tcp://HOST:PORT`` of this machine. Raises OSError:
+    nothing listens there; HostError: it is another kind of address."""
     parts = urlsplit(local_address(address))
     if parts.scheme == "unix":
         link = socket.socket(socket.AF_UNIX)
@@ -54,8 +50,7 @@ def connected(address: str) -> socket.socket:
 def local_address(address: str) -> str:
     """Return the address, unless it is of another kind than ``unix://PATH`` or ``tcp://HOST:PORT``.
 
-    Raises:
-        HostError: it is.
+    Raises HostError: it is.
     """
     parts = urlsplit(address)
     if parts.scheme == "unix" or (parts.scheme in ("tcp", "http") and parts.hostname and parts.port):

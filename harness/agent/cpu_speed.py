@@ -38,12 +38,9 @@ class CpuSpeedReadings:
 
 
 class CpuSpeedMeter:
-    """Reads the speed of CPUs, each with a thread that runs there alone. ``start`` and ``stop`` once.
-
-    ``per_s``: readings a second, of all CPUs together.
-
-    A CPU that this process may not use is left out, and so are all of them where a thread cannot be pinned (macOS).
-    """
+    """Reads the speed of CPUs, each with a thread that runs there alone. ``start`` and ``stop`` once. ``per_s``:
+    readings a second, of all CPUs together. A CPU that this process may not use is left out, and so are all of them
+    where a thread cannot be pinned (macOS)."""
 
     def __init__(self, cpus: Sequence[int], per_s: float = READINGS_PER_S) -> None:
         self._over = threading.Event()

@@ -84,11 +84,8 @@ def request_bytes(
 
 
 class Connection:
-    """A keep-alive connection that is opened when needed and opened anew after it was closed.
-
-    ``timeout_s`` holds for each wait for bytes, from the next opening on. ``from_outside``: it comes from a port that
-    no load comes from (``ports.bind_outside``).
-    """
+    """A keep-alive connection that is opened when needed and opened anew after it was closed. ``timeout_s`` holds for
+    each wait for bytes, from the next opening on. ``from_outside``: it comes from a port that no load comes from."""
 
     def __init__(self, endpoint: Endpoint, timeout_s: float = 10.0, *, from_outside: bool = False) -> None:
         self._endpoint, self.timeout_s, self._from_outside = endpoint, timeout_s, from_outside
@@ -104,11 +101,7 @@ class Connection:
         self.close()
 
     def open(self) -> None:
-        """Connect unless connected.
-
-        Raises:
-            OSError: refused, or no answer in time.
-        """
+        """Connect unless connected. Raises OSError: refused, or no answer in time."""
         if self._socket is not None:
             return
         if self._address is None:  # looked up once: readiness connects a thousand times
@@ -124,7 +117,10 @@ class Connection:
             opened.connect(self._address[1])
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if getattr(self._endpoint, "scheme", "http") == "https":
-                opened = _trusting().wrap_socket(opened)
+                # whose certificate is its own: it was started here, and proves nothing
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+                opened = context.wrap_socket(opened)
         except BaseException:
             opened.close()
             raise
@@ -137,14 +133,9 @@ class Connection:
             self._socket = None
 
     def exchange(self, request: bytes, *, head_only: bool = False) -> Answer:
-        """Send one request and return its answer.
-
-        A connection that the service closed since the last answer is opened anew, once.
-
-        Raises:
-            ExchangeError: closed in the middle, or no HTTP answer.
-            OSError: refused, or nothing within the time limit.
-        """
+        """Send one request and return its answer. A connection that the service closed since the last answer is
+        opened anew, once. Raises ExchangeError: closed in the middle, or no HTTP answer; OSError: refused, or nothing
+        within the time limit."""
         used = self._socket is not None
         try:
             return self._exchange(request, head_only)
@@ -231,13 +222,6 @@ class Connection:
                 return buffer
 
 
-def _trusting() -> ssl.SSLContext:
-    """TLS with a service whose certificate is its own: it was started here, and proves nothing."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
-
-
 def _refuse_endless(got: int) -> None:
     if got > MAX_ANSWER:
         raise ExchangeError(f"the answer has more than {MAX_ANSWER} bytes")
@@ -296,12 +280,9 @@ def poll_first_answer(
     gone: Callable[[], bool],
     from_outside: bool = False,
 ) -> FirstAnswer:
-    """Poll until the first answer that is no "not yet". ``waited_s`` and ``deadline_s`` count from launch.
-
-    It is polled for on the machine where the service starts: the time has one clock and no network in it.
-
-    ``from_outside``: a refusal is remembered between here and the service, and must not meet who connects later.
-    """
+    """Poll until the first answer that is no "not yet", where the service starts: the time has one clock and no
+    network in it. ``waited_s`` and ``deadline_s`` count from launch. ``from_outside``: a refusal is remembered on the
+    way, and must not meet who connects later."""
     connection = Connection(endpoint, from_outside=from_outside)
     polls = 0
     answer = None

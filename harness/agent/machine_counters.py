@@ -33,12 +33,8 @@ MACHINE_COLUMNS = tuple(field.name for field in fields(MachineReading))
 
 
 class MachineReader:
-    """Reads the machine as often as wanted; where its control groups are is looked up once.
-
-    ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
-    ``n_begun``: processes and threads that were begun since boot, as of the last reading; ``None``: the kernel
-    does not tell.
-    """
+    """Reads the machine as often as wanted; where its control groups are is looked up once. ``n_begun``: processes
+    and threads that were begun since boot, as of the last reading; ``None``: the kernel does not tell."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._proc = root / "proc"
@@ -46,13 +42,13 @@ class MachineReader:
         self.n_begun: int | None = None
 
     def read(self) -> MachineReading:
-        """Read the machine now.
-
-        ``total_cpu_s`` is CPU time spent on anything (user, nice, system, interrupts); ``idle_s`` holds
-        waiting for disks too; ``steal_s`` is what the hypervisor gave to others.
-        """
+        """Read the machine now. ``total_cpu_s`` is CPU time spent on anything (user, nice, system, interrupts);
+        ``idle_s`` holds waiting for disks too; ``steal_s`` is what the hypervisor gave to others."""
         stat = text_of(self._proc / "stat")
-        cpu, self.n_begun = _cpu_times(stat), _begun(stat)
+        cpu = _cpu_times(stat)
+        _, name, rest = stat.rpartition("\nprocesses ")  # forks and threads since boot
+        self.n_begun = int(rest.split(None, 1)[0]) if name else None
+        load = text_of(self._proc / "loadavg").split(None, 1)
         throttling = longest_throttling(text_of(group) for group in self._groups)
         return MachineReading(
             monotonic_s=time.monotonic(),
@@ -62,7 +58,7 @@ class MachineReader:
             steal_s=cpu[7] if cpu is not None and len(cpu) > 7 else None,
             idle_s=cpu[3] + cpu[4] if cpu is not None else None,
             total_cpu_s=sum(cpu[:3]) + sum(cpu[5:7]) if cpu is not None else None,
-            load_average_1m=_load_average(text_of(self._proc / "loadavg")),
+            load_average_1m=float(load[0]) if load else None,
             n_throttled=throttling.n_throttled if throttling is not None else None,
             throttled_s=throttling.throttled_s if throttling is not None else None,
         )
@@ -81,19 +77,9 @@ def _cpu_times(text: str) -> tuple[float, ...] | None:
     return times if len(times) >= 7 else None
 
 
-def _begun(text: str) -> int | None:
-    """Forks and threads since boot, as in the line ``processes`` of ``/proc/stat``."""
-    _, name, rest = text.rpartition("\nprocesses ")
-    return int(rest.split(None, 1)[0]) if name else None
-
-
 def _waited(text: str) -> float | None:
     """Seconds in which at least one task waited for the resource, since boot; ``None``: nobody counts them."""
     for line in text.splitlines():
         if line.startswith("some "):
             return int(line.rpartition("total=")[2]) / 1e6
     return None
-
-
-def _load_average(text: str) -> float | None:
-    return float(text.split(None, 1)[0]) if text else None

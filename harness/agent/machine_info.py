@@ -31,14 +31,15 @@ SETTINGS = {
 def machine_facts() -> dict[str, Any]:
     """Return this machine as ``model.Machine`` has it, as plain data."""
     n_cpus = len(usable_cpus())
+    older = "v1" if Path("/sys/fs/cgroup/memory").exists() else "none"
     return {
         "hostname_hash": hostname_hash(),
         "cpu_model": _field(Path("/proc/cpuinfo"), "model name") or platform.machine() or "unknown",
         "n_cpus": n_cpus,
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": platform.release(),
-        "distribution": _distribution(),
-        "cgroup": _cgroup(),
+        "distribution": _field(Path("/etc/os-release"), "PRETTY_NAME") or platform.system(),
+        "cgroup": "v2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else older,
         "virtualisation": _virtualisation(),
         "descriptor_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "small": n_cpus < CORES_FOR_ALL,
@@ -47,19 +48,15 @@ def machine_facts() -> dict[str, Any]:
 
 
 def kernel_settings(root: Path = Path("/")) -> dict[str, str]:
-    """Return the settings of the kernel that change what a request costs, by name.
-
-    ``sched_autogroup``: whether CPU time is shared between sessions of processes, or between threads: with 0 a program
-    of many threads gets more of a CPU that it shares with its load generator.
-    """
-    texts = {name: text_of(root / file) for name, file in SETTINGS.items()}
-    return {name: _chosen(text) for name, text in texts.items() if text is not None}
-
-
-def _chosen(text: str) -> str:
-    """The word in brackets, where all that may be chosen is listed."""
-    match = re.search(r"\[(\S+)\]", text)
-    return match.group(1) if match else text
+    """Return the settings of the kernel that change what a request costs, by name. ``sched_autogroup``: whether CPU
+    time is shared between sessions of processes, or (0) between threads."""
+    results = {}
+    for name, file in SETTINGS.items():
+        text = text_of(root / file)
+        if text is not None:
+            listed = re.search(r"\[(\S+)\]", text)  # the one in brackets, where all that may be chosen is listed
+            results[name] = listed.group(1) if listed else text
+    return results
 
 
 def physical_cores(cpus: Iterable[int], system: Path = Path("/sys/devices/system/cpu")) -> list[list[int]]:
@@ -97,16 +94,6 @@ def _field(path: Path, name: str) -> str | None:
     pattern = rf"^{re.escape(name)}\s*[:=]\s*(.+)$"
     match = re.search(pattern, text_of(path) or "", flags=re.MULTILINE)
     return match.group(1).strip().strip('"') if match else None
-
-
-def _distribution() -> str:
-    return _field(Path("/etc/os-release"), "PRETTY_NAME") or platform.system()
-
-
-def _cgroup() -> str:
-    if Path("/sys/fs/cgroup/cgroup.controllers").exists():
-        return "v2"
-    return "v1" if Path("/sys/fs/cgroup/memory").exists() else "none"
 
 
 def _virtualisation() -> str | None:

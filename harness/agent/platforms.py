@@ -41,12 +41,9 @@ def die_with_parent() -> None:
 
 
 def return_large_blocks() -> None:
-    """glibc: give blocks of ``LARGE_BYTES`` or more back to the kernel when they are freed; elsewhere nothing is done.
-
-    By itself it stops doing so at the first one, and keeps them in a heap for each thread that works at the same time.
-    The interpreter's table of interned strings, one or two mebibytes that any thread makes anew now and then, would be
-    kept in each of them.
-    """
+    """glibc: give blocks of ``LARGE_BYTES`` or more back to the kernel when they are freed; elsewhere nothing is
+    done. By itself it stops doing so at the first one, and keeps them in a heap for each thread that works at the
+    same time."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE_BYTES)
 

@@ -23,7 +23,10 @@ from harness.errors import HostError
 LOWEST = 20000
 #: How many leases a process keeps, the latest: those before it have been taken by a service, or are not wanted.
 KEPT_LEASES = 8
-RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+#: Below are ports of well-known services.
+LEAST = 10_240
+CHOSEN_BY_SYSTEM = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_TRIES = 20
 
 _leases: deque[socket.socket] = deque()
 
@@ -31,11 +34,10 @@ _leases: deque[socket.socket] = deque()
 def free_port(address: str = "127.0.0.1") -> int:
     """Return a port that can be bound right now, and that no other process of this project was given lately.
 
-    Raises:
-        HostError: none of many was free.
+    Raises HostError: none of many was free.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    highest = _first_of_kernel() - 1
+    highest = (chosen_by_system(CHOSEN_BY_SYSTEM) or (32768, 60999))[0] - 1
     chooser = random.SystemRandom()
     candidates = [chooser.randint(LOWEST, highest) for _ in range(50)] if highest > LOWEST + 1000 else []
     for port in (*candidates, 0):  # 0: whatever the kernel gives
@@ -51,11 +53,9 @@ def free_port(address: str = "127.0.0.1") -> int:
 
 
 def lease(port: int) -> bool:
-    """Keep a port from other processes of this project; ``False``: one of them, or this one, has leased it.
-
-    The lease is a socket with a name in Linux' abstract namespace, which goes with the process. Where there is no such
-    namespace nothing is leased.
-    """
+    """Keep a port from other processes of this project; ``False``: it is leased already. The lease is a socket with a
+    name in Linux' abstract namespace, which goes with the process; where there is no such namespace nothing is
+    leased."""
     try:
         held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     except (AttributeError, OSError):
@@ -72,26 +72,20 @@ def lease(port: int) -> bool:
     return True
 
 
-def _first_of_kernel() -> int:
+def chosen_by_system(file: Path) -> tuple[int, int] | None:
+    """Return the first and the last port that the system gives out, as a file has them; ``None``: it does not say."""
     try:
-        return int(RANGE_FILE.read_text().split()[0])
-    except (OSError, ValueError, IndexError):
-        return 32768
-
-
-CHOSEN_BY_SYSTEM = Path("/proc/sys/net/ipv4/ip_local_port_range")
-#: Below are ports of well-known services.
-LEAST = 10_240
-_TRIES = 20
+        low, high = map(int, file.read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        return None
+    return low, high
 
 
 def bind_outside(opened: socket.socket) -> None:
-    """Give a socket a port outside of the system's range, or leave it without one where there is no other.
-
-    Linux remembers each connection by its addresses and ports (conntrack). One that was refused because kube-proxy did
-    not know the service yet is remembered untranslated for ten seconds, and a connection from the same port is refused
-    as well. Loads connect from ports of the system's choice, so who asks early must not.
-    """
+    """Give a socket a port outside of the system's range, or leave it without one where there is no other. Linux
+    remembers a connection that was refused because kube-proxy did not know the service yet for ten seconds
+    (conntrack), and refuses others from the same port. Loads connect from ports of the system's choice, so who asks
+    early must not."""
     ports = outside(CHOSEN_BY_SYSTEM)
     for source in random.sample(ports, min(_TRIES, len(ports))):
         try:
@@ -106,9 +100,8 @@ def bind_outside(opened: socket.socket) -> None:
 @functools.lru_cache(maxsize=1)
 def outside(chosen: Path) -> range:
     """Return the ports below the range that the file names, or those above it where there are more."""
-    try:
-        low, high = map(int, chosen.read_text(encoding="ascii").split())
-    except (OSError, ValueError):
+    limits = chosen_by_system(chosen)
+    if limits is None:
         return range(0)
-    below, above = range(LEAST, max(low, LEAST)), range(high + 1, 65_536)
+    below, above = range(LEAST, max(limits[0], LEAST)), range(limits[1] + 1, 65_536)
     return below if len(below) >= len(above) else above

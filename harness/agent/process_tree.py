@@ -4,25 +4,100 @@
 ``/proc/PID/statm`` and ``/proc/PID/stat`` are held open, and a read of a held descriptor fails
 once its process is gone, whoever owns the id by then. CPU time comes from the process's CPU
 clock in nanoseconds; ``stat`` would give whole hundredths of a second.
+
+A JVM's own counters come from the file that it maps, so nothing is asked of it. HotSpot keeps ``hsperfdata_USER/PID`` in
+its temporary folder, unless ``-XX:-UsePerfData`` is set: a prologue of 32 bytes, then entries with a name and a value
+(``perfMemory.hpp``). A process in a container has another id in its own namespace and another ``/tmp``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import stat
+import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.agent.jvm_counters import compile_seconds
 from harness.agent.processes import PROC, ProcessStat, parse_stat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    #: What the kernel says of one process, not yet understood: CPU clock (ns) and ``statm``; ``None``: it is gone.
-    Glance = tuple[int, bytes] | None
+FOLDERS = "hsperfdata_*"
+MAGIC = b"\xca\xfe\xc0\xc0"
+#: Of its two JIT compilers: wall time of all compilations so far, in ticks of ``FREQUENCY``.
+COMPILE_TICKS, FREQUENCY = "java.ci.totalTime", "sun.os.hrt.frequency"
+#: More than any JVM maps: 32 KiB unless it is told otherwise.
+MOST_BYTES = 1 << 20
+_PROLOGUE, _ENTRY = "iiqii", "iii4Bi"
+
+
+def compile_seconds(pid: int) -> float | None:
+    """Return the time that a JVM's JIT compilers, which are threads of their own, spent so far, in seconds of wall
+    time. ``None``: it is no JVM with counters, or it is gone."""
+    data = _mapped(pid)
+    counters = {} if data is None else read_counters(data)
+    frequency = counters.get(FREQUENCY, 0)
+    return counters[COMPILE_TICKS] / frequency if COMPILE_TICKS in counters and frequency > 0 else None
+
+
+def read_counters(data: bytes) -> dict[str, int]:
+    """Return the whole-number counters of a file's content; empty: it is no such file, or a part of one."""
+    if data[:4] != MAGIC or len(data) < 32:
+        return {}
+    order = "<" if data[4] == 1 else ">"
+    _used, _overflow, _stamp, at, n_entries = struct.unpack_from(order + _PROLOGUE, data, 8)
+    results: dict[str, int] = {}
+    for _ in range(n_entries):
+        try:
+            length, name_at, n_values, kind, *_flags, value_at = struct.unpack_from(order + _ENTRY, data, at)
+            if kind == ord("J") and n_values == 0:
+                end = data.index(b"\0", at + name_at)
+                name = data[at + name_at : end].decode("ascii", "replace")
+                (results[name],) = struct.unpack_from(order + "q", data, at + value_at)
+        except (struct.error, ValueError):  # cut short, or being written
+            break
+        if length <= 0:
+            break
+        at += length
+    return results
+
+
+def _mapped(pid: int) -> bytes | None:
+    try:
+        lines = (Path(f"{PROC}/{pid}") / "status").read_text("ascii", "replace").splitlines()
+    except OSError:
+        return None
+    ids = next((line.split() for line in lines if line.startswith("NSpid:")), [str(pid)])
+    inner = ids[-1]  # in its own namespace
+    for folder in Path(f"{PROC}/{pid}/root/tmp").glob(FOLDERS):  # pathlib keeps each pattern that it has seen
+        content = read_file(folder / inner)
+        if content is not None:
+            return content
+    return None
+
+
+def read_file(file: Path) -> bytes | None:
+    """Return what the file holds; ``None``: it cannot be read, or is no plain file.
+
+    A service may put anything in its place: a link leads out of its container, a pipe keeps its reader waiting.
+    """
+    try:
+        descriptor = os.open(str(file), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        result = os.fstat(descriptor)
+        # no more room than it needs: malloc keeps a large buffer for each thread that ever had one
+        return os.read(descriptor, min(result.st_size, MOST_BYTES)) if stat.S_ISREG(result.st_mode) else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -45,13 +120,9 @@ class ProcessReading(NamedTuple):
 
 
 class ProcessReader:
-    """Holds the descriptors of one process. Construct with the start time to be sure who it is.
-
-    ``clock`` and ``statm`` (a descriptor) are what a glance reads, for those who read it themselves.
-
-    Raises:
-        ProcessLookupError: it is gone, or the id has another owner.
-    """
+    """Holds the descriptors of one process. Construct with the start time to be sure who it is. ``clock`` and
+    ``statm`` (a descriptor) are what a reading reads. Raises ProcessLookupError: it is gone, or the id has another
+    owner."""
 
     def __init__(self, pid: int, start_ticks: int | None = None) -> None:
         self.pid = pid
@@ -69,22 +140,15 @@ class ProcessReader:
             raise ProcessLookupError(f"process {pid} is gone")
         self.start_ticks = stat.start_ticks
 
-    def glance(self) -> Glance:
-        """Take the raw readings and nothing more: two system calls."""
+    def read(self) -> ProcessReading | None:
+        """Return its memory and CPU time now, by two system calls, or ``None`` once it has ended (a zombie has)."""
         try:
             cpu_ns = time.clock_gettime_ns(self.clock)
             # last, because it proves that the clock was this process's
-            return cpu_ns, os.pread(self.statm, 64, 0)
+            fields = os.pread(self.statm, 64, 0).split(None, 2)  # the whole address space, what of it is resident
         except OSError:
             return None
-
-    def read(self) -> ProcessReading | None:
-        """Return its memory and CPU time now, or ``None`` once it has ended (a zombie has ended)."""
-        return understand(self.glance())
-
-    def understand(self, glance: Glance) -> ProcessReading | None:
-        """Return what a glance says; see ``understand``."""
-        return understand(glance)
+        return reading_of(cpu_ns, int(fields[0]), int(fields[1])) if len(fields) > 1 else None
 
     def children(self) -> set[int]:
         """Return the ids of its children now."""
@@ -131,15 +195,6 @@ class ProcessReader:
         self._stat = self.statm = -1
 
 
-def understand(glance: Glance) -> ProcessReading | None:
-    """Return what a glance says."""
-    if glance is None:
-        return None
-    cpu_ns, statm = glance
-    fields = statm.split(None, 2)  # the whole address space, what of it is resident, the rest
-    return reading_of(cpu_ns, int(fields[0]), int(fields[1])) if len(fields) > 1 else None
-
-
 def reading_of(cpu_ns: int, size_pages: int, resident_pages: int) -> ProcessReading | None:
     """Return the reading, or ``None``: what has ended and was not reaped has given its address space back.
 
@@ -149,14 +204,10 @@ def reading_of(cpu_ns: int, size_pages: int, resident_pages: int) -> ProcessRead
 
 
 class TreeReader:
-    """A process with its children: one sum. CPU time of ended children stays in the sum.
-
-    ``discover`` looks for children and is dear (one file per thread), so the caller says when.
-    ``short_lived``: most children live too short to be discovered (a database's, one per connection),
-    so the time of ended ones is what the kernel put on their parent's account when it waited for them.
-
-    A tick of a sampler reads the ``processes``; ``account`` sums them up, then or later, but in that order.
-    """
+    """A process with its children: one sum. CPU time of ended children stays in the sum. ``discover`` looks for
+    children and is dear (one file per thread), so the caller says when. ``short_lived``: most children live too short
+    to be discovered (a database's, one per connection), so the time of ended ones is what the kernel put on their
+    parent's account when it waited for them."""
 
     #: What reads one process.
     process: type[ProcessReader] = ProcessReader
@@ -187,12 +238,9 @@ class TreeReader:
     def account(
         self, readings: Iterable[tuple[int, ProcessReading | None]], reaped_s: float = 0.0
     ) -> ProcessReading | None:
-        """Return the sum over the tree, or ``None`` once the first process of it has ended.
-
-        Args:
-            readings: id and reading of each process.
-            reaped_s: CPU time of ended children on their parents' account, where that is what counts.
-        """
+        """Return the sum over the tree, or ``None`` once the first process of it has ended. ``readings``: id and
+        reading of each process; ``reaped_s``: CPU time of ended children on their parents' account, where that is
+        what counts."""
         rss_bytes = 0
         for pid, reading in readings:
             if reading is not None:
@@ -209,15 +257,12 @@ class TreeReader:
 
     def read(self) -> ProcessReading | None:
         """Return the sum over the tree with its threads, or ``None`` once the first process has ended."""
-        reaped_s = sum(reader.reaped_s() for reader in self._short_lived_ones())
+        # of the others it is not needed, and `stat` is dear
+        reaped_s = sum(reader.reaped_s() for reader in self._readers.values()) if self._short_lived else 0.0
         reading = self.account([(pid, reader.read()) for pid, reader in self._readers.items()], reaped_s)
         if reading is None:
             return None
         return reading._replace(n_threads=sum(reader.n_threads() for reader in self._readers.values()))
-
-    def _short_lived_ones(self) -> Iterable[ProcessReader]:
-        """Those whose ended children stand on their account; ``stat`` is dear, and of the others not needed."""
-        return self._readers.values() if self._short_lived else ()
 
     def system_s(self) -> float | None:
         """Return the CPU time in the kernel of the processes that run; ``None``: of one of them it is not told, or
@@ -280,11 +325,8 @@ def read_tree(
     short_lived: bool = False,
     reader: type[TreeReader] = TreeReader,
 ) -> TreeResources:
-    """Read the process and its children once, for the edge of a phase; ``short_lived``: see ``TreeReader``.
-
-    PSS costs some 17 ms and holds the process's memory map for that long, so say ``pss=False``
-    where time counts.
-    """
+    """Read the process and its children once, for the edge of a phase; ``short_lived``: see ``TreeReader``. PSS costs
+    some 17 ms and holds the process's memory map for that long, so say ``pss=False`` where time counts."""
     wall_epoch_s, monotonic_s = time.time(), time.monotonic()
     try:
         tree = reader(pid, start_ticks, cpu_at_launch_s, short_lived=short_lived)

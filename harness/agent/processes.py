@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,18 +95,16 @@ def alive(pid: int, start_ticks: int) -> bool:
 
 
 def group_members(group: int, start_ticks: int) -> tuple[int, ...]:
-    """Return the ids of the running members of the process group that ``group`` once led.
-
-    ``start_ticks`` is the leader's: nobody of its group can be older, so the members of an
-    unrelated later group, led by a new owner of the id, are told apart by the leader's time.
-    """
+    """Return the ids of the running members of the process group that ``group`` once led. ``start_ticks`` is the
+    leader's: nobody of its group can be older, so members of a later group of the same id are told apart."""
     leader = read_stat(group)
     if leader is not None and leader.start_ticks != start_ticks:
         return ()  # the id has a new owner, so the old group is gone: ids in use as groups are not given out
+    stats = ((pid, read_stat(pid)) for pid in _table.pids())
     return tuple(
         pid
-        for pid, stat in _every_process()
-        if stat.group == group and stat.start_ticks >= start_ticks and not stat.ended
+        for pid, stat in stats
+        if stat is not None and stat.group == group and stat.start_ticks >= start_ticks and not stat.ended
     )
 
 
@@ -129,10 +127,3 @@ def kill_group(group: int, start_ticks: int) -> tuple[int, ...]:
             return members
         signal_group(group, start_ticks, signal.SIGKILL)
         time.sleep(0.002)
-
-
-def _every_process() -> Iterator[tuple[int, ProcessStat]]:
-    for pid in _table.pids():
-        stat = read_stat(pid)
-        if stat is not None:
-            yield pid, stat

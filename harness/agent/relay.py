@@ -49,14 +49,10 @@ def pass_bytes(daemon: socket.socket) -> None:
                     data = daemon.recv(CHUNK)
                     if not data:
                         return
-                    _write_all(1, data)
+                    while data:
+                        data = data[os.write(1, data) :]
                 else:
                     data = os.read(0, CHUNK)
                     if not data:
                         return
                     daemon.sendall(data)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]

@@ -8,11 +8,11 @@ native.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import threading
 import time
-from array import array
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
@@ -35,21 +35,20 @@ SLOW_HZ = 2.0
 LONGEST_SLEEP_NS = 50_000_000
 
 
-@dataclass
-class Schedule:
-    """Absolute: the moment of a tick follows from its number alone, so a late one does not shift the others.
+class Schedule(ctypes.Structure):
+    """Absolute: the moment of a tick follows from its number alone. ``number`` is that of the next tick. Ticks whose
+    moment had passed before their turn are missed. ``longest_gap_ns``: between the beginnings of two ticks. Native code
+    works on it, too: ``struct schedule``."""
 
-    ``number`` is that of the next tick. Ticks whose moment had passed before their turn are missed.
-    ``longest_gap_ns`` is the longest between the beginnings of two ticks.
-    """
-
-    begin_ns: int
-    period_ns: float
-    number: int = 0
-    ticks: int = 0
-    missed: int = 0
-    last_ns: int = 0
-    longest_gap_ns: int = 0
+    _fields_ = (
+        ("begin_ns", ctypes.c_int64),
+        ("period_ns", ctypes.c_double),
+        ("number", ctypes.c_int64),
+        ("ticks", ctypes.c_int64),
+        ("missed", ctypes.c_int64),
+        ("last_ns", ctypes.c_int64),
+        ("longest_gap_ns", ctypes.c_int64),
+    )
 
     @classmethod
     def beginning_now(cls, hz: float) -> Schedule:
@@ -58,13 +57,14 @@ class Schedule:
 
     def going_on(self, hz: float) -> Schedule:
         """Return one of another rate that goes on from the tick just taken, with what was counted so far."""
-        begin_ns, period_ns = time.monotonic_ns(), 1e9 / hz
-        return replace(self, begin_ns=begin_ns, period_ns=period_ns, number=1)
+        counted = (self.ticks, self.missed, self.last_ns, self.longest_gap_ns)
+        return Schedule(time.monotonic_ns(), 1e9 / hz, 1, *counted)
 
     @property
     def due_ns(self) -> int:
         """The moment of the next tick."""
-        return self.begin_ns + int(self.number * self.period_ns)
+        due_ns: int = self.begin_ns + int(self.number * self.period_ns)
+        return due_ns
 
     def count(self, began_ns: int) -> None:
         """Count the tick that began then and has just been taken, and go on to the first that is not past."""
@@ -77,42 +77,16 @@ class Schedule:
         self.missed += self.number - following
 
 
-class Calls:
-    """What other threads want of a glancer at work, in memory that native code can look at, too."""
+class Calls(ctypes.Structure):
+    """What other threads want of a glancer at work, in memory that native code can look at, too. ``stop``: return as
+    soon as you can; ``added``: there is more to be sampled, the next tick is not yours."""
 
-    def __init__(self) -> None:
-        self._flags = array("i", (0, 0))
-
-    @property
-    def address(self) -> int:
-        """Where the two flags stand: ``stop``, then ``added``, each a C ``int``."""
-        return self._flags.buffer_info()[0]
-
-    @property
-    def stop(self) -> bool:
-        """Return as soon as you can."""
-        return self._flags[0] != 0
-
-    @stop.setter
-    def stop(self, wanted: bool) -> None:
-        self._flags[0] = int(wanted)
-
-    @property
-    def added(self) -> bool:
-        """There is more to be sampled: the next tick is not yours."""
-        return self._flags[1] != 0
-
-    @added.setter
-    def added(self, wanted: bool) -> None:
-        self._flags[1] = int(wanted)
+    _fields_ = (("stop", ctypes.c_int32), ("added", ctypes.c_int32))
 
 
 class PythonTicks:
-    """Takes ticks that only glance, in the interpreter. It keeps nothing from one call to the next.
-
-    ``name``: as a record tells it, ``interpreter``, ``native`` or ``portable``. ``tree`` and ``machine``: what reads
-    the processes that it is given, with their children, and the machine around them.
-    """
+    """Takes the ticks between two slow ones, in the interpreter. ``name``: as a record tells it. ``tree`` and
+    ``machine``: what reads the processes that it is given, with their children, and the machine around them."""
 
     name = "interpreter"
     tree: type[TreeReader] = TreeReader
@@ -121,20 +95,15 @@ class PythonTicks:
     def take(
         self, schedule: Schedule, before: int, processes: Sequence[ProcessReader], calls: Calls
     ) -> list[Tick]:
-        """Take the ticks of the schedule until the tick ``before``, or a later one, is due.
-
-        Each tick reads every process, in their order. It returns earlier when a tick is due and
-        ``calls.added`` is set (that tick is then not taken), and within 50 ms of ``calls.stop``.
-        The schedule counts what was taken and missed, and its ``number`` is that of the tick to go on with.
-        """
-        # Understood afterwards, all at once: a woken process runs with cold caches, and the same work is
-        # several times dearer spread over the ticks.
-        seen = []
+        """Take the ticks of the schedule until the tick ``before``, or a later one, is due. Each tick reads every
+        process, in their order. It returns earlier when a tick is due and ``calls.added`` is set (that tick is then
+        not taken), and within 50 ms of ``calls.stop``."""
+        ticks = []
         while _sleep_until_due(schedule, calls) and schedule.number < before and not calls.added:
             began_ns = time.monotonic_ns()
-            seen.append([(process, time.monotonic(), process.glance()) for process in processes])
+            ticks.append([(time.monotonic(), process.read()) for process in processes])
             schedule.count(began_ns)
-        return [[(at_s, process.understand(glance)) for process, at_s, glance in tick] for tick in seen]
+        return ticks
 
 
 def _sleep_until_due(schedule: Schedule, calls: Calls) -> bool:
@@ -151,11 +120,8 @@ def _sleep_until_due(schedule: Schedule, calls: Calls) -> bool:
 
 @dataclass(frozen=True)
 class Watched:
-    """A process to be sampled, with its children.
-
-    ``cpu_at_launch_s`` is taken off: CPU time before the program itself ran. ``short_lived``: many
-    children, most of them short-lived, read at SLOW_HZ; see ``TreeReader``.
-    """
+    """A process to be sampled, with its children. ``cpu_at_launch_s`` (CPU time before the program itself ran) is
+    taken off. ``short_lived``: most of its many children are, so it is read at SLOW_HZ; see ``TreeReader``."""
 
     pid: int
     start_ticks: int
@@ -182,14 +148,9 @@ class _Taken(NamedTuple):
 
 
 class Sampler:
-    """Use as a context manager, or ``start`` and ``stop``. Roles may be added while it works.
-
-    Files: ``samples`` and ``machine`` as CSV, columns as in docs/data.md. A process that ends while
-    it is sampled just has no more rows. A failure of writing (disk full) is raised by ``stop``.
-
-    SLOW_HZ times a second it discovers, counts, and makes rows of what was seen. The ticks between, which
-    only glance, are the ``glancer``'s; ``None``: taken in the interpreter.
-    """
+    """Use as a context manager, or ``start`` and ``stop``; roles may be added while it works. ``samples`` and
+    ``machine`` are CSV, columns as in docs/data.md. A process that ends has no more rows. SLOW_HZ times a second it
+    discovers, counts, and makes rows; the ticks between are the ``glancer``'s; ``None``: taken in the interpreter."""
 
     def __init__(
         self,
@@ -230,8 +191,7 @@ class Sampler:
     def pace(self, hz: float) -> None:
         """Take so many samples a second from the next tick on, which is a slow one.
 
-        Raises:
-            ValueError: not from 1 to 1000.
+        Raises ValueError: not from 1 to 1000.
         """
         self._hz = _possible(hz)
         self._calls.added = True
@@ -239,8 +199,7 @@ class Sampler:
     def stop(self) -> SamplerSummary:
         """Stop, write everything out, and return how well the schedule was kept. Idempotent.
 
-        Raises:
-            OSError: the files could not be written.
+        Raises OSError: the files could not be written.
         """
         self._calls.stop = True
         if self._thread.ident is not None:
@@ -303,9 +262,8 @@ class Sampler:
         self._write_taken(taken, samples)
         self._take_in()
         now, begun_before = the_machine.read(), self._n_begun
-        self._n_begun = (
-            the_machine.n_begun
-        )  # read before anybody is looked for: who comes later changes it again
+        # read before anybody is looked for: who comes later changes it again
+        self._n_begun = the_machine.n_begun
         nobody_new = begun_before is not None and self._n_begun == begun_before
         for role, tree in tuple(self._trees.items()):
             if not nobody_new:  # to look for children is the dearest part: one file for each thread
@@ -340,12 +298,7 @@ class Sampler:
         while self._added:
             role, watched = self._added.pop(0)
             try:
-                tree = self._glancer.tree(
-                    watched.pid,
-                    watched.start_ticks,
-                    watched.cpu_at_launch_s,
-                    short_lived=watched.short_lived,
-                )
+                tree = self._glancer.tree(**asdict(watched))
             except ProcessLookupError:  # over before it began: it has no rows
                 continue
             tree.discover()

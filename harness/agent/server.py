@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon's side of the wire: one JSON object a line, asked over a unix socket, answered in any order.
 
+What it does is plain data in and plain data out; moments are on this machine's clocks.
+
 A question has a number; its answer is kept until the controller says it has it. So a question
 that is asked again after a lost connection is not carried out again: no process is started twice.
 Nobody heard for the time of grace: everything that was started is ended, the folder is removed.
@@ -16,12 +18,223 @@ import signal
 import socket
 import threading
 import time
+import base64
+import contextlib
+import platform
 from pathlib import Path
 from typing import Any
-
-from harness.agent.handlers import SLOW, Handlers
 from harness.agent.relay import SOCKET
 from harness.errors import HostError
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, NamedTuple
+from harness.agent.cgroup import read_group
+from harness.agent.containers import ENDING, ContainerHandlers
+from harness.agent.cpu_speed import CpuSpeedMeter
+from harness.agent.files import FileHandlers
+from harness.agent.http_exchange import gone_check, poll_first_answer
+from harness.agent.machine_counters import read_machine
+from harness.agent.machine_info import machine_facts, physical_cores
+from harness.agent.platforms import usable_cpus
+from harness.agent.ports import free_port
+from harness.agent.process_tree import read_tree
+from harness.agent.processes import read_stat
+from harness.agent.sampler import Sampler, Watched
+from harness.agent.spawn import Spawned, Spawner
+
+#: These may take their time, so each gets a thread; the others are answered in the order they come.
+SLOW = frozenset(
+    "spawn run wait stop resources sampler_stop speed_stop first_answer inventory folder_bytes remove bye".split()
+)
+GAUGE_GONE = "the agent is ending, and has ended its samplers and meters"
+
+
+class _Endpoint(NamedTuple):
+    host: str
+    port: int
+
+
+class Handlers:
+    """Everything that was started for one controller."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._running = folder / "running"
+        self._running.mkdir()
+        self._spawner = Spawner(folder / "spawn_stub.py", host=socket.gethostname())
+        self._lock = threading.Lock()
+        self._processes: dict[int, Spawned] = {}
+        self._gauges: dict[int, Any] = {}  # samplers, and meters of CPU speed
+        self._ended = threading.Event()
+        self._files = FileHandlers(folder)
+        self._containers = ContainerHandlers(folder, self._ended)
+
+    def carry_out(self, what: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Do one thing. Raises HostError, OSError: it cannot be done."""
+        for part in (self, self._files, self._containers):
+            order: Callable[..., dict[str, Any] | None] | None = getattr(part, f"do_{what}", None)
+            if order is not None:
+                return order(**arguments) or {}
+        raise HostError(f"the agent knows no {what!r}")
+
+    def end_all(self) -> None:
+        """End every process group, container and sampler that was started. Nothing is started after this."""
+        with self._lock:
+            self._ended.set()
+            processes, gauges = list(self._processes.values()), list(self._gauges.values())
+            self._processes.clear()
+            self._gauges.clear()
+        for process in processes:
+            self._end(process, 0.0, "SIGKILL")
+        self._containers.end_all()
+        self._files.end_all()
+        for gauge in gauges:
+            with contextlib.suppress(OSError):  # its files go with the folder
+                gauge.stop()
+
+    def do_ping(self) -> dict[str, Any]:
+        return {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic()}
+
+    def do_facts(self) -> dict[str, Any]:
+        return {
+            "machine": machine_facts(),
+            "cpus": list(usable_cpus()),
+            "cores": physical_cores(usable_cpus()),
+            "free_bytes": shutil.disk_usage(str(self._folder)).free,
+            "environment": {name: os.environ.get(name, "") for name in ("HOME", "PATH", "JAVA_HOME")},
+            "user": f"{os.getuid()}:{os.getgid()}",
+            "architecture": platform.machine(),
+        }
+
+    def do_which(self, names: list[str]) -> dict[str, Any]:
+        return {name: shutil.which(name) for name in names}
+
+    def do_spawn(self, order: dict[str, Any]) -> dict[str, Any]:
+        process: Spawned = self._spawner.spawn(order)
+        with self._lock:
+            late = self._ended.is_set()
+            if not late:
+                self._processes[process.pid] = process
+        if late:
+            process.end(0.0)
+            raise HostError(ENDING)
+        # found by a later agent if this one is killed
+        (self._running / f"{process.pid}-{process.start_ticks}").touch()
+        return {
+            "pid": process.pid,
+            "start_ticks": process.start_ticks,
+            "wall_epoch_s": process.launched_wall_epoch_s,
+            "monotonic_s": process.launched_monotonic_s,
+            "cpu_at_launch_s": process.cpu_at_launch_s,
+        }
+
+    def do_run(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        return asdict(self._spawner.run(order, timeout_s))
+
+    def do_exited(self, pid: int) -> dict[str, Any]:
+        return {"exit_code": self._process(pid).exited()}
+
+    def do_wait(self, pid: int, timeout_s: float) -> dict[str, Any]:
+        process = self._process(pid)
+        return {"exit_code": process.wait(timeout_s), "cpu_s": process.cpu_s()}
+
+    def do_stop(self, pid: int, grace_s: float, first: str) -> dict[str, Any]:
+        process = self._process(pid)
+        cpu_s = process.cpu_s()
+        report = self._end(process, grace_s, first)
+        with self._lock:
+            self._processes.pop(pid, None)
+        return {**report, "cpu_s": cpu_s}
+
+    def do_free_port(self, address: str) -> dict[str, Any]:
+        return {"port": free_port(address)}
+
+    def do_resources(self, watched: dict[str, Any], pss: bool) -> dict[str, Any]:
+        return asdict(read_tree(pss=pss, **watched))
+
+    def do_machine(self) -> dict[str, Any]:
+        return asdict(read_machine())
+
+    def do_sampler_start(self, samples: str, machine: str, hz: float) -> dict[str, Any]:
+        return {"sampler": self._started(Sampler({}, samples=Path(samples), machine=Path(machine), hz=hz))}
+
+    def do_sampler_add(self, sampler: int, role: str, watched: dict[str, Any]) -> None:
+        self._gauge(sampler).add(role, Watched(**watched))
+
+    def do_sampler_pace(self, sampler: int, hz: float) -> None:
+        self._gauge(sampler).pace(hz)
+
+    def do_sampler_stop(self, sampler: int) -> dict[str, Any]:
+        return asdict(self._gauge(sampler, over=True).stop())
+
+    def do_speed_start(self, cpus: list[int], per_s: float) -> dict[str, Any]:
+        return {"meter": self._started(CpuSpeedMeter(cpus, per_s))}
+
+    def do_speed_stop(self, meter: int) -> dict[str, Any]:
+        return {"read": [asdict(read) for read in self._gauge(meter, over=True).stop()]}
+
+    def _started(self, gauge: Any) -> int:
+        with self._lock:
+            if self._ended.is_set():
+                raise HostError(ENDING)
+            gauge.start()
+            self._gauges[id(gauge)] = gauge
+        return id(gauge)
+
+    def _gauge(self, number: int, *, over: bool = False) -> Any:
+        with self._lock:
+            gauge = self._gauges.pop(number, None) if over else self._gauges.get(number)
+        if gauge is None:
+            raise HostError(GAUGE_GONE)
+        return gauge
+
+    def do_start_ticks(self, pid: int) -> dict[str, Any]:
+        stat = read_stat(pid)
+        return {"start_ticks": None if stat is None or stat.ended else stat.start_ticks}
+
+    def do_group(self, pid: int, start_ticks: int) -> dict[str, Any]:
+        result = read_group(pid, start_ticks)
+        return {"group": None if result is None else asdict(result)}
+
+    def do_first_answer(
+        self,
+        address: str,
+        port: int,
+        request: str,
+        watched: dict[str, Any],
+        launched_monotonic_s: float,
+        deadline_s: float,
+    ) -> dict[str, Any]:
+        pid, start_ticks = watched["pid"], watched["start_ticks"]
+        spawned = self._processes.get(pid)
+        if spawned is not None:  # better known than by the controller's clock
+            launched_monotonic_s = spawned.launched_monotonic_s
+        first = poll_first_answer(
+            _Endpoint(address, port),
+            base64.b64decode(request),
+            launched_monotonic_s=launched_monotonic_s,
+            deadline_s=deadline_s,
+            gone=gone_check(pid, start_ticks),
+        )
+        resources = read_tree(pss=False, **watched)
+        answer = None if first.answer is None else asdict(first.answer)
+        if answer is not None:
+            answer["body"] = base64.b64encode(answer["body"]).decode()
+        settings = {"waited_s": first.waited_s, "polls": first.polls, "gone": first.gone}
+        return {**settings, "answer": answer, "resources": asdict(resources)}
+
+    def _process(self, pid: int) -> Spawned:
+        with self._lock:
+            if pid not in self._processes:
+                raise HostError(f"process {pid} is none of those that were started here")
+            return self._processes[pid]
+
+    def _end(self, process: Spawned, grace_s: float, first: str) -> dict[str, Any]:
+        report = process.end(grace_s, first)
+        with contextlib.suppress(OSError):
+            (self._running / f"{process.pid}-{process.start_ticks}").unlink()
+        return asdict(report)
+
 
 #: The number of questions that only say "I am here"; nobody waits for their answers.
 PULSE = 0
@@ -31,9 +244,9 @@ _LOOK_EVERY_S = 0.1
 class Server:
     """Listens in ``folder``; ``serve`` returns when it was told to end or nobody is there any more."""
 
-    def __init__(self, folder: Path, grace_s: float, skew_s: float) -> None:
+    def __init__(self, folder: Path, grace_s: float) -> None:
         self._folder, self._grace_s = folder, grace_s
-        self._orders = Handlers(folder, skew_s)
+        self._orders = Handlers(folder)
         self._lock = threading.Lock()
         self._answers: dict[int, bytes] = {}
         self._at_work: set[int] = set()

@@ -36,8 +36,9 @@ BASE_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR")
 
 
 @dataclass(frozen=True)
-class StopReport:
-    """How a process ended; ``stop_s``: from the first signal until nothing of its group was left."""
+class Stopped:
+    """How a spawned process ended. ``signal``: the first that was sent and did it, SIGKILL, or ``exited``; ``stop_s``:
+    from that signal until nothing of its group was left."""
 
     exit_code: int
     signal: str
@@ -45,8 +46,8 @@ class StopReport:
 
 
 @dataclass(frozen=True)
-class RunReport:
-    """What a command that ended by itself said."""
+class Completed:
+    """A command that ended by itself. ``exit_code``: 128 + n when signal n ended it, as a shell has it."""
 
     exit_code: int
     stdout: str
@@ -62,7 +63,7 @@ class Spawned:
 
     def __init__(self, popen: subprocess.Popen[bytes], start_ticks: int, report: Mapping[str, float]) -> None:
         self._popen = popen
-        self._stopped: StopReport | None = None
+        self._stopped: Stopped | None = None
         self._tree: TreeReader | None = None
         self._cpu_s: float | None = None
         self.pid = popen.pid
@@ -75,7 +76,8 @@ class Spawned:
         """Return the exit code (128 + n for signal n) once it has ended, else ``None``. Never blocks."""
         if self._popen.returncode is None:
             self._read_last_account()
-        return _as_shell(self._popen.poll())
+        code = self._popen.poll()
+        return 128 - code if code is not None and code < 0 else code
 
     def wait(self, timeout_s: float) -> int | None:
         """Return the exit code, or ``None`` when it still runs after ``timeout_s``."""
@@ -122,7 +124,7 @@ class Spawned:
         # children that nobody waited for are in what was last seen, not in the account
         self._cpu_s = max(self._cpu_s or 0.0, own_s + reaped_s - self.cpu_at_launch_s)
 
-    def end(self, grace_s: float, first: str = "SIGTERM") -> StopReport:
+    def end(self, grace_s: float, first: str = "SIGTERM") -> Stopped:
         """``first`` to the group, SIGKILL after ``grace_s``; nothing of the group is left. Idempotent."""
         if self._stopped is not None:
             return self._stopped
@@ -146,21 +148,17 @@ class Spawned:
         if self._tree is not None:
             self._tree.close()
             self._tree = None
-        self._stopped = StopReport(exit_code=exit_code, signal=how, stop_s=time.monotonic() - begin)
+        self._stopped = Stopped(exit_code=exit_code, signal=how, stop_s=time.monotonic() - begin)
         return self._stopped
 
 
 class Spawner:
-    """Starts processes by orders, which are plain data.
+    """Starts processes by orders, which are plain data: ``argv``, ``folder``, ``environment`` (on top of a small
+    base), ``cpus``, ``stdout``, ``stderr``, ``run_as`` and, where there are any, ``groups``. ``stub`` is where
+    ``spawn_stub.py`` stands as a file; ``make`` is what a process becomes; ``host`` names the place in messages."""
 
-    An order has ``argv``, ``folder``, ``environment`` (on top of a small base), ``cpus``, ``stdout``,
-    ``stderr``, ``run_as`` and, where there are any, ``groups``. ``stub`` is where ``spawn_stub.py`` stands
-    as a file; ``make`` is what a process becomes; ``host`` names the place in messages; ``skew_s``: how
-    wrong our clocks were made.
-    """
-
-    def __init__(self, stub: Path, *, host: str, make: type[Spawned] = Spawned, skew_s: float = 0.0) -> None:
-        self._stub, self._host, self._make, self._skew_s = stub, host, make, skew_s
+    def __init__(self, stub: Path, *, host: str, make: type[Spawned] = Spawned) -> None:
+        self._stub, self._host, self._make = stub, host, make
         self._orders: queue.SimpleQueue[tuple[dict[str, Any], Future[Any]]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -168,8 +166,7 @@ class Spawner:
     def spawn(self, order: dict[str, Any]) -> Any:
         """Start a process and return it (a ``make``) as soon as the program itself runs.
 
-        Raises:
-            HostError: it cannot be started.
+        Raises HostError: it cannot be started.
         """
         with self._lock:
             if self._thread is None:
@@ -186,11 +183,10 @@ class Spawner:
 
     def run(
         self, order: dict[str, Any], timeout_s: float, begun: Callable[[Any], None] = lambda _process: None
-    ) -> RunReport:
+    ) -> Completed:
         """Run to the end. ``begun`` is told of the process (a ``make``) as soon as it runs.
 
-        Raises:
-            HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
+        Raises HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
         """
         with tempfile.TemporaryDirectory(prefix="rematch-run-") as folder:
             stdout, stderr = Path(folder, "stdout"), Path(folder, "stderr")
@@ -204,7 +200,7 @@ class Spawner:
                 raise HostError(
                     f"{order['argv'][0]} on {self._host}: not done after {timeout_s:g} s; it was ended"
                 )
-            return RunReport(
+            return Completed(
                 exit_code=exit_code,
                 stdout=stdout.read_text(encoding="utf-8", errors="replace"),
                 stderr=stderr.read_text(encoding="utf-8", errors="replace"),
@@ -221,27 +217,26 @@ class Spawner:
 
     def _start(self, order: dict[str, Any]) -> Spawned:
         program, folder = order["argv"][0], order["folder"]
-        whole = {
-            **order,
-            "environment": {**base_environment(), **order["environment"]},
-            "parent": os.getpid(),
-        }
-        # not as an argument: the environment may hold a password, and everybody can read a command line
-        order_file = _nameless_file()
-        os.write(order_file, json.dumps(whole).encode())
-        os.lseek(order_file, 0, os.SEEK_SET)
+        # what every command gets: where programs, home and temporary files are, and UTF-8
+        base = {name: os.environ[name] for name in BASE_VARIABLES if name in os.environ}
+        environment = {**base, "LANG": "C.UTF-8", **order["environment"]}
+        whole = {**order, "environment": environment, "parent": os.getpid()}
         read_end, write_end = os.pipe()
         try:
             popen = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(self._stub), str(order_file), str(write_end)],
-                pass_fds=(order_file, write_end),
+                [sys.executable, "-I", "-S", str(self._stub), str(write_end)],
+                stdin=subprocess.PIPE,
+                pass_fds=(write_end,),
             )
         except OSError as problem:
             os.close(read_end)
             raise HostError(f"{program} on {self._host}: cannot start a process: {problem}") from problem
         finally:
-            os.close(order_file)
             os.close(write_end)
+        assert popen.stdin is not None, "asked for"
+        # not as an argument: the environment may hold a password, and everybody can read a command line
+        with contextlib.suppress(BrokenPipeError), popen.stdin:
+            popen.stdin.write(json.dumps(whole).encode() + b"\n")
         with open(read_end, encoding="utf-8") as pipe:
             reports = [json.loads(line) for line in pipe]
         stat = read_stat(popen.pid)  # not reaped yet, so it is there even when it has already ended
@@ -249,30 +244,9 @@ class Spawner:
             popen.wait()
             why = reports[-1]["error"] if reports else "it ended before it was executed"
             raise HostError(f"{program} on {self._host}: cannot be started in {folder}: {why}")
-        report = reports[0]
-        for clock in ("wall_epoch_s", "monotonic_s"):
-            report[clock] += self._skew_s
-        return self._make(popen, stat.start_ticks, report)
-
-
-def _nameless_file() -> int:
-    """Return the descriptor of an empty file that has no name; only Linux has one that is memory alone."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("order")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
-
-
-def base_environment() -> dict[str, str]:
-    """Return what every command gets: where programs, home and temporary files are, and UTF-8."""
-    known = {name: os.environ[name] for name in BASE_VARIABLES if name in os.environ}
-    return {**known, "LANG": "C.UTF-8"}
+        return self._make(popen, stat.start_ticks, reports[0])
 
 
 def _end_unowned(started: Future[Any]) -> None:
     if started.exception() is None:
         started.result().end(0.0)
-
-
-def _as_shell(code: int | None) -> int | None:
-    return 128 - code if code is not None and code < 0 else code

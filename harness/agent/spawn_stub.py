@@ -7,10 +7,9 @@ any more. Starting this file costs some 25 ms, so it reports the clocks as its v
 before it becomes the wanted program: launch is that moment, and the CPU time used up to
 it is known and taken off.
 
-Argument 1: the descriptor of a file with the order in JSON (it may hold a password, which must
-never stand on a command line). Argument 2: the descriptor for the report, a JSON object a line:
-``{"wall_epoch_s", "monotonic_s", "cpu_s"}``, followed by ``{"error"}`` when the program
-cannot be executed. The descriptor closes by itself when the program starts.
+Stdin: the order, one line of JSON (it may hold a password, which must never stand on a command line). Argument 1: the
+descriptor for the report, a JSON object a line: ``{"wall_epoch_s", "monotonic_s", "cpu_s"}``, followed by ``{"error"}``
+when the program cannot be executed. The descriptor closes by itself when the program starts.
 """
 
 import ctypes
@@ -24,9 +23,9 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    with open(int(sys.argv[1]), encoding="utf-8") as stream:
-        order = json.load(stream)
-    report = int(sys.argv[2])
+    with open(0, encoding="utf-8", closefd=False) as stream:
+        order = json.loads(stream.readline())
+    report = int(sys.argv[1])
     os.set_inheritable(report, False)
     try:
         prepare(order)

@@ -46,35 +46,19 @@ class BackingService(Protocol):
         ...
 
     def invariants(self) -> tuple[InvariantReading, ...]:
-        """Return what the contract says must hold, as found now. Ask when nobody works with it any more.
-
-        Raises:
-            TrialFailure: it does not answer.
-            InputError: the contract's question is wrong.
-        """
+        """Return what the contract says must hold, as it is now. Ask when nobody works with it any more. Raises
+        TrialFailure: it does not answer; InputError: the contract's question is wrong."""
         ...
 
     def stored(self, *, over: bool) -> dict[str, int]:
-        """Return how many traces of each kind of request the database holds now, as the contract counts them.
-
-        Empty: the contract counts none, or it is no database.
-
-        Args:
-            over: nobody works with it any more; who still leaves is waited for.
-
-        Raises:
-            TrialFailure: it does not answer.
-            InputError: the contract's question is wrong.
-        """
+        """Return how many traces of each kind of request the database holds now; empty: the contract counts none, or
+        it is no database. ``over``: nobody works with it any more; who still leaves is waited for. Raises as
+        ``invariants``."""
         ...
 
     def stop(self) -> BackingRecord:
-        """End the loan: what it wrote lies in the trial's folder, and it has ended unless it lives on
-        for the next trial. Idempotent; never raises because it is already gone.
-
-        Raises:
-            OSError: its log could not be kept; it has ended all the same.
-        """
+        """End the loan: what it wrote lies in the trial's folder, and it has ended unless it lives on for the next
+        trial. Idempotent. Raises OSError: its log could not be kept; it has ended all the same."""
         ...
 
 
@@ -89,20 +73,13 @@ class BackingSource(Protocol):
         ...
 
     def prepare(self, need: BackingNeed) -> None:
-        """Do once what takes long (build, initialise), so that ``start`` is quick.
-
-        Raises:
-            RematchError: it cannot be done; says why.
-        """
+        """Do once what takes long (build, initialise), so that ``start`` is quick. Raises RematchError: it cannot be
+        done."""
         ...
 
     def start(self, need: BackingNeed, folder: Path) -> BackingService:
-        """Return a service that answers; its files go into ``folder``.
-
-        Raises:
-            TrialFailure: it did not come up.
-            InputError: there is no room for it, or the contract's files are wrong.
-        """
+        """Return a service that answers; its files go into ``folder``. Raises TrialFailure: it did not come up;
+        InputError: there is no room for it, or the contract's files are wrong."""
         ...
 
     def close(self) -> tuple[int, ...]:
@@ -111,11 +88,7 @@ class BackingSource(Protocol):
 
 
 def source_of(name: BackingName, sources: Mapping[BackingName, BackingSource]) -> BackingSource:
-    """Return the source of that name.
-
-    Raises:
-        MissingTool: there is none here.
-    """
+    """Return the source of that name. Raises MissingTool: there is none here."""
     if name not in sources:
         raise MissingTool(
             name,
@@ -126,11 +99,7 @@ def source_of(name: BackingName, sources: Mapping[BackingName, BackingSource]) -
 
 
 def refuse_ended(services: Sequence[BackingService], when: str) -> None:
-    """Raise when one of the services has ended by itself.
-
-    Raises:
-        TrialFailure: names it, and how it ended.
-    """
+    """Refuse services that have ended by themselves. Raises TrialFailure: names one, and how it ended."""
     for service in services:
         how = service.ended()
         if how is not None:

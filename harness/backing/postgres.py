@@ -2,34 +2,331 @@
 """PostgreSQL as a backing service of this machine, or of a host over SSH; its driver is loaded when a database is made.
 
 On another machine nothing is installed: the server of that machine is started there and asked through the connection.
+The server refuses to run as root, so root starts it as an unprivileged user, who must be able to reach both the programs
+and the data. Where the project's folder cannot be reached by that user, the data lies below ``/var/tmp``.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
+import pwd
+import re
+import shlex
+import shutil
+import stat
+import tempfile
 from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
-
 from harness.backing.base import BackingNeed
-from harness.backing.postgres_install import (
-    ADDRESS,
-    MEMORY,
-    DatabaseMachine,
-    base_folder,
-    find_account,
-    find_home,
-    find_remote_home,
-    memory_unavailable,
-)
 from harness.errors import InputError, MissingTool
 from harness.hosts.measuring import MeasuringHost
 from harness.model import BackingName
 from harness.toolchains import Tool, require_package
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+from harness.errors import HostError, InputError, MissingTool
+from harness.hosts.base import Command
+from harness.model import BackingSettings
+from harness.toolchains import Tool
 
 if TYPE_CHECKING:
     from harness.backing.postgres_database import Databases, Lent
     from harness.hosts.ssh.host import SshHost
+
+#: Where servers listen, and whom they let in, unless others have to reach them.
+ADDRESS, NEAR = "127.0.0.1", "127.0.0.1/32"
+#: Tried in this order when we are root.
+ACCOUNTS = ("postgres", "nobody")
+MEMORY = Path("/dev/shm")
+ELSEWHERE = Path("/var/tmp")
+#: A database of its own, the log it writes ahead, and the rows of a long load.
+MIN_FREE_BYTES = 512 * 1024 * 1024
+#: Where distributions put the programs, the newest first; then whatever is on PATH.
+_USUAL = (
+    "$(ls -d /usr/lib/postgresql/*/bin /usr/pgsql-*/bin 2>/dev/null | sort -rV) "
+    '$(dirname "$(readlink -f "$(command -v postgres || echo /nowhere/postgres)")")'
+)
+_FIND = 'for f in {places}; do if [ -x "$f/postgres" ] && [ -x "$f/initdb" ]; then echo "$f"; exit 0; fi; done; exit 1'
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Account:
+    """A user of this machine."""
+
+    name: str
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PostgresHome:
+    """The programs, and the user and group that they run as; ``None``: as we are."""
+
+    programs: Path
+    version: str
+    run_as: tuple[int, int] | None
+
+
+def find_account() -> Account | None:
+    """Return the user that the server runs as when we are root, or ``None`` when we are not.
+
+    Raises InputError: we are root and there is no such user.
+    """
+    if os.geteuid() != 0:
+        return None
+    for name in ACCOUNTS:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return Account(name=name, uid=entry.pw_uid, gid=entry.pw_gid)
+    raise InputError(
+        "PostgreSQL refuses to run as root, and there is no unprivileged user it could run as",
+        allowed=f"one of the users {', '.join(ACCOUNTS)} (useradd --system postgres), or not being root",
+    )
+
+
+def find_home(tool: Tool, base: Path) -> PostgresHome:
+    """Return the PostgreSQL that the finder names, where its user can reach it: programs that this user cannot reach
+    (an embedded copy below a closed folder) are copied below ``base`` once. Raises MissingTool: there is none;
+    InputError: as ``find_account``."""
+    programs = tool.require().resolve().parent
+    account = find_account()
+    if not reachable(programs, account):
+        programs = _copied(programs.parent, base) / "bin"
+    run_as = None if account is None else (account.uid, account.gid)
+    return PostgresHome(programs=programs, version=tool.version or "unknown", run_as=run_as)
+
+
+def find_remote_home(host: SshHost) -> PostgresHome:
+    """Return the server of another machine. Raises MissingTool: there is none; InputError: we are root there, and
+    there is nobody it could run as."""
+
+    def output_of(*words: str) -> str:
+        return host.run(Command(argv=words, folder=Path("/")), 60.0).stdout.strip()
+
+    places = shlex.quote(host.postgres) if host.postgres is not None else _USUAL
+    programs = output_of("sh", "-c", _FIND.format(places=places))
+    if not programs:
+        raise MissingTool(
+            f"PostgreSQL on {host.name}",
+            why="as the database beside the service there",
+            how_to_get=f"apt-get install -y postgresql (on {host.name}; or set postgres in hosts.toml)",
+        )
+    shown = output_of(f"{programs}/postgres", "--version")
+    version = re.search(r"\d+(\.\d+)*", shown)
+    run_as = None
+    if host.user.partition(":")[0] == "0":
+        ids = [(output_of("id", "-u", name), output_of("id", "-g", name)) for name in ACCOUNTS]
+        run_as = next(((int(uid), int(gid)) for uid, gid in ids if uid.isdigit() and gid.isdigit()), None)
+        if run_as is None:
+            raise InputError(
+                f"PostgreSQL refuses to run as root, and {host.name} has no unprivileged user it could run as",
+                allowed=f"one of the users {', '.join(ACCOUNTS)}, or not being root there",
+            )
+    return PostgresHome(programs=Path(programs), version=version.group() if version else shown, run_as=run_as)
+
+
+class DatabaseMachine:
+    """A machine on which databases run. ``base``: the folder of databases of this machine; ``None``: it is another
+    one. ``address``: where servers listen; ``admits``: whom they let in."""
+
+    def __init__(
+        self,
+        host: MeasuringHost,
+        home: PostgresHome,
+        base: Path | None = None,
+        *,
+        address: str = ADDRESS,
+        admits: str = NEAR,
+    ) -> None:
+        self.host, self.home, self.address = host, home, address
+        self._base, self._admits = base, admits
+        self._scratch: dict[Path, Path] = {}
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is this machine."""
+        return self._base is not None
+
+    def folder_for(self, settings: BackingSettings) -> Path:
+        """Return where data folders with these settings stand; on another machine they go with the host's agent."""
+        in_memory = settings.storage == "memory"
+        if self._base is not None:
+            # the owner's id is in the name, for several may measure here
+            return own_folder(MEMORY.resolve() / f"rematch-{os.geteuid()}") if in_memory else self._base
+        parent = MEMORY if in_memory else ELSEWHERE
+        if parent not in self._scratch:
+            self._scratch[parent] = cast("SshHost", self.host).scratch(parent, self.home.run_as)
+        return self._scratch[parent]
+
+    def run(self, *words: str, within_s: float = 30.0) -> None:
+        """Run a program as the server's user.
+
+        Raises HostError: it did not end well; with the last line of its output.
+        """
+        command = Command(argv=words, folder=Path("/"), environment={"LC_ALL": "C"}, run_as=self.home.run_as)
+        done = self.host.run(command, within_s)
+        if done.exit_code != 0:
+            output = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
+            raise HostError(
+                f"{self.host.name}: {words[0]} ended with {done.exit_code}; output: {output[-1][:300]}"
+            )
+
+    def read(self, file: Path, last_bytes: int | None = None) -> bytes:
+        """Return the content of a file, or its end; nothing of one that is not there."""
+        try:
+            return self.host.read(file, last_bytes)
+        except HostError:
+            return b""
+
+    def make_folder(self, folder: Path) -> None:
+        """Make a folder that only the server's user (and root) can look into."""
+        if not self.is_local:
+            self.run("mkdir", "-m", "700", str(folder))
+            return
+        folder.mkdir(mode=0o700)
+        if self.home.run_as is not None:
+            os.chown(folder, *self.home.run_as)
+
+    def put(self, text: str, target: Path) -> None:
+        """Write a small file that only the server's user may read."""
+        with tempfile.TemporaryDirectory(prefix="rematch-database-") as name:
+            local = Path(name) / "file"
+            local.touch(mode=0o600)
+            local.write_text(text)
+            self.host.put(local, target)
+        if self.home.run_as is not None:
+            owner = ":".join(map(str, self.home.run_as))
+            self.host.run(Command(argv=("chown", owner, str(target)), folder=Path("/")), 30.0)
+
+    def let_in(self, data: Path, authentication: str) -> None:
+        """Say who may come in from where, and how passwords are checked.
+
+        Under ``md5`` a user of whose password a SCRAM verifier is stored is asked for that.
+        """
+        self.put(f"host all all {self._admits} {authentication}\n", data / "pg_hba.conf")
+
+    def filesystem_of(self, folder: Path) -> str | None:
+        """Return the type of the file system that holds a folder, or ``None`` when it cannot be told."""
+        if self.is_local:
+            return filesystem_of(folder)
+        command = Command(argv=("stat", "-f", "-c", "%T", str(folder)), folder=Path("/"))
+        return self.host.run(command, 60.0).stdout.strip() or None
+
+    def remove(self, folder: Path) -> None:
+        """Remove a data folder; nobody serves it any more."""
+        if self.is_local:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            self.host.run(Command(argv=("rm", "-rf", str(folder)), folder=Path("/")), 60.0)
+
+
+def base_folder(root: Path, account: Account | None, elsewhere: Path = ELSEWHERE) -> Path:
+    """Return where templates and clusters on disk lie: below the project where the user can reach that.
+
+    Raises InputError: somebody else has made the folder that would be used instead.
+    """
+    inside = root.resolve() / ".cache" / "backing"
+    if reachable(root.resolve(), account):
+        inside.mkdir(parents=True, exist_ok=True)
+        return inside
+    return own_folder(
+        elsewhere.resolve() / f"rematch-{hashlib.sha256(bytes(root.resolve())).hexdigest()[:12]}"
+    )
+
+
+def own_folder(folder: Path) -> Path:
+    """Make a folder in a place that is open to everybody, and be sure that it is ours.
+
+    Raises InputError: it is somebody else's.
+    """
+    folder.mkdir(mode=0o755, exist_ok=True)
+    result = folder.lstat()
+    if not stat.S_ISDIR(result.st_mode) or result.st_uid != os.geteuid():
+        raise InputError(
+            "the folder belongs to another user and is needed for a database",
+            file=folder,
+            allowed="remove it",
+        )
+    folder.chmod(0o755)
+    return folder
+
+
+def memory_unavailable() -> str | None:
+    """Return why a database cannot lie in memory here, or ``None``."""
+    if filesystem_of(MEMORY) not in ("tmpfs", "ramfs"):
+        return f"storage = 'memory' needs a file system in memory at {MEMORY}, and there is none"
+    free = shutil.disk_usage(MEMORY).free
+    if free < MIN_FREE_BYTES:
+        return (
+            f"storage = 'memory' needs {MIN_FREE_BYTES >> 20} MiB free at {MEMORY}, and there are {free >> 20} "
+            "(of a container: start it with a larger --shm-size)"
+        )
+    return None
+
+
+def refuse_full(folder: Path, wanted: int = MIN_FREE_BYTES) -> None:
+    """Refuse to begin where a database would run out of room.
+
+    Raises InputError: says how much is free and how much is wanted.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < wanted:
+        raise InputError(
+            f"too little room for a database: {free >> 20} MiB free, {wanted >> 20} MiB required",
+            file=folder,
+            allowed="free some, then give the same command again",
+        )
+
+
+def filesystem_of(path: Path) -> str | None:
+    """Return the type of the file system that holds ``path``, or ``None`` when it cannot be told."""
+    try:
+        lines = Path("/proc/self/mounts").read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    real, best, kind = str(path.resolve()), "", None
+    for line in lines:
+        _, place, result, *_ = line.split(" ")
+        place = place.replace("\\040", " ")
+        inside = real == place or real.startswith(place.rstrip("/") + "/")
+        if inside and len(place) >= len(best):
+            best, kind = place, result
+    return kind
+
+
+def reachable(folder: Path, account: Account | None) -> bool:
+    """Whether the user may pass every folder down to this one (by its permission bits)."""
+    if account is None:
+        return True
+    for part in (folder, *folder.parents):
+        result = part.stat()
+        bit = stat.S_IXOTH
+        if result.st_uid == account.uid:
+            bit = stat.S_IXUSR
+        elif result.st_gid == account.gid:
+            bit = stat.S_IXGRP
+        if not result.st_mode & bit:
+            return False
+    return True
+
+
+def _copied(installation: Path, base: Path) -> Path:
+    """A wheel's programs look for their libraries in the folder beside their package's, so both come along."""
+    package = installation.parent
+    target = base / f"programs-{hashlib.sha256(bytes(installation)).hexdigest()[:12]}"
+    if not target.is_dir():
+        part = target.with_name(f"{target.name}.{os.getpid()}")
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.copytree(installation, part / package.name / installation.name, symlinks=True)
+        libraries = package.with_name(f"{package.name}.libs")
+        if libraries.is_dir():
+            shutil.copytree(libraries, part / libraries.name, symlinks=True)
+        part.rename(target)
+    return target / package.name / installation.name
 
 
 class _Source(ABC):
@@ -78,34 +375,28 @@ class Postgres(_Source):
 
 
 class RemotePostgres(_Source):
-    """Databases of ``host``, which make their templates anew in each session.
-
-    ``open_to_others``: its service runs on another machine, so they listen where that can reach them, and let in
-    whoever has the password, from anywhere.
-    """
+    """Databases of ``host``, which make their templates anew in each session. ``open_to_others``: its service runs on
+    another machine, so they listen where that can reach them, and let in whoever has the password."""
 
     def __init__(self, host: SshHost, *, open_to_others: bool = False) -> None:
         self._host, self._open_to_others = host, open_to_others
 
     @cached_property
-    def _there(self) -> DatabaseMachine:
+    def _remote(self) -> DatabaseMachine:
         home = find_remote_home(self._host)
         if self._open_to_others:
             return DatabaseMachine(self._host, home, address=self._host.listen_address, admits="all")
         return DatabaseMachine(self._host, home, address=ADDRESS)
 
     def _machine(self) -> DatabaseMachine:
-        return self._there
+        return self._remote
 
     def unavailable(self, need: BackingNeed) -> str | None:
         try:
-            machine = self._there
+            machine = self._remote
         except (MissingTool, InputError) as problem:
             return str(problem)
         kind = machine.filesystem_of(MEMORY) if need.settings.storage == "memory" else "tmpfs"
         if kind not in ("tmpfs", "ramfs"):
             return f"storage = 'memory' needs a file system in memory at {MEMORY} on {self._host.name}"
         return None
-
-
-__all__ = ["Postgres", "RemotePostgres"]

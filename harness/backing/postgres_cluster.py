@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fresh databases in no time: each a copy of a template, with passwords of its own.
+"""Databases that are initialised and filled once per contract, and copies of them for trials.
 
-A cluster is a copy in ``clusters/<owner's pid>-<its start>-<number>``, used again for the next trial after
-it was made equal to its template; what a killed harness left is swept by the next one.
+A template is a stopped cluster in ``templates/<key>``; the key covers the version and every file of SQL that went in.
+All trials with the same settings thus begin from the same bytes: vacuumed, frozen and analysed, so that no housekeeping
+of the load falls into the measurement. A copy in ``clusters/<owner's pid>-<its start>-<number>`` has passwords of its
+own, and is used again for the next trial after it was made equal to its template; what a killed harness left is swept
+by the next one.
 
-Only what differs from the template is written again. A database's data folder has more than a thousand files, and
-a short trial changes some thirty of them.
-Making the files anew costs seconds on a busy disk, and their writing back would fall into the next
-measurement. Whatever was written to has a new time of change, so size and time tell what differs;
-the copy must have been made with its times (``cp -a``).
+Only what differs from the template is written again: making a thousand files anew costs seconds on a busy disk, and
+their writing back would fall into the next measurement. Whatever was written to has a new time of change, so size and
+time tell what differs; the copy must have been made with its times (``cp -a``).
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import contextlib
 import os
 import secrets
 import shutil
+import fcntl
+import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-
 from harness.agent.processes import alive, this_process
 from harness.backing.base import BackingNeed
-from harness.backing.postgres_client import (
+from harness.backing.postgres_server import (
     MAINTENANCE,
     OWNER,
     SUPERUSER,
@@ -31,7 +33,7 @@ from harness.backing.postgres_client import (
     new_password,
     set_password,
 )
-from harness.backing.postgres_install import DatabaseMachine, refuse_full
+from harness.backing.postgres import DatabaseMachine, refuse_full
 from harness.backing.postgres_server import (
     Server,
     end_leftovers,
@@ -39,19 +41,132 @@ from harness.backing.postgres_server import (
     server_settings,
     start_server,
 )
-from harness.backing.postgres_template import Templates
 from harness.errors import HostError, InputError
 from harness.model import BackingSettings
+from collections.abc import Iterator
+from dataclasses import replace
+from harness.backing.postgres_server import (
+    DATABASE,
+    OWNER,
+    SUPERUSER,
+    Login,
+    apply_file,
+    connect,
+    new_password,
+    read_invariants,
+    read_sql,
+    read_stored,
+)
+from harness.backing.postgres_server import end_leftovers, server_settings, start_server
+
+#: Part of the key: to be raised when templates are made in another way.
+RECIPE = "2"
+SCHEMA, INDEX, INVARIANTS, STORED = "schema.sql", "index.sql", "invariants.sql", "stored.sql"
+INITDB_WITHIN_S = 120.0
+
+
+def sql_files(need: BackingNeed) -> tuple[Path, ...]:
+    """Return the contract's files that make the database, in the order in which they are applied."""
+    names = [SCHEMA]
+    names += [INDEX] if need.settings.index else []
+    names += [f"seed-{need.settings.seed}.sql"] if need.settings.seed else []
+    return tuple(need.contract / name for name in names)
+
+
+def template_key(version: str, files: tuple[Path, ...]) -> str:
+    """Return what names the template of these files, made by this version. Raises InputError: one cannot be read."""
+    text = b"\0".join(read_sql(file) for file in files)
+    return hashlib.sha256(f"{RECIPE}\0{version}\0".encode() + text).hexdigest()[:16]
+
+
+def fill(login: Login, need: BackingNeed, files: tuple[Path, ...]) -> None:
+    """Make the service's role and database in a new cluster, by the contract's files. Raises InputError: one is
+    wrong."""
+    with connect(login, "template") as connection:
+        connection.execute(f"CREATE ROLE {OWNER} LOGIN".encode())
+        connection.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}".encode())
+        connection.execute("ALTER DATABASE template0 IS_TEMPLATE false")
+    with connect(replace(login, database=DATABASE), "template") as connection:
+        connection.execute(f"SET ROLE {OWNER}".encode())
+        for file in files:
+            apply_file(connection, file)
+        if (need.contract / INVARIANTS).is_file():
+            read_invariants(connection, need.contract / INVARIANTS)  # better refused now than after an hour
+        if (need.contract / STORED).is_file():
+            read_stored(connection, need.contract / STORED)
+        connection.execute("RESET ROLE")
+        connection.execute("VACUUM (FREEZE, ANALYZE)")
+        for unused in ("template0", "postgres"):  # half of all files to be copied
+            connection.execute(f"DROP DATABASE {unused}".encode())
+
+
+class Templates:
+    """The templates of a machine: on this one they stay for later sessions, elsewhere they go with the host's agent."""
+
+    def __init__(self, machine: DatabaseMachine) -> None:
+        self._machine = machine
+        self._ready: set[Path] = set()
+
+    def of(self, need: BackingNeed) -> Path:
+        """Return the folder of the template, made now if it is not there. Raises InputError: a file of the contract
+        is wrong, or there is no room; HostError, TrialFailure: PostgreSQL could not do it."""
+        files = sql_files(need)
+        key = template_key(self._machine.home.version, files)
+        if not self._machine.is_local:
+            folder = self._machine.folder_for(need.settings) / f"template-{key}"
+            if folder not in self._ready:
+                self._make(folder, need, files)
+                self._ready.add(folder)
+            return folder
+        folder = self._machine.folder_for(BackingSettings()) / "templates" / key
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(folder.parent / ".lock"):
+            if not folder.is_dir():
+                refuse_full(folder.parent)
+                for unfinished in folder.parent.glob(".making-*"):
+                    end_leftovers(unfinished / "data")
+                    self._machine.remove(unfinished)
+                making = folder.parent / f".making-{key}"
+                self._make(making, need, files)
+                making.rename(folder)
+        return folder
+
+    def _make(self, making: Path, need: BackingNeed, files: tuple[Path, ...]) -> None:
+        machine, data, password = self._machine, making / "data", new_password()
+        initdb = (str(machine.home.programs / "initdb"), "-D", str(data))
+        machine.make_folder(making)
+        try:
+            machine.put(password, making / "superuser")
+            machine.run(
+                *initdb, "--username", SUPERUSER, "--auth", "scram-sha-256", "--pwfile", str(making / "superuser"),
+                "--encoding", "UTF8", "--locale", "C", "--no-sync", within_s=INITDB_WITHIN_S,
+            )  # fmt: skip
+            machine.let_in(data, "scram-sha-256")
+            login = Login(port=0, user=SUPERUSER, password=password, database="postgres")
+            settings = {**server_settings(BackingSettings()), "fsync": "off"}
+            server, login = start_server(machine, data, settings, login, making / "server.log")
+            try:
+                fill(login, need, files)
+            finally:
+                server.stop("SIGINT")
+            if machine.is_local:  # a power cut must not leave a template with holes
+                machine.run(*initdb, "--sync-only", within_s=INITDB_WITHIN_S)
+        except BaseException:
+            machine.remove(making)
+            raise
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Only one at a time makes a template; the others wait and find it."""
+    with path.open("a") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
 
 
 def restore(original: Path, copy: Path) -> int:
-    """Make ``copy`` equal to ``original``; return how many files were written.
-
-    Whatever is in the copy alone is removed. New files get the owner of the copy's folder.
-
-    Raises:
-        OSError: it could not be done; the copy is then of no use.
-    """
+    """Make ``copy`` equal to ``original``; return how many files were written. What is in the copy alone is removed;
+    new files get the owner of the copy's folder. Raises OSError: the copy is of no use then."""
     owner = copy.stat()
     written = 0
     with os.scandir(copy) as entries:
@@ -124,8 +239,7 @@ class Clusters:
     def fresh(self, need: BackingNeed) -> tuple[Cluster, Server, Login]:
         """Return a running copy of the template with passwords of its own.
 
-        Raises:
-            InputError: no room for it. TrialFailure: it did not come up.
+        Raises InputError: no room for it. TrialFailure: it did not come up.
         """
         template = self.templates.of(need)
         cluster = self._taken_again(template, need.settings) or self._copy(template, need.settings)
@@ -149,11 +263,7 @@ class Clusters:
         return cluster, server, replace(login, password=cluster.superuser)
 
     def serve(self, cluster: Cluster, login: Login | None = None) -> tuple[Server, Login]:
-        """Start a server over a cluster.
-
-        Raises:
-            TrialFailure: it did not come up.
-        """
+        """Start a server over a cluster. Raises TrialFailure: it did not come up."""
         login = login or Login(port=0, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
         values = server_settings(cluster.settings)
         return start_server(self._machine, cluster.data, values, login, cluster.log, cpus=cluster.cpus)
@@ -161,7 +271,7 @@ class Clusters:
     def give_back(self, cluster: Cluster) -> None:
         """Take a cluster that nobody serves any more: it is used again, or removed."""
         key = (cluster.template, cluster.folder.parent)
-        if key in self._spare or not self._machine.here:
+        if key in self._spare or not self._machine.is_local:
             self._machine.remove(cluster.folder)
         else:
             self._spare[key] = cluster
@@ -198,11 +308,11 @@ class Clusters:
 
     def _place(self, settings: BackingSettings) -> Path:
         base = self._machine.folder_for(settings)
-        return base / "clusters" if self._machine.here else base
+        return base / "clusters" if self._machine.is_local else base
 
     def _copy(self, template: Path, settings: BackingSettings) -> Cluster:
         place = self._place(settings)
-        if self._machine.here:
+        if self._machine.is_local:
             place.mkdir(parents=True, exist_ok=True)
             self._sweep(place)
             refuse_full(place)
@@ -232,6 +342,3 @@ class Clusters:
                 end_leftovers(folder / "data")
                 free_shared_memory(folder / "data")
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-__all__ = ["Cluster", "Clusters"]

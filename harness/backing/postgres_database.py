@@ -24,7 +24,7 @@ from typing import TypeVar
 import psycopg
 
 from harness.backing.base import BackingNeed
-from harness.backing.postgres_client import (
+from harness.backing.postgres_server import (
     DATABASE,
     OWNER,
     Connection,
@@ -35,9 +35,9 @@ from harness.backing.postgres_client import (
     words_of,
 )
 from harness.backing.postgres_cluster import Cluster, Clusters
-from harness.backing.postgres_install import DatabaseMachine
+from harness.backing.postgres import DatabaseMachine
 from harness.backing.postgres_server import RESERVED, Server
-from harness.backing.postgres_template import INVARIANTS, STORED
+from harness.backing.postgres_cluster import INVARIANTS, STORED
 from harness.errors import HostError, TrialFailure
 from harness.model import BackingRecord, InvariantReading, Outcome
 
@@ -87,11 +87,7 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """End it and close the connection. Idempotent.
-
-        Raises:
-            OSError: the file could not be written.
-        """
+        """End it and close the connection. Idempotent. Raises OSError: the file could not be written."""
         self._stopping.set()
         self._thread.join()
         self._connection.close()
@@ -115,19 +111,6 @@ class Watch:
             self._problem = problem
         except psycopg.Error:
             return  # it is gone: whoever runs the trial finds out, and says how it ended
-
-
-def wait_until_quiet(connection: Connection) -> None:
-    """Wait until nobody but the watch is connected too, but not for ever."""
-    deadline = time.monotonic() + QUIET_WITHIN_S
-    while _n_clients(connection) > 1 and time.monotonic() < deadline:
-        time.sleep(0.02)
-
-
-def _n_clients(connection: Connection) -> int:
-    """Return how many others are connected right now."""
-    row = connection.execute(QUIET_QUESTION.encode()).fetchone()
-    return int(row[0]) if row else 0
 
 
 LOG = "database.log"
@@ -158,7 +141,7 @@ class Lent:
         settings, process, machine = self.cluster.settings, self.server.process, self.server.machine
         self.lives_on = not settings.wiped
         argv = tuple(word.replace(str(self.cluster.folder), "{database}") for word in self.server.argv)
-        if not machine.here:
+        if not machine.is_local:
             argv = tuple(word.replace(str(machine.home.programs), "{postgresql}") for word in argv)
         self.record = BackingRecord(
             name="postgresql",
@@ -224,8 +207,12 @@ class Lent:
     def _put(self, question: Callable[[Connection], T], *, over: bool) -> T:
         login = (self.again or self.server).reached(self.login)
         with connect(replace(login, database=DATABASE), "invariants") as connection:
-            if over:
-                wait_until_quiet(connection)
+            deadline = time.monotonic() + (QUIET_WITHIN_S if over else 0.0)
+            while time.monotonic() < deadline:  # nobody but the watch is connected too
+                row = connection.execute(QUIET_QUESTION.encode()).fetchone()
+                if row is None or int(row[0]) <= 1:
+                    break
+                time.sleep(0.02)
             return question(connection)
 
     def _serve_again(self) -> None:
@@ -307,7 +294,7 @@ class Databases:
     def close(self) -> tuple[int, ...]:
         """See ``BackingSource.close``. No process of another machine stands in this machine's books."""
         with contextlib.ExitStack() as steps:
-            if not self._machine.here:
+            if not self._machine.is_local:
                 steps.enter_context(contextlib.suppress(HostError))  # its agent ends and removes it
             self._rest()
             for cluster in self._lasting.values():
@@ -315,7 +302,7 @@ class Databases:
             self._clusters.close()
         self._lasting.clear()
         ended, self._rested = tuple(self._rested), []
-        return ended if self._machine.here else ()
+        return ended if self._machine.is_local else ()
 
     def _revive(self, key: str, need: BackingNeed) -> tuple[Cluster, Server, Login]:
         """Return the database of that key as earlier trials left it; a server that died is started anew."""

@@ -4,6 +4,8 @@
 Each backend is a session and a process group of its own, so ending the server's group does not end
 them. Normally the server ends them itself, and they end when they see that it is gone. What is left
 all the same is found by its working directory, the data folder, which nobody else works in.
+
+Connections obey no variable of this shell.
 """
 
 from __future__ import annotations
@@ -14,25 +16,181 @@ import os
 import re
 import signal
 import time
+import psycopg
+import base64
+import hashlib
+import hmac
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import psycopg
-
 from harness.agent.processes import GONE_WITHIN_S, PROC
-from harness.backing.postgres_client import Login, connect, words_of
-from harness.backing.postgres_install import DatabaseMachine
+from harness.backing.postgres import DatabaseMachine
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Process, Stopped, StopSignal
 from harness.model import BackingSettings, Outcome
 from harness.model.endpoint import Endpoint
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+from harness.backing.postgres import ADDRESS
+from harness.errors import InputError, TrialFailure
+from harness.model import InvariantReading, Outcome
+
+SUPERUSER, OWNER, DATABASE = "postgres", "rematch", "rematch"
+#: Where we are connected when it is not the service's database that is asked.
+MAINTENANCE = "template1"
+STATEMENT_WITHIN_S = 60.0
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Login:
+    """How to get in."""
+
+    port: int
+    user: str
+    password: str = field(repr=False)
+    database: str = DATABASE
+    host: str = ADDRESS
+
+
+def connect(login: Login, purpose: str) -> Connection:
+    """Return a connection in autocommit mode.
+
+    Raises psycopg.OperationalError: nobody answers, or does not let us in.
+    """
+    return psycopg.connect(
+        host=login.host,
+        hostaddr=ADDRESS if login.host == ADDRESS else None,
+        port=login.port,
+        user=login.user,
+        password=login.password,
+        dbname=login.database,
+        application_name=f"rematch {purpose}",
+        connect_timeout=10,
+        sslmode="disable",
+        gssencmode="disable",
+        options=f"-c statement_timeout={int(STATEMENT_WITHIN_S * 1000)}",
+        autocommit=True,
+    )
+
+
+def new_password() -> str:
+    """Return 128 random bits in hex: no character of it means anything in a URL, a shell or SQL."""
+    return secrets.token_hex(16)
+
+
+def scram_verifier(password: str, *, salt: bytes | None = None, iterations: int = 4096) -> str:
+    """Return what the server keeps of a password (RFC 5802, RFC 7677), so that it is never told the password."""
+    salt = salt if salt is not None else secrets.token_bytes(16)
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
+    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    server = hmac.digest(salted, b"Server Key", "sha256")
+    words = [base64.b64encode(part).decode() for part in (salt, stored, server)]
+    return f"SCRAM-SHA-256${iterations}:{words[0]}${words[1]}:{words[2]}"
+
+
+def set_password(
+    connection: Connection, user: str, password: str, authentication: str = "scram-sha-256"
+) -> None:
+    """Give one of our own two users a password. How it is checked follows from what is kept of it."""
+    verifier = scram_verifier(password)
+    if authentication == "md5":  # as passwords were checked by default before PostgreSQL 14
+        verifier = "md5" + hashlib.md5((password + user).encode(), usedforsecurity=False).hexdigest()
+    connection.execute(f"ALTER ROLE {user} PASSWORD '{verifier}'".encode())
+
+
+def apply_file(connection: Connection, file: Path) -> None:
+    """Execute a file of SQL in one transaction.
+
+    Raises InputError: it cannot be read, or the server refuses it; in the server's words.
+    """
+    text = read_sql(file)
+    try:
+        with connection.transaction():
+            connection.execute(text)
+    except psycopg.Error as problem:
+        raise InputError(f"PostgreSQL refuses it: {words_of(problem)}", file=file) from problem
+
+
+def read_invariants(connection: Connection, file: Path) -> tuple[InvariantReading, ...]:
+    """Ask what must hold: every statement is a SELECT of (name text, found bigint, expected bigint). All see the same
+    moment of the database. Raises InputError: the file is wrong; TrialFailure: the server does not answer."""
+    return tuple(_reading(row, file) for row in _ask(connection, file, "whether its invariants hold"))
+
+
+def read_stored(connection: Connection, file: Path) -> dict[str, int]:
+    """Ask what the requests have left: every statement is a SELECT of (request text, traces bigint); raises as
+    ``read_invariants``."""
+    results: dict[str, int] = {}
+    for row in _ask(connection, file, "what it holds"):
+        match row:
+            case (str() as request, int() as n) if request not in results:
+                results[request] = n
+            case _:
+                raise InputError(
+                    "a row is not of the form it must have",
+                    file=file,
+                    found=", ".join("null" if cell is None else str(cell) for cell in row)[:100],
+                    allowed="request text, traces bigint, each request once",
+                )
+    return results
+
+
+def _ask(connection: Connection, file: Path, what: str) -> list[tuple[Any, ...]]:
+    """Return the rows of all statements of a file; they see one moment of the database and change nothing."""
+    text = read_sql(file)
+    rows: list[tuple[Any, ...]] = []
+    try:
+        connection.read_only = True
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        with connection.transaction():
+            cursor = connection.execute(text)
+            more: bool | None = True
+            while more:
+                rows += cursor.fetchall() if cursor.description else []
+                more = cursor.nextset()
+    except (psycopg.OperationalError, psycopg.InterfaceError) as problem:
+        raise TrialFailure(
+            Outcome.FAILED, f"the database does not say {what}: {words_of(problem)}"
+        ) from problem
+    except psycopg.Error as problem:
+        raise InputError(f"PostgreSQL refuses it: {words_of(problem)}", file=file) from problem
+    return rows
+
+
+def words_of(problem: Exception) -> str:
+    """Return what the server said, in one line."""
+    text = getattr(getattr(problem, "diag", None), "message_primary", None) or str(problem)
+    return " ".join(str(text).split())
+
+
+def read_sql(file: Path) -> bytes:
+    """Return a file of SQL. Raises InputError: it cannot be read."""
+    try:
+        return file.read_bytes()
+    except OSError as problem:
+        raise InputError(f"cannot be read: {problem.strerror}", file=file) from problem
+
+
+def _reading(row: tuple[Any, ...], file: Path) -> InvariantReading:
+    match row:
+        case (str() as name, int() | Decimal() as found, int() | Decimal() as expected) if found == int(
+            found
+        ) and expected == int(expected):
+            return InvariantReading(name=name, found=int(found), expected=int(expected))
+    raise InputError(
+        "a row is not of the form it must have",
+        file=file,
+        found=", ".join("null" if cell is None else str(cell) for cell in row)[:100],
+        allowed="name text, found bigint, expected bigint, none of them null (use coalesce)",
+    )
+
 
 READY_WITHIN_S = 60.0
 #: A fast stop writes what is in memory to disk first.
 GRACE_S = 30.0
-ATTEMPTS_WHEN_PORT_TAKEN = 3
-PORT_TAKEN = re.compile(r"could not bind|Address already in use")
 #: What a stock server keeps for the superuser, out of max_connections.
 RESERVED = 3
 #: Our own connection, which watches: the server has one more than it is said to have.
@@ -95,7 +253,7 @@ class Server:
         try:
             return self.process.stop(GRACE_S, first)
         finally:
-            if self.machine.here:
+            if self.machine.is_local:
                 end_leftovers(self.data)
                 free_shared_memory(self.data)
 
@@ -111,34 +269,10 @@ def start_server(
 ) -> tuple[Server, Login]:
     """Start a server and wait until ``login`` is let in; the login is returned with where it listens.
 
-    Raises:
-        TrialFailure: it did not come up, in its own words.
+    Raises TrialFailure: it did not come up, in its own words.
     """
-    for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
-        port = machine.host.free_port(machine.address)
-        before = len(machine.read(log))
-        server = _spawn(machine, data, settings, port, log, cpus)
-        try:
-            login = server.reached(login)
-            _wait_until_in(server, login, before)
-            return server, login
-        except BaseException as problem:
-            server.stop("SIGQUIT")
-            output = machine.read(log)[before:].decode(errors="replace")
-            again = isinstance(problem, TrialFailure) and PORT_TAKEN.search(output) is not None
-            if not again or attempt == ATTEMPTS_WHEN_PORT_TAKEN:
-                raise
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _spawn(
-    machine: DatabaseMachine,
-    data: Path,
-    settings: Mapping[str, str],
-    port: int,
-    log: Path,
-    cpus: tuple[int, ...] | None,
-) -> Server:
+    port = machine.host.free_port(machine.address)
+    before = len(machine.read(log))
     listening = {"listen_addresses": machine.address, **settings}
     words = [word for name, value in listening.items() for word in ("-c", f"{name}={value}")]
     argv = (str(machine.home.programs / "postgres"), "-D", str(data), "-p", str(port), *words)
@@ -155,15 +289,22 @@ def _spawn(
         process = machine.host.spawn(command)
     except HostError as problem:
         raise TrialFailure(Outcome.FAILED, f"the database cannot be started: {problem}") from problem
-    return Server(machine=machine, process=process, data=data, log=log, port=port, argv=argv)
+    server = Server(machine=machine, process=process, data=data, log=log, port=port, argv=argv)
+    try:
+        login = server.reached(login)
+        _wait_until_in(server, login, before)
+    except BaseException:
+        server.stop("SIGQUIT")
+        raise
+    return server, login
 
 
 def _wait_until_in(server: Server, login: Login, log_from: int) -> None:
     """Get in; on another machine after its own word that it is ready, since each look there is a connection."""
-    deadline, here = time.monotonic() + READY_WITHIN_S, server.machine.here
+    deadline, local = time.monotonic() + READY_WITHIN_S, server.machine.is_local
     while True:
         rejected: psycopg.OperationalError | None = None
-        if here or READY in server.machine.read(server.log)[log_from:]:
+        if local or READY in server.machine.read(server.log)[log_from:]:
             try:
                 connect(login, "readiness").close()
                 return
@@ -171,21 +312,17 @@ def _wait_until_in(server: Server, login: Login, log_from: int) -> None:
                 rejected = problem
         # a server of somebody else on that port would refuse us too: look at ours first
         how = server.ended()
-        if how is None and rejected is not None and not here:
+        if how is None and rejected is not None and not local:
             how = f"the database is ready but rejects logins: {words_of(rejected)}"
         if how is None and time.monotonic() > deadline:
             how = f"the database was not ready within {READY_WITHIN_S:g} s: {server.last_words()}"
         if how is not None:
             raise TrialFailure(Outcome.FAILED, how) from rejected
-        time.sleep(0.01 if here else 0.05)
+        time.sleep(0.01 if local else 0.05)
 
 
 def end_leftovers(data: Path) -> None:
-    """Kill whatever still works in this data folder.
-
-    Raises:
-        HostError: something would not go.
-    """
+    """Kill whatever still works in this data folder. Raises HostError: something would not go."""
     deadline = time.monotonic() + GONE_WITHIN_S
     while left := workers_in(data):
         for pid in left:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,7 +27,10 @@ from harness.model.endpoint import Endpoint
 IMPLEMENTATION = "upstream-api"
 FOLDER = "upstream"
 READY_WITHIN_S = 30.0
-ATTEMPTS_WHEN_PORT_TAKEN = 3
+#: What a record of it has as that of its instance.
+OF_THE_INSTANCE = (
+    "argv", "pid", "process_start_ticks", "port", "launched", "cpu_affinity", "exit_code", "stop_signal",
+)  # fmt: skip
 
 
 class LentUpstream:
@@ -39,20 +43,9 @@ class LentUpstream:
     @property
     def record(self) -> BackingRecord:
         known = self._instance.record
-        return BackingRecord(
-            name="upstream",
-            version=known.artifact_sha256[:12],
-            settings=self._need.settings,
-            argv=known.argv,
-            pid=known.pid,
-            process_start_ticks=known.process_start_ticks,
-            port=known.port,
-            launched=known.launched,
-            cpu_affinity=known.cpu_affinity,
-            ready_s=self._ready_s,
-            exit_code=known.exit_code,
-            stop_signal=known.stop_signal,
-        )
+        same = {name: getattr(known, name) for name in OF_THE_INSTANCE}
+        version, settings = known.artifact_sha256[:12], self._need.settings
+        return BackingRecord(name="upstream", version=version, settings=settings, ready_s=self._ready_s, **same)
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -114,33 +107,23 @@ class Upstream:
         below.mkdir(exist_ok=True)
         place = _Place(self._host, below)
         began = time.monotonic()
+        implementation, instance = self._implementation(need), None
         try:
-            instance = self._healthy_instance(need, place)
+            spec = LaunchSpec(
+                implementation=implementation,
+                variant=_variant(need),
+                build=self._builds[need.workload],
+                folder=place.there,
+                cpus=need.cpus,
+            )
+            instance = self._launcher.launch(spec)
+            _wait_until_healthy(instance, implementation.readiness, place)
         except BaseException:
+            if instance is not None:
+                instance.stop()
             place.leave()
             raise
         return LentUpstream(instance, need, time.monotonic() - began, place)
-
-    def _healthy_instance(self, need: BackingNeed, place: _Place) -> Instance:
-        for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
-            instance = self._launcher.launch(
-                LaunchSpec(
-                    implementation=self._implementation(need),
-                    variant=_variant(need),
-                    build=self._builds[need.workload],
-                    folder=place.there,
-                    cpus=need.cpus,
-                )
-            )
-            try:
-                _wait_until_healthy(instance, self._implementation(need).readiness, place)
-                return instance
-            except BaseException as problem:
-                instance.stop()
-                again = isinstance(problem, TrialFailure) and instance.port_taken()
-                if not again or attempt == ATTEMPTS_WHEN_PORT_TAKEN:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
 
     def close(self) -> tuple[int, ...]:
         return ()
@@ -159,13 +142,13 @@ def _variant(need: BackingNeed) -> Variant:
 class _Place:
     """Where one upstream API runs: its folder there, and how it is reached from here."""
 
-    def __init__(self, host: MeasuringHost, ours: Path) -> None:
-        self.host, self._ours = host, ours
-        self.there = host.open_folder(ours)
+    def __init__(self, host: MeasuringHost, local: Path) -> None:
+        self.host, self._local = host, local
+        self.there = host.open_folder(local)
 
     def leave(self) -> None:
         """Have what it wrote in our folder."""
-        self.host.close_folder(self._ours)
+        self.host.close_folder(self._local)
 
     def last_words(self) -> str:
         try:
@@ -178,7 +161,11 @@ class _Place:
 
 def _wait_until_healthy(instance: Instance, path: str, place: _Place) -> None:
     deadline = time.monotonic() + READY_WITHIN_S
-    while not _healthy(place.host.reach(instance.endpoint), path):
+    while True:
+        near = place.host.reach(instance.endpoint)
+        with contextlib.suppress(ExchangeError, OSError), Connection(near, 5.0) as connection:
+            if connection.exchange(request_bytes("GET", path, {}, None, near)).status == 200:
+                return
         code = instance.exited()
         if code is not None:
             raise TrialFailure(
@@ -190,11 +177,3 @@ def _wait_until_healthy(instance: Instance, path: str, place: _Place) -> None:
                 Outcome.FAILED, f"the upstream API did not answer GET {path} within {READY_WITHIN_S:g} s"
             )
         time.sleep(0.002 if place.host.here else 0.05)  # elsewhere every look is a channel of its own
-
-
-def _healthy(endpoint: Endpoint, path: str) -> bool:
-    try:
-        with Connection(endpoint, 5.0) as connection:
-            return connection.exchange(request_bytes("GET", path, {}, None, endpoint)).status == 200
-    except (ExchangeError, OSError):
-        return False

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.backing.postgres_install import find_remote_home
+from harness.backing.postgres import find_remote_home
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.ssh.host import SshHost
 from harness.hosts.ssh.settings import HostSettings

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from pydantic import Field
 
+from harness.agent.spawn import Completed, Stopped
 from harness.model import ClockReading, Frozen
 
 
@@ -38,23 +39,6 @@ class Command(Frozen):
 
 
 StopSignal = Literal["SIGTERM", "SIGINT", "SIGQUIT"]
-
-
-class Completed(Frozen):
-    """A command that ended by itself."""
-
-    exit_code: int = Field(description="128 + n when signal n ended it, as a shell has it")
-    stdout: str
-    stderr: str
-    duration_s: float
-
-
-class Stopped(Frozen):
-    """How a spawned process ended."""
-
-    exit_code: int
-    signal: Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGKILL", "exited"]
-    stop_s: float = Field(description="from the first signal until nothing of its group was left")
 
 
 class Process(Protocol):
@@ -97,16 +81,11 @@ class Host(Protocol):
     def run(self, command: Command, timeout_s: float) -> Completed:
         """Run to the end and return what it said (``stdout`` and ``stderr`` of the command are not used).
 
-        Raises:
-            HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
+        Raises HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
         """
 
     def spawn(self, command: Command) -> Process:
-        """Start and return as soon as the program itself runs.
-
-        Raises:
-            HostError: it cannot be started.
-        """
+        """Start and return as soon as the program itself runs. Raises HostError: it cannot be started."""
 
     def put(self, source: Path, target: Path) -> None:
         """Copy a file from here to the host."""
@@ -115,13 +94,12 @@ class Host(Protocol):
         """Copy a file from the host to here."""
 
     def read(self, path: Path, last_bytes: int | None = None) -> bytes:
-        """Return a file's content, or no more than its last bytes.
-
-        Raises:
-            HostError: it cannot be read.
-        """
+        """Return a file's content, or no more than its last bytes. Raises HostError: it cannot be read."""
 
 
 def now() -> ClockReading:
     """Read both clocks together."""
     return ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
+
+
+__all__ = ["Command", "Completed", "Host", "Process", "StopSignal", "Stopped", "now"]

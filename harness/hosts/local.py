@@ -43,20 +43,20 @@ class LocalHost:
         self._spawner = Spawner(STUB, host=self.name, make=LocalProcess)
 
     def run(self, command: Command, timeout_s: float) -> Completed:
-        done = self._spawner.run(order_of(command), timeout_s)
-        return Completed(
-            exit_code=done.exit_code, stdout=done.stdout, stderr=done.stderr, duration_s=done.duration_s
-        )
+        return self._spawner.run(order_of(command), timeout_s)
 
     def spawn(self, command: Command) -> LocalProcess:
         process: LocalProcess = self._spawner.spawn(order_of(command))
         return process
 
     def put(self, source: Path, target: Path) -> None:
-        self._copy(source, target)
+        try:
+            shutil.copy2(source, target)
+        except OSError as problem:
+            raise HostError(f"{source} -> {target} on {self.name}: {problem.strerror}") from problem
 
     def get(self, source: Path, target: Path) -> None:
-        self._copy(source, target)
+        self.put(source, target)
 
     def read(self, path: Path, last_bytes: int | None = None) -> bytes:
         try:
@@ -149,12 +149,6 @@ class LocalHost:
         result = read_group(pid, start_ticks)
         return None if result is None else GroupReading.model_validate(asdict(result))
 
-    def _copy(self, source: Path, target: Path) -> None:
-        try:
-            shutil.copy2(source, target)
-        except OSError as problem:
-            raise HostError(f"{source} -> {target} on {self.name}: {problem.strerror}") from problem
-
 
 class LocalSpeedMeter:
     """A meter of the speed of this machine's CPUs; a ``SpeedMeter``."""
@@ -177,10 +171,7 @@ class LocalProcess(Spawned):
         return ClockReading(wall_epoch_s=self.launched_wall_epoch_s, monotonic_s=self.launched_monotonic_s)
 
     def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
-        ended = self.end(grace_s, first)
-        return Stopped.model_validate(
-            {"exit_code": ended.exit_code, "signal": ended.signal, "stop_s": ended.stop_s}
-        )
+        return self.end(grace_s, first)
 
 
 def order_of(command: Command) -> dict[str, object]:

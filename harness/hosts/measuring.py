@@ -31,11 +31,7 @@ class Sampling(Protocol):
         """Take so many samples a second, 1 to 1000, from the next tick on."""
 
     def stop(self) -> SamplerSummary:
-        """Stop and write everything out. Idempotent.
-
-        Raises:
-            OSError, HostError: the files could not be written.
-        """
+        """Stop and write everything out. Idempotent. Raises OSError, HostError: the files could not be written."""
 
 
 class SpeedMeter(Protocol):
@@ -91,11 +87,7 @@ class MeasuringHost(Host, Protocol):
         """Where its services listen."""
 
     def free_port(self, address: str) -> int:
-        """Return a port of it that can be bound right now.
-
-        Raises:
-            HostError: none of many was free.
-        """
+        """Return a port of it that can be bound right now. Raises HostError: none of many was free."""
 
     def reach(self, endpoint: Endpoint) -> Endpoint:
         """Return how somebody on this machine reaches what listens there."""
@@ -103,28 +95,21 @@ class MeasuringHost(Host, Protocol):
     def open_folder(self, local: Path) -> Path:
         """Return the folder on the host that stands for one of ours, with what is in ours.
 
-        Raises:
-            HostError: there is no room for it.
+        Raises HostError: there is no room for it.
         """
 
     def close_folder(self, local: Path) -> None:
         """Bring back everything that is in the host's folder, checked by hash, and remove it there.
 
-        Raises:
-            HostError: it cannot be had whole.
+        Raises HostError: it cannot be had whole.
         """
 
     def folder_bytes(self, folder: Path) -> int | None:
         """Return the size of all files below a folder of the host; links count as nothing."""
 
     def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
-        """Return where the host keeps a copy of a finished folder; it is sent once per content.
-
-        ``without``: files whose relative names begin so stay here.
-
-        Raises:
-            HostError: there is no room for it.
-        """
+        """Return where the host keeps a copy of a finished folder; it is sent once per content. ``without``: files
+        whose relative names begin so stay here. Raises HostError: there is no room for it."""
 
     def discard(self, folder: Path) -> None:
         """Remove such a copy again; a folder that is ours stays."""

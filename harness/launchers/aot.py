@@ -53,12 +53,9 @@ def find_cache(host: Host, file: Path) -> AotCache | None:
 def train(
     host: MeasuringHost, command: Command, endpoint: Endpoint, requests: tuple[Request, ...], file: Path
 ) -> AotCache:
-    """Start the service with ``command`` (which writes the cache to ``unfinished(file)``), send it
-    some hundred requests, stop it, and keep the cache under its final name.
-
-    Raises:
-        RematchError: the service did not get ready, or left no cache.
-    """
+    """Start the service with ``command`` (which writes the cache to ``unfinished(file)``), send it some hundred
+    requests, stop it, and keep the cache under its final name. Raises RematchError: it did not get ready, or left no
+    cache."""
     begin = time.monotonic()
     _say(host, "rm", "-f", str(unfinished(file)))
     process = host.spawn(command)
@@ -110,11 +107,8 @@ READY_WITHIN_S = 60.0
 
 
 def answers(host: MeasuringHost, process: Process, endpoint: Endpoint, request: Request, what: str) -> bool:
-    """Wait until a service that was just started answers; return ``False`` when it has ended instead.
-
-    Raises:
-        RematchError: it does neither; ``what`` names the training run.
-    """
+    """Wait until a service that was just started answers; return ``False`` when it has ended instead. Raises
+    RematchError: it does neither; ``what`` names the training run."""
     first = host.first_answer(
         endpoint,
         raw_request(request, endpoint),

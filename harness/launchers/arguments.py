@@ -27,6 +27,9 @@ COLLECTORS = {
     "shenandoah": "-XX:+UseShenandoahGC",
 }
 
+#: Else a service out of memory lives on half-dead, and its trial ends as anything but that.
+EXIT_WITHOUT_MEMORY = "-XX:+ExitOnOutOfMemoryError"
+
 #: Which runtime settings mean something to which runtime; ``cpus`` and ``gc_log`` are for all.
 ONLY_GO = ("gogc", "gomemlimit", "goexperiment", "go", "goamd64", "pgo")
 ONLY_JVM = (
@@ -53,11 +56,8 @@ class RuntimeArguments(Frozen):
 def expand(
     template: tuple[str, ...], values: Mapping[str, str | tuple[str, ...]], *, file: Path, place: str
 ) -> tuple[str, ...]:
-    """Fill in a template. A word that is just ``{name}`` becomes as many words as its value has.
-
-    Raises:
-        InputError: a placeholder is unknown, or stands for several words inside a longer one.
-    """
+    """Fill in a template. A word that is just ``{name}`` becomes as many words as its value has. Raises InputError: a
+    placeholder is unknown, or stands for several words inside a longer one."""
     words: list[str] = []
     for word in template:
         whole = PLACEHOLDER.fullmatch(word)
@@ -70,11 +70,8 @@ def expand(
 
 
 def setting_flags(implementation: Implementation, variant: Variant, file: Path) -> tuple[str, ...]:
-    """Return the flags of the variant's settings, in the order of ``service.toml``.
-
-    Raises:
-        InputError: the service does not know a setting.
-    """
+    """Return the flags of the variant's settings, in the order of ``service.toml``. Raises InputError: an unknown
+    setting."""
     for name in variant.settings:
         if name not in implementation.settings:
             raise InputError(
@@ -131,21 +128,27 @@ def runtime_arguments(
     java_major: int | None = None,
     aot_cache: Path | None = None,
 ) -> RuntimeArguments:
-    """Return what the runtime is told. The garbage collector's log goes to ``gc.log`` in the working
-    directory (JVM) or to stderr (Go).
-
-    Raises:
-        InputError: a setting means nothing to this runtime.
-    """
+    """Return what the runtime is told. The garbage collector's log goes to ``gc.log`` in the working directory (JVM)
+    or to stderr (Go). Raises InputError: a setting means nothing to this runtime."""
     problem = misfit(implementation, runtime)
     if problem is not None:
         raise InputError(problem, place="runtime")
     if implementation.runtime == "go":
-        return RuntimeArguments(environment=_go_environment(runtime, cpu_limit))
+        environment = {
+            "GOMAXPROCS": cpu_limit,
+            "GOGC": runtime.gogc,
+            "GOMEMLIMIT": runtime.gomemlimit,
+            "GODEBUG": "gctrace=1" if runtime.gc_log else None,
+        }
+        return RuntimeArguments(
+            environment={name: str(value) for name, value in environment.items() if value is not None}
+        )
     if runtime.form == "native":
-        return RuntimeArguments(argv=native_flags(runtime, cpu_limit))
+        return RuntimeArguments(argv=(*_sizes(runtime, cpu_limit), EXIT_WITHOUT_MEMORY))
     if implementation.runtime == "jvm":
-        logs = jvm_log_flags() if runtime.gc_log else ()
+        # collections and safepoints with wall and monotonic time, one file that is never rotated
+        log = f"-Xlog:gc*,safepoint:file={GC_LOG}:timemillis,uptimenanos,level,tags:filecount=0"
+        logs: tuple[str, ...] = (log,) if runtime.gc_log else ()
         if runtime.flight_recording or runtime.lock_recording:
             logs += recording_flags(compilations=runtime.flight_recording, locks=runtime.lock_recording)
         cache = (f"-XX:AOTCache={aot_cache}",) if aot_cache is not None else ()
@@ -163,9 +166,7 @@ def jvm_flags(runtime: RuntimeSettings, cpu_limit: int | None, java_major: int) 
     flags += _sizes(runtime, cpu_limit)
     if runtime.nmt:
         flags.append("-XX:NativeMemoryTracking=summary")
-    # else a service out of memory lives on half-dead, and its trial ends as anything but that
-    flags.append("-XX:+ExitOnOutOfMemoryError")
-    return (*flags, *runtime.jvm_flags)
+    return (*flags, EXIT_WITHOUT_MEMORY, *runtime.jvm_flags)
 
 
 def native_start(start: tuple[str, ...]) -> tuple[str, ...]:
@@ -179,20 +180,10 @@ def native_start(start: tuple[str, ...]) -> tuple[str, ...]:
     return ("{artifact}", "{runtime_args}", *properties, *start[at + 1 :])
 
 
-def native_flags(runtime: RuntimeSettings, cpu_limit: int | None) -> tuple[str, ...]:
-    """Return what a native image is told when it starts. It keeps no log of collections that is read here."""
-    return (*_sizes(runtime, cpu_limit), "-XX:+ExitOnOutOfMemoryError")
-
-
 def _sizes(runtime: RuntimeSettings, cpu_limit: int | None) -> list[str]:
     """What a virtual machine and a native image are told in the same words."""
     settings = {"-Xms": runtime.heap_min, "-Xmx": runtime.heap_max, "-XX:ActiveProcessorCount=": cpu_limit}
     return [f"{option}{value}" for option, value in settings.items() if value is not None]
-
-
-def jvm_log_flags() -> tuple[str, ...]:
-    """Collections and safepoints with wall and monotonic time, one file that is never rotated."""
-    return (f"-Xlog:gc*,safepoint:file={GC_LOG}:timemillis,uptimenanos,level,tags:filecount=0",)
 
 
 #: Compilations of a millisecond and longer, and deoptimisations: what no log tells with its length.
@@ -215,19 +206,6 @@ def recording_flags(*, compilations: bool = True, locks: bool = False) -> tuple[
     wanted = (*(_COMPILATIONS if compilations else ()), *(_LOCKS if locks else ()))
     options = (f"filename={RECORDING}", "settings=none", "dumponexit=true", *wanted)
     return (f"-XX:StartFlightRecording:{','.join(options)}", "-Xlog:jfr+startup=error")
-
-
-def _go_environment(runtime: RuntimeSettings, cpu_limit: int | None) -> dict[str, str]:
-    environment = {}
-    if cpu_limit is not None:
-        environment["GOMAXPROCS"] = str(cpu_limit)
-    if runtime.gogc is not None:
-        environment["GOGC"] = str(runtime.gogc)
-    if runtime.gomemlimit is not None:
-        environment["GOMEMLIMIT"] = runtime.gomemlimit
-    if runtime.gc_log:
-        environment["GODEBUG"] = "gctrace=1"
-    return environment
 
 
 def _filled(word: str, values: Mapping[str, str | tuple[str, ...]], file: Path, place: str) -> str:

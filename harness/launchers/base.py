@@ -97,7 +97,15 @@ class OnHost(ABC):
         """See ``Instance.exited``."""
 
     def port_taken(self) -> bool:
-        return port_complaint(self._tail, self.exited())
+        return self.exited() not in (None, 0) and PORT_TAKEN.search(self._tail(STDERR)) is not None
+
+    def _memory_complaint(self) -> str | None:
+        """Return what it printed of memory that ran out, or ``None``. SIGKILL alone tells nothing: anybody can send it."""
+        for name in (STDERR, STDOUT):
+            for line in self._tail(name).splitlines():
+                if any(word in line for word in OUT_OF_MEMORY_WORDS):
+                    return line.strip()[:300]
+        return None
 
     def _tail(self, name: str) -> str:
         try:
@@ -119,11 +127,8 @@ class SweepsLeft(Protocol):
     """A launcher whose instances outlive a session that was killed, and that can remove them itself."""
 
     def sweep_left(self) -> None:
-        """Remove what ended sessions of this project left, and return when it is gone.
-
-        Raises:
-            RematchError: it cannot be removed.
-        """
+        """Remove what ended sessions of this project left, and return when it is gone. Raises RematchError: it cannot
+        be removed."""
 
 
 class Launcher(Protocol):
@@ -139,21 +144,13 @@ class Launcher(Protocol):
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
-        """Build the artifact (and its AOT cache) unless one of the same source content stands already.
-
-        ``backing``: how the backing services are set up that a training start needs.
-
-        Raises:
-            RematchError: the build failed; the message ends with the build log's path.
-        """
+        """Build the artifact (and its AOT cache) unless one of the same source content stands already. ``backing``:
+        how the backing services are set up that a training start needs. Raises RematchError: the build failed; ends
+        with the log's path."""
 
     def launch(self, spec: LaunchSpec) -> Instance:
-        """Start a fresh process and return at once, before it is ready.
-
-        Raises:
-            TrialFailure: it could not be started at all.
-            HostError: what starts it is gone (a Docker daemon); nothing of it is left.
-        """
+        """Start a fresh process and return at once, before it is ready. Raises TrialFailure: it could not be started
+        at all; HostError: what starts it is gone (a Docker daemon); nothing of it is left."""
 
 
 STDOUT, STDERR = "service.stdout.txt", "service.stderr.txt"
@@ -167,21 +164,3 @@ OUT_OF_MEMORY_WORDS = (
     "MemoryError",
 )
 PORT_TAKEN = re.compile(r"already in use|port\b.* (is|was) (taken|in use)|EADDRINUSE", re.IGNORECASE)
-
-
-def memory_complaint(tail: Callable[[str], str]) -> str | None:
-    """Return what it printed of memory that ran out, or ``None``. SIGKILL alone tells nothing: anybody can send it.
-
-    Args:
-        tail: returns the end of the stream of that name, or nothing.
-    """
-    for name in (STDERR, STDOUT):
-        for line in tail(name).splitlines():
-            if any(word in line for word in OUT_OF_MEMORY_WORDS):
-                return line.strip()[:300]
-    return None
-
-
-def port_complaint(tail: Callable[[str], str], exit_code: int | None) -> bool:
-    """Whether it ended because somebody else had its port."""
-    return exit_code not in (None, 0) and PORT_TAKEN.search(tail(STDERR)) is not None

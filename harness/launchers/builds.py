@@ -14,26 +14,157 @@ import json
 import os
 import re
 import shutil
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-
 from harness.agent.processes import alive, this_process
 from harness.definitions import service_folder, source_folder
 from harness.errors import HostError, MissingTool, RematchError
 from harness.hosts.base import Command, Host
 from harness.launchers import pgo
 from harness.launchers.arguments import expand
-from harness.launchers.sources import artifact_sha256, copy_artifact, copy_sources, source_sha256
-from harness.launchers.tools import Tools, build_environment, build_words, go_refuses
+from harness.launchers.tools import (
+    Tools,
+    build_environment,
+    build_words,
+    go_refuses,
+    named_program,
+    version_of,
+)
 from harness.model import BuildRecord, Frozen, Implementation
 from harness.toolchains import WANTED, Surroundings, how_to_get, one_maven, wanted
+from collections.abc import Iterable, Iterator
+from harness.agent.files import file_sha256
+from harness.errors import InputError
+
+#: Folders that hold what tools made, not sources.
+NOT_SOURCE = frozenset(
+    {"target", "build", ".git", "__pycache__", "node_modules", ".gradle", ".idea", ".venv", "venv", ".vscode"}
+)
+
+
+def source_files(folder: Path) -> Iterator[Path]:
+    """Yield the source files and links below ``folder``, relative, in a fixed order."""
+    return (path for path in _files_below(folder) if not NOT_SOURCE.intersection(path.parts))
+
+
+def source_sha256(folder: Path) -> str:
+    """Return the hash over names, executable bits and content of all sources; times do not count. Raises InputError:
+    there is nothing there."""
+    files = tuple(source_files(folder))
+    if not files:
+        raise InputError("no sources of an implementation here", file=folder, allowed="a folder with sources")
+    return _sha256_of(folder, files)
+
+
+def artifact_sha256(artifact: Path) -> str:
+    """Return the hash of a file, or of all files of a folder with their names and executable bits."""
+    if artifact.is_dir():
+        return _sha256_of(artifact, _files_below(artifact))
+    return file_sha256(artifact)
+
+
+def _sha256_of(folder: Path, files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for relative in files:
+        link = _link(folder, relative)
+        if link is not None:
+            digest.update(f"{relative.as_posix()}\0link\0{link}\0".encode())
+            continue
+        content = (folder / relative).read_bytes()
+        executable = (folder / relative).stat().st_mode & 0o100 != 0
+        digest.update(f"{relative.as_posix()}\0{int(executable)}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Yield files and links, relative. A link that leads out of the folder stands for what it leads to."""
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        if path.is_file() or _link(folder, relative) is not None:
+            yield relative
+        elif path.is_symlink():
+            yield from (
+                relative / inner for inner in _files_below(path.resolve()) if (path / inner).is_file()
+            )
+
+
+def _link(folder: Path, relative: Path) -> str | None:
+    """Return where a link within the folder leads, relative to itself; ``None``: no link, or one that leads out."""
+    path = folder / relative
+    if not path.is_symlink():
+        return None
+    beside = path.parent.resolve()
+    leads = os.path.normpath(beside / path.readlink())
+    within = Path(leads).is_relative_to(folder.resolve()) or not path.exists()
+    return os.path.relpath(leads, beside) if within else None
+
+
+def copy_sources(folder: Path, target: Path) -> None:
+    for relative in source_files(folder):
+        _copy(folder, relative, target)
+
+
+def _copy(folder: Path, relative: Path, target: Path) -> int:
+    """Copy a file or link; return its bytes."""
+    link, made = _link(folder, relative), target / relative
+    made.parent.mkdir(parents=True, exist_ok=True)
+    if link is not None:
+        made.symlink_to(link)
+        return 0
+    shutil.copy2(folder / relative, made)
+    return made.stat().st_size
+
+
+#: Folder beside a service's jar with jars that it loads by name where a setting asks for them. They are copied with
+#: it, and are no part of its class path, its size or its other forms.
+LOADED_BY_NAME = "loggers"
+
+
+def copy_artifact(folder: Path, artifact: str, target: Path) -> int:
+    """Copy the artifact, a file or a folder with all its files; return its bytes. A jar comes with the files that its
+    manifest's class path names, and with those of ``LOADED_BY_NAME`` beside it, which are not counted. Raises
+    InputError: the build did not leave what it should."""
+    if (folder / artifact).is_dir():
+        # a link out of the artifact stands for what it leads to, also where that is within the build
+        total = sum(
+            _copy(folder / artifact, file, target / artifact) for file in _files_below(folder / artifact)
+        )
+    else:
+        total = 0
+        for relative in (artifact, *_class_path(folder / artifact, artifact)):
+            if not (folder / relative).is_file():
+                raise InputError(
+                    "the build did not leave this file or folder",
+                    file=folder,
+                    place="artifact",
+                    found=relative,
+                )
+            (target / relative).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(folder / relative, target / relative)
+            total += (folder / relative).stat().st_size
+    beside = (Path(artifact).parent / LOADED_BY_NAME).as_posix()
+    if artifact.endswith(".jar") and (folder / beside).is_dir():
+        shutil.copytree(folder / beside, target / beside, dirs_exist_ok=True)
+    return total
+
+
+def _class_path(jar: Path, artifact: str) -> tuple[str, ...]:
+    """Paths beside the jar that its manifest wants, relative as ``artifact`` is; none for other files."""
+    if jar.suffix != ".jar" or not jar.is_file():
+        return ()
+    with zipfile.ZipFile(jar) as archive:
+        manifest = "META-INF/MANIFEST.MF"
+        text = archive.read(manifest).decode("utf-8") if manifest in archive.namelist() else ""
+    lines = text.replace("\r\n", "\n").replace("\n ", "").split("\n")  # a continued line starts with a blank
+    listed = next((line.partition(":")[2].split() for line in lines if line.startswith("Class-Path:")), [])
+    return tuple((Path(artifact).parent / entry).as_posix() for entry in listed)
+
 
 BUILD_FILE = "build.json"
 #: How the names of what is made of a build later begin; it lies in the build's folder.
 MADE_LATER = (".tmp-", "jlink-", "native-", "aot-", "profile-")
-
-#: What ``env`` is told: ``NAME=value``.
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 #: A cold build fetches its libraries; one that takes longer than this hangs.
 BUILD_WITHIN_S = 1800.0
@@ -49,11 +180,8 @@ class Built(Frozen):
 
 
 class Builder:
-    """Builds implementations of the project at ``root`` on ``host``, or finds what was built before.
-
-    ``environment`` is what build tools may need beyond the base (proxies, registries, caches);
-    a service never sees it.
-    """
+    """Builds implementations of the project at ``root`` on ``host``, or finds what was built before. ``environment``
+    is what build tools may need beyond the base (proxies, registries, caches); a service never sees it."""
 
     def __init__(
         self, host: Host, root: Path, tools: Tools, environment: Mapping[str, str] | None = None
@@ -133,12 +261,8 @@ class Builder:
         )
 
     def build(self, implementation: Implementation) -> Built:
-        """Return the build of this source, made now unless there is one.
-
-        Raises:
-            MissingTool: the compiler or JDK is not here.
-            RematchError: the build failed; the message ends with the log's path.
-        """
+        """Return the build of this source, made now unless there is one. Raises MissingTool: the compiler or JDK is
+        not here; RematchError: the build failed; the message ends with the log's path."""
         result = self.find(implementation)
         if result is not None:
             return result
@@ -195,9 +319,11 @@ class Builder:
         completed = self._host.run(command, BUILD_WITHIN_S)
         log.write_text(f"$ {' '.join(argv)}\n{completed.stdout}{completed.stderr}")
         if completed.exit_code != 0:
+            lines = [line.strip() for line in (completed.stdout + completed.stderr).splitlines() if line.strip()]
+            errors = [line for line in lines if "error" in line.lower()]
             raise RematchError(
                 f"{implementation.name}: its build ended with {completed.exit_code}"
-                f" ({_last_error(completed.stdout + completed.stderr)}); all of it: {log}"
+                f" ({(errors or lines or ['no output'])[0][:200]}); all of it: {log}"
             )
         return completed.duration_s
 
@@ -283,42 +409,3 @@ class Builder:
             _, pid, ticks = folder.name.rsplit("-", 2)
             if not alive(int(pid), int(ticks)):
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def named_program(command: tuple[str, ...]) -> str | None:
-    """Return the first word of a command of ``service.toml`` where it names a program of PATH; what ``env`` is told
-    before it is passed over.
-
-    >>> named_program(("node", "{artifact}")), named_program(("{java}", "-jar")), named_program(())
-    ('node', None, None)
-    >>> named_program(("sh", "-c", 'exec env A=$B "$@"', "sh", "env", "-C", "{artifact}", "PORT={port}", "node"))
-    'node'
-    """
-    words = list(command)
-    if (
-        words[:2] == ["sh", "-c"] and len(words) > 4
-    ):  # a shell that fills in variables, and becomes the program
-        words = words[4:]
-    if words[:1] == ["env"]:
-        words = words[3:] if words[1:2] == ["-C"] else words[1:]
-        while words and _ASSIGNMENT.match(words[0]):
-            words.pop(0)
-    word = words[0] if words else ""
-    return word if word and "/" not in word and "{" not in word else None
-
-
-def version_of(host: Host, program: str, environment: Mapping[str, str]) -> str | None:
-    """Return the first line that ``program --version`` prints on a host; ``None``: it does not answer that."""
-    try:
-        asked = Command(argv=(program, "--version"), folder=Path("/"), environment=dict(environment))
-        completed = host.run(asked, 60.0)
-    except HostError:
-        return None
-    lines = completed.stdout.strip().splitlines()
-    return f"{program} {lines[0].strip()}" if completed.exit_code == 0 and lines else None
-
-
-def _last_error(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if "error" in line.lower()]
-    return (errors or lines or ["no output"])[0][:200]

@@ -62,13 +62,12 @@ class ControlGroup:
     def remove(self) -> None:
         """End whatever still runs in it, and remove it. Idempotent.
 
-        Raises:
-            HostError: something in it does not end.
+        Raises HostError: something in it does not end.
         """
         deadline = time.monotonic() + EMPTY_WITHIN_S
         for folder in set(self.folders.values()):
             while not _removed(folder):
-                inmates = _inmates(folder)
+                inmates = [int(pid) for pid in text_of(folder / "cgroup.procs").split() if pid != "0"]
                 if time.monotonic() > deadline:
                     raise HostError(
                         f"the control group {folder} cannot be removed: processes {inmates} in it"
@@ -80,12 +79,9 @@ class ControlGroup:
 
 
 def find_parents(root: Path = Path("/")) -> dict[str, Path] | str:
-    """Return where groups for CPU and memory may be made, or why nowhere: controller -> folder, ``""`` for version 2.
-
-    Version 1: below our own groups. Version 2: there processes stand in the leaves only, so beside our group or
-    beside one above it, wherever both controllers are handed down and we may write.
-    ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
-    """
+    """Return where groups for CPU and memory may be made (controller -> folder, ``""`` for version 2), or why
+    nowhere. Version 1: below our own groups. Version 2: there processes stand in the leaves only, so beside our group
+    or beside one above it, wherever both controllers are handed down and we may write."""
     own = group_folders(os.getpid(), root)
     if not own:
         return "no control groups are mounted here"
@@ -102,8 +98,7 @@ def find_parents(root: Path = Path("/")) -> dict[str, Path] | str:
 def make_group(parents: Mapping[str, Path], *, cpus: float | None, memory_bytes: int) -> ControlGroup:
     """Make a group in which ``cpus`` CPUs' worth of time may be used and so much memory, without swap.
 
-    Raises:
-        OSError: it may not be made, or the kernel refuses a limit; nothing is left of it.
+    Raises OSError: it may not be made, or the kernel refuses a limit; nothing is left of it.
     """
     pid, ticks = this_process()
     name = f"{PREFIX}{pid}-{ticks}-{secrets.token_hex(4)}"
@@ -126,10 +121,10 @@ def sweep_groups(root: Path = Path("/")) -> tuple[Path, ...]:
     if isinstance(parents, str):
         return ()
     swept: list[Path] = []
-    for top in dict.fromkeys(_top(parent) for parent in parents.values()):
-        for folder in sorted(
-            top.rglob(f"{PREFIX}*-*-*")
-        ):  # who made it may have stood in another group than we do
+    for top in dict.fromkeys(parents.values()):
+        while (top.parent / "cgroup.procs").exists():  # who made it may have stood in another group than we do
+            top = top.parent
+        for folder in sorted(top.rglob(f"{PREFIX}*-*-*")):
             pid, ticks = folder.name.removeprefix(PREFIX).split("-")[:2]
             own = pid.isdigit() and ticks.isdigit()
             if own and not alive(int(pid), int(ticks)) and _removed(folder):
@@ -175,13 +170,6 @@ def _limits(folders: dict[str, Path], cpus: float | None, memory_bytes: int) -> 
     return limits
 
 
-def _top(folder: Path) -> Path:
-    """The highest group that is mounted."""
-    while (folder.parent / "cgroup.procs").exists():
-        folder = folder.parent
-    return folder
-
-
 def _removed(folder: Path) -> bool:
     try:
         folder.rmdir()  # the kernel's files in it go with it
@@ -190,10 +178,6 @@ def _removed(folder: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _inmates(folder: Path) -> tuple[int, ...]:
-    return tuple(int(pid) for pid in text_of(folder / "cgroup.procs").split() if pid != "0")
 
 
 NOT_ENFORCED = (
@@ -223,8 +207,7 @@ class Enclosure:
     def release(self) -> None:
         """Look whether memory ran out, and remove the group. Idempotent.
 
-        Raises:
-            HostError: something in it does not end.
+        Raises HostError: something in it does not end.
         """
         if self.group is None:
             return
@@ -236,12 +219,8 @@ class Enclosure:
 def enclose(
     runtime: RuntimeSettings, cpus: tuple[int, ...] | None, root: Path = Path("/")
 ) -> Enclosure | None:
-    """Return what is to stand around a process with these settings; ``None``: no memory limit is wanted.
-
-    Args:
-        cpus: what it is pinned to anyway.
-        root: where ``proc`` and ``sys`` are (tests bring their own).
-    """
+    """Return what is to stand around a process with these settings; ``None``: no memory limit is wanted. ``cpus``:
+    what it is pinned to anyway; ``root``: where ``proc`` and ``sys`` are (tests bring their own)."""
     if runtime.memory_limit is None:
         return None
     memory_bytes = bytes_of(runtime.memory_limit)
@@ -266,15 +245,13 @@ def enclose(
     return Enclosure(
         group=None,
         record=LimitsRecord(why_not=why, cpu_quota=quota, memory_limit_bytes=memory_bytes),
-        cpus=_narrowed(cpus, runtime.cpus),
+        cpus=cpus if runtime.cpus is None else tuple(sorted(cpus or usable_cpus()))[: runtime.cpus],
     )
 
 
 def remark_on_limits(runtime: RuntimeSettings, root: Path = Path("/")) -> str | None:
-    """Return what must be said before a process with these settings is measured here, or ``None``.
-
-    A group is made and removed again: whether it may be is not told by looking.
-    """
+    """Return what must be said before a process with these settings is measured here, or ``None``. A group is made
+    and removed again: whether it may be is not told by looking."""
     around = enclose(runtime, None, root)
     if around is None:
         return None
@@ -282,9 +259,3 @@ def remark_on_limits(runtime: RuntimeSettings, root: Path = Path("/")) -> str | 
     if around.group is not None:
         return None
     return NOT_ENFORCED.format(around.record.why_not, runtime.cpus or "all")
-
-
-def _narrowed(cpus: tuple[int, ...] | None, wanted: int | None) -> tuple[int, ...] | None:
-    if wanted is None:
-        return cpus
-    return tuple(sorted(cpus or usable_cpus()))[:wanted]

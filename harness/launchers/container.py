@@ -11,21 +11,30 @@ directory. The daemon makes no log of collections or requests; stdout and stderr
 from __future__ import annotations
 
 import contextlib
+import platform
 import secrets
 import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.hosts.base import Command, now
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import cpu_limit
-from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked, memory_complaint
+from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
 from harness.launchers.cgroup import bytes_of
 from harness.launchers.docker_engine import asking, connect, engine_of, owner, sweep
-from harness.launchers.images import LABEL, OWNER, BuildImages, Image, find_image, project_label
+from harness.launchers.images import (
+    LABEL,
+    OWNER,
+    BuildImages,
+    Image,
+    docker_errors,
+    find_image,
+    project_label,
+)
 from harness.launchers.process import GRACE_S, ProcessLauncher
 from harness.launchers.tools import lacks_runtime
 from harness.model import (
@@ -33,7 +42,6 @@ from harness.model import (
     BuildRecord,
     ClockReading,
     ContainerRecord,
-    Frozen,
     Implementation,
     InstanceRecord,
     Outcome,
@@ -46,12 +54,9 @@ if TYPE_CHECKING:
 
 
 class ContainerLauncher:
-    """Brings variants up in containers; see ``Launcher``. Artifacts are those that ``process`` builds.
-
-    ``bases`` is runtime -> the base image to build on; a runtime that is not named stands on nothing but
-    its own files. ``host`` is where containers run; default: where ``process`` builds. ``socket`` is the
-    daemon's address there; default: the host's usual one.
-    """
+    """Brings variants up in containers; see ``Launcher``. Artifacts are those that ``process`` builds. ``bases`` is
+    runtime -> the base image to build on; one that is not named stands on its own files. ``host`` is where containers
+    run; default: where ``process`` builds. ``socket``: the daemon's address there."""
 
     name = "container"
 
@@ -73,7 +78,6 @@ class ContainerLauncher:
         self._silent: str | None = None
         self._images: dict[str, Image] = {}
         self._engine: str | None = None
-        self._machines: tuple[str, str] | None = None
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         if self._connected() is None:
@@ -85,9 +89,7 @@ class ContainerLauncher:
             return foreign
         if (lacking := lacks_runtime(implementation, variant.runtime, "container")) is not None:
             return lacking
-        return self._process.unfit(
-            implementation, variant.model_copy(update={"runtime": _without_limit(variant)})
-        )
+        return self._process.unfit(implementation, _without_limit(variant))
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
@@ -115,35 +117,60 @@ class ContainerLauncher:
         port = self._host.free_port(self._host.listen_address)
         argv, needed = self._argv(spec, image, port)
         environment = {**needed, **spec.environment}
-        name = new_name()
+        name = f"rematch-{secrets.token_hex(8)}"  # by which it can be removed before anybody knows its id
         try:
-            made = make_and_start(
-                spec, image, argv, environment,
-                name=name, client=client, host=self._host, root=self._root, socket=self._socket,
-            )  # fmt: skip
-            around = self._around(spec, client, image, made)
-            record = self._record(spec, image, argv, environment, port, made, around)
+            made = self._start(spec, image, argv, environment, name)
+            record = self._record(spec, image, argv, environment, port, made)
             container = client.containers.prepare_model(made.state)
             return ContainerInstance(container, record, spec.folder, self._grace_s, self._host, self._socket)
         except BaseException:  # also a signal: the daemon may have made one whose id did not arrive
             remove_named(self._host, client, name)
             raise
 
-    def _around(self, spec: LaunchSpec, client: DockerClient, image: Image, made: Made) -> ContainerRecord:
-        runtime = spec.variant.runtime
-        return ContainerRecord(
-            engine=self._engine or engine_of(client),
-            image_id=image.id,
-            image_bytes=image.image_bytes,
-            layer_bytes=image.layer_bytes,
-            network="host",
-            user=self._host.user,
-            cpuset=cpuset_of(spec),
-            cpu_quota=float(runtime.cpus) if runtime.cpus else None,
-            memory_limit_bytes=memory_bytes(runtime),
-            create_s=made.create_s,
-            start_s=made.start_s,
-        )
+    def _start(
+        self,
+        spec: LaunchSpec,
+        image: Image,
+        argv: tuple[str, ...],
+        environment: Mapping[str, str],
+        name: str,
+    ) -> Made:
+        """Make, start and look at a container. However it ends but well, something of that name may be left. Raises
+        TrialFailure: the daemon did not start it; HostError: none answers any more."""
+        api, host, runtime = self._needed().api, self._host, spec.variant.runtime
+        memory = memory_bytes(runtime)
+        host.note_container(name, host.docker_address(self._socket))
+        with asking(host, self._socket):
+            config = api.create_host_config(
+                network_mode="host",
+                binds=[f"{spec.folder}:{TRIAL}:rw"],
+                mem_limit=memory,
+                memswap_limit=memory,
+                nano_cpus=runtime.cpus * 10**9 if runtime.cpus else None,
+                cpuset_cpus=",".join(map(str, spec.cpus)) if spec.cpus else None,
+            )
+            launched = now()
+            try:
+                container = api.create_container(
+                    image.id,
+                    list(argv[1:]),
+                    entrypoint=[argv[0]],
+                    environment=dict(environment),
+                    labels={LABEL: project_label(self._root), OWNER: owner()},
+                    user=host.user,
+                    working_dir=TRIAL,
+                    host_config=config,
+                    name=name,
+                    use_config_proxy=False,  # a service has no variables but those of its record
+                )["Id"]
+                made_s = time.monotonic()
+                api.start(container)
+                started_s = time.monotonic()
+            except docker_errors().APIError as problem:
+                text = " ".join(str(problem.explanation or problem).split())
+                raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {text}") from problem
+            state = api.inspect_container(container)
+        return Made(state, launched, made_s - launched.monotonic_s, started_s - made_s)
 
     def _record(
         self,
@@ -153,10 +180,13 @@ class ContainerLauncher:
         environment: Mapping[str, str],
         port: int,
         made: Made,
-        around: ContainerRecord,
     ) -> InstanceRecord:
         pid = int(made.state["State"]["Pid"])
-        form = spec.build.form
+        form, runtime = spec.build.form, spec.variant.runtime
+        version = None if form is None else form.tool
+        if form is None and spec.implementation.runtime == "go":  # that of a base image is not known
+            built = self._process.builder.find(spec.implementation, spec.build.source_sha256)
+            version = built.runtime_version if built is not None else None
         return InstanceRecord(
             argv=argv,
             environment=masked(environment),
@@ -169,16 +199,21 @@ class ContainerLauncher:
             artifact_sha256=spec.build.artifact_sha256,
             artifact_bytes=spec.build.artifact_bytes,
             runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
-            runtime_version=form.tool if form is not None else self._brought_along(spec),
-            container=around,
+            runtime_version=version,
+            container=ContainerRecord(
+                engine=self._engine or engine_of(self._needed()),
+                image_id=image.id,
+                image_bytes=image.image_bytes,
+                layer_bytes=image.layer_bytes,
+                network="host",
+                user=self._host.user,
+                cpuset=",".join(map(str, spec.cpus)) if spec.cpus else None,
+                cpu_quota=float(runtime.cpus) if runtime.cpus else None,
+                memory_limit_bytes=memory_bytes(runtime),
+                create_s=made.create_s,
+                start_s=made.start_s,
+            ),
         )
-
-    def _brought_along(self, spec: LaunchSpec) -> str | None:
-        """The runtime inside the artifact; that of a base image is not known."""
-        if spec.implementation.runtime != "go":
-            return None
-        built = self._process.builder.find(spec.implementation, spec.build.source_sha256)
-        return built.runtime_version if built is not None else None
 
     def _argv(self, spec: LaunchSpec, image: Image, port: int) -> tuple[tuple[str, ...], dict[str, str]]:
         """Return the start of ``service.toml``, with the program and artifact that the image's ENTRYPOINT names."""
@@ -192,16 +227,16 @@ class ContainerLauncher:
             "host": self._host.listen_address,
             "port": str(port),
         }
-        variant = spec.variant.model_copy(update={"runtime": _without_limit(spec.variant)})
         limit = cpu_limit(spec.variant, spec.cpus)
-        return self._process.start_in_image(spec.implementation, variant, limit, inside)
+        return self._process.start_in_image(spec.implementation, _without_limit(spec.variant), limit, inside)
 
     def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
         """The variant as it is built: a Java program without a base image brings a trimmed runtime."""
-        runtime = _without_limit(variant)
+        variant = _without_limit(variant)
+        runtime = variant.runtime
         if implementation.runtime == "jvm" and "jvm" not in self._bases and runtime.form in (None, "jvm"):
-            runtime = runtime.model_copy(update={"form": "jlink"})
-        return variant.model_copy(update={"runtime": runtime})
+            return variant.model_copy(update={"runtime": runtime.model_copy(update={"form": "jlink"})})
+        return variant
 
     def _needed(self) -> DockerClient:
         client = self._connected()
@@ -211,18 +246,9 @@ class ContainerLauncher:
 
     def _foreign_machine(self) -> str | None:
         """Why what is built here cannot run there: it is another kind of processor."""
-        if self._host.here:
-            return None
-        if self._machines is None:
-            asked = Command(argv=("uname", "-m"), folder=Path("/"))
-            built_for, runs_on = self._process.builds_on.run(asked, 20.0), self._host.run(asked, 20.0)
-            self._machines = built_for.stdout.strip(), runs_on.stdout.strip()
-        built_on, machine = self._machines
-        return (
-            None
-            if built_on == machine
-            else f"what is built here is for {built_on}, and {self._host.name} is {machine}"
-        )
+        built_on, machine = platform.machine(), getattr(self._host, "architecture", platform.machine())
+        same = built_on == machine
+        return None if same else f"what is built here is for {built_on}, and {self._host.name} is {machine}"
 
     def _connected(self) -> DockerClient | None:
         if self._client is None and self._silent is None:
@@ -234,8 +260,17 @@ class ContainerLauncher:
         return self._client
 
 
-def _without_limit(variant: Variant) -> RuntimeSettings:
-    return variant.runtime.model_copy(update={"memory_limit": None})
+def _without_limit(variant: Variant) -> Variant:
+    return variant.model_copy(update={"runtime": variant.runtime.model_copy(update={"memory_limit": None})})
+
+
+class Made(NamedTuple):
+    """A container that was made and started. ``state``: as the daemon has it; durations on this machine's clock."""
+
+    state: dict[str, Any]
+    launched: ClockReading
+    create_s: float
+    start_s: float
 
 
 class ContainerInstance(OnHost):
@@ -289,7 +324,7 @@ class ContainerInstance(OnHost):
         around = self._record.container
         if around is not None and around.out_of_memory:
             return "killed by the kernel: the container's memory limit was reached"
-        return memory_complaint(self._tail)
+        return self._memory_complaint()
 
     def _end(self) -> str:
         """End the service; return what did it."""
@@ -297,7 +332,10 @@ class ContainerInstance(OnHost):
             return "exited"
         how = "SIGTERM"
         self._kill(how)
-        if not self._ended_within(self._grace_s):
+        deadline = time.monotonic() + self._grace_s
+        while self._alive() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        if self._alive():
             how = "SIGKILL"
             self._kill(how)
         self._note_end()
@@ -305,23 +343,17 @@ class ContainerInstance(OnHost):
 
     def _remove(self) -> None:
         """Have nothing of it live on: the daemon removes it, and where none answers the kernel ends it."""
-        import docker.errors
-
         try:
-            with asking(self.host, self._socket), contextlib.suppress(docker.errors.NotFound):
+            with asking(self.host, self._socket), contextlib.suppress(docker_errors().NotFound):
                 self._container.remove(force=True, v=True)
             self._removed = True
             self.host.forget_container(self._container.name)
         except BaseException:
-            self._kill_process()
+            with contextlib.suppress(HostError):  # the host is gone: its agent ends it
+                if self._record.process_start_ticks and self._alive():
+                    words = ("sh", "-c", f"kill -KILL {self._record.pid}")
+                    self.host.run(Command(argv=words, folder=Path("/")), 10.0)
             raise
-
-    def _kill_process(self) -> None:
-        """What is then left of it the daemon has, until the next session."""
-        with contextlib.suppress(HostError):  # the host is gone: its agent ends it
-            if self._record.process_start_ticks and self._alive():
-                words = ("sh", "-c", f"kill -KILL {self._record.pid}")
-                self.host.run(Command(argv=words, folder=Path("/")), 10.0)
 
     def _note_end(self) -> None:
         """Wait for the daemon to have seen the end, and fetch what the service said."""
@@ -340,21 +372,11 @@ class ContainerInstance(OnHost):
         return self.host.start_ticks(self._record.pid) == self._record.process_start_ticks
 
     def _kill(self, signal: str) -> None:
-        import docker.errors
-
         with (
             asking(self.host, self._socket),
-            contextlib.suppress(docker.errors.APIError),
+            contextlib.suppress(docker_errors().APIError),
         ):  # it has just ended
             self._container.kill(signal)
-
-    def _ended_within(self, grace_s: float) -> bool:
-        deadline = time.monotonic() + grace_s
-        while self._alive():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.005)
-        return True
 
     def _state(self) -> Mapping[str, Any]:
         with asking(self.host, self._socket):
@@ -369,95 +391,11 @@ TRIAL = "/trial"
 SETTLED_WITHIN_S = 1.0
 
 
-class Made(Frozen):
-    """A container that was made and started. ``state``: as the daemon has it; durations on this machine's clock."""
-
-    state: dict[str, Any]
-    launched: ClockReading
-    create_s: float
-    start_s: float
-
-
-def new_name() -> str:
-    """Return a name by which a container can be removed before anybody knows its id."""
-    return f"rematch-{secrets.token_hex(8)}"
-
-
-def make_and_start(
-    spec: LaunchSpec,
-    image: Image,
-    argv: tuple[str, ...],
-    environment: Mapping[str, str],
-    *,
-    name: str,
-    client: DockerClient,
-    host: MeasuringHost,
-    root: Path,
-    socket: str | None,
-) -> Made:
-    """Make, start and look at a container on its host.
-
-    However it ends but well, something of that name may be left: ``remove_named``.
-
-    Raises:
-        TrialFailure: the daemon did not start it.
-        HostError: no daemon answers any more.
-    """
-    import docker.errors
-
-    memory = memory_bytes(spec.variant.runtime)
-    cpus = spec.variant.runtime.cpus
-    limits: dict[str, Any] = {
-        "mem_limit": memory,
-        "memswap_limit": memory,
-        "nano_cpus": cpus * 10**9 if cpus else None,
-        "cpuset_cpus": cpuset_of(spec),
-    }
-    api = client.api
-    binds = [f"{spec.folder}:{TRIAL}:rw"]
-    host.note_container(name, host.docker_address(socket))
-    with asking(host, socket):
-        config = api.create_host_config(network_mode="host", binds=binds, **limits)
-        launched = now()
-        try:
-            container = api.create_container(
-                image.id,
-                list(argv[1:]),
-                entrypoint=[argv[0]],
-                environment=dict(environment),
-                labels={LABEL: project_label(root), OWNER: owner()},
-                user=host.user,
-                working_dir=TRIAL,
-                host_config=config,
-                name=name,
-                use_config_proxy=False,  # a service has no variables but those of its record
-            )["Id"]
-            made_s = time.monotonic()
-            api.start(container)
-            started_s = time.monotonic()
-        except docker.errors.APIError as problem:
-            text = (
-                f"the Docker daemon did not start it: {' '.join(str(problem.explanation or problem).split())}"
-            )
-            raise TrialFailure(Outcome.FAILED, text) from problem
-        return Made(
-            state=api.inspect_container(container),
-            launched=launched,
-            create_s=made_s - launched.monotonic_s,
-            start_s=started_s - made_s,
-        )
-
-
 def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:
-    """Remove what has come to be of a container, and what the daemon is still making of it.
-
-    Raises nothing where no daemon answers: the host's agent, or the next session, removes it then.
-    """
-    import docker.errors
-    import requests.exceptions
-
+    """Remove what has come to be of a container, and what the daemon is still making of it. Raises nothing where no
+    daemon answers: the host's agent, or the next session, removes it then."""
     until = time.monotonic() + SETTLED_WITHIN_S
-    unreachable = (docker.errors.DockerException, requests.exceptions.RequestException, HostError)
+    unreachable = (docker_errors().DockerException, OSError, HostError)
     while True:
         with contextlib.suppress(*unreachable):
             client.api.remove_container(name, force=True, v=True)
@@ -466,11 +404,6 @@ def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:
         if time.monotonic() > until:
             return
         time.sleep(0.1)
-
-
-def cpuset_of(spec: LaunchSpec) -> str | None:
-    """Return the CPUs it may run on, as the kernel writes them; ``None``: on any."""
-    return ",".join(map(str, spec.cpus)) if spec.cpus else None
 
 
 def memory_bytes(runtime: RuntimeSettings) -> int | None:

@@ -13,9 +13,9 @@ from harness.agent.processes import alive, this_process
 from harness.errors import HostError, RematchError, TrialFailure
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.images import LABEL, OWNER, project_label
+from harness.launchers.images import LABEL, OWNER, docker_errors, project_label
 from harness.model import Outcome
-from harness.toolchains import Surroundings, how_to_get, require_package, wanted
+from harness.toolchains import Surroundings, how_to_get, wanted
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -25,21 +25,16 @@ SILENT = "no Docker daemon answers"
 
 
 def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> DockerClient:
-    """Return a client of the host's daemon; ``socket``: its address there, ``None``: where it usually listens.
-
-    Raises:
-        RematchError: none answers; says what to do.
-    """
-    require_package("docker")
+    """Return a client of the host's daemon; ``socket``: its address there, ``None``: where it usually listens. Raises
+    RematchError: none answers; says what to do."""
+    errors = docker_errors()
     import docker
-    import docker.errors
-    import requests.exceptions
 
     address = None
     try:
         address = host.docker_address(socket)
         return docker.DockerClient(base_url=host.docker_reach(address))  # asks for its version
-    except (docker.errors.DockerException, requests.exceptions.RequestException, HostError) as problem:
+    except (errors.DockerException, OSError, HostError) as problem:
         get = how_to_get(wanted("docker"), Surroundings(project=root))
         where = "" if host.here else f" on {host.name}"
         why = str(problem) if isinstance(problem, HostError) else f"at {address}: {_innermost(problem)}"
@@ -52,21 +47,14 @@ def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> Docke
 
 @contextlib.contextmanager
 def asking(host: MeasuringHost, socket: str | None = None) -> Iterator[None]:
-    """Turn what goes wrong with the daemon while a trial is under way into one line.
-
-    Raises:
-        TrialFailure: the daemon refuses; its own words.
-        HostError: none answers any more; says what to do. That says nothing about the service.
-    """
-    import docker.errors
-    import requests.exceptions
-
+    """Turn what goes wrong with the daemon while a trial is under way into one line. Raises TrialFailure: the daemon
+    refuses; HostError: none answers any more, which says nothing about the service."""
     try:
         yield
-    except docker.errors.APIError as problem:
+    except docker_errors().APIError as problem:
         text = " ".join(str(problem.explanation or problem).split())
         raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {text}") from problem
-    except (docker.errors.DockerException, requests.exceptions.RequestException) as problem:
+    except (docker_errors().DockerException, OSError) as problem:
         address = host.docker_address(socket)  # of a far host that is gone, that is the error
         where = "" if host.here else f" on {host.name}"
         raise HostError(
@@ -112,13 +100,8 @@ def owner() -> str:
 
 
 def sweep(client: DockerClient, root: Path) -> None:
-    """Remove this project's containers whose harness is gone, and our own that have ended.
-
-    Our own are left where the daemon was gone when they were to be removed. Those of another living harness stay,
-    and those of one on another machine: that one's agent removes them.
-    """
-    import docker.errors
-
+    """Remove this project's containers whose harness is gone, and our own that have ended (the daemon was gone when
+    they were to be removed). Those of another living harness stay, and those of one on another machine."""
     labelled: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(root)}"}
     for container in client.containers.list(all=True, filters=labelled, ignore_removed=True):
         label = container.labels.get(OWNER, "0:0")
@@ -126,5 +109,5 @@ def sweep(client: DockerClient, root: Path) -> None:
         ticks, _, machine = rest.partition(":")
         left = label == owner() and container.status in ("exited", "dead")
         if left or (machine in ("", hostname_hash()) and not alive(int(pid), int(ticks))):
-            with contextlib.suppress(docker.errors.APIError):  # another session removes it
+            with contextlib.suppress(docker_errors().APIError):  # another session removes it
                 container.remove(force=True, v=True)

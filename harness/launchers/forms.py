@@ -19,15 +19,13 @@ import time
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
 
 from harness.agent.files import file_sha256, folder_bytes
 from harness.errors import HostError, RematchError
 from harness.hosts.base import Command, Completed, Host
 from harness.launchers.arguments import expand
-from harness.launchers.builds import Built
-from harness.launchers.sources import LOADED_BY_NAME, copy_sources
-from harness.launchers.tools import Tools
+from harness.launchers.builds import LOADED_BY_NAME, Built, copy_sources
+from harness.launchers.tools import Form, Tools
 from harness.model import FormBuild, Implementation, PreparedImage, RuntimeSettings
 from harness.toolchains import Jdk, Surroundings, how_to_get, wanted
 
@@ -65,15 +63,6 @@ def read_modules(output: str, further: tuple[str, ...]) -> tuple[str, ...] | Non
     return tuple(sorted({*lines[-1].split(","), *further, *ALWAYS})) if lines else None
 
 
-def link_argv(jdk: Jdk, modules: tuple[str, ...], target: Path) -> tuple[str, ...]:
-    """Return the command that makes the runtime."""
-    return (
-        str(jdk.home / "bin" / "jlink"), "--add-modules", ",".join(modules), *WORDS, "--output", str(target),
-    )  # fmt: skip
-
-
-Form = Literal["jlink", "native"]
-
 #: A native image of a large program takes minutes, on a busy machine many.
 MADE_WITHIN_S = 3600.0
 ASKED_WITHIN_S = 120.0
@@ -104,13 +93,16 @@ class Forms:
             prepared = implementation.forms.native_prepared
             if prepared is not None and prepared.build[0] == "{mvn}" and self._tools.maven is None:
                 return self._missing("maven")
-        elif (jdk := self._tools.jdk_for(implementation.min_java)) is None or not _has_jlink(jdk):
+        elif (jdk := self._tools.jdk_for(implementation.min_java)) is None or not all(
+            (jdk.home / "bin" / name).exists() for name in ("jlink", "jdeps")
+        ):
             return "the JDK used here has no jlink and jdeps; get one with: make setup"
         made = self.find(implementation, form, built) if built is not None else None
         if made is None or made.problem is None or built is None:
             return None
         note = self.folder(implementation, form, built.folder) / "form.json"
-        return f"{made.problem}; to try again remove {_short(note, self._root)}"
+        short = note.relative_to(self._root) if note.is_relative_to(self._root) else note
+        return f"{made.problem}; to try again remove {short}"
 
     def _missing(self, tool: str) -> str:
         row = wanted(tool)
@@ -170,11 +162,11 @@ class Forms:
         if why is None:
             argv, folder = self._image_command(implementation, built, work)
             completed = self._run(argv, folder, log)
-            output = "" if completed is None else completed.stdout + completed.stderr
+            output = completed.stdout + completed.stderr
             if prepared is not None and (sources / prepared.image).is_file():
                 (sources / prepared.image).rename(image)
-            if completed is None or completed.exit_code != 0 or not image.is_file():
-                why = f"native-image could not compile it ({_why(output)}); all of it: {_short(log, self._root)}"
+            if completed.exit_code != 0 or not image.is_file():
+                why = f"native-image could not compile it {self._words(output, log)}"
         result = FormBuild(
             form="native",
             tool=self._tool(implementation, "native"),
@@ -198,13 +190,9 @@ class Forms:
         values = {"mvn": str(self._tools.maven), "java": str(jdk.java) if jdk is not None else "java"}
         argv = self._expand(implementation, prepared.build, values, "forms.native_prepared.build")
         completed = self._run(argv, sources, log, {"JAVA_HOME": str(jdk.home)} if jdk is not None else {})
-        output = "" if completed is None else completed.stdout + completed.stderr
-        if completed is None or completed.exit_code != 0 or not (sources / prepared.words).is_file():
-            return (
-                argv,
-                f"nothing to compile was prepared ({_why(output)}); all of it: {_short(log, self._root)}",
-            )
-        return argv, None
+        if completed.exit_code == 0 and (sources / prepared.words).is_file():
+            return argv, None
+        return argv, f"nothing to compile was prepared {self._words(completed.stdout + completed.stderr, log)}"
 
     def _image_command(
         self, implementation: Implementation, built: Built, work: Path
@@ -240,13 +228,12 @@ class Forms:
         begin = time.monotonic()
         libraries = tuple(jar for jar in sorted(built.folder.rglob("*.jar")) if jar != built.artifact)
         asked = self._run(modules_argv(jdk, built.artifact, libraries), work, log)
-        output = "" if asked is None else asked.stdout + asked.stderr
-        modules = read_modules(asked.stdout, implementation.forms.modules) if asked is not None else None
-        argv = link_argv(jdk, modules or (), work / RUNTIME)
-        linked = self._run(argv, work, log) if modules else None
-        made = linked is not None and linked.exit_code == 0
-        if linked is not None:
-            output = linked.stdout + linked.stderr
+        modules = read_modules(asked.stdout, implementation.forms.modules)
+        words = (str(jdk.home / "bin" / "jlink"), "--add-modules", ",".join(modules or ()), *WORDS)
+        argv = (*words, "--output", str(work / RUNTIME))
+        linked = self._run(argv, work, log) if modules else asked
+        made = modules is not None and linked.exit_code == 0
+        why = None if made else self._words(linked.stdout + linked.stderr, log)
         return FormBuild(
             form="jlink",
             tool=self._tool(implementation, "jlink"),
@@ -254,21 +241,22 @@ class Forms:
             build_s=time.monotonic() - begin,
             image_bytes=folder_bytes(work / RUNTIME) if made else None,
             modules=modules or (),
-            problem=None
-            if made
-            else f"no trimmed runtime could be made ({_why(output)}); all of it: {_short(log, self._root)}",
+            problem=None if made else f"no trimmed runtime could be made {why}",
         )
+
+    def _words(self, output: str, log: Path) -> str:
+        file = log.relative_to(self._root) if log.is_relative_to(self._root) else log
+        return f"({_why(output)}); all of it: {file}"
 
     def _run(
         self, argv: tuple[str, ...], folder: Path, log: Path, environment: Mapping[str, str] | None = None
-    ) -> Completed | None:
+    ) -> Completed:
         settings = {**self._environment, **(environment or {})}
         command = Command(argv=argv, folder=folder, environment=settings)
         try:
             completed = self._host.run(command, MADE_WITHIN_S)
         except HostError as problem:
-            log.write_text(f"$ {' '.join(argv)}\n{problem}\n")
-            return None
+            completed = Completed(exit_code=1, stdout="", stderr=f"{problem}\n", duration_s=0.0)
         log.write_text(f"$ {' '.join(argv)}\n{completed.stdout}{completed.stderr}")
         return completed
 
@@ -291,14 +279,6 @@ class Forms:
 def program_in(folder: Path, form: Form) -> Path:
     """Return the native image in the folder of a form, or the trimmed runtime's ``java``."""
     return folder / IMAGE if form == "native" else folder / RUNTIME / "bin" / "java"
-
-
-def _has_jlink(jdk: Jdk) -> bool:
-    return all((jdk.home / "bin" / name).exists() for name in ("jlink", "jdeps"))
-
-
-def _short(path: Path, root: Path) -> Path:
-    return path.relative_to(root) if path.is_relative_to(root) else path
 
 
 def _why(output: str) -> str:
@@ -339,11 +319,9 @@ def image_argv(
 
 
 def write_registrations(jars: Iterable[Path], folders: tuple[str, ...], target: Path) -> None:
-    """Write ``reflect-config.json`` and ``resource-config.json``: the files below ``folders`` in the
-    jars, and every class of the jars that is named in one of them or by its name.
-
-    What a library finds by the names in its own files (service loaders, Helidon's registry) an image lacks otherwise.
-    """
+    """Write ``reflect-config.json`` and ``resource-config.json``: the files below ``folders`` in the jars, and every
+    class of the jars that is named in one of them or by its name. What a library finds by such names (service
+    loaders, Helidon's registry) an image lacks otherwise."""
     classes: set[str] = set()
     named: set[str] = set()
     files: set[str] = set()
@@ -360,9 +338,5 @@ def write_registrations(jars: Iterable[Path], folders: tuple[str, ...], target: 
     reflect = [{"name": name, **_EVERYTHING} for name in sorted(named & classes)]
     resources = {"resources": {"includes": [{"pattern": rf"\Q{name}\E"} for name in sorted(files)]}}
     target.mkdir(parents=True, exist_ok=True)
-    _write(target / "reflect-config.json", reflect)
-    _write(target / "resource-config.json", resources)
-
-
-def _write(file: Path, content: Any) -> None:
-    file.write_text(json.dumps(content, indent=1) + "\n")
+    (target / "reflect-config.json").write_text(json.dumps(reflect, indent=1) + "\n")
+    (target / "resource-config.json").write_text(json.dumps(resources, indent=1) + "\n")

@@ -12,14 +12,16 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import RematchError
 from harness.hosts.base import Command, Host
 from harness.launchers.builds import BUILD_FILE, MADE_LATER
 from harness.launchers.process import ProcessLauncher
 from harness.model import BuildRecord, Frozen, Implementation, Variant
+from harness.toolchains import require_package
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -46,6 +48,15 @@ class Image(Frozen):
     push_s: float | None = None
 
 
+@cache
+def docker_errors() -> Any:
+    """Return the errors of the Docker SDK, which is loaded when a daemon is first asked. Raises MissingTool."""
+    require_package("docker")
+    import docker.errors
+
+    return docker.errors
+
+
 def tag_of(name: str, *identity: str) -> str:
     """Return the tag of an image of exactly this content."""
     return f"rematch/{name}:{hashlib.sha256('|'.join(identity).encode()).hexdigest()[:12]}"
@@ -58,11 +69,9 @@ def project_label(root: Path) -> str:
 
 def find_image(client: DockerClient, tag: str) -> Image | None:
     """Return an image, or ``None`` when the daemon has none of that name."""
-    import docker.errors
-
     try:
         result = client.images.get(tag)
-    except docker.errors.ImageNotFound:
+    except docker_errors().ImageNotFound:
         return None
     layers = [int(step["Size"]) for step in result.history() if int(step["Size"]) > 0]
     return Image(
@@ -82,13 +91,8 @@ def build_image(
     target: str | None = None,
     arguments: Mapping[str, str] | None = None,
 ) -> Image:
-    """Have the image built from a folder with a ``Dockerfile``; no base image is pulled that is here.
-
-    Raises:
-        RematchError: the build failed; says the daemon's last words.
-    """
-    import docker.errors
-
+    """Have the image built from a folder with a ``Dockerfile``; no base image is pulled that is here. Raises
+    RematchError: the build failed; says the daemon's last words."""
     try:
         client.images.build(
             path=str(folder),
@@ -99,7 +103,7 @@ def build_image(
             rm=True,
             forcerm=True,
         )
-    except (docker.errors.BuildError, docker.errors.APIError) as problem:
+    except (docker_errors().BuildError, docker_errors().APIError) as problem:
         raise RematchError(f"image {tag}: the Docker daemon could not build it: {problem}") from problem
     image = find_image(client, tag)
     if image is None:
@@ -108,11 +112,8 @@ def build_image(
 
 
 def import_root(client: DockerClient, root: Path, tag: str, *, label: str, settings: tuple[str, ...]) -> None:
-    """Make a base image of a folder: one layer; ``settings`` are words of a Dockerfile (``ENV PATH=...``).
-
-    Raises:
-        RematchError: the build failed.
-    """
+    """Make a base image of a folder: one layer; ``settings`` are words of a Dockerfile. Raises RematchError: the
+    build failed."""
     context = root.with_name(f"{root.name}.context")
     context.mkdir()
     try:
@@ -141,13 +142,8 @@ def is_elf(file: Path) -> bool:
 
 
 def libraries(host: Host, files: Iterable[Path], *, inside: Path | None = None) -> tuple[Path, ...]:
-    """Return the shared libraries that these programs load, the loader included, without those ``inside``.
-
-    A program that is linked statically needs none. glibc's ``ldd`` is asked about all of them at once.
-
-    Raises:
-        RematchError: there is no ``ldd`` here.
-    """
+    """Return the shared libraries that these programs load, the loader included, without those ``inside``. glibc's
+    ``ldd`` is asked about all of them at once. Raises RematchError: there is no ``ldd`` here."""
     completed = host.run(Command(argv=("ldd", *map(str, files)), folder=Path("/")), LISTED_WITHIN_S)
     if completed.exit_code == 127:
         raise RematchError("ldd is missing, which lists the libraries that an image needs")
@@ -210,11 +206,7 @@ class BuildImages:
         record: BuildRecord,
         tag: str,
     ) -> Image:
-        """Have the image built.
-
-        Raises:
-            RematchError: the daemon could not build it, or the build is gone.
-        """
+        """Have the image built. Raises RematchError: the daemon could not build it, or the build is gone."""
         label = project_label(self._root)
         builder = self._process.builder
         built = builder.find(implementation, record.source_sha256)

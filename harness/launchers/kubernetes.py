@@ -11,6 +11,7 @@ import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from lightkube.resources.core_v1 import Node
 
@@ -21,11 +22,11 @@ from harness.hosts.measuring import MeasuringHost
 from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.cgroup import bytes_of
 from harness.launchers.images import Image, is_elf
-from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, labels_here, new_name
+from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, labels_here, new_name, port_of
 from harness.launchers.kubernetes_host import Group, Groups, JobHost, JobProcess, KubernetesHost, start_job
 from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, ImageStore, store_for
-from harness.launchers.kubernetes_instance import KubernetesInstance, kind_of
-from harness.launchers.kubernetes_objects import (
+from harness.launchers.kubernetes_instance import KubernetesInstance
+from harness.launchers.kubernetes_cluster import (
     INSTANCE,
     PORT,
     PodsSpec,
@@ -34,15 +35,11 @@ from harness.launchers.kubernetes_objects import (
     namespace,
     service,
 )
-from harness.launchers.kubernetes_pods import Prober, Processes, uid_of
+from harness.launchers.kubernetes_pods import Prober, Processes, field_of, uid_of
 from harness.launchers.kubernetes_start import (
     AUTOSCALED_WITHIN_S,
-    Access,
-    Controller,
     StartBoost,
-    controller_of,
     plain,
-    reached_at,
     unfit,
     wait_started,
 )
@@ -57,18 +54,18 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
+from harness.model.endpoint import Endpoint
 
 FROM_CGROUP = "processes of the pods, read on their node, which is this machine"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+Access = Literal["cluster-ip", "node-port", "ingress"]
 
 
 class KubernetesLauncher:
-    """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds.
-
-    ``file``: the kubeconfig; ``None``: the one of KUBECONFIG or the usual one. ``bases``: runtime -> folder with
-    what programs of it run on; a Java program without one brings a trimmed runtime. ``store``: where nodes
-    have images from; ``None``: as ``store_for``.
-    """
+    """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds. ``file``: the
+    kubeconfig; ``None``: the one of KUBECONFIG or the usual one. ``bases``: runtime -> folder with what programs of
+    it run on; a Java program without one brings a trimmed runtime. ``store``: where nodes have images from; ``None``:
+    as ``store_for``."""
 
     name = "kubernetes"
 
@@ -84,13 +81,12 @@ class KubernetesLauncher:
     ) -> None:
         self._process, self._root, self._grace_s = process, root, grace_s
         self._file, self._bases, self._store = file, dict(bases or {}), store
-        self._groups = Groups()
+        self._groups: Groups = {}
         self._cluster: Cluster | None = None
         self._silent: str | None = None
         self._images: ClusterImages | None = None
         self._namespace: str | None = None
         self._facts: dict[str, str | None] = {}
-        self._made: dict[str, tuple[str, Image]] = {}
         self.host = KubernetesHost(self._groups)
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
@@ -110,7 +106,7 @@ class KubernetesLauncher:
         self._needed()
         record = self._process.build(implementation, self._inside(implementation, variant), backing)
         if record.form is None or record.form.problem is None:
-            self._image(implementation, record)
+            self._cluster_images().of_build(implementation, record)
         return record
 
     def load_by(self, variant: Variant) -> MeasuringHost | None:
@@ -123,7 +119,7 @@ class KubernetesLauncher:
         cluster = self._needed()
         if spec.build.form is not None and spec.build.form.problem is not None:
             raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
-        name, image = self._image(spec.implementation, spec.build)
+        name, image = self._cluster_images().of_build(spec.implementation, spec.build)
         inside = {
             "artifact": str(SERVICE / spec.implementation.artifact),
             "java": str(JAVA / "bin" / "java"),
@@ -131,12 +127,13 @@ class KubernetesLauncher:
             "host": "0.0.0.0",
             "port": str(PORT),
         }
-        limit = spec.variant.runtime.cpus
-        argv, needed = self._process.start_in_image(spec.implementation, plain(spec.variant), limit, inside)
-        runtime, environment = spec.variant.runtime, {**needed, **spec.environment}
+        runtime = spec.variant.runtime
+        argv, needed = self._process.start_in_image(
+            spec.implementation, plain(spec.variant), runtime.cpus, inside
+        )
+        environment = {**needed, **spec.environment}
         pods = self._pods_spec("service", name, argv, environment, spec.folder, runtime)
-        access: Access = runtime.access or "node-port"
-        controller = controller_of(cluster) if access == "ingress" else None
+        access = runtime.access or "node-port"
         prober = Prober(
             wanted=lambda: [uid_of(pod) for pod in cluster.pods(pods)],
             look=Processes(),
@@ -146,13 +143,24 @@ class KubernetesLauncher:
         )
         try:
             made = cluster.apply(service(pods, node_port=access == "node-port"))
-            endpoint = reached_at(cluster, pods, made, access, controller)
+            endpoint = (
+                Endpoint(host="127.0.0.1", port=int(port_of(made).nodePort or 0))
+                if access == "node-port"
+                else Endpoint(host=str(field_of(made, "spec.clusterIP") or ""), port=PORT)
+            )
             launched = now()
+            cluster.apply(deployment(pods))
+            if pods.autoscale_cpu is not None:
+                cluster.apply(autoscaler(pods))
+            prober.start()
+            scaled_s = wait_started(cluster, pods, prober)
+            later_s = None if scaled_s is None else scaled_s - launched.monotonic_s
+            members = tuple(Watched(pid=item.pid, start_ticks=item.start_ticks) for item in prober.processes.values())
             record = InstanceRecord(
                 argv=argv,
                 environment=masked(environment),
-                pid=0,
-                process_start_ticks=0,
+                pid=members[0].pid if members else 0,
+                process_start_ticks=members[0].start_ticks if members else 0,
                 port=endpoint.port,
                 launched=launched,
                 cpu_affinity=(),
@@ -161,35 +169,21 @@ class KubernetesLauncher:
                 artifact_bytes=spec.build.artifact_bytes,
                 runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
                 runtime_version=self._runtime_version(spec),
-                kubernetes=self._around(pods, image, access, controller),
+                kubernetes=self._around(pods, image, access, later_s),
             )
-            cluster.apply(deployment(pods))
-            if pods.autoscale_cpu is not None:
-                cluster.apply(autoscaler(pods))
-            prober.start()
-            scaled_s = wait_started(cluster, pods, prober)
-            processes = list(prober.processes.values())
-            if processes:
-                first = {"pid": processes[0].pid, "process_start_ticks": processes[0].start_ticks}
-                record = record.model_copy(update=first)
-            later_s = 0.0 if scaled_s is None else scaled_s - launched.monotonic_s
-            if scaled_s is not None and record.kubernetes is not None:
-                around = record.kubernetes.model_copy(update={"scaled_after_s": later_s})
-                record = record.model_copy(update={"kubernetes": around})
             instance = KubernetesInstance(
                 cluster, pods, record, endpoint, prober, StartBoost(cluster, pods),
-                kind=kind_of(spec.implementation, runtime),
+                kind="native" if runtime.form == "native" else spec.implementation.runtime,
             )  # fmt: skip
-            members = tuple(Watched(pid=item.pid, start_ticks=item.start_ticks) for item in processes)
             if members:
-                self._groups.known[(members[0].pid, members[0].start_ticks)] = Group(
+                self._groups[(members[0].pid, members[0].start_ticks)] = Group(
                     members, instance.lacking, instance.unrouted, asked_last=access != "node-port",
-                    added_s=later_s if pods.autoscale_cpu is None else AUTOSCALED_WITHIN_S,
+                    added_s=(later_s or 0.0) if pods.autoscale_cpu is None else AUTOSCALED_WITHIN_S,
                 )  # fmt: skip
             return instance
         except BaseException:
             prober.stop()
-            cluster.remove(pods, ingress=access == "ingress")
+            cluster.remove(pods)
             raise
 
     def close(self) -> None:
@@ -234,7 +228,6 @@ class KubernetesLauncher:
         )
 
     def _start_load(self, command: Command) -> JobProcess:
-        cluster = self._needed()
         program = Path(command.argv[0])
         if not is_elf(program) or program.name == "java":
             raise TrialFailure(
@@ -242,15 +235,14 @@ class KubernetesLauncher:
                 f"{program.name} cannot be run inside the cluster: choose a generator that is one program (k6, oha, "
                 "vegeta, wrk)",
             )
-        assert self._images is not None, "connected"
-        image = self._images.of_program(program)
+        image, _ = self._cluster_images().of_program(program)
         spec = self._pods_spec(
             "load", image, command.argv, command.environment, command.folder, RuntimeSettings()
         )
-        return start_job(cluster, spec, command)
+        return start_job(self._needed(), spec, command)
 
     def _around(
-        self, pods: PodsSpec, image: Image, access: Access, controller: Controller | None
+        self, pods: PodsSpec, image: Image, access: Access, scaled_after_s: float | None
     ) -> KubernetesRecord:
         return KubernetesRecord(
             server=self._facts.get("server") or "",
@@ -258,13 +250,13 @@ class KubernetesLauncher:
             proxy_mode=self._facts.get("proxy_mode"),
             namespace=pods.namespace,
             access=access,
-            ingress=None if controller is None else controller.words,
             replicas=pods.replicas,
             cpu_request=pods.cpu_limit if pods.cpu_request is None else pods.cpu_request,
             cpu_limit=pods.cpu_limit,
             cpu_boost=pods.cpu_boost,
             autoscale_cpu=pods.autoscale_cpu,
             scale_from=pods.scale_from,
+            scaled_after_s=scaled_after_s,
             memory_limit_bytes=pods.memory_limit_bytes,
             image_bytes=image.image_bytes,
             image_import_s=image.import_s,
@@ -287,14 +279,10 @@ class KubernetesLauncher:
             return variant.model_copy(update={"runtime": changed})
         return variant
 
-    def _image(self, implementation: Implementation, record: BuildRecord) -> tuple[str, Image]:
-        form = "" if record.form is None else record.form.form
-        key = f"{implementation.name} {record.source_sha256} {form}"
-        if key not in self._made:
-            self._needed()
-            assert self._images is not None, "connected"
-            self._made[key] = self._images.of_build(implementation, record)
-        return self._made[key]
+    def _cluster_images(self) -> ClusterImages:
+        self._needed()
+        assert self._images is not None, "connected"
+        return self._images
 
     def _own_namespace(self) -> str:
         if self._namespace is None:
@@ -331,7 +319,7 @@ class KubernetesLauncher:
         cluster = Cluster(file)
         server, nodes = cluster.version(), cluster.objects(Node)
         boot = _BOOT_ID.read_text().strip() if _BOOT_ID.is_file() else ""
-        infos = [node.status.nodeInfo for node in nodes if node.status is not None and node.status.nodeInfo]
+        infos = [info for node in nodes if (info := field_of(node, "status.nodeInfo"))]
         if not infos or any(info.bootID != boot for info in infos):
             raise HostError(
                 f"the cluster at {cluster.address} has nodes on other machines, where pods cannot be sampled: measure "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cluster that a kubeconfig names: one client, a timeout on every request, and errors in one line.
+"""The cluster that a kubeconfig names, and the objects of a session in it: one client, a timeout, errors in one line.
 
 Objects are typed and sent by server-side apply with one field manager. Everything made here stands in a namespace
 that carries this project's label, and goes with it.
@@ -11,28 +11,176 @@ import contextlib
 import os
 import secrets
 import time
+import httpx
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
-
-import httpx
 from lightkube import Client, KubeConfig
 from lightkube.core.exceptions import ConfigError
-from lightkube.models.authorization_v1 import ResourceAttributes, SelfSubjectAccessReviewSpec
 from lightkube.models.core_v1 import ServicePort
+from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.apps_v1 import Deployment
-from lightkube.resources.authorization_v1 import SelfSubjectAccessReview
 from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
 from lightkube.resources.core_v1 import Namespace, Pod, Service
-from lightkube.resources.networking_v1 import Ingress
 from lightkube.types import CascadeType
-
 from harness.agent.machine_info import hostname_hash
 from harness.agent.processes import alive
 from harness.errors import HostError
 from harness.launchers.docker_engine import owner
 from harness.launchers.images import project_label
-from harness.launchers.kubernetes_objects import CONTAINER, OWNER, PROJECT, PodsSpec
+from collections.abc import Mapping
+from dataclasses import dataclass
+from lightkube.resources.batch_v1 import Job
+from lightkube.resources.core_v1 import Namespace, Service
+
+#: On every namespace and object that is made here; nothing without it is ever touched.
+PROJECT, OWNER, INSTANCE = "rematch.io/project", "rematch.io/owner", "rematch.io/instance"
+PORT = 8080
+#: Where the trial's folder is seen inside; the service's working directory.
+TRIAL = "/trial"
+CONTAINER = "service"
+
+Resource = TypeVar("Resource")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodsSpec:
+    """What pods are asked for. CPU in CPUs, memory in bytes; ``None``: not limited, nothing reserved. ``cpu_boost``:
+    the CPU limit until they are resized to ``cpu_limit``. ``autoscale_cpu``: share of ``cpu_request`` above which an
+    autoscaler adds pods, up to ``replicas``. ``scale_from``: how many are asked for at first; ``None``: all, or one
+    for an autoscaler to add to. ``pull_policy``: when a node pulls the image."""
+
+    name: str
+    namespace: str
+    labels: Mapping[str, str]
+    image: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: Path
+    user: int
+    group: int
+    grace_s: float
+    replicas: int = 1
+    cpu_request: float | None = None
+    cpu_limit: float | None = None
+    cpu_boost: float | None = None
+    autoscale_cpu: float | None = None
+    scale_from: int | None = None
+    memory_limit_bytes: int | None = None
+    pull_policy: str = "Never"
+
+    @property
+    def at_first(self) -> int:
+        """How many pods the deployment is made with."""
+        if self.autoscale_cpu is not None:
+            return 1
+        return self.replicas if self.scale_from is None else self.scale_from
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """The label by which its pods are chosen."""
+        return {INSTANCE: self.labels[INSTANCE]}
+
+
+def namespace(name: str, labels: Mapping[str, str]) -> Namespace:
+    """Return a namespace with these labels."""
+    return Namespace(metadata=ObjectMeta(name=name, labels=dict(labels)))
+
+
+def deployment(spec: PodsSpec) -> Deployment:
+    """Return a deployment of these pods. It has no readiness probe: the harness asks the real path itself."""
+    return _of_pods(
+        Deployment,
+        spec,
+        {
+            "replicas": spec.at_first,
+            "selector": {"matchLabels": spec.selector},
+            "template": _template(spec, "Always", TRIAL),
+        },
+    )
+
+
+def job(spec: PodsSpec) -> Job:
+    """Return a job that runs one pod to its end, once; its command names files by the paths that they have here."""
+    template = _template(spec, "Never", str(spec.folder))
+    return _of_pods(Job, spec, {"template": template, "backoffLimit": 0, "parallelism": 1, "completions": 1})
+
+
+def autoscaler(spec: PodsSpec) -> HorizontalPodAutoscaler:
+    """Return what adds pods to this deployment by the CPU time that they use, with the cluster's own pace."""
+    target = {"type": "Utilization", "averageUtilization": round(100 * (spec.autoscale_cpu or 0.0))}
+    return _of_pods(
+        HorizontalPodAutoscaler,
+        spec,
+        {
+            "minReplicas": 1,
+            "maxReplicas": spec.replicas,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": spec.name},
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+        },
+    )
+
+
+def service(spec: PodsSpec, *, node_port: bool) -> Service:
+    """Return what makes these pods one address: inside the cluster, and at a port of each node if asked for."""
+    ports = [{"port": PORT, "targetPort": PORT, "protocol": "TCP"}]
+    kind = "NodePort" if node_port else "ClusterIP"
+    return _of_pods(Service, spec, {"type": kind, "selector": spec.selector, "ports": ports})
+
+
+def container_resources(spec: PodsSpec, *, boosted: bool) -> dict[str, dict[str, str]]:
+    """Return limits and requests; of memory as much is reserved as is allowed. ``boosted``: those of the start."""
+    limit = spec.cpu_boost if boosted else spec.cpu_limit
+    request = limit if spec.cpu_request is None else spec.cpu_request
+    memory = {} if spec.memory_limit_bytes is None else {"memory": str(spec.memory_limit_bytes)}
+    resources = {"limits": {**_cpu(limit), **memory}, "requests": {**_cpu(request), **memory}}
+    return {what: amounts for what, amounts in resources.items() if amounts}
+
+
+def _cpu(cpus: float | None) -> dict[str, str]:
+    return {} if cpus is None else {"cpu": f"{round(cpus * 1000)}m"}
+
+
+def _template(spec: PodsSpec, restart: str, mounted_at: str) -> dict[str, Any]:
+    mount: dict[str, Any] = {"name": "trial", "mountPath": mounted_at}
+    environment: list[dict[str, Any]] = [
+        {"name": name, "value": value} for name, value in spec.environment.items()
+    ]
+    if spec.replicas > 1:  # each writes its logs into a folder of its own
+        own_name = {"fieldRef": {"fieldPath": "metadata.name"}}
+        environment.insert(0, {"name": "POD_NAME", "valueFrom": own_name})
+        mount["subPathExpr"] = "$(POD_NAME)"
+    words = [word.replace("$(", "$$(") for word in spec.argv]  # else Kubernetes expands $(NAME) in commands
+    container = {
+        "name": CONTAINER,
+        "image": spec.image,
+        "imagePullPolicy": spec.pull_policy,
+        "command": words[:1],
+        "args": words[1:],
+        "env": environment,
+        "workingDir": mounted_at,
+        "resources": container_resources(spec, boosted=spec.cpu_boost is not None),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [mount],
+    }
+    volume = {"name": "trial", "hostPath": {"path": str(spec.folder), "type": "DirectoryOrCreate"}}
+    pod = {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "restartPolicy": restart,
+        "terminationGracePeriodSeconds": max(1, round(spec.grace_s)),
+        "securityContext": {"runAsUser": spec.user, "runAsGroup": spec.group},
+        "containers": [container],
+        "volumes": [volume],
+    }
+    return {"metadata": {"labels": dict(spec.labels)}, "spec": pod}
+
+
+def _of_pods(kind: type[Resource], spec: PodsSpec, described: Mapping[str, Any]) -> Resource:
+    metadata = {"name": spec.name, "namespace": spec.namespace, "labels": dict(spec.labels)}
+    typed: Resource = kind.from_dict({"metadata": metadata, "spec": described})  # type: ignore[attr-defined]  # every resource of the client has it
+    return typed
+
 
 MANAGER = "rematch"
 #: Of one request: to connect, to send, to read, to get a connection.
@@ -42,9 +190,6 @@ REMOVED_WITHIN_S = 90.0
 _FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND, _UNAVAILABLE = 403, 401, 404, 503
 #: Of a namespace that is being removed: an API of the cluster does not answer; something is left inside.
 _AWAY, _CONTENT = "NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining"
-
-Resource = TypeVar("Resource")
-
 
 class NotThere(HostError):
     """The object that was asked for does not exist in the cluster."""
@@ -83,8 +228,7 @@ class Cluster:
 
     def close(self) -> None:
         """Close the connections."""
-        with contextlib.suppress(AttributeError):  # a release of the client that has no such method
-            self._client._client._client.close()  # the public client has no close
+        self._client._client._client.close()  # the public client has no close
 
     def version(self) -> str:
         """Return the version of the API server, which answers this to anybody."""
@@ -136,9 +280,9 @@ class Cluster:
         with contextlib.suppress(NotThere), self.asking("delete", _resource_of(kind)):
             self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)  # type: ignore[call-overload]  # any resource
 
-    def remove(self, spec: PodsSpec, *, ingress: bool = False) -> None:
+    def remove(self, spec: PodsSpec) -> None:
         """Delete an instance's objects as far as the cluster answers; what adds pods goes first."""
-        for kind in (*kinds_that_make_pods(spec), Service, *((Ingress,) if ingress else ())):
+        for kind in (*kinds_that_make_pods(spec), Service):
             with contextlib.suppress(HostError):
                 self.delete(kind, spec.name, spec.namespace)
 
@@ -155,20 +299,6 @@ class Cluster:
             return any(item["name"] == "pods" for item in result["resources"])
         return False
 
-    def not_permitted(self, verb: str, resource: str) -> str | None:
-        """Return that a verb is not permitted, asked before it is tried; ``None``: it is, or the API does not say.
-
-        ``resource``: as roles name it, ``pods/resize`` or ``ingresses.networking.k8s.io``.
-        """
-        (name, _, part), group = resource.partition(".")[0].partition("/"), resource.partition(".")[2]
-        attributes = ResourceAttributes(verb=verb, resource=name, group=group, subresource=part)
-        review = SelfSubjectAccessReview(spec=SelfSubjectAccessReviewSpec(resourceAttributes=attributes))
-        with contextlib.suppress(HostError), self.asking("create", "selfsubjectaccessreviews"):
-            status = self._client.create(review).status
-            if status is not None and not status.allowed:
-                return f"no permission on the cluster at {self.address}: verb {verb}, resource {resource}"
-        return None
-
     def scale(self, spec: PodsSpec, replicas: int) -> None:
         """Have a deployment be of so many pods."""
         with self.asking("patch", "deployments.apps/scale"):
@@ -184,32 +314,31 @@ class Cluster:
     def remove_namespaces(self, names: list[str]) -> None:
         """Delete namespaces and wait until they are gone, or empty where the cluster cannot end them yet.
 
-        Raises:
-            HostError: one of them does not go.
+        Raises HostError: one of them does not go.
         """
         for name in names:
             self.delete(Namespace, name)
         deadline = time.monotonic() + REMOVED_WITHIN_S
-        left = [*names]
-        while left:
-            remains = {name: why for name in left if (why := self._remains(name)) is not None}
-            left = [*remains]
-            if left and time.monotonic() > deadline:
-                why = remains[left[0]] or f"kubectl get all -n {left[0]}"
-                raise HostError(f"the cluster does not remove namespace {left[0]}: {why}")
-            time.sleep(0.1 if left else 0.0)
+        while left := {name: why for name in names if (why := self._remains(name)) is not None}:
+            if time.monotonic() > deadline:
+                name, why = next(iter(left.items()))
+                raise HostError(
+                    f"the cluster does not remove namespace {name}: {why or f'kubectl get all -n {name}'}"
+                )
+            time.sleep(0.1)
 
     def sweep(self, root: Path, *, living: bool = False) -> list[str]:
         """Remove a project's namespaces whose harness is gone and return their names.
 
         ``living``: also those of a harness that still runs.
         """
-        gone = [
-            str(item.metadata.name)
-            for item in self.objects(Namespace, labels={PROJECT: project_label(root)})
-            if item.metadata is not None
-            and (living or _owner_gone((item.metadata.labels or {}).get(OWNER, "")))
-        ]
+        gone = []
+        for item in self.objects(Namespace, labels={PROJECT: project_label(root)}):
+            label = ((item.metadata.labels if item.metadata is not None else None) or {}).get(OWNER, "")
+            pid, ticks, machine = (*label.split("."), "", "", "")[:3]
+            known = machine in ("", hostname_hash()) and pid.isdigit() and ticks.isdigit()
+            if item.metadata is not None and (living or (known and not alive(int(pid), int(ticks)))):
+                gone.append(str(item.metadata.name))
         self.remove_namespaces(gone)
         return gone
 
@@ -235,24 +364,15 @@ class Cluster:
         if result is None:
             return None
         conditions = (result.status.conditions if result.status is not None else None) or ()
-        true = {
-            condition.type: " ".join((condition.message or "").split())
-            for condition in conditions
-            if condition.status == "True"
-        }
-        known = {condition.type for condition in conditions}
-        if _AWAY in true and _CONTENT in known and _CONTENT not in true:
+        true = {item.type: " ".join((item.message or "").split()) for item in conditions if item.status == "True"}
+        if _AWAY in true and _CONTENT in {item.type for item in conditions} - {*true}:
             return None
         return "; ".join(true.values())
 
     @contextlib.contextmanager
     def asking(self, verb: str, resource: str) -> Iterator[None]:
-        """Turn a refusal of the API into one line. ``resource``: as roles name it.
-
-        Raises:
-            HostError: no permission, no answer, or another refusal.
-            NotThere: the object does not exist.
-        """
+        """Turn a refusal of the API into one line; ``resource``: as roles name it. Raises NotThere: the object does
+        not exist; HostError: no permission, no answer, or another refusal."""
         try:
             yield
         except httpx.HTTPStatusError as problem:
@@ -290,19 +410,11 @@ def new_name(kind: str) -> str:
 
 
 def port_of(service: Service) -> ServicePort:
-    """Return the one port of a service as the cluster has it."""
+    """Return the one port of a service."""
     ports = service.spec.ports if service.spec is not None else None
     if not ports:
         raise HostError("the cluster made a service without a port")
     return ports[0]
-
-
-def _owner_gone(label: str) -> bool:
-    pid, _, rest = label.partition(".")
-    ticks, _, machine = rest.partition(".")
-    if machine not in ("", hostname_hash()) or not (pid.isdigit() and ticks.isdigit()):
-        return False
-    return not alive(int(pid), int(ticks))
 
 
 def _refusal(problem: httpx.HTTPStatusError) -> tuple[int, str]:

@@ -12,7 +12,7 @@ import contextlib
 import csv
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from lightkube.resources.batch_v1 import Job
@@ -24,7 +24,7 @@ from harness.hosts.base import Command, Process, Stopped, StopSignal, now
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Sampling, Started
 from harness.launchers.kubernetes_cluster import Cluster
-from harness.launchers.kubernetes_objects import PodsSpec, job
+from harness.launchers.kubernetes_cluster import PodsSpec, job
 from harness.launchers.kubernetes_pods import PodProcess, ended_state, name_of, processes_of, trouble, uid_of
 from harness.model import ClockReading, Outcome, ResourceReading
 from harness.model.endpoint import Endpoint
@@ -49,15 +49,13 @@ class Group:
     added_s: float = 0.0
 
 
-@dataclass
-class Groups:
-    """Which processes are pods of one instance: first pod's (pid, start ticks) -> all of them."""
+#: The pods of instances by what names the first of them: (pid, start ticks).
+Groups = dict[tuple[int, int], Group]
 
-    known: dict[tuple[int, int], Group] = field(default_factory=dict)
 
-    def of(self, watched: Watched) -> Group | None:
-        """Return the pods that this process stands for; ``None``: it is no pod."""
-        return self.known.get((watched.pid, watched.start_ticks))
+def _group(groups: Groups, watched: Watched) -> Group | None:
+    """Return the pods that this process stands for; ``None``: it is no pod."""
+    return groups.get((watched.pid, watched.start_ticks))
 
 
 class KubernetesHost(LocalHost):
@@ -70,7 +68,7 @@ class KubernetesHost(LocalHost):
         self._groups = groups
 
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
-        group = self._groups.of(watched)
+        group = _group(self._groups, watched)
         if group is None or len(group.members) < 2:
             return super().resources(watched, pss=pss)
         return added([super(KubernetesHost, self).resources(member, pss=pss) for member in group.members])
@@ -87,16 +85,10 @@ class KubernetesHost(LocalHost):
         launched: ClockReading,
         deadline_s: float,
     ) -> Started:
-        """Poll through the service's address, and wait until every pod serves and is reached through it.
-
-        An address inside the cluster, or of an ingress, is asked after that alone: before kube-proxy or the controller
-        knows it, it leads anywhere, and another program may answer.
-
-        Raises:
-            TrialFailure: not all did before the deadline.
-        """
-
-        group = self._groups.of(watched)
+        """Poll through the service's address, and wait until every pod serves and is reached through it. An address
+        inside the cluster is asked after that alone: before kube-proxy knows it, another program may answer. Raises
+        TrialFailure: not all did before the deadline."""
+        group = _group(self._groups, watched)
         deadline_s += 0.0 if group is None else group.added_s
 
         def ask() -> Started:
@@ -135,7 +127,7 @@ class _PodSampling:
         self._stopped = False
 
     def add(self, role: str, watched: Watched) -> None:
-        group = self._groups.of(watched) if role == SERVICE else None
+        group = _group(self._groups, watched) if role == SERVICE else None
         if group is None or len(group.members) < 2:
             self._inner.add(role, watched)
             return
@@ -205,27 +197,16 @@ class JobProcess:
     cpu_at_launch_s = 0.0
 
     def __init__(
-        self,
-        cluster: Cluster,
-        spec: PodsSpec,
-        command: Command,
-        launched: ClockReading,
-        process: PodProcess | None,
+        self, cluster: Cluster, spec: PodsSpec, command: Command, process: PodProcess | None
     ) -> None:
         self._cluster, self._spec, self._command = cluster, spec, command
-        self.launched = launched
+        self.launched = now()
         self._process = process
+        self.pid = 0 if process is None else process.pid
+        self.start_ticks = 0 if process is None else process.start_ticks
         self._cpu_s: float | None = None
         self._exit_code: int | None = None
         self._stopped: Stopped | None = None
-
-    @property
-    def pid(self) -> int:
-        return 0 if self._process is None else self._process.pid
-
-    @property
-    def start_ticks(self) -> int:
-        return 0 if self._process is None else self._process.start_ticks
 
     def exited(self) -> int | None:
         """Return the exit code once the API knows it; asks it only when the process is gone from this machine."""
@@ -255,10 +236,8 @@ class JobProcess:
                 time.sleep(0.02)
             if self._exit_code is None:
                 self._exit_code = 143
-            how: StopSignal | str = "exited" if ended else first
-            self._stopped = Stopped.model_validate(
-                {"exit_code": self._exit_code, "signal": how, "stop_s": time.monotonic() - begin}
-            )
+            how = "exited" if ended else first
+            self._stopped = Stopped(self._exit_code, how, time.monotonic() - begin)
         return self._stopped
 
     def _alive(self) -> bool:
@@ -286,11 +265,8 @@ class JobProcess:
 
 
 def start_job(cluster: Cluster, spec: PodsSpec, command: Command) -> JobProcess:
-    """Start a command as a job and return when its process is seen, or has ended already.
-
-    Raises:
-        TrialFailure: its pod does not start; says why.
-    """
+    """Start a command as a job; return when its process is seen, or has ended. Raises TrialFailure: its pod does not
+    start."""
     try:
         cluster.apply(job(spec))
         deadline = time.monotonic() + _STARTED_WITHIN_S
@@ -298,9 +274,9 @@ def start_job(cluster: Cluster, spec: PodsSpec, command: Command) -> JobProcess:
             pods = cluster.pods(spec)
             processes = processes_of([uid_of(pod) for pod in pods])
             if processes:
-                return JobProcess(cluster, spec, command, now(), next(iter(processes.values())))
+                return JobProcess(cluster, spec, command, next(iter(processes.values())))
             if pods and ended_state(pods[0]) is not None:
-                return JobProcess(cluster, spec, command, now(), None)
+                return JobProcess(cluster, spec, command, None)
             problem = trouble(pods[0]) if pods else None
             late = time.monotonic() > deadline
             if problem is not None and (late or not problem.passing):

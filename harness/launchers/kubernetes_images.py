@@ -37,22 +37,16 @@ _PASSED_ON = ("PATH", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR")
 SOCKET = "REMATCH_CONTAINERD"
 #: Names the registry that images are pushed to, and a path in it: ``localhost:5000/rematch``.
 REGISTRY = "REMATCH_REGISTRY"
-_REGISTRY_FORM = re.compile(
-    r"(?:(?P<scheme>https?)://)?(?P<place>(?P<host>localhost|[\w-]+(?:\.[\w-]+)+|\[[0-9a-fA-F:]+\]|[\w.-]+(?=:))"
-    r"(?::\d+)?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*)/?",
-    re.ASCII,
-)
-_LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|\[::1\]")
+_REGISTRY_FORM = re.compile(r"(?:(?P<scheme>https?)://)?(?P<place>[a-z0-9.\[\]:_-]+(?:/[a-z0-9._-]+)*)/?")
+_LOOPBACK = re.compile(r"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:|/|$)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageStore:
-    """Where a cluster's nodes have images from: their own store, or a registry, by the commands of a program.
-
-    ``bring``: words of the command, with ``{archive}`` and ``{image}``; ``look``: of the command that succeeds and
-    prints something where the image is there, ``None``: no program tells. ``prefix``: stands before ``NAME:TAG``.
-    ``policy``: when a node pulls; ``timed``: the field of ``Image`` for how long it took to get there.
-    """
+    """Where a cluster's nodes have images from, by the commands of a program. ``bring``: its words, with
+    ``{archive}`` and ``{image}``; ``look``: of the command that prints something where the image is there.
+    ``prefix``: stands before ``NAME:TAG``. ``policy``: when a node pulls; ``timed``: the field of ``Image`` for how
+    long it took to get there."""
 
     host: Host
     bring: tuple[str, ...]
@@ -70,15 +64,14 @@ class ImageStore:
 
     def has(self, image: str) -> bool:
         """Whether it is there by its whole name; where no program tells, it is not."""
-        done = None if self.look is None else self._run(self.look, image=image)
-        return done is not None and done.exit_code == 0 and bool(done.stdout.strip())
+        if self.look is None:
+            return False
+        done = self._run(self.look, image=image)
+        return done.exit_code == 0 and bool(done.stdout.strip())
 
     def add(self, archive: Path, image: str) -> None:
-        """Bring an archive there.
-
-        Raises:
-            RematchError: the program is not there, or refused it; with its last line.
-        """
+        """Bring an archive there. Raises RematchError: the program is not there, or refused it; with its last
+        line."""
         done = self._run(self.bring, archive=str(archive), image=image)
         if done.exit_code:
             output = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
@@ -99,13 +92,9 @@ class ImageStore:
 def store_for(
     host: Host, context: str, kubeconfig: Path, environment: Mapping[str, str] | None = None
 ) -> ImageStore:
-    """Return how images get to the cluster of this context: by the registry that the environment names, else by kind's
-    and minikube's own command, else through containerd's socket.
-
-    Raises:
-        InputError: the registry has no such name, or no socket is there.
-        MissingTool: skopeo, which pushes to a registry, is not on PATH.
-    """
+    """Return how images get to the cluster of this context: by the registry that the environment names, else by
+    kind's and minikube's own command, else through containerd's socket. Raises InputError: the registry has no such
+    name, or no socket is there; MissingTool: skopeo is not on PATH."""
     environment = os.environ if environment is None else environment
     if environment.get(REGISTRY):
         return registry(host, environment)
@@ -115,11 +104,8 @@ def store_for(
     if context == "minikube":
         return ImageStore(host=host, bring=("minikube", "image", "load", "{archive}"))
     named = environment.get(SOCKET)
-    likely = (
-        kubeconfig.with_name("containerd.sock"),
-        Path("/run/k3s/containerd/containerd.sock"),
-        Path("/run/containerd/containerd.sock"),
-    )
+    usual = ("/run/k3s/containerd/containerd.sock", "/run/containerd/containerd.sock")
+    likely = (kubeconfig.with_name("containerd.sock"), *map(Path, usual))
     socket = Path(named) if named else next((path for path in likely if path.is_socket()), None)
     if socket is None or not socket.is_socket():
         raise InputError(
@@ -135,12 +121,8 @@ def store_for(
 
 
 def registry(host: Host, environment: Mapping[str, str]) -> ImageStore:
-    """Return a store that pushes by skopeo, with its credentials: those of ``docker login``, or its own.
-
-    Raises:
-        InputError: ``REMATCH_REGISTRY`` is no host with an optional port and path.
-        MissingTool: there is no skopeo on PATH.
-    """
+    """Return a store that pushes by skopeo, with its credentials: those of ``docker login``, or its own; raises as
+    ``store_for``."""
     name = environment[REGISTRY]
     match = _REGISTRY_FORM.fullmatch(name)
     if match is None:
@@ -154,17 +136,11 @@ def registry(host: Host, environment: Mapping[str, str]) -> ImageStore:
         raise MissingTool(
             "skopeo", why="to push images to a registry", how_to_get="apt-get install -y skopeo"
         )
-    plain = match["scheme"] == "http" or (match["scheme"] is None and _LOOPBACK.fullmatch(match["host"]))
+    plain = match["scheme"] == "http" or (match["scheme"] is None and _LOOPBACK.match(match["place"]))
     verify = "false" if plain else "true"
     return ImageStore(
         host=host,
-        bring=(
-            "skopeo",
-            "copy",
-            f"--dest-tls-verify={verify}",
-            "docker-archive:{archive}",
-            "docker://{image}",
-        ),
+        bring=("skopeo", "copy", f"--dest-tls-verify={verify}", "docker-archive:{archive}", "docker://{image}"),
         look=("skopeo", "inspect", "--raw", f"--tls-verify={verify}", "docker://{image}"),
         prefix=f"{match['place']}/",
         policy="IfNotPresent",
@@ -182,26 +158,25 @@ class ClusterImages:
     def of_build(self, implementation: Implementation, record: BuildRecord) -> tuple[str, Image]:
         """Return the image of exactly this build, imported or pushed unless it is there.
 
-        Raises:
-            RematchError: the build is gone, or the image cannot be made, imported or pushed.
+        Raises RematchError: the build is gone, or the image cannot be made, imported or pushed.
         """
         form = "" if record.form is None else record.form.model_dump_json()
         base = str(self._bases.get(implementation.runtime, ""))
-        name = self._name(
-            tag_of(implementation.name, record.source_sha256, record.artifact_sha256, base, form)
-        )
+        tag = tag_of(implementation.name, record.source_sha256, record.artifact_sha256, base, form)
+        name = self._name(tag)
         built = self._process.builder.find(implementation, record.source_sha256)
         if built is None:
             raise RematchError(f"{implementation.name}: its build is gone from the cache; build it again")
 
+        made = None if record.form is None else record.form.form
+
         def fill(root: Path) -> None:
-            host = self._process.builds_on
+            host, service = self._process.builds_on, root / SERVICE.relative_to("/")
             (root / "tmp").mkdir(mode=0o1777)
-            made = None if record.form is None else record.form.form
             if made == "native":
                 program = self._process.forms.program(implementation, "native", built.folder)
                 lay_out(root, libraries(host, [program]))
-                target = root / SERVICE.relative_to("/") / implementation.artifact
+                target = service / implementation.artifact
                 target.parent.mkdir(parents=True)
                 shutil.copy2(program, target)
                 return
@@ -212,15 +187,14 @@ class ClusterImages:
                 shutil.copytree(self._bases[implementation.runtime], root, symlinks=True, dirs_exist_ok=True)
             if implementation.runtime == "go":
                 lay_out(root, libraries(host, [built.artifact]))
-            copy_build(built.folder, root / SERVICE.relative_to("/"))
+            copy_build(built.folder, service)
 
         return name, self._image(name, fill)
 
-    def of_program(self, program: Path) -> str:
-        """Return the image of one program of this machine with the libraries that it loads, at their own paths.
+    def of_program(self, program: Path) -> tuple[str, Image]:
+        """Return the name and image of one program of this machine with the libraries that it loads, at their own paths.
 
-        Raises:
-            RematchError: it cannot be made, imported or pushed.
+        Raises RematchError: it cannot be made, imported or pushed.
         """
         digest = hashlib.sha256(program.read_bytes()).hexdigest()
         name = self._name(tag_of(program.name, str(program), digest))
@@ -228,12 +202,7 @@ class ClusterImages:
         def fill(root: Path) -> None:
             lay_out(root, [program, *libraries(self._process.builds_on, [program])])
 
-        self._image(name, fill)
-        return name
-
-    def image(self, name: str) -> Image:
-        """Return what is known of an image that was asked for."""
-        return self._known[name]
+        return name, self._image(name, fill)
 
     def _name(self, tag: str) -> str:
         return self.store.prefix + tag.removeprefix("rematch/")

@@ -8,7 +8,6 @@ since Go 1.25 it follows its limit. What a JVM says is of its start.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -16,24 +15,24 @@ from pathlib import Path
 
 from lightkube.resources.core_v1 import Event, Pod
 
+from harness.agent.process_tree import TICKS_PER_S
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.errors import HostError
 from harness.formats.counters import go_cpus, jvm_cpus
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import GC_LOG
-from harness.launchers.base import STDERR, TAIL_BYTES, memory_complaint, port_complaint
+from harness.launchers.base import STDERR, OnHost
 from harness.launchers.kubernetes_cluster import Cluster, kinds_that_make_pods
-from harness.launchers.kubernetes_objects import PORT, PodsSpec
+from harness.launchers.kubernetes_cluster import PORT, PodsSpec
 from harness.launchers.kubernetes_pods import (
     Probed,
     Prober,
-    answers,
     condition_moments,
     connected_through,
     created,
     ended_state,
     event_moments,
+    field_of,
     lost,
     name_of,
     status_of,
@@ -65,11 +64,9 @@ GONE_WITHIN_S = 40.0
 _TERMINATED, _KILLED = 143, 137
 
 
-class KubernetesInstance:
-    """A running variant in its pods; see ``Instance``. ``record`` is of the first pod's process.
-
-    ``kind``: of its runtime, ``go``, ``jvm``, ``native`` or ``other``.
-    """
+class KubernetesInstance(OnHost):
+    """A running variant in its pods; see ``Instance``. ``record`` is of the first pod's process. ``kind``: of its
+    runtime."""
 
     #: What made the container used before the program ran is on its process's account and cannot be told apart.
     cpu_at_launch_s = 0.0
@@ -82,25 +79,15 @@ class KubernetesInstance:
         endpoint: Endpoint,
         prober: Prober,
         boost: StartBoost | None = None,
-        host: MeasuringHost | None = None,
         kind: str = "other",
     ) -> None:
-        self._cluster, self._spec, self._record, self._prober = cluster, spec, record, prober
-        self._kind = kind
+        super().__init__(record, spec.folder, spec.grace_s, LocalHost())
+        self._cluster, self._spec, self._prober, self._kind = cluster, spec, prober, kind
         self._boost = boost or StartBoost(cluster, spec)
-        self.host = host or LocalHost()
         self.endpoint = endpoint
         self._exit_code: int | None = None
         self._out_of_memory: str | None = None
         self._stopped = False
-
-    @property
-    def record(self) -> InstanceRecord:
-        return self._record
-
-    @property
-    def stderr_file(self) -> Path:
-        return self._spec.folder / STDERR
 
     def exited(self) -> int | None:
         if self._exit_code is None and not self._stopped and not all(self._alive() or [False]):
@@ -108,18 +95,11 @@ class KubernetesInstance:
         return self._exit_code
 
     def out_of_memory(self) -> str | None:
-        return self._out_of_memory or memory_complaint(self._tail)
-
-    def port_taken(self) -> bool:
-        return port_complaint(self._tail, self.exited())
+        return self._out_of_memory or self._memory_complaint()
 
     def lacking(self, deadline_s: float) -> str | None:
         """Wait until every pod has served the prober, and has given back what it had for its start; return why not
-        all did by then, or ``None``.
-
-        Raises:
-            TrialFailure: the cluster refuses to take it back.
-        """
+        all did by then, or ``None``. Raises TrialFailure: the cluster refuses to take it back."""
         while not (self._prober.all_served and self._boost.complete):
             self._boost.take_back(self._prober.served)
             over = time.monotonic() > deadline_s or self.exited() is not None
@@ -135,26 +115,21 @@ class KubernetesInstance:
     def unrouted(self, deadline_s: float) -> str | None:
         """Wait until connections to the service's address have reached every pod; return why not, or ``None``.
 
-        Call it when every pod has served: the prober must be silent. An ingress has to answer rightly; to which pod it
-        sends a request is its own choice each time.
+        Call it when every pod has served: the prober must be silent.
         """
-        around, address = self._record.kubernetes, self.endpoint
-        through = around.ingress if around is not None and around.access == "ingress" else None
         while True:
             processes, pods = self._prober.processes, self._prober.pods
             left = {uid: process for uid, process in processes.items() if pods[uid].routed_s is None}
-            if not left or (through is not None and answers(address.host, address.port, self._prober.path)):
+            if not left:
                 return None
             if time.monotonic() > deadline_s or self.exited() is not None:
-                if through is not None:
-                    return f"the ingress at {address.host} ({through}) does not answer rightly"
                 return (
                     f"{len(left)} of {self._spec.replicas} pods are not reached through the service's address"
                 )
-            uid = None if through is not None else connected_through(address, left, PORT)
+            uid = connected_through(self.endpoint, left, PORT)
             if uid is not None:
                 pods[uid].routed_s = time.monotonic()
-            time.sleep(0.002 if through is None else LOOK_EVERY_S)
+            time.sleep(0.002)
 
     def pod_endpoints(self) -> dict[str, Endpoint]:
         """Return ``pod-1``, ``pod-2`` ... -> the address in the cluster where it alone listens."""
@@ -178,7 +153,7 @@ class KubernetesInstance:
             how, stop_s = self._end(ended_before, begin)
         finally:
             self._stopped = True
-            self._cluster.remove(self._spec, ingress=around.access == "ingress")
+            self._cluster.remove(self._spec)
         self._lay_out_files(around)
         self._record = self._record.model_copy(
             update={"stop_signal": how, "exit_code": self._exit_code, "stop_s": stop_s, "kubernetes": around}
@@ -268,22 +243,22 @@ class KubernetesInstance:
         )
 
     def _pod_record(self, pod: Pod, events: Sequence[Event]) -> PodRecord:
-        uid, status = uid_of(pod), status_of(pod)
+        uid = uid_of(pod)
         probed = self._prober.pods.get(uid) or Probed()
         process, moments = probed.process, event_moments(events, uid)
-        address = pod.status.podIP if pod.status is not None else None
         return PodRecord(
             name=name_of(pod),
             uid=uid,
-            node=pod.spec.nodeName if pod.spec is not None else None,
-            address=address or (process.address if process is not None else None),
-            pid=None if process is None else process.pid,
-            process_start_ticks=None if process is None else process.start_ticks,
+            node=field_of(pod, "spec.nodeName"),
+            address=field_of(pod, "status.podIP") or field_of(process, "address"),
+            pid=field_of(process, "pid"),
+            process_start_ticks=field_of(process, "start_ticks"),
             created_epoch_s=created(pod),
             conditions_epoch_s=condition_moments(pod),
             events_epoch_s=moments,
             events_lost=lost(moments),
-            process_after_s=None if process is None else self._after(_since_boot_s(process.start_ticks)),
+            # the kernel counts a process's start in ticks since the machine was started, as the monotonic clock does
+            process_after_s=None if process is None else self._after(process.start_ticks / TICKS_PER_S),
             program_after_s=self._after(probed.program_s),
             program_gap_s=None if probed.program_s is None else probed.program_gap_s,
             first_served_after_s=self._after(probed.served_s),
@@ -291,7 +266,7 @@ class KubernetesInstance:
             longest_probe_gap_s=probed.longest_gap_s if uid in self._prober.pods else None,
             routed_after_s=self._after(probed.routed_s),
             boost_ended_after_s=self._after(self._boost.done.get(uid)),
-            restarts=None if status is None else status.restartCount,
+            restarts=field_of(status_of(pod), "restartCount"),
             at_stop=None if process is None else self.host.group(process.pid, process.start_ticks),
         )
 
@@ -327,23 +302,10 @@ class KubernetesInstance:
     def _pods(self) -> list[Pod]:
         return self._cluster.pods(self._spec)
 
-    def _tail(self, name: str) -> str:
-        with contextlib.suppress(OSError):
-            return (self._spec.folder / name).read_bytes()[-TAIL_BYTES:].decode(errors="replace")
-        return ""
-
-
-def _since_boot_s(start_ticks: int) -> float:
-    """The kernel counts a process's start in ticks since the machine was started, as the monotonic clock does."""
-    return start_ticks / os.sysconf("SC_CLK_TCK")
-
 
 def with_runtime_cpus(around: KubernetesRecord, kind: str, folder: Path) -> KubernetesRecord:
-    """Return the record with what each pod's runtime says.
-
-    ``kind``: ``go``, ``jvm``, or what cannot be asked: ``native`` or ``other``. ``folder``: the trial's; each of
-    several pods has a folder of its own name in it.
-    """
+    """Return the record with what each pod's runtime says. ``kind``: ``go``, ``jvm``, or what cannot be asked:
+    ``native`` or ``other``. ``folder``: the trial's; each of several pods has a folder of its own name in it."""
     until = time.monotonic() + ALL_WITHIN_S
 
     def of(pod: PodRecord) -> RuntimeCpus:
@@ -380,8 +342,3 @@ def _logged(log: Path) -> RuntimeCpus:
             return jvm_cpus(stream.read(LOG_BYTES).decode("utf-8", "replace"))
     except OSError:
         return RuntimeCpus(why_not="no GC log")
-
-
-def kind_of(implementation: Implementation, runtime: RuntimeSettings) -> str:
-    """Return what executes the program in its pods: ``go``, ``jvm``, ``native`` or ``other``."""
-    return "native" if runtime.form == "native" else implementation.runtime

@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from lightkube.models.core_v1 import (
     ContainerStateTerminated,
@@ -76,11 +77,8 @@ class Trouble:
 
 @dataclass(frozen=True)
 class PodProcess:
-    """The first process of a pod's container on this machine, and its address in the cluster.
-
-    ``entered``: it runs the container's own program. Before that, for some hundredths of a second, the same process
-    is the container runtime's, which sets up its surroundings.
-    """
+    """The first process of a pod's container on this machine, and its address in the cluster. ``entered``: it runs
+    the container's own program, and no longer the container runtime's, which sets up its surroundings."""
 
     pid: int
     start_ticks: int
@@ -97,21 +95,21 @@ def trouble(pod: Pod) -> Trouble | None:
 def _ended(pod: Pod, ended: ContainerStateTerminated) -> Trouble:
     name = name_of(pod)
     if ended.reason == "OOMKilled":
-        limit = _memory_limit(pod)
+        limits = field_of((field_of(pod, "spec.containers") or [None])[0], "resources.limits") or {}
+        limit = f" of {limits['memory']}" if "memory" in limits else ""
         text = f"pod {name}: killed by the kernel (OOMKilled): the memory limit{limit} was reached"
         return Trouble(Outcome.OUT_OF_MEMORY, text)
-    waiting = _waiting_state(pod)
-    loop = "crash loop, " if waiting is not None and waiting.reason == "CrashLoopBackOff" else ""
-    text = f"; last lines: {_last_lines(ended)}" if ended.message else "; no output"
+    loop = "crash loop, " if field_of(_waiting_state(pod), "reason") == "CrashLoopBackOff" else ""
+    lines = [line.strip() for line in (ended.message or "").splitlines() if line.strip()]
+    text = f"; last lines: {' | '.join(lines[-_LAST_LINES:])[:_LONGEST]}" if lines else "; no output"
     return Trouble(Outcome.FAILED, f"pod {name}: {loop}exited with {ended.exitCode}{text}")
 
 
 def _waiting(pod: Pod) -> Trouble | None:
     name, status, waiting = name_of(pod), status_of(pod), _waiting_state(pod)
-    reason = waiting.reason if waiting is not None else None
-    message = "" if waiting is None else waiting.message or ""
+    reason, message = field_of(waiting, "reason"), field_of(waiting, "message") or ""
     if reason in _NO_IMAGE:
-        image = status.image if status is not None else ""
+        image = field_of(status, "image") or ""
         return Trouble(Outcome.FAILED, f"pod {name}: image not found: {image} ({reason}: {message})")
     if reason in _NOT_MADE:
         return Trouble(Outcome.FAILED, f"pod {name}: {reason}: {message}")
@@ -119,9 +117,9 @@ def _waiting(pod: Pod) -> Trouble | None:
         if condition.type == "PodScheduled" and condition.status != "True":
             text = f"pod {name} is pending: {condition.reason}: {condition.message}"
             return Trouble(Outcome.FAILED, text, passing=True)
-    if status is None and pod.status is not None and pod.status.phase == "Failed":
-        text = f"pod {name} was rejected by its node: {pod.status.reason}: {_one_line(pod.status.message)}"
-        return Trouble(Outcome.FAILED, text)
+    if status is None and field_of(pod, "status.phase") == "Failed":
+        why = f"{field_of(pod, 'status.reason')}: {_one_line(field_of(pod, 'status.message'))}"
+        return Trouble(Outcome.FAILED, f"pod {name} was rejected by its node: {why}")
     if status is None or waiting is not None:
         return Trouble(Outcome.FAILED, f"pod {name} is pending: {reason or 'no container yet'}", passing=True)
     return None
@@ -129,10 +127,7 @@ def _waiting(pod: Pod) -> Trouble | None:
 
 def not_made(deployment: Deployment | None) -> str | None:
     """Return why the cluster makes no pods of a deployment, or ``None``: it does not say."""
-    conditions = (
-        deployment.status.conditions if deployment is not None and deployment.status is not None else None
-    )
-    for condition in conditions or ():
+    for condition in field_of(deployment, "status.conditions") or ():
         if condition.type == "ReplicaFailure" and condition.status == "True":
             return f"the cluster makes no more pods: {condition.reason}: {_one_line(condition.message)}"
     return None
@@ -148,44 +143,33 @@ def last_warning(events: Iterable[Event], uid: str) -> str | None:
     return max(warnings)[1] if warnings else None
 
 
+def field_of(thing: object, path: str) -> Any:
+    """Return what stands at a path of names in an object of the API; ``None``: a part of it is absent."""
+    for name in path.split("."):
+        thing = getattr(thing, name, None)
+    return thing
+
+
 def _waiting_state(pod: Pod) -> ContainerStateWaiting | None:
-    status = status_of(pod)
-    return status.state.waiting if status is not None and status.state is not None else None
+    state: ContainerStateWaiting | None = field_of(status_of(pod), "state.waiting")
+    return state
 
 
 def status_of(pod: Pod) -> ContainerStatus | None:
     """Return the state of the pod's one container; ``None``: it has none yet."""
-    states = pod.status.containerStatuses if pod.status is not None else None
-    return states[0] if states else None
+    return next(iter(field_of(pod, "status.containerStatuses") or ()), None)
 
 
 def ended_state(pod: Pod) -> ContainerStateTerminated | None:
     """Return how the pod's container ended, now or before its last restart; ``None``: it has not."""
-    status = status_of(pod)
-    for state in () if status is None else (status.state, status.lastState):
-        if state is not None and state.terminated is not None:
-            return state.terminated
-    return None
-
-
-def resize_trouble(pod: Pod) -> str | None:
-    """Return why a pod has not the resources that it was resized to, or ``None``: the node does not say."""
-    for condition in _conditions(pod):
-        if condition.type in ("PodResizePending", "PodResizeInProgress") and condition.status == "True":
-            reason = f" ({condition.reason})" if condition.reason else ""
-            message = f": {condition.message}" if condition.message else ""
-            return f"pod {name_of(pod)}: {condition.type}{reason}{message}"
-    return None
+    states = (field_of(status_of(pod), f"{which}.terminated") for which in ("state", "lastState"))
+    return next((state for state in states if state is not None), None)
 
 
 class Processes:
-    """Finds the processes of pods, as often as it is asked to.
-
-    The kernel names a process's control groups, and the path of a pod's has its uid, whoever made the cluster. Of
-    each container the first process has id 1 of its own; the pod's own holder (``pause``) is none of them. Whoever
-    has lived outside of pods for a while is not looked at again, so that looking often costs little: a container's
-    process is its runtime's for a hundredth of a second or two.
-    """
+    """Finds the processes of pods, as often as it is asked to. The kernel names a process's control groups, and the
+    path of a pod's has its uid. Of each container the first process has id 1 of its own; the pod's holder (``pause``)
+    is none of them. Whoever has lived outside of pods for a while is not looked at again."""
 
     def __init__(self) -> None:
         self._others: set[int] = set()
@@ -219,14 +203,13 @@ class Processes:
 
 def processes_of(uids: Collection[str]) -> dict[str, PodProcess]:
     """Return what ``Processes`` finds at once, without those that are the container runtime's still."""
-    return {uid: result for uid, result in Processes()(uids).items() if result.entered}
+    return {uid: process for uid, process in Processes()(uids).items() if process.entered}
 
 
 def has_entered(pid: int) -> bool:
     """Whether a container's first process runs the container's own program by now.
 
-    Raises:
-        OSError: it has ended, or it is the pod's own holder, of which nobody can tell before it says so.
+    Raises OSError: it has ended, or it is the pod's own holder, of which nobody can tell before it says so.
     """
     name = Path(f"/proc/{pid}/comm").read_text().strip()
     if name == _HOLDER:
@@ -287,60 +270,46 @@ def event_moment(event: Event) -> float | None:
     """Return when an event was made: its own microseconds, else those in its name, else its whole second."""
     if event.eventTime is not None:
         return round(event.eventTime.timestamp(), 6)
-    name = event.metadata.name if event.metadata is not None else None
-    match = _MOMENT.search(name or "")
+    match = _MOMENT.search(field_of(event, "metadata.name") or "")
     if match is not None:
         return round(int(match.group(1), 16) / 1e9, 6)
     return None if event.firstTimestamp is None else event.firstTimestamp.timestamp()
 
 
 def lost(moments: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the events of every start that were not found."""
+    """Return the events of every start that were not seen."""
     return tuple(reason for reason in EVENTS_OF_A_START if reason not in moments)
 
 
 def created(pod: Pod) -> float | None:
     """Return when the API made the pod, in whole epoch seconds."""
-    at = pod.metadata.creationTimestamp if pod.metadata is not None else None
+    at = field_of(pod, "metadata.creationTimestamp")
     return at.replace(tzinfo=at.tzinfo or UTC).timestamp() if isinstance(at, datetime) else None
 
 
 def _conditions(pod: Pod) -> list[PodCondition]:
-    return list((pod.status.conditions if pod.status is not None else None) or ())
+    return list(field_of(pod, "status.conditions") or ())
 
 
 def name_of(pod: Pod) -> str:
     """Return a pod's name."""
-    return str(pod.metadata.name) if pod.metadata is not None else "?"
+    return str(field_of(pod, "metadata.name") or "?")
 
 
 def uid_of(pod: Pod) -> str:
     """Return a pod's uid."""
-    return str(pod.metadata.uid) if pod.metadata is not None else ""
-
-
-def _memory_limit(pod: Pod) -> str:
-    containers = pod.spec.containers if pod.spec is not None else []
-    limits = containers[0].resources.limits if containers and containers[0].resources is not None else None
-    return f" of {limits['memory']}" if limits and "memory" in limits else ""
+    return str(field_of(pod, "metadata.uid") or "")
 
 
 def _one_line(text: str | None) -> str:
     return " ".join((text or "").split())[:_LONGEST]
 
 
-def _last_lines(ended: ContainerStateTerminated) -> str:
-    lines = [line.strip() for line in (ended.message or "").splitlines() if line.strip()]
-    return " | ".join(lines[-_LAST_LINES:])[:_LONGEST]
-
-
 @dataclass
 class Probed:
-    """What is known of one pod so far. Moments are on the monotonic clock.
-
-    ``process``: its own, from when it runs the service's program on. ``program_s``: that moment, known to within
-    ``program_gap_s`` before it; ``None``: the process ran the program already when it was first seen.
-    """
+    """What is known of one pod so far. Moments are on the monotonic clock. ``process``: its own, from when it runs
+    the service's program on; ``program_s``: that moment, known to within ``program_gap_s`` before it; ``None``: it
+    ran the program already when it was first seen."""
 
     process: PodProcess | None = None
     program_s: float | None = None
@@ -353,11 +322,9 @@ class Probed:
 
 @dataclass
 class Prober:
-    """Probes pods by their uid until each has answered, or until it is stopped.
-
-    ``wanted``: returns the uids that exist by now; ``look``: returns the processes of some of them.
-    ``expected``: how many pods there will be. ``port`` and ``path``: what they are asked for.
-    """
+    """Probes pods by their uid until each has answered, or until it is stopped. ``wanted``: returns the uids that
+    exist by now; ``look``: the processes of some of them. ``expected``: how many pods there will be. ``port`` and
+    ``path``: what they are asked for."""
 
     wanted: Callable[[], Collection[str]]
     look: Callable[[Collection[str]], Mapping[str, PodProcess]]
@@ -494,10 +461,8 @@ def answers(address: str, port: int, path: str) -> bool:
 
 def connected_through(endpoint: Endpoint, pods: Mapping[str, PodProcess], port: int) -> str | None:
     """Connect once to a service's address and return the uid of the pod that has the connection; ``None``: none has.
-
-    A pod's own table of connections tells, so that nobody else who answers at that address is taken for a pod: until
-    kube-proxy knows a service, its address leads anywhere. Nobody else may connect to the pods meanwhile.
-    """
+    A pod's own table of connections tells: until kube-proxy knows a service, its address leads anywhere. Nobody else
+    may connect to the pods meanwhile."""
     with contextlib.suppress(OSError), Connection(endpoint, ROUTED_WITHIN_S, from_outside=True) as connection:
         connection.open()
         return next((uid for uid, process in pods.items() if established(process.pid, port)), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the request for pods until a load may come: what a cluster lacks, the way in, more pods, and a CPU boost.
+"""From the request for pods until a load may come: what a cluster lacks, more pods, a CPU boost.
 
 An autoscaler goes by the CPU time that pods use, so the first pods are asked without a pause, by the path of their
 readiness, until the last one has a process. A boosted pod begins with a higher CPU limit. When it has served the
@@ -11,21 +11,18 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from lightkube.resources.apps_v1 import Deployment
-from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
-from lightkube.resources.core_v1 import Event, Pod, Service
-from lightkube.resources.networking_v1 import Ingress, IngressClass
+from lightkube.resources.core_v1 import Event, Pod
 
 from harness.agent.cgroup import group_folders
 from harness.errors import HostError, TrialFailure
 from harness.launchers.arguments import ONLY_PODS
-from harness.launchers.kubernetes_cluster import Cluster, port_of
-from harness.launchers.kubernetes_objects import PORT, PodsSpec, container_resources, ingress
+from harness.launchers.kubernetes_cluster import Cluster
+from harness.launchers.kubernetes_cluster import PodsSpec, container_resources
 from harness.launchers.kubernetes_pods import (
     PodProcess,
     Prober,
@@ -35,19 +32,12 @@ from harness.launchers.kubernetes_pods import (
     last_warning,
     name_of,
     not_made,
-    resize_trouble,
     trouble,
     uid_of,
 )
 from harness.launchers.tools import lacks_runtime
 from harness.model import Implementation, Outcome, RuntimeSettings, Variant
-from harness.model.endpoint import Endpoint
 
-Access = Literal["cluster-ip", "node-port", "ingress"]
-LOOPBACK = "127.0.0.1"
-INGRESS_PORT = 80
-#: Controllers write where they serve an ingress once a minute.
-SERVED_WITHIN_S = 90.0
 #: From the request for pods until each has a process; with many pods the node is busy.
 STARTED_WITHIN_S = 120.0
 #: From the request for the first pod until an autoscaler has added the last; metrics are up to a minute old.
@@ -64,53 +54,16 @@ WORKERS = 4
 _SAME_CPUS = 0.002
 RESIZE = "pods/resize"
 NO_METRICS = "no metrics API (metrics.k8s.io), by which a HorizontalPodAutoscaler goes"
-NO_CONTROLLER = "the cluster has no ingress controller (no IngressClass)"
-_DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
+NO_INGRESS = 'access = "ingress" was removed in 0.2.0: use access = "node-port"'
 _UNSCHEDULABLE = "Unschedulable"
-
-
-@dataclass(frozen=True)
-class Controller:
-    """A class of ingresses, and the controller that serves it."""
-
-    ingress_class: str
-    controller: str
-
-    @property
-    def words(self) -> str:
-        """As the record has it: ``nginx (k8s.io/ingress-nginx)``."""
-        return f"{self.ingress_class} ({self.controller})"
-
-
-def controller_of(cluster: Cluster) -> Controller | None:
-    """Return the cluster's own choice of a controller, else the first by name; ``None``: it has none.
-
-    Raises:
-        HostError: no cluster answers, or it is not permitted.
-    """
-    return chosen(cluster.objects(IngressClass))
-
-
-def chosen(classes: Sequence[IngressClass]) -> Controller | None:
-    """Return the class that is marked as the default, else the first by name; ``None``: there is none."""
-    known = [
-        (
-            (item.metadata.annotations or {}).get(_DEFAULT_CLASS) != "true",
-            str(item.metadata.name),
-            str(item.spec.controller if item.spec is not None else None),
-        )
-        for item in classes
-        if item.metadata is not None
-    ]
-    return Controller(*min(known)[1:]) if known else None
 
 
 def unfit(cluster: Cluster, implementation: Implementation, runtime: RuntimeSettings) -> str | None:
     """Return what a variant needs that this cluster, or every pod, lacks; ``None``: nothing that is known."""
+    if runtime.access == "ingress":
+        return NO_INGRESS
     try:
-        lacking = (
-            no_boost(cluster, runtime) or no_ingress(cluster, runtime) or no_autoscaler(cluster, runtime)
-        )
+        lacking = no_boost(cluster, runtime) or no_autoscaler(cluster, runtime)
     except HostError as problem:
         return str(problem)
     if lacking is not None:
@@ -127,8 +80,7 @@ def unfit(cluster: Cluster, implementation: Implementation, runtime: RuntimeSett
 def no_boost(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
     """Return why pods cannot have ``cpu_boost`` in this cluster, or ``None``.
 
-    Raises:
-        HostError: the cluster does not tell.
+    Raises HostError: the cluster does not tell.
     """
     if runtime.cpu_boost is None:
         return None
@@ -137,17 +89,8 @@ def no_boost(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
         text = "no limit" if limit is None else f"{limit:g}"
         return f"cpu_boost = {runtime.cpu_boost:g} needs a lower CPU limit, cpu_limit or cpus; found {text}"
     if cluster.has_core_resource(RESIZE):
-        return cluster.not_permitted("patch", RESIZE)
-    return "a CPU boost of the start needs pods that are resized in place (Kubernetes 1.33); this cluster has none"
-
-
-def no_ingress(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
-    """Return why a load cannot come through an ingress in this cluster, or ``None``; raises as ``no_boost``."""
-    if runtime.access != "ingress":
         return None
-    if controller_of(cluster) is None:
-        return NO_CONTROLLER
-    return cluster.not_permitted("patch", "ingresses.networking.k8s.io")
+    return "a CPU boost of the start needs pods that are resized in place (Kubernetes 1.33); this cluster has none"
 
 
 def no_autoscaler(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
@@ -156,9 +99,7 @@ def no_autoscaler(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
         return None
     if runtime.cpu_request is None or (runtime.replicas or 1) < 2:
         return "autoscale_cpu is a share of cpu_request, and adds pods up to replicas: both are needed"
-    if not cluster.has_metrics():
-        return NO_METRICS
-    return cluster.not_permitted("patch", "horizontalpodautoscalers.autoscaling")
+    return None if cluster.has_metrics() else NO_METRICS
 
 
 def plain(variant: Variant) -> Variant:
@@ -167,46 +108,9 @@ def plain(variant: Variant) -> Variant:
     return variant.model_copy(update={"runtime": variant.runtime.model_copy(update=without)})
 
 
-def reached_at(
-    cluster: Cluster, pods: PodsSpec, made: Service, access: Access, controller: Controller | None
-) -> Endpoint:
-    """Return where the pods of a service are reached; for an ingress, make it and wait until it has an address.
-
-    Raises:
-        TrialFailure: no controller serves the ingress, or the cluster has none.
-    """
-    if access == "node-port":
-        return Endpoint(host=LOOPBACK, port=int(port_of(made).nodePort or 0))
-    if access == "cluster-ip":
-        return Endpoint(host=str(made.spec.clusterIP) if made.spec is not None else "", port=PORT)
-    if controller is None:  # it had one when the session was planned
-        raise TrialFailure(Outcome.FAILED, NO_CONTROLLER)
-    cluster.apply(ingress(pods, controller.ingress_class))
-    until = time.monotonic() + SERVED_WITHIN_S
-    while (address := ingress_address(cluster, pods)) is None:
-        if time.monotonic() > until:
-            text = f"{controller.words} has served no ingress of its class within {SERVED_WITHIN_S:.0f} s"
-            raise TrialFailure(Outcome.FAILED, text)
-        time.sleep(0.1)
-    return Endpoint(host=address, port=INGRESS_PORT)
-
-
-def ingress_address(cluster: Cluster, pods: PodsSpec) -> str | None:
-    """Return where a controller serves an ingress; ``None``: it does not yet."""
-    result = cluster.get(Ingress, pods.name, pods.namespace)
-    status = None if result is None else result.status
-    balancer = None if status is None else status.loadBalancer
-    places = (item.ip or item.hostname for item in (None if balancer is None else balancer.ingress) or ())
-    return next((place for place in places if place), None)
-
-
 def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | None:
     """Wait until every pod has a process, or one of them has ended; return when more pods than at first were asked
-    for, on the monotonic clock, or ``None``: they were not, or by an autoscaler, whose pods are kept busy.
-
-    Raises:
-        TrialFailure: one of them cannot start; says why.
-    """
+    for by us, on the monotonic clock. Raises TrialFailure: one of them cannot start; says why."""
     scaled_s: float | None = None
     if pods.scale_from is not None:
         if not _wait(cluster, pods, prober, STARTED_WITHIN_S, lambda: prober.n_served >= pods.at_first):
@@ -236,7 +140,9 @@ def _wait(
             problem = trouble(pod)
             # an autoscaler adds pods later than the first one: each has its own time
             pending_s = waited_s - since_s.setdefault(uid_of(pod), waited_s)
-            if problem is not None and (late or not problem.passing or pending_s > _patience_s(problem)):
+            unplaced = problem is not None and _UNSCHEDULABLE in problem.reason
+            patience_s = UNSCHEDULED_FOR_S if unplaced else STARTED_WITHIN_S
+            if problem is not None and (late or not problem.passing or pending_s > patience_s):
                 raise TrialFailure(problem.outcome, problem.reason + _warned(cluster, pods, pod, problem))
         if len(made) < pods.replicas and waited_s > ask_at_s:
             ask_at_s = waited_s + ASK_EVERY_S
@@ -260,28 +166,7 @@ def _too_few(cluster: Cluster, pods: PodsSpec, prober: Prober, waited_s: float) 
     text = f"{seen} of {pods.name} were seen on this machine within {waited_s:.0f} s"
     if pods.autoscale_cpu is None or len(prober.pods) >= pods.replicas:
         return text
-    try:
-        return f"{text}; {not_scaled(cluster.get(HorizontalPodAutoscaler, pods.name, pods.namespace))}"
-    except HostError as problem:
-        return f"{text}; why the autoscaler adds none is not known: {problem}"
-
-
-def not_scaled(scaler: HorizontalPodAutoscaler | None) -> str:
-    """Return why an autoscaler has not added its pods, in the cluster's words as far as it has any."""
-    status = None if scaler is None else scaler.status
-    if status is None or not status.conditions:
-        return "the cluster's autoscaler has not looked at it yet"
-    for condition in status.conditions:  # ScalingLimited is true of one that has done its work
-        if condition.type in ("AbleToScale", "ScalingActive") and condition.status != "True":
-            text = " ".join(f"{condition.reason}: {condition.message}".split())
-            return f"the autoscaler: {condition.type} is {condition.status}: {text}"
-    used = [
-        item.resource.current.averageUtilization
-        for item in status.currentMetrics or ()
-        if item.resource is not None and item.resource.current.averageUtilization is not None
-    ]
-    seen = f"saw {used[0]} % of the reserved CPU in use" if used else "saw no CPU in use"
-    return f"the autoscaler {seen} and wants {status.desiredReplicas} pods"
+    return f"{text}; the autoscaler says why: kubectl describe hpa {pods.name} -n {pods.namespace}"
 
 
 def _warned(cluster: Cluster, pods: PodsSpec, pod: Pod, problem: Trouble) -> str:
@@ -292,10 +177,6 @@ def _warned(cluster: Cluster, pods: PodsSpec, pod: Pod, problem: Trouble) -> str
     with contextlib.suppress(HostError):  # the state alone is said
         warning = last_warning(cluster.objects(Event, pods.namespace), uid_of(pod))
     return f"; {warning}" if warning else ""
-
-
-def _patience_s(problem: Trouble) -> float:
-    return UNSCHEDULED_FOR_S if _UNSCHEDULABLE in problem.reason else STARTED_WITHIN_S
 
 
 @contextlib.contextmanager
@@ -343,8 +224,7 @@ class StartBoost:
     def take_back(self, served: Mapping[str, PodProcess]) -> None:
         """Resize those of the pods that have served and were not asked yet; look at those that were.
 
-        Raises:
-            TrialFailure: the cluster refuses, or the node cannot do it.
+        Raises TrialFailure: the cluster refuses, or the node cannot do it.
         """
         if self.spec.cpu_boost is None:
             return
@@ -364,14 +244,11 @@ class StartBoost:
                 self.done[uid] = time.monotonic()
 
     def lacking(self) -> str:
-        """Return in words why not every pod has its limit yet."""
-        reasons: list[str] = []
-        with contextlib.suppress(HostError):
-            reasons = [
-                text for pod in self.cluster.pods(self.spec) if (text := resize_trouble(pod)) is not None
-            ]
-        why = reasons[0] if reasons else "the kernel has not"
-        return f"the CPU boost was taken back from {len(self.done)} of {self.spec.replicas} pods; {why}"
+        """Return in words that not every pod has its limit yet."""
+        return (
+            f"the CPU boost was taken back from {len(self.done)} of {self.spec.replicas} pods; their conditions say "
+            f"why: kubectl describe pods -n {self.spec.namespace}"
+        )
 
 
 def cpu_quota(pid: int, root: Path = Path("/")) -> float | None:

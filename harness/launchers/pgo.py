@@ -104,13 +104,8 @@ def file_in(folder: Path, implementation: Implementation) -> Path:
 def add_to(
     sources: Path, argv: tuple[str, ...], implementation: Implementation, profile: Path
 ) -> CpuProfile | None:
-    """Add to a copy of the sources what such a build needs; return the profile that it is compiled with.
-
-    ``argv``: the build's command, whose last word names the main package.
-
-    Raises:
-        RematchError: there is no such profile yet.
-    """
+    """Add to a copy of the sources what such a build needs; return the profile that it is compiled with. ``argv``:
+    the build's command, whose last word names the main package. Raises RematchError: there is no such profile yet."""
     named = implementation.toolchain or Toolchain()
     package = sources / argv[-1] if argv[-1:] and argv[-1].startswith(".") else sources
     if named.profiled:
@@ -129,11 +124,8 @@ def train(
     host: MeasuringHost, command: Command, endpoint: Endpoint, requests: tuple[Request, ...]
 ) -> tuple[float, int]:
     """Run the profiled program under load until its profile is written; return its CPU time in seconds while it was
-    loaded, and how many requests it answered. The profile is ``PROFILE`` in the command's folder.
-
-    Raises:
-        RematchError: it did not get ready, ended, or wrote no profile of enough CPU time.
-    """
+    loaded, and how many requests it answered. The profile is ``PROFILE`` in the command's folder. Raises
+    RematchError: it did not get ready, ended, or wrote no profile of enough CPU time."""
     process = host.spawn(command)
     try:
         if not answers(host, process, endpoint, requests[0], WHAT):

@@ -22,12 +22,12 @@ from harness.launchers.arguments import (
     runtime_arguments,
     setting_flags,
 )
-from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked, memory_complaint
+from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.cgroup import Enclosure, enclose
 from harness.launchers.forms import Forms, form_of, program_in
-from harness.launchers.runtimes import AcceptedFlags, Elsewhere, Runtimes
-from harness.launchers.tools import Tools, lacks_instructions, oldest_java, with_toolchain
+from harness.launchers.tools import Elsewhere, Runtimes
+from harness.launchers.tools import Tools, oldest_java, with_toolchain
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -54,12 +54,9 @@ def _needs_nothing(
 
 
 class ProcessLauncher:
-    """Brings variants up as processes; see ``Launcher``.
-
-    ``root`` is the project's folder; builds are kept below its ``.cache/builds``. ``training`` brings
-    up what a training start for an AOT cache needs beside itself. ``elsewhere``: services run on ``host``,
-    which is another machine than the one they are built on, with what is there.
-    """
+    """Brings variants up as processes; see ``Launcher``. Builds are kept below ``.cache/builds`` of the project at
+    ``root``. ``training`` brings up what a training start for an AOT cache needs beside itself. ``elsewhere``:
+    services run on ``host``, which is another machine than the one they are built on, with what is there."""
 
     name = "process"
 
@@ -80,7 +77,7 @@ class ProcessLauncher:
         self.builds_on: Host = host if elsewhere is None else elsewhere.builds_on
         self.builder = Builder(self.builds_on, root, tools, build_environment)
         self.forms = Forms(self.builds_on, root, tools, build_environment)
-        self.runtimes = Runtimes(host, tools, elsewhere, AcceptedFlags(root))
+        self.runtimes = Runtimes(host, tools, elsewhere)
         self.starts = StartCommands(host, self.builder, self.forms, self.runtimes)
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
@@ -102,7 +99,12 @@ class ProcessLauncher:
                 f"the memory of a plain process is limited on this machine only, not on {self.host.name}: "
                 "measure it with --launcher container"
             )
-        problem = self._lacks_build(implementation) or self._foreign_machine(implementation, variant)
+        lacking = self.builder.missing_tool(implementation)
+        if lacking is not None and (
+            lacking.tool.startswith("JDK") or self.builder.find(implementation) is None
+        ):
+            return str(lacking)
+        problem = self._foreign_machine(implementation, variant)
         if problem is None and implementation.runtime == "jvm":
             return self._jvm_unavailable(implementation, variant)
         return problem
@@ -118,18 +120,9 @@ class ProcessLauncher:
         if named.java is not None and self.runtimes.jdk(implementation) is None:
             where = "here" if self._elsewhere is None else f"on {self.host.name}"
             return f"no JDK {named.java} {where}; install it with: make toolchains"
-        if named.goamd64 is not None and implementation.runtime == "go":
-            problem = lacks_instructions(named.goamd64, self._cpuinfo())
-            if problem is not None:
-                return problem
+        if named.goamd64 is not None and platform.machine() != "x86_64":
+            return f"GOAMD64={named.goamd64} is of processors of the family x86-64, and this one is none"
         return self.builder.refused(implementation)
-
-    def _cpuinfo(self) -> str:
-        """What the kernel there says of its processors; empty: it is no Linux."""
-        try:
-            return self.host.read(Path("/proc/cpuinfo")).decode()
-        except HostError:
-            return ""
 
     def _foreign_machine(self, implementation: Implementation, variant: Variant) -> str | None:
         """Why what is built here cannot run there: it is another kind of processor."""
@@ -138,14 +131,6 @@ class ProcessLauncher:
         if not compiled or machine in (None, built_on):
             return None
         return f"what is built here is for {built_on}, and {self.host.name} is {machine}"
-
-    def _lacks_build(self, implementation: Implementation) -> str | None:
-        missing = self.builder.missing_tool(implementation)
-        if missing is not None and (
-            missing.tool.startswith("JDK") or self.builder.find(implementation) is None
-        ):
-            return str(missing)
-        return None
 
     def _jvm_unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         form = form_of(variant.runtime)
@@ -189,11 +174,8 @@ class ProcessLauncher:
     def start_in_image(
         self, implementation: Implementation, variant: Variant, limit: int | None, values: Mapping[str, str]
     ) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Return command and environment of a variant in an image. ``values``: program, address and port inside.
-
-        Raises:
-            InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
-        """
+        """Return command and environment of a variant in an image; ``values``: program, address and port inside.
+        Raises InputError: the variant does not fit the implementation, or ``service.toml`` is wrong."""
         file = self.builder.service_toml(implementation)
         java_major = self.runtimes.java_major(implementation)
         arguments = runtime_arguments(implementation, variant.runtime, cpu_limit=limit, java_major=java_major)
@@ -250,7 +232,7 @@ class ProcessLauncher:
             artifact_sha256=spec.build.artifact_sha256,
             artifact_bytes=spec.build.artifact_bytes,
             runtime_bytes=self.runtimes.installed_bytes(implementation, spec.build),
-            runtime_version=self.runtimes.version(implementation, built, spec.build),
+            runtime_version=self.runtimes.version(implementation, built.runtime_version, spec.build),
             limits=None if around is None else around.record,
         )
         instance = ProcessInstance(process, record, spec.folder, self._grace_s, self.host, around)
@@ -365,7 +347,7 @@ class ProcessInstance(OnHost):
         limits = self._record.limits
         if limits is not None and limits.out_of_memory:
             return "killed by the kernel: the memory limit of its control group was reached"
-        return memory_complaint(self._tail)
+        return self._memory_complaint()
 
 
 class StartCommands:
@@ -386,11 +368,8 @@ class StartCommands:
         source_sha256: str | None = None,
         groups: tuple[Path, ...] = (),
     ) -> Command:
-        """Return the command that starts a variant; nothing is built or started.
-
-        Raises:
-            InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
-        """
+        """Return the command that starts a variant; nothing is built or started. Raises InputError: the variant does
+        not fit the implementation, or ``service.toml`` is wrong."""
         implementation = with_toolchain(implementation, variant.runtime, variant.trained)
         built = self._builder.folder(implementation, source_sha256)
         artifacts = self._host.install(built, without=MADE_LATER) if built.is_dir() else built
@@ -406,10 +385,13 @@ class StartCommands:
             java_major=self._runtimes.java_major(implementation, form),
             aot_cache=cache,
         )
+        merged = arguments.environment | dict(environment or {})
+        if "GODEBUG" in arguments.environment and "GODEBUG" in (environment or {}):  # a list: both hold
+            merged["GODEBUG"] = f"{arguments.environment['GODEBUG']},{merged['GODEBUG']}"
         return Command(
             argv=self.argv(implementation, variant, artifacts, arguments.argv, port, program),
             folder=folder,
-            environment=_merged(arguments.environment, environment or {}),
+            environment=merged,
             cpus=cpus,
             stdout=Path(STDOUT),
             stderr=Path(STDERR),
@@ -447,11 +429,3 @@ class StartCommands:
         jdk = self._runtimes.jdk(implementation)
         version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
         return aot.cache_file(artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major))
-
-
-def _merged(arguments: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """The order's environment wins, but for GODEBUG, which is a list: both hold."""
-    merged = dict(arguments) | dict(given)
-    if "GODEBUG" in arguments and "GODEBUG" in given:
-        merged["GODEBUG"] = f"{arguments['GODEBUG']},{given['GODEBUG']}"
-    return merged

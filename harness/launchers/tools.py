@@ -9,13 +9,20 @@ A Go release stands in the cache of modules, where set-up (``make toolchains``) 
 from __future__ import annotations
 
 import platform
+import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
+from harness.errors import HostError
 from harness.hosts.base import Command, Host
-from harness.model import Implementation, RuntimeSettings, Toolchain
+from harness.hosts.measuring import MeasuringHost
+from harness.model import BuildRecord, Implementation, RuntimeSettings, Toolchain
 from harness.toolchains import JavaRuntime, Jdk, Tool
+
+Form = Literal["jlink", "native"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,10 +36,7 @@ class Tools:
     native_image: Path | None = None
 
     def jdk_for(self, min_java: int | None) -> Jdk | None:
-        """Return the first JDK that is new enough, or ``None``.
-
-        The same one serves every variant of equal needs, whatever JDK is on PATH.
-        """
+        """Return the first JDK that is new enough, or ``None``: the same one for every variant of equal needs."""
         return next((jdk for jdk in self.jdks if jdk.major >= (min_java or 0)), None)
 
     def java_that_runs(self, implementation: Implementation) -> JavaRuntime | None:
@@ -63,23 +67,14 @@ RELEASE_OPTION = "-Dmaven.compiler.release="
 WITHOUT_TESTS = "-Dmaven.test.skip=true"
 #: Dependencies that older Go releases take, where a service has them: used for every release that is named.
 OLDER_MOD = "older.mod"
-#: GOAMD64 -> what Linux calls the instructions that the level adds.
-_INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
-    "v1": (),
-    "v2": ("popcnt", "ssse3", "sse4_1", "sse4_2", "cx16", "lahf_lm"),
-    "v3": ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"),
-    "v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
-}
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def with_toolchain(
     implementation: Implementation, runtime: RuntimeSettings, trained: tuple[str, ...] = ()
 ) -> Implementation:
-    """Return the implementation with what the variant's runtime names; itself where it names nothing.
-
-    ``trained``: that of the variant, where it may say ``pgo``.
-    """
+    """Return the implementation with what the variant's runtime names; itself where it names nothing. ``trained``:
+    that of the variant, where it may say ``pgo``."""
     named = Toolchain(
         go=runtime.go,
         goexperiment=runtime.goexperiment,
@@ -128,26 +123,6 @@ def build_environment(implementation: Implementation) -> dict[str, str]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def lacks_instructions(level: str, cpuinfo: str) -> str | None:
-    """Return why a program built with this ``GOAMD64`` cannot run on a processor, or ``None``.
-
-    ``cpuinfo``: what its Linux has in ``/proc/cpuinfo``; empty: there is no such file. The levels are those of the
-    psABI of x86-64.
-
-    >>> lacks_instructions("v2", "flags : popcnt ssse3 sse4_1 sse4_2 cx16")
-    'GOAMD64=v2 needs a processor with lahf_lm'
-    """
-    flags = {word for line in cpuinfo.splitlines() if line.startswith("flags") for word in line.split()}
-    levels = list(_INSTRUCTIONS)
-    wanted = [name for item in levels[: levels.index(level) + 1] for name in _INSTRUCTIONS[item]]
-    if not flags:
-        return (
-            f"GOAMD64={level} needs a processor of the family x86-64, with its instructions in /proc/cpuinfo"
-        )
-    missing = [name for name in wanted if name not in flags]
-    return f"GOAMD64={level} needs a processor with {', '.join(missing)}" if missing else None
-
-
 def go_refuses(
     implementation: Implementation, go: Path, host: Host, environment: Mapping[str, str]
 ) -> str | None:
@@ -175,3 +150,129 @@ def _asked(host: Host, go: Path, environment: Mapping[str, str], *words: str) ->
     )
     output = (completed.stdout.strip() or completed.stderr.strip()).splitlines() or [""]
     return completed.exit_code == 0, output[-1]
+
+
+#: What ``env`` is told: ``NAME=value``.
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+def named_program(command: tuple[str, ...]) -> str | None:
+    """Return the first word of a command of ``service.toml`` where it names a program of PATH; what ``env`` is told
+    before it is passed over.
+
+    >>> named_program(("node", "{artifact}")), named_program(("{java}", "-jar")), named_program(())
+    ('node', None, None)
+    >>> named_program(("sh", "-c", 'exec env A=$B "$@"', "sh", "env", "-C", "{artifact}", "PORT={port}", "node"))
+    'node'
+    """
+    words = list(command)
+    if (
+        words[:2] == ["sh", "-c"] and len(words) > 4
+    ):  # a shell that fills in variables, and becomes the program
+        words = words[4:]
+    if words[:1] == ["env"]:
+        words = words[3:] if words[1:2] == ["-C"] else words[1:]
+        while words and _ASSIGNMENT.match(words[0]):
+            words.pop(0)
+    word = words[0] if words else ""
+    return word if word and "/" not in word and "{" not in word else None
+
+
+def version_of(host: Host, program: str, environment: Mapping[str, str]) -> str | None:
+    """Return the first line that ``program --version`` prints on a host; ``None``: it does not answer that."""
+    try:
+        asked = Command(argv=(program, "--version"), folder=Path("/"), environment=dict(environment))
+        completed = host.run(asked, 60.0)
+    except HostError:
+        return None
+    lines = completed.stdout.strip().splitlines()
+    return f"{program} {lines[0].strip()}" if completed.exit_code == 0 and lines else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elsewhere:
+    """What a host has that is not the machine services are built on. JDKs stand in order of preference."""
+
+    builds_on: Host
+    jdks: tuple[Jdk, ...] = ()
+    python: str = "python3"
+    architecture: str = field(default_factory=platform.machine)
+
+
+class Runtimes:
+    """The runtimes of ``host``; ``elsewhere``: it is another machine than the one services are built on."""
+
+    def __init__(self, host: MeasuringHost, tools: Tools, elsewhere: Elsewhere | None) -> None:
+        self._host, self._tools, self._elsewhere = host, tools, elsewhere
+        self._bytes: dict[Path, int] = {}
+        self._refusals: dict[tuple[str, ...], str | None] = {}
+
+    @property
+    def python(self) -> str:
+        """The Python that runs it."""
+        return sys.executable if self._elsewhere is None else self._elsewhere.python
+
+    def jdk(self, implementation: Implementation, form: Form | None = None) -> JavaRuntime | None:
+        """Return the Java that runs it, which elsewhere is another than the one that built it.
+
+        A form was made by the latter, and brings along what it needs of it.
+        """
+        if self._elsewhere is None or form is not None:
+            return self._tools.java_that_runs(implementation)
+        return Tools(jdks=self._elsewhere.jdks).java_that_runs(implementation)
+
+    def java_major(self, implementation: Implementation, form: Form | None = None) -> int:
+        """Return the release of that JDK, 0 where there is none."""
+        jdk = self.jdk(implementation, form)
+        return jdk.major if jdk is not None else 0
+
+    def refused(self, host: Host, java: Path, flags: tuple[str, ...]) -> str | None:
+        """Return why this JVM does not start with these flags, in its own words; ``None``: it does."""
+        argv = (str(java), *flags, "-version")
+        key = (host.name, *argv)
+        if key not in self._refusals:
+            try:
+                completed = host.run(Command(argv=argv, folder=Path("/")), 60.0)
+            except HostError as error:  # nothing is started here; a far host may answer next time
+                return str(error)
+            output = (completed.stdout + completed.stderr).strip().splitlines() or ["no output"]
+            self._refusals[key] = (
+                None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {output[0]}"
+            )
+        return self._refusals[key]
+
+    def version(
+        self, implementation: Implementation, built_version: str | None, build: BuildRecord
+    ) -> str | None:
+        """Return what runs it: elsewhere a JVM may be another than the one it was built with; of a native image
+        what its compiler says of itself."""
+        if build.form is not None and build.form.form == "native":
+            return build.form.tool
+        program = named_program(implementation.start)
+        if self._elsewhere is not None and implementation.runtime == "other" and program is not None:
+            return version_of(self._host, program, {})
+        jdk = self.jdk(implementation)
+        # of a trimmed runtime, too, it is the JDK that made it
+        named = implementation.toolchain is not None and implementation.toolchain.java is not None
+        another = (self._elsewhere is not None or named) and build.form is None
+        if not another or implementation.runtime != "jvm" or jdk is None:
+            return built_version
+        return f"{jdk.version} ({jdk.vendor})" if jdk.vendor else jdk.version
+
+    def installed_bytes(self, implementation: Implementation, build: BuildRecord) -> int | None:
+        """Return what must be installed beside the artifact: the whole JDK or what is left of it, nothing for Go
+        and native images, unknown for others."""
+        if build.form is not None:
+            return 0 if build.form.form == "native" else build.form.image_bytes
+        if implementation.runtime in ("go", "native"):
+            return 0
+        jdk = self.jdk(implementation)
+        if implementation.runtime != "jvm" or jdk is None:
+            return None
+        home = jdk.home.resolve() if self._host.here else jdk.home
+        if home not in self._bytes:
+            size = self._host.folder_bytes(home)
+            if size is None:
+                return None
+            self._bytes[home] = size
+        return self._bytes[home]

@@ -94,7 +94,7 @@ class RuntimeSettings(Frozen):
     access: Literal["cluster-ip", "node-port", "ingress"] | None = Field(
         default=None,
         description="cluster-ip: the load comes from a job in the cluster; node-port (None: the same): from outside; "
-        "ingress: from outside, through the cluster's ingress controller",
+        "ingress: removed in 0.2.0, node-port in its place",
     )
     heap_max: str | None = Field(
         default=None,

@@ -157,10 +157,7 @@ class ArmHost(LocalHost):
         def begun(process: Spawned) -> None:
             self._arm.add(process.pid, process.start_ticks)
 
-        done = self._spawner.run(order_of(self._here(command)), timeout_s, begun=begun)
-        return Completed(
-            exit_code=done.exit_code, stdout=done.stdout, stderr=done.stderr, duration_s=done.duration_s
-        )
+        return self._spawner.run(order_of(self._here(command)), timeout_s, begun=begun)
 
     def _here(self, command: Command) -> Command:
         return command.model_copy(update={"cpus": self._arm.exchanger.cpus(self._arm.arm)})

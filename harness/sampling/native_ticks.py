@@ -21,20 +21,6 @@ if TYPE_CHECKING:
 _TOOLS = Path(__file__).resolve().parents[2] / ".tools"
 
 
-class _Schedule(ctypes.Structure):
-    """``struct schedule``; names and order are those of ``Schedule``, too."""
-
-    _fields_ = (
-        ("begin_ns", ctypes.c_int64),
-        ("period_ns", ctypes.c_double),
-        ("number", ctypes.c_int64),
-        ("ticks", ctypes.c_int64),
-        ("missed", ctypes.c_int64),
-        ("last_ns", ctypes.c_int64),
-        ("longest_gap_ns", ctypes.c_int64),
-    )
-
-
 class _Process(ctypes.Structure):
     """``struct process``."""
 
@@ -48,8 +34,7 @@ _GLANCE = struct.Struct("=4q")
 class NativeTicks(PythonTicks):
     """Takes the ticks in one call, during which the interpreter's lock is free.
 
-    Raises:
-        OSError: the library is not there, or not for this machine; says which.
+    Raises OSError: the library is not there, or not for this machine; says which.
     """
 
     name = "native"
@@ -63,12 +48,9 @@ class NativeTicks(PythonTicks):
         self, schedule: Schedule, before: int, processes: Sequence[ProcessReader], calls: Calls
     ) -> list[Tick]:
         n = len(processes)
-        state = _Schedule(*(getattr(schedule, name) for name, _ in _Schedule._fields_))
         asked = (_Process * n)(*(_Process(process.clock, process.statm) for process in processes))
         seen = ctypes.create_string_buffer(max(0, before - schedule.number) * n * _GLANCE.size)
-        n_ticks = self._native(state, before, asked, n, calls.address, ctypes.addressof(seen))
-        for name, _ in _Schedule._fields_:
-            setattr(schedule, name, getattr(state, name))
+        n_ticks = self._native(schedule, before, asked, n, ctypes.addressof(calls), ctypes.addressof(seen))
         rows = memoryview(seen)[: n_ticks * n * _GLANCE.size]
         glances = [
             (at_ns / 1e9, reading_of(cpu_ns, size_pages, resident_pages))
@@ -83,16 +65,12 @@ def _loaded(library: Path) -> Callable[..., int]:
     take = ctypes.CDLL(str(library)).glances_take
     take.restype = ctypes.c_int64
     take.argtypes = [
-        *(ctypes.POINTER(_Schedule), ctypes.c_int64, ctypes.POINTER(_Process), ctypes.c_int64),
+        *(ctypes.POINTER(Schedule), ctypes.c_int64, ctypes.POINTER(_Process), ctypes.c_int64),
         *(ctypes.c_void_p, ctypes.c_void_p),
     ]
     return take
 
 
 def native_glancer() -> NativeTicks:
-    """Return the one that set-up built.
-
-    Raises:
-        OSError: as ``NativeTicks``.
-    """
+    """Return the one that set-up built. Raises OSError: as ``NativeTicks``."""
     return NativeTicks(GLANCES.built(_TOOLS))

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -54,11 +53,7 @@ def start_of(process: psutil.Process) -> int:
 
 
 class PortableProcess(ProcessReader):
-    """One process; see ``ProcessReader``. A glance is the reading itself.
-
-    Raises:
-        ProcessLookupError: it is gone, or the id has another owner.
-    """
+    """One process; see ``ProcessReader``. Raises ProcessLookupError: it is gone, or the id has another owner."""
 
     def __init__(self, pid: int, start_ticks: int | None = None) -> None:
         self.pid = pid
@@ -70,7 +65,7 @@ class PortableProcess(ProcessReader):
         if start_ticks not in (None, self.start_ticks) or self.read() is None:
             raise ProcessLookupError(f"process {pid} is gone")
 
-    def glance(self) -> Any:
+    def read(self) -> ProcessReading | None:
         try:
             if not self._process.is_running():  # the id may have another owner by now
                 return None
@@ -80,14 +75,6 @@ class PortableProcess(ProcessReader):
             return None
         # what has ended and was not reaped has given its address space back
         return ProcessReading(memory.rss, times.user + times.system) if memory.vms > 0 else None
-
-    def read(self) -> ProcessReading | None:
-        reading: ProcessReading | None = self.glance()
-        return reading
-
-    def understand(self, glance: Any) -> ProcessReading | None:
-        reading: ProcessReading | None = glance
-        return reading
 
     def children(self) -> set[int]:
         try:

@@ -33,13 +33,9 @@ def machine_window(
     after: MachineReading,
     *used_cpu_s: float | None,
 ) -> MachineWindow:
-    """Return what happened between two readings. The load average is the later one.
-
-    ``used_cpu_s``: CPU seconds of each part of the trial: service, generator, and what stood beside them.
-
-    ``other_cpu_s`` is what nobody of the trial used, the harness's own sampling included;
-    the kernel counts it in hundredths of a second, so a small negative difference is zero.
-    """
+    """Return what happened between two readings. The load average is the later one. ``used_cpu_s``: CPU seconds of
+    each part of the trial; ``other_cpu_s`` is what none of them used, the harness's own sampling included: the kernel
+    counts it in hundredths of a second, so a small negative difference is zero."""
     busy_s = _difference(before.total_cpu_s, after.total_cpu_s)
     used_s = None if None in used_cpu_s else sum(used for used in used_cpu_s if used is not None)
     other_cpu_s = None if busy_s is None or used_s is None else max(0.0, busy_s - used_s)

@@ -12,7 +12,7 @@ from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.runtimes import Elsewhere
+from harness.launchers.tools import Elsewhere
 from harness.model import Machine
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from harness.agent import __main__ as agent
-from harness.agent import jvm_counters
+from harness.agent import process_tree
 from harness.agent.files import file_sha256
 from harness.hosts.local import LocalHost
 from harness.project import find_root
@@ -89,9 +89,9 @@ def test_no_thread_of_a_trial_needs_a_buffer_that_its_malloc_keeps(tmp_path: Pat
     large.write_bytes(bytes(8 << 20))
     counters = tmp_path / f"hsperfdata_x/{os.getpid()}"
     counters.parent.mkdir()
-    counters.write_bytes(jvm_counters.MAGIC + bytes(32 << 10))
+    counters.write_bytes(process_tree.MAGIC + bytes(32 << 10))
     assert most_bytes(lambda: file_sha256(large)) < MALLOC_KEEPS
-    assert most_bytes(lambda: jvm_counters.read_file(counters)) < MALLOC_KEEPS
+    assert most_bytes(lambda: process_tree.read_file(counters)) < MALLOC_KEEPS
     assert most_bytes(large.read_bytes) > MALLOC_KEEPS
 
 

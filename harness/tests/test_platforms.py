@@ -12,7 +12,7 @@ from textwrap import dedent
 import pytest
 
 from harness.import_closure import closure, module_path
-from harness.launchers.runtimes import FILE as KNOWN_FLAGS
+from harness.launchers.tools import FILE as KNOWN_FLAGS
 from harness.tests.support.available import only_when_long
 from harness.tests.support.synthetic import ROOT, make_project
 from harness.tests.support.without_linux import LINUX_ONLY, PRELUDE, WINDOWS, command_line, run_code

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every outside tool and Python package that this project can use: its purpose and how it is installed."""
+"""Every outside tool and Python package that this project can use: its purpose, how it is installed, what it says."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
-from .tool import Surroundings
+from .tool import State, Surroundings, Tool, parse_version
 
 #: The measured reference; any JDK of at least JAVA_MINIMUM builds and starts the services.
 JAVA_REFERENCE = 25
@@ -29,13 +33,9 @@ LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wanted:
-    """What the project asks of a tool.
-
-    ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system package.
-    ``pinned``: the version that set-up builds from source into ``.tools/NAME-VERSION/bin``.
-    ``macos``: the command on macOS, where an active conda environment does not bring it.
-    ``elsewhere``: the command where neither apt nor conda nor set-up brings it.
-    """
+    """What the project asks of a tool. ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system
+    package. ``pinned``: the version that set-up builds into ``.tools/NAME-VERSION/bin``. ``macos``: the command on
+    macOS, where conda does not bring it; ``elsewhere``: where neither apt nor conda nor set-up brings it."""
 
     name: str
     why: str
@@ -210,11 +210,7 @@ WANTED: tuple[Wanted, ...] = (
 
 
 def wanted(name: str) -> Wanted:
-    """The row of one tool.
-
-    Raises:
-        KeyError: no such row; the message lists the names there are.
-    """
+    """The row of one tool. Raises KeyError: no such row; the message lists the names there are."""
     for row in WANTED:
         if row.name == name:
             return row
@@ -257,11 +253,76 @@ def lacking_packages() -> dict[str, str]:
 def require_package(name: str) -> None:
     """Refuse where one of ``PACKAGES`` is not installed.
 
-    Raises:
-        harness.errors.MissingTool: it is not; says what for and how to get it.
+    Raises harness.errors.MissingTool: it is not; says what for and how to get it.
     """
     # imported here because `setup` loads this package where the project's dependencies are not installed yet
     from harness.errors import MissingTool
 
     if find_spec(name) is None:
         raise MissingTool(f"the Python package {name}", why=PACKAGES[name], how_to_get=HOW_TO_GET)
+
+
+#: A tool that takes longer than this to tell its version is treated as if it would not tell.
+ANSWER_WITHIN_S = 30.0
+#: What the strings services need; everything else widens what can be measured.
+REQUIRED = frozenset({"go", "jdk", "maven", "jmeter", "latex"})
+
+
+def which(program: str, around: Surroundings) -> Path | None:
+    """Where a program stands: in the active conda environment, else on PATH."""
+    if around.conda is not None and (around.conda / "bin" / program).exists():
+        return around.conda / "bin" / program
+    result = shutil.which(program, path=around.environ.get("PATH", ""))
+    return Path(result) if result is not None else None
+
+
+def ask(
+    command: list[str], *, around: Surroundings | None = None, java_home: Path | None = None
+) -> str | None:
+    """What a program prints (both streams), or None when it does not start or does not end.
+
+    The exit status is not looked at: `wrk -v` answers with 1.
+    """
+    environ = dict(around.environ) if around is not None else None
+    if environ is not None:
+        environ["GOTOOLCHAIN"] = "local"  # else `go version` below a go.mod may fetch another Go to answer
+        if java_home is not None:
+            environ["JAVA_HOME"] = str(java_home)
+    try:
+        done = subprocess.run(
+            command,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=ANSWER_WITHIN_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", errors="replace")
+
+
+def version_in(output: str | None) -> str | None:
+    """The first number that looks like a version in what a program said."""
+    match = re.search(r"\d+\.\d+[\w.+-]*", output or "")
+    return match.group() if match else None
+
+
+def new_enough(version: str, minimum: str | None) -> bool:
+    """Whether a version is at least the one that is wanted, where one is."""
+    return minimum is None or parse_version(version) >= parse_version(minimum)
+
+
+def as_tool(row: Wanted, around: Surroundings, path: Path | None, version: str | None, state: State) -> Tool:
+    """What is known of a tool, together with why it is wanted and how it can be had."""
+    return Tool(
+        name=row.name,
+        path=path,
+        version=version,
+        state=state,
+        why=row.why,
+        how_to_get=how_to_get(row, around),
+        wanted=f">= {row.minimum}" if row.minimum else "",
+        required=row.name in REQUIRED,
+    )

@@ -10,8 +10,7 @@ import pwd
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from .find import find_go, find_maven
-from .jdks import find_jdk
+from .find import find_go, find_jdk, find_maven
 from .tool import Surroundings
 
 #: Whoever sets MAVEN_OPTS has reasons of their own.
@@ -39,12 +38,8 @@ def build_environment(around: Surroundings) -> dict[str, str]:
 
 
 def maven_options(environ: Mapping[str, str], home_of_user: Path | None) -> str | None:
-    """MAVEN_OPTS for a quick build, with a home folder where Maven would find none; None: those that are there do.
-
-    A build has ended before code of the JVM's second compiler has paid for itself. Java takes the home folder from
-    the list of users and not from HOME; in a container the user may not be listed, or be listed with a folder that
-    is not there.
-    """
+    """MAVEN_OPTS for a quick build, with a home folder where Maven would find none (Java takes it from the list of
+    users, which in a container may not have the user); None: those that are there do."""
     given = environ.get("MAVEN_OPTS", "")
     made = [given or _QUICK]
     home = environ.get("HOME", "")

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .catalogue import JMETER_VERSION, how_to_get, wanted
+from .catalogue import JMETER_VERSION, as_tool, wanted
 from .tool import State, Surroundings, Tool
 
 MANIFEST = Path("setup/jmeter/manifest.tsv")
@@ -53,11 +53,8 @@ def list_tree(home: Path) -> tuple[ListedFile, ...]:
 
 
 def damage(home: Path, listed: tuple[ListedFile, ...]) -> tuple[str, ...]:
-    """What differs from the list, one line a file; empty when all is well.
-
-    Files beyond the list are no damage unless JMeter would load them (jars): it
-    writes logs and backups into its own folder.
-    """
+    """What differs from the list, one line a file; empty when all is well. Files beyond the list are no damage unless
+    JMeter would load them (jars)."""
     problems = []
     for row in listed:
         file = home / row.path
@@ -83,13 +80,5 @@ def find_jmeter(around: Surroundings) -> Tool:
         problems = damage(home, read_manifest(manifest)) if manifest.is_file() else (f"{MANIFEST}: missing",)
         state = "damaged" if problems else "ok"
         version = f"{len(problems)} files differ, first {problems[0]}" if problems else JMETER_VERSION
-    return Tool(
-        name=row.name,
-        path=jmeter_jar(home) if state != "missing" else None,
-        version=version,
-        state=state,
-        why=row.why,
-        how_to_get=how_to_get(row, around),
-        wanted=JMETER_VERSION,
-        required=True,
-    )
+    path = jmeter_jar(home) if state != "missing" else None
+    return replace(as_tool(row, around, path, version, state), wanted=JMETER_VERSION)

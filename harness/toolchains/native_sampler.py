@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .catalogue import wanted
-from .probe import as_tool
+from .catalogue import as_tool, wanted
 from .tool import Surroundings, Tool
 
 #: A warning is an error: nobody would read it in the middle of a set-up.
@@ -35,8 +34,7 @@ class NativeSource:
     def built(self, tools: Path, source: Path | None = None) -> Path:
         """Return where what is built of a source for this kind of machine is, or is to be, below ``.tools``.
 
-        Raises:
-            OSError: the source cannot be read.
+        Raises OSError: the source cannot be read.
         """
         digest = hashlib.sha256("\0".join((os.uname().machine, *self.flags, "")).encode())
         digest.update((source or self.source).read_bytes())

@@ -20,11 +20,8 @@ State = Literal["ok", "missing", "too old", "damaged", "incomplete"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tool:
-    """One tool as found on this machine, or what to do about its absence.
-
-    ``path`` is the program (a jar for JMeter, the home folder for a JDK) or None;
-    ``version`` is what the tool says of itself or None when it would not say.
-    """
+    """One tool of this machine, or what to do about its absence. ``path`` is the program (a jar for JMeter, the home
+    folder for a JDK) or None; ``version`` is what the tool says of itself or None when it would not say."""
 
     name: str
     path: Path | None
@@ -48,8 +45,7 @@ class Tool:
     def require(self) -> Path:
         """Return the path of a usable tool.
 
-        Raises:
-            harness.errors.MissingTool: the tool is missing, too old, damaged or incomplete.
+        Raises harness.errors.MissingTool: the tool is missing, too old, damaged or incomplete.
         """
         # imported here because `setup` loads this file where the package's dependencies are not installed yet
         from harness.errors import MissingTool
@@ -110,16 +106,6 @@ class Surroundings:
 
 
 def parse_version(text: str) -> tuple[int, ...]:
-    """The leading numbers of a version: ``"25.0.3+9" -> (25, 0, 3)``; ``(0,)`` when there are none.
-
-    Java's old form counts by its second number: ``"1.8.0_392" -> (8, 0)``.
-    """
+    """The leading numbers of a version: ``"25.0.3+9" -> (25, 0, 3)``; ``(0,)`` when there are none."""
     match = re.search(r"\d+(?:\.\d+)*", text)
-    if match is None:
-        return (0,)
-    numbers = tuple(int(part) for part in match.group().split("."))
-    return (
-        numbers[1:]
-        if numbers[0] == 1 and len(numbers) > 1 and numbers[1] in range(5, 9) and "_" in text
-        else numbers
-    )
+    return (0,) if match is None else tuple(int(part) for part in match.group().split("."))

@@ -43,12 +43,8 @@ class Agent:
 
 
 def start_agent(name: str, settings: HostSettings, *, alone: bool = True) -> Agent:
-    """Connect and start the agent; ``alone``: wait for one that an ended session left, refuse one at work.
-
-    Raises:
-        HostError: the host cannot be reached, has no Python, or no room.
-        OrphanError: another session measures there.
-    """
+    """Connect and start the agent; ``alone``: wait for one that an ended session left, refuse one at work. Raises
+    HostError: the host cannot be reached, has no Python, or no room; OrphanError: another session measures there."""
     target = connecting(name, settings)
     client = connect(target)
     try:
@@ -57,8 +53,6 @@ def start_agent(name: str, settings: HostSettings, *, alone: bool = True) -> Age
         file = base / agent_name()
         _send(client, file, name)
         words = [python, "-I", str(file), "start", str(base), "--grace-s", repr(settings.grace_s)]
-        if settings.skew_s:
-            words += ["--skew-s", repr(settings.skew_s)]
         deadline = time.monotonic() + LEEWAY_S + settings.grace_s
         while True:
             started = _started(client, words, name)
@@ -118,25 +112,14 @@ def _send(client: paramiko.SSHClient, file: PurePosixPath, name: str) -> None:
         return
     part = file.with_name(f".{file.name}.{time.monotonic_ns()}")
     try:
-        sftp = client.open_sftp()
-        try:
-            with sftp.open(str(part), "wb") as stream:
-                stream.write(agent_file())
-            if sftp.stat(str(part)).st_size != len(agent_file()):
-                raise OSError("it did not arrive whole")
+        with contextlib.closing(client.open_sftp()) as sftp:
+            sftp.putfo(io.BytesIO(agent_file()), str(part))  # an error where it has another size there
             sftp.posix_rename(str(part), str(file))
-        finally:
-            sftp.close()
     except (OSError, EOFError, paramiko.SSHException) as problem:
-        free = ""
-        with contextlib.suppress(
-            HostError
-        ):  # where the connection is what broke, nothing can be asked either
+        with contextlib.suppress(HostError):  # where the connection broke, nothing can be asked either
             _say(client, f"rm -f {shlex.quote(str(part))}", name)
-            free = _say(client, f"df -Pk {shlex.quote(str(file.parent))} | tail -1", name)[1].strip()
         text = "the disk there may be full" if str(problem) == "Failure" else str(problem) or "no connection"
-        more = f" (df says: {free})" if free else ""
-        raise HostError(f"{name}: cannot send the agent to {file}: {text}{more}") from problem
+        raise HostError(f"{name}: cannot send the agent to {file}: {text}") from problem
 
 
 def _started(client: paramiko.SSHClient, words: list[str], name: str) -> dict[str, Any]:

@@ -12,15 +12,16 @@ import json
 import shlex
 import threading
 import time
+import paramiko
+import socket
 from concurrent.futures import Future
 from typing import Any
-
-import paramiko
-
 from harness.agent.relay import NO_AGENT
 from harness.errors import HostError
 from harness.hosts.ssh.connection import connect
 from harness.hosts.ssh.settings import Connecting
+from collections.abc import Callable
+from harness.model.endpoint import Endpoint
 
 BEAT_S = 1.0
 #: Unanswered for so long, the connection is taken for broken (but no longer than a third of the grace).
@@ -69,8 +70,7 @@ class AgentChannel:
     def ask(self, what: str, **arguments: Any) -> dict[str, Any]:
         """Have the agent do one thing and return what it says.
 
-        Raises:
-            HostError: it cannot be done, or the host is gone.
+        Raises HostError: it cannot be done, or the host is gone.
         """
         answer: Future[dict[str, Any]] = Future()
         with self._lock:
@@ -94,16 +94,17 @@ class AgentChannel:
 
     def close(self) -> None:
         """Tell the agent to end all and go, and close the connection. Never raises."""
-        answer = threading.Thread(target=self._bye, daemon=True)
+
+        def bye() -> None:
+            with contextlib.suppress(HostError):
+                self.ask("bye")
+
+        answer = threading.Thread(target=bye, daemon=True)
         answer.start()
         answer.join(5.0)
         self._closing = True
         self._give_up(f"{self._target.name}: the connection was closed")
         self._client.close()
-
-    def _bye(self) -> None:
-        with contextlib.suppress(HostError):
-            self.ask("bye")
 
     def _send(self, line: bytes) -> None:
         with (
@@ -134,15 +135,13 @@ class AgentChannel:
             with contextlib.suppress(OSError, ValueError, EOFError, paramiko.SSHException):
                 for line in self._channel.makefile("rb"):
                     self._heard = time.monotonic()
-                    self._hand_over(json.loads(line))
+                    answer = json.loads(line)
+                    with self._lock:
+                        _, waiting = self._pending.pop(answer["id"], (b"", None))
+                    if waiting is not None:
+                        waiting.set_result(answer)
             if not self._closing and not self._reattach():
                 return
-
-    def _hand_over(self, answer: dict[str, Any]) -> None:
-        with self._lock:
-            _, waiting = self._pending.pop(answer["id"], (b"", None))
-        if waiting is not None:
-            waiting.set_result(answer)
 
     def _reattach(self) -> bool:
         """Connect anew until the time of grace is over; then say so to everybody who waits."""
@@ -163,11 +162,8 @@ class AgentChannel:
                 self._send(line)
             if self._answers_soon():
                 return True
-            if (
-                self._channel is not None
-                and self._channel.exit_status_ready()
-                and self._channel.exit_status == NO_AGENT
-            ):
+            channel = self._channel
+            if channel is not None and channel.exit_status_ready() and channel.exit_status == NO_AGENT:
                 break
             time.sleep(RETRY_EVERY_S)
         silent_s = time.monotonic() - self._heard
@@ -209,3 +205,107 @@ class AgentChannel:
             self._pending.clear()
         for answer in waiting:
             answer.set_exception(HostError(why))
+
+
+CHUNK = 65536
+OPENED_WITHIN_S = 10.0
+#: Opens the far end on a connection, for a connection that came from this address.
+Opener = Callable[[paramiko.Transport, tuple[str, int]], paramiko.Channel]
+
+
+def to_port(far: Endpoint) -> Opener:
+    """Return what opens a connection to a port there."""
+    return lambda transport, address: transport.open_channel(
+        "direct-tcpip", (far.host, far.port), address, timeout=OPENED_WITHIN_S
+    )
+
+
+def to_command(words: str) -> Opener:
+    """Return what starts a command there, whose stdin and stdout are the far end."""
+
+    def opened(transport: paramiko.Transport, _address: tuple[str, int]) -> paramiko.Channel:
+        channel = transport.open_session(timeout=OPENED_WITHIN_S)
+        channel.exec_command(words)
+        return channel
+
+    return opened
+
+
+class Tunnel:
+    """Listens on this machine's loopback until ``close``."""
+
+    def __init__(self, channel: AgentChannel, opener: Opener) -> None:
+        self._channel, self._opener = channel, opener
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = Endpoint(host="127.0.0.1", port=self._listener.getsockname()[1])
+        threading.Thread(target=self._serve, name=f"tunnel at {self.endpoint.port}", daemon=True).start()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                near, address = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._join, args=(near, address), daemon=True).start()
+
+    def _join(self, near: socket.socket, address: tuple[str, int]) -> None:
+        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with near, contextlib.suppress(OSError, EOFError, HostError, paramiko.SSHException):
+            far = self._open(address)
+            with contextlib.closing(far):
+                back = threading.Thread(target=_pass, args=(far.recv, near.sendall, near), daemon=True)
+                back.start()
+                _pass(near.recv, far.sendall, None)
+                far.shutdown_write()
+                back.join()
+
+    def _open(self, address: tuple[str, int]) -> paramiko.Channel:
+        for last in (False, True):
+            transport = self._channel.client.get_transport()
+            if transport is not None and transport.is_active():
+                return self._opener(transport, address)
+            if not last:
+                self._channel.ask("ping")  # waits for the next connection, or says that the host is gone
+        raise HostError("no connection to carry the tunnel")
+
+
+def _pass(take: Callable[[int], bytes], give: Callable[[bytes], object], end: socket.socket | None) -> None:
+    """Pass bytes on until there are no more; then tell the other side."""
+    with contextlib.suppress(OSError, EOFError):
+        while data := take(CHUNK):
+            give(data)
+    if end is not None:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+
+
+#: The code of a refusal (RFC 4254, section 5.1: administratively prohibited).
+PROHIBITED = 1
+
+
+def why_no_forwarding(client: paramiko.SSHClient, address: str, port: int) -> str | None:
+    """Return why sshd opens no connections there for us; ``None``: it does, or the connection to it broke.
+
+    At best nothing listens at ``port``: that it was tried in vain is answer enough, and nobody is disturbed.
+    """
+    transport = client.get_transport()
+    try:
+        if transport is None:
+            return None
+        to_port(Endpoint(host=address, port=port))(transport, ("127.0.0.1", 0)).close()
+    except paramiko.ChannelException as problem:
+        if problem.code != PROHIBITED:
+            return None
+        return (
+            f"its sshd forwards no ports to {address}, and services that listen there are asked that way: "
+            "AllowTcpForwarding yes (or local) and DisableForwarding no in its sshd_config, no restrict before the "
+            "key in authorized_keys; or have services listen at service_address and the load come from elsewhere"
+        )
+    except (paramiko.SSHException, EOFError, OSError):
+        return None  # no refusal: the connection is made anew, and whoever goes through it finds out
+    return None

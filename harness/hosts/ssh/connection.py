@@ -14,7 +14,6 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import paramiko
 
@@ -24,8 +23,6 @@ from harness.hosts.ssh.settings import SSH_PORT, Connecting
 CONNECT_WITHIN_S = 15.0
 LOG = "harness.hosts.ssh"
 AGENT = "SSH_AUTH_SOCK"
-#: A message about a channel that was closed comes within a round trip; no more channels are opened in that time.
-REMEMBERED_CHANNELS = 1024
 
 
 class _Refuse(paramiko.MissingHostKeyPolicy):
@@ -36,25 +33,13 @@ class _Refuse(paramiko.MissingHostKeyPolicy):
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
         target = self._target
+        kind = {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}.get(key.get_name(), "ecdsa")
         named = "" if target.known_as is None else f" | sed 's/^[^ ]*/{target.known_as}/'"
         raise HostError(
             f"{target.name}: its host key is unknown: {key.get_name()} {fingerprint(key)}; compare that with "
             f"`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the host itself, and only if they are the same: "
-            f"ssh-keyscan -p {target.port} -t {_kind(key)} {target.address}{named} >> {target.known_hosts[0]}"
+            f"ssh-keyscan -p {target.port} -t {kind} {target.address}{named} >> {target.known_hosts[0]}"
         )
-
-
-class RecentChannels(dict[int, bool]):
-    """The numbers of the last channels that a connection had.
-
-    paramiko keeps that of every channel, to know a late message from one that nobody can mean.
-    """
-
-    def __setitem__(self, number: int, seen: bool) -> None:
-        self.pop(number, None)  # the newest is last
-        super().__setitem__(number, seen)
-        while len(self) > REMEMBERED_CHANNELS:
-            del self[next(iter(self))]
 
 
 class Client(paramiko.SSHClient):
@@ -73,11 +58,13 @@ class Client(paramiko.SSHClient):
 def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
     """Connect with a key or the SSH agent, never with a password.
 
-    Raises:
-        HostError: unreachable, not the host that is known, or it does not let us in.
+    Raises HostError: unreachable, not the host that is known, or it does not let us in.
     """
     client = Client()
-    _keep_quiet(client)
+    log = logging.getLogger(LOG)
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())
+    client.set_log_channel(LOG)  # else paramiko writes to stderr what is said by whom it concerns
     for file in target.known_hosts:
         with contextlib.suppress(OSError):  # no such file: no host is known from it
             client.load_host_keys(str(file))
@@ -106,28 +93,13 @@ def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
         if reason is None:
             raise
         raise HostError(reason) from problem
-    transport = client.get_transport()
-    if transport is not None:  # else it has ended already
-        transport.channels_seen = RecentChannels()
     return client
-
-
-def _keep_quiet(client: paramiko.SSHClient) -> None:
-    """What goes wrong is said by whom it concerns; paramiko would write it to stderr a second time."""
-    log = logging.getLogger(LOG)
-    if not log.handlers:
-        log.addHandler(logging.NullHandler())
-    client.set_log_channel(LOG)
 
 
 def fingerprint(key: paramiko.PKey) -> str:
     """Return it as ``ssh-keygen -l`` prints it."""
     digest = hashlib.sha256(key.asbytes()).digest()
     return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
-
-
-def _kind(key: paramiko.PKey) -> str:
-    return {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}.get(key.get_name(), "ecdsa")
 
 
 def _why(target: Connecting, problem: BaseException, *, met: bool, last_words: str | None) -> str | None:
@@ -156,24 +128,13 @@ def _why(target: Connecting, problem: BaseException, *, met: bool, last_words: s
 
 
 def _changed(target: Connecting, problem: paramiko.BadHostKeyException) -> str:
-    name = target.name_of_key
-    where = next(
-        (file for file in target.known_hosts if _stands_in(file, name, problem)), target.known_hosts[0]
-    )
+    name, file = target.name_of_key, str(target.known_hosts[0])
     return (
         f"{target.where}: its host key has CHANGED: known is {fingerprint(problem.expected_key)}, "
         f"shown was {fingerprint(problem.key)}; the connection may be intercepted. If the host was "
-        f"reinstalled: ssh-keygen -f {shlex.quote(str(where))} -R {shlex.quote(name)}, then add the new "
+        f"reinstalled: ssh-keygen -f {shlex.quote(file)} -R {shlex.quote(name)}, then add the new "
         "key after comparing it"
     )
-
-
-def _stands_in(file: Path, name: str, problem: paramiko.BadHostKeyException) -> bool:
-    try:
-        known = paramiko.HostKeys(str(file)).lookup(name)
-    except OSError:
-        return False
-    return known is not None and known.get(problem.expected_key.get_name()) == problem.expected_key
 
 
 ENDS_WITHIN_S = 2.0
@@ -189,11 +150,7 @@ class Transport:
 
 
 def carry(target: Connecting, within_s: float) -> Transport:
-    """Open what a connection to ``target`` goes through.
-
-    Raises:
-        OSError: the host cannot be reached.
-    """
+    """Open what a connection to ``target`` goes through. Raises OSError: the host cannot be reached."""
     if target.proxy is not None:
         return _by_command(target.proxy)
     link = socket.create_connection((target.address, target.port), timeout=within_s)

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import base64
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.http_exchange import Answer, FirstAnswer
@@ -21,18 +20,18 @@ from harness.hosts.local import order_of
 from harness.hosts.measuring import Started
 from harness.hosts.ssh.agent_start import Agent, start_agent
 from harness.hosts.ssh.settings import HostSettings
-from harness.hosts.ssh.tunnel import Tunnel, to_command, to_port, why_no_forwarding
-from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace, get_file, put_file
-from harness.model import ClockReading, CpuSpeed, Frozen, GroupReading, HostClock, Machine, ResourceReading
+from harness.hosts.ssh.channel import Tunnel, to_command, to_port, why_no_forwarding
+from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
+from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.sampling import as_reading
 from harness.toolchains import JAVA_REFERENCE, Jdk, parse_version
-from harness.toolchains.jdks import jdk_of_release
+from harness.toolchains.find import jdk_of_release
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class SshHost:
+class SshHost(RemoteWorkspace):
     """A host over SSH. Close it: the agent there ends what it started and removes its folder."""
 
     here = False
@@ -46,24 +45,18 @@ class SshHost:
         min_free_bytes: int = MIN_FREE_BYTES,
         listen_address: str | None = None,
     ) -> None:
-        """Connect and start the agent.
-
-        Raises:
-            HostError: it cannot be reached or used; says why and what to do.
-            OrphanError: another session measures there.
-        """
+        """Connect and start the agent. Raises HostError: it cannot be reached or used; OrphanError: another session
+        measures there."""
         self.name = name
         self.listen_address = listen_address or settings.service_address
         self.agent: Agent = start_agent(name, settings, alone=alone)
-        self._ask = self.agent.channel.ask
-        self._shelf = RemoteWorkspace(self.agent, host=name, min_free_bytes=min_free_bytes)
-        self._lock = threading.Lock()
+        super().__init__(self.agent, host=name, min_free_bytes=min_free_bytes)
         self._tunnels: dict[tuple[str, int], Tunnel] = {}
         self._daemons: dict[str, Tunnel] = {}
         self._docker, self.postgres = settings.docker, settings.postgres
         self._forwards = False
         try:
-            self.offset = offset_by_asking(self._ask)
+            self.clock()
             facts = self._ask("facts")
         except BaseException:
             self.close()
@@ -83,17 +76,11 @@ class SshHost:
         self.agent.channel.close()
 
     def run(self, command: Command, timeout_s: float) -> Completed:
-        return Completed.model_validate(self._ask("run", order=order_of(command), timeout_s=timeout_s))
+        return Completed(**self._ask("run", order=order_of(command), timeout_s=timeout_s))
 
     def spawn(self, command: Command) -> SshProcess:
         answer = self._ask("spawn", order=order_of(command))
-        return SshProcess(self._ask, answer, self._ours)
-
-    def put(self, source: Path, target: Path) -> None:
-        put_file(self.agent.channel, source, target, host=self.name)
-
-    def get(self, source: Path, target: Path) -> None:
-        get_file(self.agent.channel, source, target, host=self.name)
+        return SshProcess(self._ask, answer, self.offset)
 
     def read(self, path: Path, last_bytes: int | None = None) -> bytes:
         return base64.b64decode(self._ask("read", path=str(path), last_bytes=last_bytes)["content"])
@@ -101,15 +88,15 @@ class SshHost:
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
         answer = TreeResources(**self._ask("resources", watched=asdict(watched), pss=pss))
         reading = as_reading(answer)
-        return reading.model_copy(update={"at": self._ours(reading.at)})
+        return reading.model_copy(update={"at": taken_off(self.offset, reading.at)})
 
     def machine(self) -> MachineReading:
         answer = self._ask("machine")
-        return MachineReading(**{**answer, "monotonic_s": answer["monotonic_s"] - self.offset.monotonic_s})
+        return MachineReading(**{**answer, "monotonic_s": answer["monotonic_s"] - self.offset.monotonic_offset_s})
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> SshSampling:
         answer = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)
-        self._shelf.note_samples(samples, machine)
+        self.note_samples(samples, machine)
         return SshSampling(self._ask, answer["sampler"])
 
     def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SshSpeedMeter:
@@ -131,25 +118,25 @@ class SshHost:
             port=endpoint.port,
             request=base64.b64encode(request).decode(),
             watched=asdict(watched),
-            launched_monotonic_s=launched.monotonic_s + self.offset.monotonic_s,
+            launched_monotonic_s=launched.monotonic_s + self.offset.monotonic_offset_s,
             deadline_s=deadline_s,
         )
-        first = FirstAnswer(
-            _answer(answer["answer"], self.offset), answer["waited_s"], answer["polls"], answer["gone"]
-        )
+        known: Answer | None = None
+        if (reply := answer["answer"]) is not None:
+            received_s = reply["received_monotonic_s"] - self.offset.monotonic_offset_s
+            body = base64.b64decode(reply["body"])
+            known = Answer(**{**reply, "body": body, "received_monotonic_s": received_s})
+        first = FirstAnswer(known, answer["waited_s"], answer["polls"], answer["gone"])
         return Started(first, TreeResources(**answer["resources"]))
 
     def clock(self) -> HostClock:
-        self.offset = offset = offset_by_asking(self._ask)
-        return HostClock(
-            host=self.name,
-            at=now(),
-            wall_offset_s=offset.wall_s,
-            monotonic_offset_s=offset.monotonic_s,
-            uncertainty_s=offset.uncertainty_s,
-            round_trip_s=offset.round_trip_s,
-            n_questions=offset.n_questions,
-        )
+        questions = []
+        for _ in range(QUESTIONS):
+            sent = now()
+            reply = self._ask("ping")
+            questions.append(Question(sent, ClockReading.model_validate(reply), now()))
+        self.offset = estimate_offset(questions, self.name)
+        return self.offset
 
     def free_port(self, address: str) -> int:
         return int(self._ask("free_port", address=address)["port"])
@@ -157,8 +144,7 @@ class SshHost:
     def reach(self, endpoint: Endpoint) -> Endpoint:
         """Directly where it listens for others, through the connection where it listens to itself alone.
 
-        Raises:
-            HostError: its sshd forwards no ports.
+        Raises HostError: its sshd forwards no ports.
         """
         if endpoint.host not in LOOPBACK:
             return Endpoint(host=endpoint.host, port=endpoint.port)
@@ -176,20 +162,11 @@ class SshHost:
         address = LOOPBACK[0]
         return why_no_forwarding(self.agent.channel.client, address, self.free_port(address))
 
-    def open_folder(self, local: Path) -> Path:
-        return self._shelf.open_folder(local)
-
     def close_folder(self, local: Path) -> None:
         with self._lock:
             for key in list(self._tunnels):
                 self._tunnels.pop(key).close()
-        self._shelf.close_folder(local, monotonic_offset_s=self.offset.monotonic_s)
-
-    def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
-        return self._shelf.install(folder, without=without)
-
-    def discard(self, folder: Path) -> None:
-        self._shelf.discard(folder)
+        self.fetch_folder(local, monotonic_offset_s=self.offset.monotonic_offset_s)
 
     def docker_address(self, named: str | None = None) -> str:
         return named or self._docker or str(self._ask("docker_address")["address"])
@@ -231,28 +208,18 @@ class SshHost:
         """Return the folders right below each of these."""
         return self._ask("folders", parents=list(parents))
 
-    def _ours(self, far: ClockReading) -> ClockReading:
-        return self.offset.ours(far)
-
-
-def _answer(reply: dict[str, Any] | None, offset: Offset) -> Answer | None:
-    if reply is None:
-        return None
-    return Answer(
-        status=reply["status"],
-        headers=reply["headers"],
-        body=base64.b64decode(reply["body"]),
-        received_monotonic_s=reply["received_monotonic_s"] - offset.monotonic_s,
-    )
-
 
 FOLDER_OF_JDKS = "/usr/lib/jvm"
 
 
 def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
     """Return the host's JDKs; first that of our own version, then the reference release, then newer ones."""
+    homes = [Path(host.environment["JAVA_HOME"])] if host.environment.get("JAVA_HOME") else []
+    java = host.which("java")["java"]
+    homes += [Path(java).parent.parent] if java is not None else []
+    homes += [Path(FOLDER_OF_JDKS) / name for name in host.folders(FOLDER_OF_JDKS)[FOLDER_OF_JDKS]]
     results: dict[Path, Jdk] = {}
-    for home in _homes(host):
+    for home in homes:
         jdk = _read(host, home)
         if jdk is not None:
             results.setdefault(jdk.home, jdk)
@@ -262,15 +229,6 @@ def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
         return jdk.version != preferred, jdk.major != JAVA_REFERENCE, newest_first
 
     return tuple(sorted(results.values(), key=rank))
-
-
-def _homes(host: SshHost) -> list[Path]:
-    homes = [Path(host.environment["JAVA_HOME"])] if host.environment.get("JAVA_HOME") else []
-    java = host.which("java")["java"]
-    if java is not None:
-        homes.append(Path(java).parent.parent)
-    homes += [Path(FOLDER_OF_JDKS) / name for name in host.folders(FOLDER_OF_JDKS)[FOLDER_OF_JDKS]]
-    return homes
 
 
 def _read(host: SshHost, home: Path) -> Jdk | None:
@@ -290,7 +248,7 @@ def _read(host: SshHost, home: Path) -> Jdk | None:
 QUESTIONS = 31
 
 
-class Question(Frozen):
+class Question(NamedTuple):
     """One question, on both machines' clocks."""
 
     sent: ClockReading
@@ -302,50 +260,29 @@ class Question(Frozen):
         return self.received.monotonic_s - self.sent.monotonic_s
 
 
-class Offset(Frozen):
-    """Far minus ours, of both clocks, true to ``uncertainty_s``."""
-
-    wall_s: float
-    monotonic_s: float
-    uncertainty_s: float
-    round_trip_s: float
-    n_questions: int
-
-    def ours(self, far: ClockReading) -> ClockReading:
-        """Return a far moment on our clocks."""
-        return ClockReading(
-            wall_epoch_s=far.wall_epoch_s - self.wall_s, monotonic_s=far.monotonic_s - self.monotonic_s
-        )
-
-
-def offset_by_asking(ask: Callable[..., dict[str, Any]]) -> Offset:
-    """Return the offset of the clocks of an agent, to which ``ask`` puts questions."""
-    questions = []
-    for _ in range(QUESTIONS):
-        sent = now()
-        reply = ask("ping")
-        questions.append(Question(sent=sent, far=ClockReading.model_validate(reply), received=now()))
-    return estimate_offset(questions)
-
-
-def estimate_offset(questions: Sequence[Question]) -> Offset:
-    """Return the offset as the quickest question has it (Cristian 1989).
-
-    A question leaves at a and its answer comes at b, on our clock; the far clock said f in between. The offset is
-    f - (a + b) / 2, and however the two ways differ it is wrong by no more than (b - a) / 2.
-
-    Raises:
-        ValueError: no question.
-    """
+def estimate_offset(questions: Sequence[Question], host: str) -> HostClock:
+    """Return the offset as the quickest question has it (Cristian 1989). A question leaves at a and its answer comes
+    at b, on our clock; the far clock said f in between. The offset is f - (a + b) / 2, wrong by no more than (b - a)
+    / 2."""
     best = min(questions, key=lambda question: question.round_trip_s)
     middle_s = (best.sent.monotonic_s + best.received.monotonic_s) / 2
     wall_middle_s = (best.sent.wall_epoch_s + best.received.wall_epoch_s) / 2
-    return Offset(
-        wall_s=best.far.wall_epoch_s - wall_middle_s,
-        monotonic_s=best.far.monotonic_s - middle_s,
+    return HostClock(
+        host=host,
+        at=now(),
+        wall_offset_s=best.far.wall_epoch_s - wall_middle_s,
+        monotonic_offset_s=best.far.monotonic_s - middle_s,
         uncertainty_s=best.round_trip_s / 2,
         round_trip_s=best.round_trip_s,
         n_questions=len(questions),
+    )
+
+
+def taken_off(offset: HostClock, far: ClockReading) -> ClockReading:
+    """Return a far moment on our clocks."""
+    return ClockReading(
+        wall_epoch_s=far.wall_epoch_s - offset.wall_offset_s,
+        monotonic_s=far.monotonic_s - offset.monotonic_offset_s,
     )
 
 
@@ -360,7 +297,7 @@ class SshProcess:
         self,
         ask: Callable[..., dict[str, Any]],
         spawned: dict[str, Any],
-        on_our_clock: Callable[[ClockReading], ClockReading],
+        offset: HostClock,
     ) -> None:
         self._ask = ask
         self._stopped: Stopped | None = None
@@ -369,9 +306,8 @@ class SshProcess:
         self.pid: int = spawned["pid"]
         self.start_ticks: int = spawned["start_ticks"]
         self.cpu_at_launch_s: float = spawned["cpu_at_launch_s"]
-        self.launched = on_our_clock(
-            ClockReading(wall_epoch_s=spawned["wall_epoch_s"], monotonic_s=spawned["monotonic_s"])
-        )
+        far = ClockReading(wall_epoch_s=spawned["wall_epoch_s"], monotonic_s=spawned["monotonic_s"])
+        self.launched = taken_off(offset, far)
 
     def exited(self) -> int | None:
         if self._exit_code is None:
@@ -396,7 +332,7 @@ class SshProcess:
         if self._stopped is None:
             answer = self._ask("stop", pid=self.pid, grace_s=grace_s, first=first)
             self._cpu_s = answer.pop("cpu_s") or self._cpu_s
-            self._stopped = Stopped.model_validate(answer)
+            self._stopped = Stopped(**answer)
             self._exit_code = self._stopped.exit_code
         return self._stopped
 

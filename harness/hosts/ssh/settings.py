@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a far host is reached: ``hosts.toml`` in the project, and ssh's configuration for what that leaves out."""
+"""How a far host is reached: ``hosts.toml`` in the project, and ssh's configuration for what that leaves out.
+
+The latter is OpenSSH's own answer (``ssh -G``), which follows Include, Match and Host.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,79 @@ import os
 import pwd
 import re
 import shlex
+import getpass
+import shutil
+import socket
+import subprocess
+import tempfile
 from pathlib import Path
-
 from pydantic import Field, ValidationError
-
 from harness.definitions.strict_files import parse_toml
 from harness.errors import InputError
-from harness.hosts.ssh.ssh_config import KNOWN, SSH_CONFIG, SshSays, ask_ssh, is_written
 from harness.model import Frozen
 from harness.schema_errors import describe
+from collections.abc import Mapping
+from harness.errors import InputError, MissingTool
+
+SSH_CONFIG = Path("~/.ssh/config")
+SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")
+KNOWN = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2")
+ANSWER_WITHIN_S = 20.0
+#: In what ssh says of any name, these differ though nothing was written about it.
+_ECHOES = ("host", "hostname", "controlpath")
+_NOBODY = "rematch-no-such-host"
+
+
+def is_written(name: str) -> bool:
+    """Whether ssh's configuration says anything of this name that it does not say of every name. Raises InputError:
+    what is written is wrong; MissingTool: there is no ssh on PATH."""
+    config, of_nobody = _ssh_config(name, None, None), _ssh_config(_NOBODY, None, None)
+    if config.get("hostname", [name]) != [name]:
+        return True
+    return any(config.get(key) != of_nobody.get(key) for key in {*config, *of_nobody} - set(_ECHOES))
+
+
+def expand(text: str, tokens: Mapping[str, str]) -> str:
+    """Return a text with ``%x`` and ``${NAME}`` resolved as ssh does; what is unknown stays as it is."""
+    text = re.sub(r"%(.)", lambda match: tokens.get(match[1], match[0]), text)
+    return re.sub(r"\$\{(\w+)\}", lambda match: os.environ.get(match[1], match[0]), text)
+
+
+def _ssh_config(alias: str, port: int | None, user: str | None) -> dict[str, list[str]]:
+    """Return what ``ssh -G`` prints, by key."""
+    ssh = shutil.which("ssh")
+    if ssh is None:
+        raise MissingTool(
+            "ssh", why="to read how hosts are reached", how_to_get="apt-get install -y openssh-client"
+        )
+    options = [*(["-p", str(port)] if port else []), *(["-l", user] if user else [])]
+    # ssh takes the home folder from the accounts; everything else here takes it from HOME, as tests do
+    known = " ".join(f'"{Path(file).expanduser()}"' for file in KNOWN)
+    text = f'Include "{SSH_CONFIG.expanduser()}"\nMatch all\nUserKnownHostsFile {known}\nInclude {SYSTEM_CONFIG}\n'
+    with tempfile.NamedTemporaryFile("w", prefix="rematch-ssh-", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()  # not a pipe: ``Match final`` has it read twice
+        try:
+            done = subprocess.run(
+                [ssh, "-G", "-F", file.name, *options, "--", alias],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=ANSWER_WITHIN_S,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as problem:
+            config = f"ssh -G {alias}: no answer within {ANSWER_WITHIN_S:.0f} s (a Match exec may hang)"
+            raise InputError(config, file=SSH_CONFIG) from problem
+    if done.returncode != 0:
+        words = [line for line in done.stderr.splitlines() if "terminating" not in line]
+        raise InputError(f"ssh -G {alias}: {(words or ['it failed'])[-1].strip()}", file=SSH_CONFIG)
+    results: dict[str, list[str]] = {}
+    for line in done.stdout.splitlines():
+        key, _, value = line.partition(" ")
+        results.setdefault(key.lower(), []).append(value)
+    return results
+
+
+def _unless_none(lines: list[str] | None) -> str | None:
+    return None if not lines or lines[0].lower() == "none" else lines[0]
+
 
 FILE = "hosts.toml"
 EXAMPLE = "harness/hosts.example.toml"
@@ -48,7 +115,6 @@ class HostSettings(Frozen):
     grace_s: float = Field(
         default=30.0, ge=1.0, le=3600.0, description="unheard of for so long, the host ends what we started"
     )
-    skew_s: float = Field(default=0.0, description="for tests: make the agent's clocks wrong by this")
 
 
 class _File(Frozen):
@@ -58,8 +124,7 @@ class _File(Frozen):
 def host_names(root: Path) -> tuple[str, ...]:
     """Return the names that ``--host`` knows: this machine, and those of ``hosts.toml``.
 
-    Raises:
-        InputError: the file is wrong.
+    Raises InputError: the file is wrong.
     """
     return (LOCAL, *sorted(set(_read(root).hosts) - {LOCAL}))
 
@@ -67,8 +132,7 @@ def host_names(root: Path) -> tuple[str, ...]:
 def load_settings(root: Path, name: str) -> HostSettings:
     """Return the settings of a host, from ``hosts.toml``, or none but its name in ``~/.ssh/config``.
 
-    Raises:
-        InputError: no such host, or the file is wrong.
+    Raises InputError: no such host, or the file is wrong.
     """
     hosts = _read(root).hosts
     if name in hosts or name == LOCAL:
@@ -137,17 +201,27 @@ class Connecting(Frozen):
 
 
 def connecting(name: str, settings: HostSettings) -> Connecting:
-    """Return how to connect: the settings first, then what ssh's configuration says.
+    """Return how to connect: the settings first, then what ``ssh`` would do. Raises InputError: the key of the settings
+    does not exist, or what is written is wrong; MissingTool: there is no ssh on PATH."""
+    alias = settings.address or name
+    config = _ssh_config(alias, settings.port, settings.user)
+    address, port = config.get("hostname", [alias])[0], config["port"][0]
+    user, known_as = config.get("user", [""])[0] or None, _unless_none(config.get("hostkeyalias"))
+    machine = socket.gethostname()
+    tokens = {
+        "%": "%", "d": str(Path.home()), "h": address, "i": str(os.getuid()), "k": known_as or alias, "l": machine,
+        "L": machine.partition(".")[0], "n": alias, "p": port, "r": user or "", "u": getpass.getuser(),
+    }  # fmt: skip
 
-    Raises:
-        InputError: the key of the settings does not exist, or the configuration leads nowhere.
-    """
-    config = ask_ssh(settings.address or name, port=settings.port, user=settings.user)
-    if settings.known_hosts is not None:
-        config = config.model_copy(update={"known_hosts": (Path(settings.known_hosts).expanduser(),)})
+    def files(key: str) -> list[Path]:
+        lines = config.get(key, [])
+        words = lines if key == "identityfile" else [word for line in lines for word in line.split()]
+        return [Path(expand(word, tokens)).expanduser() for word in words if word != "none"]
+
+    keys, own = files("identityfile"), files("userknownhostsfile")
     if settings.key is not None:
-        key = Path(settings.key).expanduser()
-        if not key.is_file():
+        keys = [Path(settings.key).expanduser()]
+        if not keys[0].is_file():
             raise InputError(
                 "there is no such key",
                 file=FILE,
@@ -155,33 +229,31 @@ def connecting(name: str, settings: HostSettings) -> Connecting:
                 found=settings.key,
                 allowed="a private key file; or no key here, for the SSH agent's and ~/.ssh/id_*",
             )
-        config = config.model_copy(update={"keys": (key,)})
+    if settings.known_hosts is not None:
+        own = [Path(settings.known_hosts).expanduser()]
+    proxy, jump = _unless_none(config.get("proxycommand")), _unless_none(config.get("proxyjump"))
+    if proxy is None and jump is not None:
+        proxy = _over(jump, f"[{address}]:{port}")
+    elif proxy is not None:
+        proxy = expand(proxy, tokens)
     # no file of one's own means that keys are not to be checked; they are, so the usual one is it
-    own = [file for file in config.known_hosts if file != Path(os.devnull)] or [Path(KNOWN[0]).expanduser()]
+    own = [file for file in own if file != Path(os.devnull)] or [Path(KNOWN[0]).expanduser()]
     return Connecting(
         name=name,
-        address=config.address,
-        port=config.port,
-        user=config.user,
-        keys=tuple(str(key) for key in config.keys if key.is_file()),  # as ssh does: others are passed over
-        known_hosts=(*own, *config.known_to_all),
-        known_as=config.known_as,
-        proxy=config.proxy or (None if config.jump is None else _over(config.jump, config)),
+        address=address,
+        port=int(port),
+        user=user,
+        keys=tuple(str(key) for key in keys if key.is_file()),  # as ssh does: others are passed over
+        known_hosts=(*own, *files("globalknownhostsfile")),
+        known_as=known_as,
+        proxy=proxy,
     )
 
 
-def _over(jump: str, config: SshSays) -> str:
+def _over(jump: str, target: str) -> str:
     """Return what OpenSSH runs for a ``ProxyJump``: ssh to its last host, over those before it."""
     before, _, last = jump.rpartition(",")
-    words = [
-        "ssh",
-        "-o",
-        "BatchMode=yes",
-        "-o",
-        "StrictHostKeyChecking=yes",
-        "-W",
-        f"[{config.address}]:{config.port}",
-    ]
+    words = ["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-W", target]
     if Path.home() != Path(pwd.getpwuid(os.getuid()).pw_dir):  # ssh takes the home folder from the accounts
         words += ["-F", str(SSH_CONFIG.expanduser())]
     words += ["-J", before] if before else []

@@ -28,42 +28,30 @@ from harness.sampling import on_our_clock
 def keep(
     channel: AgentChannel, folder: Path, artifacts: PurePosixPath, *, without: tuple[str, ...], host: str
 ) -> PurePosixPath:
-    """Return where the host keeps its copy. One whose files are no longer those that were sent is sent again.
-
-    ``without``: files whose relative names begin so belong to neither side's tree: the host adds such (AOT
-    caches) and keeps them, unless they were made from a copy that had to be sent again.
-
-    Raises:
-        HostError: there is no room, or what arrived is not what was sent.
-    """
+    """Return where the host keeps its copy; one whose files are no longer those that were sent is sent again.
+    ``without``: files whose relative names begin so belong to neither side's tree: the host adds such (AOT caches).
+    Raises HostError: there is no room, or what arrived is not what was sent."""
     linked = next((path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()), None)
     if linked is not None:
         raise HostError(
             f"{linked} is a link to a folder, which cannot be sent to {host}: measure on this machine"
         )
     tree = {name: sha256 for name, sha256 in tree_of(folder).items() if not name.startswith(without)}
-    target = artifacts / tree_name(folder, tree)
+    digest = hashlib.sha256()  # the same files with the same rights, the same name
+    for name, sha256 in sorted(tree.items()):
+        digest.update(f"{name}\0{sha256}\0{os.access(folder / name, os.X_OK)}\0".encode())
+    target = artifacts / digest.hexdigest()[:24]
     if channel.ask("exists", path=str(target))["exists"]:
-        if _is_whole(channel.ask("inventory", folder=str(target)), folder, tree, without):
+        present = {
+            name: (sha256, bool(runs))
+            for name, (sha256, _, runs) in channel.ask("inventory", folder=str(target)).items()
+            if not name.startswith(without)
+        }
+        if present == {name: (sha256, os.access(folder / name, os.X_OK)) for name, sha256 in tree.items()}:
             return target
         channel.ask("remove", folder=str(target))
     send_tree(channel, folder, tree, str(target), host=host)
     return target
-
-
-def _is_whole(
-    inventory: Mapping[str, tuple[str, int, int]],
-    folder: Path,
-    tree: Mapping[str, str],
-    without: tuple[str, ...],
-) -> bool:
-    """Whether the same files with the same content and the same right to be executed are there."""
-    present = {
-        name: (sha256, bool(runs))
-        for name, (sha256, _, runs) in inventory.items()
-        if not name.startswith(without)
-    }
-    return present == {name: (sha256, os.access(folder / name, os.X_OK)) for name, sha256 in tree.items()}
 
 
 #: Below this a trial is not begun over there: its samples and logs must fit.
@@ -73,7 +61,7 @@ FULL_BELOW_BYTES = 1 << 20
 
 
 class RemoteWorkspace:
-    """The files of one host over SSH; see ``Shelf``."""
+    """The files of one host over SSH; see ``MeasuringHost``."""
 
     def __init__(self, agent: Agent, *, host: str, min_free_bytes: int) -> None:
         self._agent, self._host, self._min_free_bytes = agent, host, min_free_bytes
@@ -88,6 +76,12 @@ class RemoteWorkspace:
         """Note files over there whose moments are on the host's clock until their folder is closed."""
         self._sampled += files
 
+    def put(self, source: Path, target: Path) -> None:
+        transfer(self._agent.channel, _put, [(source, target)], f"{{}} -> {{}} on {self._host}")
+
+    def get(self, source: Path, target: Path) -> None:
+        transfer(self._agent.channel, _get, [(source, target)], f"{{}} on {self._host} -> {{}}")
+
     def open_folder(self, local: Path) -> Path:
         name = f"{next(self._numbers):05d}"
         folder = str(self._ask("make_folder", name=name, wanted_bytes=self._min_free_bytes)["folder"])
@@ -99,11 +93,10 @@ class RemoteWorkspace:
             put_files(self._agent.channel, local, names, PurePosixPath(folder), host=self._host)
         return Path(folder)
 
-    def close_folder(self, local: Path, *, monotonic_offset_s: float) -> None:
+    def fetch_folder(self, local: Path, *, monotonic_offset_s: float) -> None:
         """Bring the folder back, its samples on our clock; ``monotonic_offset_s``: the host's clock minus ours.
 
-        Raises:
-            HostError: it cannot be had whole.
+        Raises HostError: it cannot be had whole.
         """
         with self._lock:
             folder = self._folders.pop(local, None)
@@ -121,7 +114,7 @@ class RemoteWorkspace:
         with suppress(HostError):  # it goes with the agent's folder
             self._ask("remove", folder=folder)
 
-    def install(self, folder: Path, *, without: tuple[str, ...]) -> Path:
+    def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
         key = (folder, without)
         if key not in self._installed:
             shelf = self._agent.base / "artifacts"
@@ -139,37 +132,11 @@ class RemoteWorkspace:
 ATTEMPTS = 3
 
 
-def put_file(channel: AgentChannel, source: Path, target: PurePosixPath | Path, *, host: str) -> None:
-    """Send one file.
-
-    Raises:
-        HostError: it cannot be read here or written there.
-    """
-    _transfer(channel, _put, [(source, target)], f"{{}} -> {{}} on {host}")
-
-
 def put_files(
     channel: AgentChannel, folder: Path, names: Iterable[str], target: PurePosixPath | Path, *, host: str
 ) -> None:
-    """Send files of a folder one after the other, all in one session of the transfer; raises as ``put_file``."""
-    _transfer(channel, _put, [(folder / name, target / name) for name in names], f"{{}} -> {{}} on {host}")
-
-
-def get_file(channel: AgentChannel, source: PurePosixPath | Path, target: Path, *, host: str) -> None:
-    """Fetch one file.
-
-    Raises:
-        HostError: it cannot be read there or written here.
-    """
-    _transfer(channel, _get, [(source, target)], f"{{}} on {host} -> {{}}")
-
-
-def get_files(
-    channel: AgentChannel, folder: PurePosixPath, targets: Mapping[str, Path], *, host: str
-) -> None:
-    """Fetch files of a folder in one session of the transfer, ``targets`` by their names; raises as ``get_file``."""
-    pairs = [(folder / name, target) for name, target in targets.items()]
-    _transfer(channel, _get, pairs, f"{{}} on {host} -> {{}}")
+    """Send files of a folder, all in one session of the transfer. Raises HostError: one cannot be read or written."""
+    transfer(channel, _put, [(folder / name, target / name) for name in names], f"{{}} -> {{}} on {host}")
 
 
 def _put(sftp: paramiko.SFTPClient, source: Path, target: PurePosixPath | Path) -> None:
@@ -181,10 +148,11 @@ def _get(sftp: paramiko.SFTPClient, source: PurePosixPath | Path, target: Path) 
     sftp.get(str(source), str(target))
 
 
-def _transfer(
+def transfer(
     channel: AgentChannel, act: Callable[..., None], pairs: Iterable[tuple[Any, Any]], text: str
 ) -> None:
-    """Do it for each pair, and go on over the next connection when this one breaks. ``text``: of the pair at fault."""
+    """Do it (``_put`` or ``_get``) for each pair, and go on over the next connection when this one breaks; ``text``
+    names the pair at fault. Raises HostError: one cannot be read or written."""
     left = [*pairs]
     for attempt in range(ATTEMPTS):
         client = channel.client
@@ -211,23 +179,10 @@ def tree_of(folder: Path) -> dict[str, str]:
     }
 
 
-def tree_name(folder: Path, tree: Mapping[str, str]) -> str:
-    """Return a name for the content of a folder: the same files with the same rights, the same name."""
-    digest = hashlib.sha256()
-    for name, sha256 in sorted(tree.items()):
-        runs = os.access(folder / name, os.X_OK)
-        digest.update(f"{name}\0{sha256}\0{runs}\0".encode())
-    return digest.hexdigest()[:24]
-
-
 def send_tree(
     channel: AgentChannel, folder: Path, tree: Mapping[str, str], target: str, *, host: str
 ) -> None:
-    """Send a folder under a passing name, have every file hashed there, then give it its name.
-
-    Raises:
-        HostError: there is no room, or what arrived is not what was sent.
-    """
+    """Send a folder under a passing name, have every file hashed there, then give it its name; raises as ``keep``."""
     part = f"{target}.part-{os.getpid()}-{id(folder):x}"
     sizes = {name: (folder / name).stat().st_size for name in tree}
     try:
@@ -239,52 +194,32 @@ def send_tree(
             raise HostError(f"{host}: {wrong[0]} arrived in {part} with another content than it has here")
         channel.ask("adopt", part=part, folder=target)
     except HostError:
-        _forget(channel, part)
+        with suppress(HostError):  # the first problem is the one worth saying
+            channel.ask("remove", folder=part)
         raise
 
 
 def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -> None:
-    """Bring back every file below; each gets its name here when its hash is the one it has there.
-
-    Raises:
-        HostError: one arrived otherwise than it is there, twice; nothing of it is kept. Or the host names one
-            that would stand elsewhere than below ``folder``; nothing is fetched then.
-    """
+    """Bring back every file below; each gets its name here when its hash is the one it has there. Raises HostError:
+    one arrived otherwise than it is there, or stands elsewhere than below ``folder``; nothing of it is kept."""
     listed = channel.ask("inventory", folder=source)
-    for name in listed:
-        _refuse_outside(name, host=host)
-    parts = {}
-    for name in sorted(listed):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        parts[name] = (folder / name).with_name(f"{Path(name).name}.part")
+    for name in listed:  # it tells what a trial left, and chooses no place of this machine
+        steps = PurePosixPath(name).parts
+        if not steps or name.startswith("/") or ".." in steps or "\0" in name:
+            raise HostError(f"{host}: it names the file {name!r}, which is not below the trial's folder")
+    parts = {name: (folder / name).with_name(f"{Path(name).name}.part") for name in sorted(listed)}
     try:
-        get_files(channel, PurePosixPath(source), parts, host=host)
-        for name, part in tuple(parts.items()):
-            sha256 = listed[name][0]
-            if file_sha256(part) != sha256:
-                get_file(channel, PurePosixPath(source) / name, part, host=host)
-                if file_sha256(part) != sha256:
-                    raise HostError(
-                        f"{host}: {name} arrived here twice with another content than it has in {source}; it was "
-                        "not kept. Something on the way changes bytes: copy a large file by hand and compare"
-                    )
+        for part in parts.values():
+            part.parent.mkdir(parents=True, exist_ok=True)
+        base = PurePosixPath(source)
+        transfer(channel, _get, [(base / name, part) for name, part in parts.items()], f"{{}} on {host} -> {{}}")
+        for name, part in parts.items():
+            if file_sha256(part) != listed[name][0]:
+                raise HostError(f"{host}: {name} arrived here with another content than it has in {source}; it was not kept")
             part.replace(folder / name)
-            del parts[name]
     finally:
         for part in parts.values():
             part.unlink(missing_ok=True)
-
-
-def _refuse_outside(name: str, *, host: str) -> None:
-    """Refuse a name by which a host would choose a place of this machine: it tells what a trial left, no more."""
-    parts = PurePosixPath(name).parts
-    if not parts or name.startswith("/") or ".." in parts or "\0" in name:
-        raise HostError(f"{host}: it names the file {name!r}, which is not below the trial's folder")
-
-
-def _forget(channel: AgentChannel, folder: str) -> None:
-    with suppress(HostError):  # the first problem is the one worth saying
-        channel.ask("remove", folder=folder)
 
 
 def _words(problem: BaseException) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers that the agent removes when its controller is gone, from a daemon at a socket of its machine."""
+"""What the agent ends when its controller is gone: containers at a daemon of its machine, samplers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.agent.containers import connected, usual_address
-from harness.agent.handlers import Handlers
+from harness.agent.server import Handlers
 from harness.errors import HostError
 
 #: A daemon's address, and what it was asked for.
@@ -52,7 +53,7 @@ def test_the_agent_remembers_a_container_until_it_is_removed_and_removes_what_is
 ) -> None:
     address, asked = daemon
     (tmp_path / "agent").mkdir()
-    orders = Handlers(tmp_path / "agent", 0.0)
+    orders = Handlers(tmp_path / "agent")
     notes = tmp_path / "agent" / "containers"
     for name in ("late", "gone"):
         orders.carry_out("container_note", {"name": name, "address": address})
@@ -69,7 +70,7 @@ def test_the_agent_remembers_a_container_until_it_is_removed_and_removes_what_is
 
 def test_a_daemon_that_does_not_answer_leaves_the_note(tmp_path: Path) -> None:
     (tmp_path / "agent").mkdir()
-    orders = Handlers(tmp_path / "agent", 0.0)
+    orders = Handlers(tmp_path / "agent")
     orders.carry_out("container_note", {"name": "x", "address": f"unix://{tmp_path}/no.sock"})
     orders.end_all()
     assert (tmp_path / "agent" / "containers" / "x").is_file()
@@ -87,3 +88,23 @@ def test_the_usual_address_is_what_the_variable_says(monkeypatch: pytest.MonkeyP
     assert usual_address() == "tcp://127.0.0.1:2375"
     monkeypatch.delenv("DOCKER_HOST")
     assert usual_address().startswith("unix:///")
+
+
+def test_a_sampler_that_an_ending_agent_has_ended_is_said_to_be_gone(tmp_path: Path) -> None:
+    agent = Handlers(tmp_path)
+    files: dict[str, Any] = {
+        "samples": str(tmp_path / "samples"),
+        "machine": str(tmp_path / "machine"),
+        "hz": 10.0,
+    }
+    number = agent.carry_out("sampler_start", files)["sampler"]
+    agent.end_all()
+    late: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("sampler_stop", {"sampler": number}),
+        ("sampler_add", {"sampler": number, "role": "service", "watched": {}}),
+        ("sampler_pace", {"sampler": number, "hz": 20.0}),
+        ("sampler_start", files),
+    )
+    for what, told in late:
+        with pytest.raises(HostError, match="^the agent is ending"):
+            agent.carry_out(what, told)

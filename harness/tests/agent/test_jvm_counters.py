@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent import jvm_counters
-from harness.agent.jvm_counters import COMPILE_TICKS, FREQUENCY, compile_seconds, read_counters
+from harness.agent import process_tree
+from harness.agent.process_tree import COMPILE_TICKS, FREQUENCY, compile_seconds, read_counters
 from harness.tests.support.instances import eventually
 from harness.tests.support.tools_here import tools_here
 
@@ -66,7 +66,7 @@ def test_a_process_that_is_no_jvm_has_no_compile_time() -> None:
 def test_what_a_service_puts_in_place_of_its_counters_is_neither_followed_nor_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jvm_counters, "PROC", tmp_path)
+    monkeypatch.setattr(process_tree, "PROC", tmp_path)
     outside = tmp_path / "outside"
     outside.write_bytes(made("<", {COMPILE_TICKS: 5, FREQUENCY: 1}))
     for pid in (1, 2, 3, 4):

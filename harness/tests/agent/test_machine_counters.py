@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.cgroup import read_throttling
+from harness.agent.machine_info import SETTINGS, kernel_settings, machine_facts
+from harness.model.session import Machine
+
 from harness.agent.machine_counters import MachineReader, MachineReading, read_machine
 from harness.sampling import machine_window
 
@@ -41,10 +43,9 @@ def group(root: Path, path: str, text: str) -> None:
     (folder / "cpu.stat").write_text(text)
 
 
-def throttled(root: Path) -> tuple[int, float]:
-    found = read_throttling(root)
-    assert found is not None
-    return found.n_throttled, found.throttled_s
+def throttled(root: Path) -> tuple[int | None, float | None]:
+    reading = read_machine(root)
+    return reading.n_throttled, reading.throttled_s
 
 
 def test_version_1_counts_nanoseconds(tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_in_a_container_the_path_of_the_host_is_not_there(tmp_path: Path) -> Non
 def test_no_counting_group_is_none_and_not_zero(tmp_path: Path, groups: str) -> None:
     lay_out(tmp_path, proc__self__cgroup=groups, proc__self__mountinfo=V2_MOUNTS)
     group(tmp_path, "", "usage_usec 1\n")
-    assert read_throttling(tmp_path) is None
+    assert throttled(tmp_path) == (None, None)
 
 
 def test_counters_of_the_machine_are_read_in_seconds(tmp_path: Path) -> None:
@@ -109,13 +110,6 @@ def test_a_machine_that_tells_nothing_is_none_everywhere(tmp_path: Path) -> None
     assert set(told.values()) == {None}
 
 
-def test_this_machine_tells_its_cpu_time() -> None:
-    before, after = read_machine(), read_machine()
-    assert before.total_cpu_s is not None
-    assert after.total_cpu_s is not None
-    assert after.total_cpu_s >= before.total_cpu_s > 0
-
-
 def test_the_machine_tells_that_something_was_begun(tmp_path: Path) -> None:
     lay_out(tmp_path, proc__stat="cpu  1 2 3 4 5 6 7 8 9 0\nintr 1\nprocesses 17\nprocs_running 1\n")
     made_up, here = MachineReader(tmp_path), MachineReader()
@@ -133,18 +127,7 @@ def test_the_machine_tells_that_something_was_begun(tmp_path: Path) -> None:
 
 
 def reading_of(total_cpu_s: float | None, psi: float | None = None) -> MachineReading:
-    return MachineReading(
-        monotonic_s=0.0,
-        psi_cpu_some_s=psi,
-        psi_memory_some_s=None,
-        psi_io_some_s=None,
-        steal_s=1.0,
-        idle_s=None,
-        total_cpu_s=total_cpu_s,
-        load_average_1m=2.0,
-        n_throttled=4,
-        throttled_s=0.5,
-    )
+    return MachineReading(0.0, psi, None, None, 1.0, None, total_cpu_s, 2.0, 4, 0.5)
 
 
 def test_the_window_is_the_difference_and_other_cpu_is_what_is_left() -> None:
@@ -158,7 +141,19 @@ def test_what_one_side_of_the_window_does_not_know_is_unknown() -> None:
     assert machine_window(reading_of(1.0, None), reading_of(2.0, 1.0), 0.5, 0.5).psi_cpu_some_s is None
     assert machine_window(reading_of(1.0), reading_of(2.0), None, 0.5).other_cpu_s is None
     assert machine_window(reading_of(None), reading_of(2.0), 0.5, 0.5).other_cpu_s is None
+    assert machine_window(reading_of(1.0), reading_of(2.0), 0.6, 0.41).other_cpu_s == 0.0, "coarse counters"
 
 
-def test_coarse_counters_never_make_other_cpu_negative() -> None:
-    assert machine_window(reading_of(1.0), reading_of(2.0), 0.6, 0.41).other_cpu_s == 0.0
+def test_settings_are_told_as_the_kernel_has_them_and_left_out_where_it_has_none(tmp_path: Path) -> None:
+    said = {"sched_autogroup": "0\n", "transparent_hugepage": "always [madvise] never\n"}
+    for name, text in said.items():
+        file = tmp_path / SETTINGS[name]
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    assert kernel_settings(tmp_path) == {"sched_autogroup": "0", "transparent_hugepage": "madvise"}
+    assert kernel_settings(tmp_path / "nothing") == {}
+
+
+def test_this_machine_is_told_with_its_settings() -> None:
+    machine = Machine.model_validate(machine_facts())
+    assert machine.settings == kernel_settings()

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent import ports
 from harness.agent.http_exchange import Connection, poll_first_answer, request_bytes
 from harness.agent.ports import CHOSEN_BY_SYSTEM, outside
 from harness.tests.support.patience import patient
@@ -47,15 +46,6 @@ def test_a_connection_comes_from_outside_of_the_systems_range_and_not_twice_from
                 stack.enter_context(Connection(here, patient(5), from_outside=True)).open()
             sources = {server.accept()[1][1] for _ in range(8)}
     assert len(sources) == 8 and not any(low <= source <= high for source in sources)
-
-
-def test_a_port_that_is_taken_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        monkeypatch.setattr(ports, "outside", lambda _: range(port, port + 1))  # the server has it itself
-        with Connection(At("127.0.0.1", port), patient(5), from_outside=True) as connection:
-            connection.open()
-            assert server.accept()[1][1] != port
 
 
 def test_a_service_in_a_cluster_is_waited_for_from_ports_that_no_load_uses() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.agent.processes import look_through, read_stat
-from harness.agent.sampler import PythonTicks, Sampler
+from harness.agent.sampler import PythonTicks
 from harness.hosts.local import LocalHost
 from harness.sampling import native_ticks, tick_source_here
 from harness.sampling.native_ticks import NativeTicks
@@ -117,9 +117,3 @@ def test_a_library_that_is_none_is_said_and_the_interpreter_takes_the_ticks(
     glancer, why_not = tick_source_here()
     assert glancer.name == ticks_by(tmp_path) == "interpreter"
     assert why_not is not None and str(library) in why_not
-
-
-def test_a_sampler_that_is_told_nothing_has_its_ticks_in_the_interpreter(tmp_path: Path) -> None:
-    with Sampler({}, samples=tmp_path / "s", machine=tmp_path / "m") as sampler:
-        pass
-    assert sampler.stop().ticks_by == "interpreter"

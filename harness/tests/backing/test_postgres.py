@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import signal
 import subprocess
@@ -19,8 +20,8 @@ from harness.agent.processes import alive, read_stat
 from harness.backing import BackingNeed
 from harness.backing.postgres_cluster import restore
 from harness.backing.postgres_database import Lent
-from harness.backing.postgres_install import MEMORY, Account, base_folder, reachable, refuse_full
-from harness.backing.postgres_server import workers_in
+from harness.backing.postgres import MEMORY, Account, base_folder, reachable, refuse_full
+from harness.backing.postgres_server import scram_verifier, workers_in
 from harness.errors import InputError, TrialFailure
 from harness.hosts.local import LocalHost
 from harness.model import BackingSettings
@@ -61,6 +62,9 @@ def with_settings(need: BackingNeed, **settings: object) -> BackingNeed:
     return need.model_copy(update={"settings": BackingSettings.model_validate(settings)})
 
 
+INDEXED = "SELECT count(*) FROM pg_indexes WHERE indexname = 'entry_owner'"
+
+
 class TestPostgres(BackingContract):
     @pytest.fixture
     def database(self, real: RealDatabase) -> Database:
@@ -74,6 +78,7 @@ def test_it_listens_on_the_loopback_address_alone_and_has_no_socket_file(
     assert one(service.environment, "SHOW listen_addresses") == "127.0.0.1"
     assert one(superuser(service), "SHOW unix_socket_directories") == ""
     assert one(service.environment, "SHOW fsync") == "on"
+    assert one(service.environment, INDEXED) == 0
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         client({**service.environment, "PGPASSWORD": "wrong"})
     service.stop()
@@ -111,13 +116,16 @@ def superuser(service: Lent) -> dict[str, str]:
 
 
 def test_a_service_gets_the_connections_of_a_stock_server_and_the_watch_takes_none_of_them(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
+    real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = real.source.start(with_settings(need, max_connections=8), tmp_path)
     assert service.record.service_connections == 5
     taken = [client(service.environment) for _ in range(5)]
     with pytest.raises(psycopg.OperationalError, match="remaining connection slots are reserved"):
         client(service.environment)
+    with monkeypatch.context() as patch:
+        patch.setattr("harness.backing.postgres_database.QUIET_WITHIN_S", 0.05)
+        assert service.invariants()[0].holds, "they are answered all the same"
     assert eventually(lambda: ",0,5,0," in (tmp_path / "database.csv").read_text()), "five idle ones are seen"
     taken[0].close()
     assert eventually(lambda: can_enter(service)), "a slot that was given back can be had"
@@ -135,26 +143,6 @@ def can_enter(service: Lent) -> bool:
     except psycopg.OperationalError:
         return False
     return True
-
-
-def test_invariants_are_answered_when_every_connection_is_taken(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("harness.backing.postgres_database.QUIET_WITHIN_S", 0.05)
-    service = real.source.start(with_settings(need, max_connections=8), tmp_path)
-    taken = [client(service.environment) for _ in range(5)]
-    assert service.invariants()[0].holds
-    for connection in taken:
-        connection.close()
-    service.stop()
-
-
-def test_the_index_is_a_setting(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
-    for index in (True, False):
-        service = real.source.start(with_settings(need, index=index), tmp_path)
-        found = one(service.environment, "SELECT count(*) FROM pg_indexes WHERE indexname = 'entry_owner'")
-        assert found == int(index)
-        service.stop()
 
 
 def test_a_cluster_used_again_is_equal_to_its_template_file_by_file(
@@ -190,8 +178,8 @@ def test_in_memory_its_data_lies_in_memory_and_nothing_of_it_stays_there(
     real: RealDatabase, need: BackingNeed, tmp_path: Path
 ) -> None:
     assert real.source.unavailable(with_settings(need, storage="memory")) is None
-    service = real.source.start(with_settings(need, storage="memory", fsync=False), tmp_path)
-    assert service.record.filesystem == "tmpfs"
+    service = real.source.start(with_settings(need, storage="memory", fsync=False, index=True), tmp_path)
+    assert service.record.filesystem == "tmpfs" and one(service.environment, INDEXED) == 1
     assert one(service.environment, "SHOW fsync") == "off"
     data = service.server.data
     assert data.is_relative_to(MEMORY)
@@ -248,21 +236,6 @@ def test_one_that_somebody_told_to_stop_still_says_what_it_holds(
     assert workers_in(service.server.data) == ()
 
 
-def test_a_taken_port_costs_nothing_but_another_port(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    taken = real.source.start(need, tmp_path)
-    ports = [taken.server.port, taken.server.port, free_port()]
-    monkeypatch.setattr(LocalHost, "free_port", lambda self, address: ports.pop(0))
-    other = real.source.start(need, tmp_path)
-    assert other.server.port != taken.server.port
-    other.stop()
-    monkeypatch.setattr(LocalHost, "free_port", lambda self, address: taken.server.port)
-    with pytest.raises(TrialFailure, match="the database ended by itself .*exit code 1.*could not"):
-        real.source.start(need, tmp_path)
-    taken.stop()
-
-
 def test_a_server_that_does_not_start_is_a_failure_in_its_own_words(
     real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,6 +281,10 @@ def test_invariants_of_another_form_are_refused_with_what_is_wrong(
             service.invariants()
         assert "invariants.sql" in str(caught.value)
         assert words in str(caught.value)
+    several = "SELECT 'sum', 1::bigint, 1::bigint;\nSELECT 'rows; all', count(*), 0::bigint FROM entry;\n"
+    (need.contract / "invariants.sql").write_text(several)
+    assert [row.name for row in service.invariants()] == ["sum", "rows; all"]
+    service.stop()
 
 
 def test_wrong_invariants_are_refused_before_the_first_trial(real: RealDatabase, need: BackingNeed) -> None:
@@ -316,17 +293,6 @@ def test_wrong_invariants_are_refused_before_the_first_trial(real: RealDatabase,
         InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'
     ):
         real.source.prepare(need)
-
-
-def test_several_statements_give_several_invariants(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
-    (need.contract / "invariants.sql").write_text(
-        "SELECT 'sum', 1::bigint, 1::bigint;\nSELECT 'rows; all', count(*), 0::bigint FROM entry;\n"
-    )
-    service = real.source.start(need, tmp_path)
-    assert [row.name for row in service.invariants()] == ["sum", "rows; all"]
-    service.stop()
 
 
 CONTROLLER = """
@@ -398,3 +364,12 @@ def test_the_servers_user_must_reach_its_folder(tmp_path: Path) -> None:
         elsewhere = base_folder(closed / "project", nobody, folder)
         assert elsewhere.parent == folder and reachable(elsewhere, nobody)
         assert base_folder(closed / "project", None, folder) == closed / "project/.cache/backing"
+
+
+def test_a_password_is_kept_as_rfc_7677_has_it() -> None:
+    # the example of the RFC: user, "pencil", its salt and iteration count; its client proof follows from these keys
+    salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+    assert scram_verifier("pencil", salt=salt) == (
+        "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$"
+        "WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.backing import BackingNeed
-from harness.backing.postgres_install import find_home
+from harness.backing.postgres import find_home
 from harness.tests.contracts.backing import BackingContract, Database
 from harness.tests.support.available import not_run
 from harness.tests.support.postgres import RealDatabase, one, postgres_of_the_wheel, reachable_folder
@@ -65,7 +65,7 @@ def test_a_copy_of_the_wheel_that_the_servers_user_can_reach_starts_too(
     wheel: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert wheel.path is not None
-    monkeypatch.setattr("harness.backing.postgres_install.reachable", lambda *_: False)
+    monkeypatch.setattr("harness.backing.postgres.reachable", lambda *_: False)
     with reachable_folder() as base:
         home = find_home(wheel, base)
         assert home.programs.is_relative_to(base) and find_home(wheel, base) == home

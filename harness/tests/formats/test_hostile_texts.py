@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.cgroup import group_folders, parse_cpu_stat, read_folders, read_throttling, whole_number
+from harness.agent.cgroup import (
+    group_folders,
+    longest_throttling,
+    parse_cpu_stat,
+    read_folders,
+    text_of,
+    throttling_folders,
+    whole_number,
+)
 from harness.definitions import load_requests
 from harness.definitions.strict_files import text_of, toml_of
 from harness.errors import InputError
@@ -152,7 +160,7 @@ def test_broken_files_of_control_groups_give_nothing_and_end_nothing(
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, errors="replace")
-    read_throttling(tmp_path)
+    longest_throttling(text_of(group / "cpu.stat") for group in throttling_folders(tmp_path))
     read_folders(group_folders(1, tmp_path), rss_bytes=None, process_cpu_s=None)
 
 

@@ -28,13 +28,18 @@ class TestLocalHost(HostContract):
         return LocalHost()
 
 
+#: Starts a process in a folder, says which, and waits to be killed.
+CONTROLLER = """
+import sys, time; from pathlib import Path
+from harness.hosts.base import Command; from harness.hosts.local import LocalHost
+p = LocalHost().spawn(Command(argv=('sleep', '63'), folder=Path(sys.argv[1]), run_as={run_as}))
+print(p.pid, p.start_ticks, flush=True); time.sleep(63)
+"""
+
+
 def test_a_killed_harness_takes_its_processes_with_it(tmp_path: Path) -> None:
-    code = (
-        "import sys, time; from pathlib import Path; from harness.hosts.base import Command; from harness.hosts.local import LocalHost\n"
-        "p = LocalHost().spawn(Command(argv=('sleep', '63'), folder=Path(sys.argv[1])))\n"
-        "print(p.pid, p.start_ticks, flush=True); time.sleep(63)"
-    )
-    harness = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    words = [sys.executable, "-c", CONTROLLER.format(run_as=None), str(tmp_path)]
+    harness = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert harness.stdout is not None
     pid, ticks = (int(word) for word in harness.stdout.readline().split())
     assert alive(pid, ticks)
@@ -84,17 +89,11 @@ def test_signals_that_the_harness_ignores_are_not_ignored_by_what_it_starts(tmp_
     assert masks["SigBlk:"] == 0
 
 
-def test_a_recycled_id_is_another_process() -> None:
-    stat = read_stat(os.getpid())
-    assert stat is not None
-    assert alive(os.getpid(), stat.start_ticks)
-    assert not alive(os.getpid(), stat.start_ticks - 1)
-
-
 def test_a_recycled_id_is_never_signalled() -> None:
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
         stat = read_stat(other.pid)
         assert stat is not None
+        assert alive(other.pid, stat.start_ticks) and not alive(other.pid, stat.start_ticks - 1)
         assert not signal_group(other.pid, stat.start_ticks - 1, signal.SIGKILL)
         assert kill_group(other.pid, stat.start_ticks - 1) == ()
         assert other.poll() is None
@@ -173,14 +172,8 @@ def test_only_root_may_start_as_somebody_else_and_the_process_still_dies_with_th
     tmp_path: Path,
 ) -> None:
     somebody = (65534, 65534) if os.geteuid() == 0 else (0, 0)
-    code = (
-        "import sys, time; from pathlib import Path; from harness.hosts.base import Command; from harness.hosts.local import LocalHost\n"
-        f"p = LocalHost().spawn(Command(argv=('sleep', '66'), folder=Path('/'), run_as={somebody}))\n"
-        "print(p.pid, p.start_ticks, flush=True); time.sleep(66)"
-    )
-    harness = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    words = [sys.executable, "-c", CONTROLLER.format(run_as=somebody), "/"]
+    harness = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert harness.stdout is not None
     line = harness.stdout.readline()
     if os.geteuid() != 0:

@@ -15,7 +15,6 @@ import pytest
 from paramiko import Channel, Transport
 
 from harness.hosts.base import Command
-from harness.hosts.ssh import connection
 from harness.hosts.ssh.host import SshHost
 from harness.model.endpoint import Endpoint
 from harness.tests.support.instances import eventually
@@ -103,23 +102,3 @@ def test_after_any_number_of_trials_the_agents_channel_alone_is_open(
         "one for each way, whatever the number of files"
     )
     assert eventually(lambda: own.num_fds() <= counts[0][1])
-
-
-def test_a_connection_does_not_keep_the_number_of_every_channel(
-    far: SshHost, service: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    few = 4
-    monkeypatch.setattr(connection, "REMEMBERED_CHANNELS", few)
-    for n in range(TRIALS):
-        trial(far, tmp_path / f"trial-{n}", service)
-    transport = far.agent.channel.client.get_transport()
-    assert transport is not None and len(transport.channels_seen) == few
-    assert far.agent.channel.n_reattached == 0, "no late message of a channel ended the connection"
-
-
-def test_of_many_channels_the_last_ones_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "REMEMBERED_CHANNELS", 3)
-    seen = connection.RecentChannels()
-    for number in (1, 2, 3, 2, 4):
-        seen[number] = True
-    assert list(seen) == [3, 2, 4]

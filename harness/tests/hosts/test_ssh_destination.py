@@ -94,23 +94,19 @@ def says(name: str, tmp_path: Path) -> str:
         client.close()
 
 
-def test_a_key_that_does_not_exist_is_passed_over_as_ssh_does(home: Home, sshd: Sshd, tmp_path: Path) -> None:
-    home.know(sshd)
-    home.configure(f"IdentityFile ~/.ssh/of_another_machine\n{described('bighost', sshd)}")
-    assert says("bighost", tmp_path) == "42"
-
-
 def test_a_key_of_hosts_toml_that_does_not_exist_is_named(sshd: Sshd, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"hosts.toml: hosts.bighost.key: .*found '/no/key'"):
         SshHost("bighost", sshd.settings(tmp_path, key="/no/key"))
 
 
-def test_what_is_included_counts_and_so_does_a_name_that_stands_only_there(
+def test_what_is_included_counts_and_a_key_that_does_not_exist_is_passed_over(
     home: Home, sshd: Sshd, tmp_path: Path
 ) -> None:
     home.know(sshd)
     included = home.configure(described("bighost", sshd), "of_work")
-    home.configure(f"Include {included}\nHost *\n Compression no\n")
+    home.configure(
+        f"IdentityFile ~/.ssh/of_another_machine\nInclude {included}\nHost *\n Compression no\n"
+    )
     assert says("bighost", tmp_path) == "42"
     with pytest.raises(InputError, match="unknown host.*found 'otherhost'"):
         load_settings(tmp_path, "otherhost")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -135,54 +136,30 @@ class TestSshHostOfNoRoot(HostContract):
 
 #: Newer than 3.8, and used only where an AttributeError says that it is not there.
 GUARDED = {"os.pidfd_open"}
-#: Of values whose type no reader of the source knows: methods that came after 3.8.
-NEW_METHODS = {
-    "bit_count", "hardlink_to", "is_relative_to", "readlink", "removeprefix", "removesuffix", "walk", "with_segments",
-    "with_stem",
-}  # fmt: skip
-#: ``list[int]`` is an error before 3.9 where it is evaluated; in annotations it is not.
-NOT_YET_GENERIC = {"dict", "frozenset", "list", "set", "tuple", "type"}
+#: Of values whose type no reader of the source knows: methods that came after 3.8. And ``list[int]`` and its like are
+#: errors before 3.9 where they are evaluated.
+NEW = re.compile(
+    r"(?<!\bos)\.(?:bit_count|hardlink_to|is_relative_to|readlink|removeprefix|removesuffix|walk|with_segments|with_stem)\b"
+    r"|\b(?:dict|frozenset|list|set|tuple|type|Callable|Iterable|Iterator|Mapping|Sequence)\["
+)
 
 
-class _Beyond(ast.NodeVisitor):
-    """Finds what vermin has no types for, outside of annotations: those are never evaluated here."""
+class _Evaluated(ast.NodeTransformer):
+    """Leaves out annotations, and what stands for type checkers alone."""
 
-    def __init__(self) -> None:
-        self.found: list[str] = []
-        self._modules: set[str] = set()
-        self._abstract: set[str] = set()
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return ast.arg(node.arg)
 
-    def visit_Import(self, node: ast.Import) -> None:
-        self._modules |= {name.asname or name.name for name in node.names}
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        if node.module == "collections.abc":
-            self._abstract |= {name.asname or name.name for name in node.names}
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        return ast.Pass() if node.value is None else ast.Expr(self.visit(node.value))
 
-    def visit_If(self, node: ast.If) -> None:
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         never = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        for inner in node.orelse if never else (node.test, *node.body, *node.orelse):
-            self.visit(inner)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
-            self.visit(node.value)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        for inner in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults, *node.body):
-            if inner is not None:
-                self.visit(inner)
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        of_module = isinstance(node.value, ast.Name) and node.value.id in self._modules
-        if node.attr in NEW_METHODS and not of_module:
-            self.found.append(f"line {node.lineno}: .{node.attr}")
-        self.generic_visit(node)
-
-    def visit_Subscript(self, node: ast.Subscript) -> None:
-        if isinstance(node.value, ast.Name) and node.value.id in NOT_YET_GENERIC | self._abstract:
-            self.found.append(f"line {node.lineno}: {node.value.id}[...]")
-        self.generic_visit(node)
+        return self.generic_visit(node) if not never else node.orelse or ast.Pass()
 
 
 def too_new(folder: Path) -> list[str]:
@@ -199,9 +176,8 @@ def too_new(folder: Path) -> list[str]:
             found.append(f"{name}: {line.strip()}")
     for file in sorted(folder.rglob("*.py")):
         tree = ast.parse(file.read_text("utf-8"), filename=str(file), feature_version=(3, 8))
-        beyond = _Beyond()
-        beyond.visit(tree)
-        found += [f"{file.name}: {what}" for what in beyond.found]
+        evaluated = ast.unparse(ast.fix_missing_locations(_Evaluated().visit(tree)))
+        found += [f"{file.name}: {name}" for name in NEW.findall(evaluated)]
     return found
 
 

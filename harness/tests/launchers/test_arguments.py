@@ -29,16 +29,12 @@ def filled(*template: str) -> tuple[str, ...]:
     return expand(template, {"port": "80", "settings": ("-a", "-b")}, file=FILE, place="start")
 
 
-def test_a_word_of_several_values_becomes_several_words() -> None:
+def test_a_word_of_several_values_becomes_several_words_and_no_other_is_split() -> None:
     assert filled("x", "{settings}", "y") == ("x", "-a", "-b", "y")
-
-
-def test_a_placeholder_may_stand_inside_a_word() -> None:
     assert filled("--port={port}:{port}") == ("--port=80:80",)
-
-
-def test_words_are_not_split_and_braces_elsewhere_in_values_stay() -> None:
     assert expand(("{a}",), {"a": "x y {b}"}, file=FILE, place="start") == ("x y {b}",)
+    with pytest.raises(InputError, match="must be a word of its own"):
+        filled("--x={settings}")
 
 
 @pytest.mark.parametrize("word", ["{ports}", "{}", "x{Port}"])
@@ -49,15 +45,11 @@ def test_an_unknown_placeholder_is_refused(word: str) -> None:
         filled(word)
 
 
-def test_several_words_do_not_fit_into_one() -> None:
-    with pytest.raises(InputError, match="must be a word of its own"):
-        filled("--x={settings}")
-
-
 def test_settings_become_flags_in_the_order_of_the_service() -> None:
     knows = JVM.model_copy(update={"settings": {"a": "--a={value}", "b": "-b{value}", "c": "--c"}})
     variant = Variant(implementation="x", settings={"b": 2, "a": True})
     assert setting_flags(knows, variant, FILE) == ("--a=true", "-b2")
+    assert setting_flags(JVM, Variant(implementation="x", lean=True), FILE) == ("--lean",)
 
 
 def test_an_unknown_setting_names_what_is_allowed() -> None:
@@ -65,25 +57,15 @@ def test_an_unknown_setting_names_what_is_allowed() -> None:
         setting_flags(JVM, Variant(implementation="x", settings={"colour": 1}), FILE)
 
 
-def test_the_lean_variant_has_the_lean_flag_last() -> None:
-    assert setting_flags(JVM, Variant(implementation="x", lean=True), FILE) == ("--lean",)
-
-
-def test_one_cpu_limit_reaches_both_runtimes() -> None:
-    runtime = RuntimeSettings(cpus=2, gc_log=False)
-    assert runtime_arguments(GO, runtime, cpu_limit=2).environment == {"GOMAXPROCS": "2"}
-    assert "-XX:ActiveProcessorCount=2" in runtime_arguments(JVM, runtime, cpu_limit=2).argv
-
-
-def test_go_is_told_by_environment() -> None:
+def test_go_is_told_by_environment_and_one_cpu_limit_reaches_both_runtimes() -> None:
     runtime = RuntimeSettings(gogc="off", gomemlimit="64MiB")
     told = runtime_arguments(GO, runtime, cpu_limit=None)
     assert told.argv == ()
     assert told.environment == {"GOGC": "off", "GOMEMLIMIT": "64MiB", "GODEBUG": "gctrace=1"}
-
-
-def test_without_settings_a_go_service_keeps_its_defaults() -> None:
     assert runtime_arguments(GO, RuntimeSettings(gc_log=False), cpu_limit=None).environment == {}
+    both = RuntimeSettings(cpus=2, gc_log=False)
+    assert runtime_arguments(GO, both, cpu_limit=2).environment == {"GOMAXPROCS": "2"}
+    assert "-XX:ActiveProcessorCount=2" in runtime_arguments(JVM, both, cpu_limit=2).argv
 
 
 def test_the_jvm_is_told_by_flags_and_logs_with_both_clocks() -> None:

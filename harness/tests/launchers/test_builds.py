@@ -21,7 +21,7 @@ from harness.launchers import aot
 from harness.launchers.base import LaunchSpec
 from harness.launchers.builds import Builder, Built
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.sources import copy_artifact, source_sha256
+from harness.launchers.builds import copy_artifact, source_sha256
 from harness.launchers.tools import Tools, build_words, with_toolchain
 from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
 from harness.project import find_root
@@ -62,33 +62,21 @@ def builder(tmp_path: Path, source: Path) -> Builder:
     return Builder(LocalHost(), tmp_path, Tools())
 
 
-def test_a_build_is_made_once_per_source(builder: Builder, tmp_path: Path) -> None:
+def test_a_build_is_made_once_per_source_and_command_and_leaves_nothing_in_the_source_tree(
+    builder: Builder, tmp_path: Path, source: Path
+) -> None:
     first = builder.build(TOY)
-    assert first.artifact.read_text() == "one"
-    assert first.record.build_s is not None
+    assert first.artifact.read_text() == "one" and first.record.build_s is not None
+    assert sorted(path.name for path in source.iterdir()) == ["build.sh", "text"]
     (first.folder / "mark").touch()
     again = Builder(LocalHost(), tmp_path, Tools()).build(TOY)
-    assert again == first
-    assert (again.folder / "mark").exists()
-
-
-def test_changed_source_is_built_anew_and_the_old_build_stays(builder: Builder, source: Path) -> None:
-    first = builder.build(TOY)
+    assert again == first and (again.folder / "mark").exists()
+    other = builder.build(TOY.model_copy(update={"build": ("sh", "-e", "build.sh")}))
     (source / "text").write_text("two")
     second = builder.build(TOY)
-    assert second.folder != first.folder
-    assert (first.artifact.read_text(), second.artifact.read_text()) == ("one", "two")
+    assert len({first.folder, other.folder, second.folder}) == 3
+    assert (first.artifact.read_text(), second.artifact.read_text()) == ("one", "two"), "the old build stays"
     assert builder.find(TOY, first.record.source_sha256) == first
-
-
-def test_a_changed_build_command_is_another_build(builder: Builder) -> None:
-    other = TOY.model_copy(update={"build": ("sh", "-e", "build.sh")})
-    assert builder.build(TOY).folder != builder.build(other).folder
-
-
-def test_a_build_leaves_nothing_in_the_source_tree(builder: Builder, source: Path) -> None:
-    builder.build(TOY)
-    assert sorted(path.name for path in source.iterdir()) == ["build.sh", "text"]
 
 
 def test_a_failed_build_names_its_log_and_does_not_count(builder: Builder, source: Path) -> None:
@@ -152,16 +140,18 @@ def test_what_earlier_builds_made_beside_the_sources_is_not_source(source: Path)
     assert source_sha256(source) != before
 
 
-def test_a_missing_compiler_is_named_with_the_reason(builder: Builder) -> None:
-    go = TOY.model_copy(update={"runtime": "go", "build": ("go", "build")})
-    with pytest.raises(MissingTool, match="go is missing: it is required to build toy; install it with: "):
-        builder.build(go)
-
-
-def test_a_program_of_path_that_builds_is_named_where_it_is_missing(builder: Builder) -> None:
-    other = TOY.model_copy(update={"build": ("no-such-compiler", "all")})
-    with pytest.raises(MissingTool, match=r"^no-such-compiler is missing: .*\(no-such-compiler on PATH\)$"):
-        builder.build(other)
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"runtime": "go", "build": ("go", "build")}, "go is missing: it is required to build toy; install it with: "),
+        ({"build": ("no-such-compiler", "all")}, r"^no-such-compiler is missing: .*\(no-such-compiler on PATH\)$"),
+    ],
+)
+def test_a_missing_program_that_builds_is_named_with_the_reason(
+    builder: Builder, changed: dict[str, object], words: str
+) -> None:
+    with pytest.raises(MissingTool, match=words):
+        builder.build(TOY.model_copy(update=changed))
 
 
 def test_a_service_whose_program_is_missing_is_unavailable_as_a_process(tmp_path: Path, source: Path) -> None:
@@ -324,12 +314,6 @@ def test_an_aot_cache_needs_a_new_enough_jdk(java: tuple[ProcessLauncher, Implem
     )
 
 
-def test_the_first_jdk_that_is_new_enough_is_used() -> None:
-    jdks = tuple(Jdk(home=Path(v), version=v, vendor=None) for v in ("17.0.1", "25.0.1", "26.0.0"))
-    tools = Tools(jdks=jdks)
-    assert [tools.jdk_for(least) for least in (None, 21, 26, 27)] == [*jdks, None]
-
-
 def test_a_variant_that_names_a_jdk_runs_on_that_one_and_is_compiled_for_the_oldest_by_the_usual_one() -> (
     None
 ):
@@ -340,23 +324,14 @@ def test_a_variant_that_names_a_jdk_runs_on_that_one_and_is_compiled_for_the_old
     def named(java: int) -> Implementation:
         return with_toolchain(program, RuntimeSettings(java=java))
 
-    assert [tools.java_that_runs(named(java)) for java in (17, 21, 25, 26)] == [
-        jdks[2],
-        jdks[1],
-        jdks[0],
-        None,
-    ]
+    assert [tools.java_that_runs(named(java)) for java in (17, 21, 25, 26)] == [*jdks[::-1], None]
     assert tools.java_that_runs(program) == tools.jdk_for(program.min_java) == jdks[0]
+    assert [Tools(jdks=jdks[::-1]).jdk_for(least) for least in (None, 21, 25, 26)] == [*jdks[::-1], None]
     old = JavaRuntime(home=Path("11"), version="11.0.7", vendor=None)
     assert Tools(jdks=jdks, runtimes=(old,)).java_that_runs(named(11)) == old
-    assert Tools(jdks=(), runtimes=(old,)).jdk_for(None) is None, (
-        "a runtime without a compiler builds nothing"
-    )
-    assert (
-        build_words(named(25), Path("."))
-        == ("-Dmaven.compiler.release=17", "-Dmaven.test.skip=true")
-        == build_words(named(17), Path("."))
-    )
+    assert Tools(runtimes=(old,)).jdk_for(None) is None, "a runtime without a compiler builds nothing"
+    release = ("-Dmaven.compiler.release=17", "-Dmaven.test.skip=true")
+    assert build_words(named(25), Path(".")) == release == build_words(named(17), Path("."))
     assert build_words(program, Path(".")) == ()
 
 

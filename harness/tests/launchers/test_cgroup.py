@@ -58,12 +58,8 @@ def test_a_service_with_a_memory_limit_runs_in_a_group_of_its_own_that_goes_with
     assert (limits.why_not, limits.cpu_quota, limits.memory_limit_bytes) == (None, 1.0, 64 * 2**20)
     groups = groups_of(instance.record)
     assert groups and groups.isdisjoint(ours.values())
-    said = {
-        file.name: file.read_text().strip()
-        for folder in groups
-        for file in folder.glob("*")
-        if limiting(file)
-    }
+    limiting = ("memory.limit_in_bytes", "cpu.cfs_quota_us", "memory.max", "cpu.max")
+    said = {name: (folder / name).read_text().strip() for folder in groups for name in limiting if (folder / name).is_file()}
     assert str(64 * 2**20) in said.values()
     assert {"100000", "100000 100000"} & set(said.values()), "one CPU's worth of time"
     stopped = instance.stop().limits
@@ -74,10 +70,6 @@ def test_a_service_with_a_memory_limit_runs_in_a_group_of_its_own_that_goes_with
     assert (stopped.at_stop.rss_bytes or 0) > 2**20
     assert not any(folder.exists() for folder in groups)
     assert instance.stop().limits == stopped
-
-
-def limiting(file: Path) -> bool:
-    return file.name in ("memory.limit_in_bytes", "cpu.cfs_quota_us", "memory.max", "cpu.max")
 
 
 @needs_groups
@@ -117,13 +109,9 @@ def test_what_a_killed_harness_left_is_swept_and_what_a_living_one_has_is_not() 
             "print(*group.folders.values(), flush=True)\n"
             "os.kill(os.getpid(), 9)\n"
         )
-        died = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        words = [sys.executable, "-c", code]
+        died = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
         left = {Path(word) for word in died.stdout.split()}
         assert left and all(folder.is_dir() for folder in left), died.stderr
         assert left <= set(sweep_groups())
@@ -214,13 +202,7 @@ def test_a_trial_whose_limits_nobody_enforced_is_flagged(
     assert record.limits is not None
     assert record.limits.why_not == "not allowed"
     flags = trial_flags(
-        load=None,
-        generator=None,
-        instance=record,
-        machine=None,
-        longest_gap_s=None,
-        phases=(),
-        placement=None,
+        load=None, generator=None, instance=record, machine=None, longest_gap_s=None, phases=(), placement=None
     )
     assert flags == ("limits_not_enforced",)
 
@@ -228,8 +210,4 @@ def test_a_trial_whose_limits_nobody_enforced_is_flagged(
 def test_without_a_memory_limit_nothing_stands_around_a_process() -> None:
     assert enclose(RuntimeSettings(cpus=1), (0,)) is None
     assert remark_on_limits(RuntimeSettings(cpus=1)) is None
-
-
-@pytest.mark.parametrize(("text", "n"), [("64m", 2**26), ("1g", 2**30), ("2K", 2**11)])
-def test_sizes_are_powers_of_two(text: str, n: int) -> None:
-    assert bytes_of(text) == n
+    assert [bytes_of(text) for text in ("64m", "1g", "2K")] == [2**26, 2**30, 2**11]

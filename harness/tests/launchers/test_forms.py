@@ -15,7 +15,7 @@ from harness.definitions import load_study
 from harness.errors import TrialFailure
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
-from harness.launchers.arguments import misfit, native_flags, native_start
+from harness.launchers.arguments import misfit, native_start, runtime_arguments
 from harness.launchers.base import LaunchSpec
 from harness.launchers.builds import Built
 from harness.launchers.forms import (
@@ -28,7 +28,7 @@ from harness.launchers.forms import (
     write_registrations,
 )
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.sources import copy_artifact
+from harness.launchers.builds import copy_artifact
 from harness.launchers.tools import Tools
 from harness.model import (
     BuildRecord,
@@ -61,24 +61,17 @@ def runtime(**settings: object) -> RuntimeSettings:
     return RuntimeSettings.model_validate(settings)
 
 
-def test_the_words_of_a_real_build_tell_its_peak_memory() -> None:
+def test_the_words_of_a_real_build_tell_its_peak_memory_and_whose_compiler_it_was() -> None:
     assert peak_rss_bytes(SAID.read_text()) == round(3.65 * 2**30)
     assert peak_rss_bytes("nothing of the kind") is None
+    text = "native-image 25.0.1 2025-10-21\nSome Runtime Environment 25.0.1+8\n\nSubstrate VM 25.0.1+8\n"
+    assert label(text) == "native-image 25.0.1 2025-10-21; Some Runtime Environment 25.0.1+8; Substrate VM 25.0.1+8"
 
 
-def test_the_label_is_all_that_the_compiler_prints_of_itself_on_one_line() -> None:
-    said = "native-image 25.0.1 2025-10-21\nSome Runtime Environment 25.0.1+8\n\nSubstrate VM 25.0.1+8 (build 25)\n"
-    assert label(said) == (
-        "native-image 25.0.1 2025-10-21; Some Runtime Environment 25.0.1+8; Substrate VM 25.0.1+8 (build 25)"
-    )
-
-
-def test_a_native_image_keeps_the_properties_of_the_start_and_loses_the_jar() -> None:
+def test_a_native_image_keeps_the_properties_of_the_start_and_is_told_its_heap_and_its_cpus() -> None:
     assert native_start(JAVA.start) == ("{artifact}", "{runtime_args}", "-Dx=1", "--port", "{port}")
-
-
-def test_a_native_image_is_told_its_heap_and_its_cpus() -> None:
-    assert native_flags(runtime(form="native", heap_max="512m", heap_min="64m"), 2) == (
+    settings = runtime(form="native", heap_max="512m", heap_min="64m")
+    assert runtime_arguments(JAVA, settings, cpu_limit=2).argv == (
         "-Xms64m", "-Xmx512m", "-XX:ActiveProcessorCount=2", "-XX:+ExitOnOutOfMemoryError",
     )  # fmt: skip
 
@@ -90,20 +83,15 @@ def test_a_native_image_is_told_its_heap_and_its_cpus() -> None:
         ({"form": "native", "aot_cache": True}, "has no aot_cache"),
         ({"form": "native", "nmt": True, "jvm_flags": ("-Xint",)}, "has no nmt, jvm_flags"),
         ({"form": "jlink", "aot_cache": True}, "has no aot_cache"),
+        ({"form": "native", "gc": "serial"}, None),
+        ({"form": "jvm", "aot_cache": True}, None),
     ],
 )
-def test_what_a_form_does_not_have_is_a_misfit(settings: dict[str, object], words: str) -> None:
-    assert words in (misfit(JAVA, runtime(**settings)) or "")
-
-
-@pytest.mark.parametrize("settings", [{"form": "native", "gc": "serial"}, {"form": "jvm", "aot_cache": True}])
-def test_what_a_form_has_is_no_misfit(settings: dict[str, object]) -> None:
-    assert misfit(JAVA, runtime(**settings)) is None
-
-
-def test_a_go_program_has_no_forms() -> None:
-    go = JAVA.model_copy(update={"runtime": "go"})
-    assert "has no form" in (misfit(go, runtime(form="native")) or "")
+def test_what_a_form_does_not_have_is_a_misfit(settings: dict[str, object], words: str | None) -> None:
+    problem = misfit(JAVA, runtime(**settings))
+    assert problem is None if words is None else words in (problem or "")
+    if settings["form"] == "native":
+        assert "has no form" in (misfit(JAVA.model_copy(update={"runtime": "go"}), runtime(form="native")) or "")
 
 
 def test_modules_are_those_that_jdeps_prints_and_those_it_cannot_see() -> None:
@@ -146,20 +134,25 @@ def test_each_form_of_a_program_is_a_build_of_its_own() -> None:
     assert names["java-helidon-jlink"] == "java-helidon+jlink"
 
 
-def test_no_compiler_makes_the_variant_unavailable_with_the_way_to_one(tmp_path: Path) -> None:
-    forms = Forms(LocalHost(), tmp_path, Tools())
-    reason = forms.unavailable(JAVA, "native", None)
-    assert reason is not None
-    assert reason.startswith(
-        "native-image is missing: it is required to measure Java services compiled ahead"
+@pytest.mark.parametrize(
+    ("forms", "image", "words"),
+    [
+        (JavaForms(), None, "native-image is missing: it is required to measure Java services compiled ahead"),
+        (JavaForms(native_refused="its proxies"), None, "no native image of hello: its proxies"),
+        (
+            JavaForms(native_prepared=PreparedImage(build=("{mvn}", "package"), words="w", image="i")),
+            Path("ni"),
+            "maven is missing",
+        ),
+    ],
+)
+def test_what_a_native_image_lacks_makes_the_variant_unavailable_in_words(
+    tmp_path: Path, forms: JavaForms, image: Path | None, words: str
+) -> None:
+    reason = Forms(LocalHost(), tmp_path, Tools(native_image=image)).unavailable(
+        JAVA.model_copy(update={"forms": forms}), "native", None
     )
-    assert "GRAALVM_HOME" in reason
-
-
-def test_a_form_that_was_tried_in_vain_is_unavailable_for_the_reason_in_service_toml(tmp_path: Path) -> None:
-    tried = JAVA.model_copy(update={"forms": JavaForms(native_refused="its proxies are made at run time")})
-    reason = Forms(LocalHost(), tmp_path, Tools()).unavailable(tried, "native", None)
-    assert reason == "no native image of hello: its proxies are made at run time"
+    assert reason is not None and reason.startswith(words)
 
 
 @pytest.fixture(scope="module")
@@ -171,16 +164,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     host = LocalHost()
     for argv in (
         (str(jdk.home / "bin/javac"), f"-J{QUICK_JVM}", "--release", "21", "Hello.java"),
-        (
-            str(jdk.home / "bin/jar"),
-            f"-J{QUICK_JVM}",
-            "--create",
-            "--file",
-            "hello.jar",
-            "--main-class",
-            "Hello",
-            "Hello.class",
-        ),
+        (str(jdk.home / "bin/jar"), f"-J{QUICK_JVM}", "-cfe", "hello.jar", "Hello", "Hello.class"),
     ):
         completed = host.run(Command(argv=argv, folder=folder), patient(120))
         assert completed.exit_code == 0, completed.stderr
@@ -188,12 +172,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     size = copy_artifact(folder, "hello.jar", out)
     sha = file_sha256(out / "hello.jar")
     record = BuildRecord(
-        implementation="hello",
-        source_sha256="0" * 64,
-        argv=(),
-        build_s=None,
-        artifact_bytes=size,
-        artifact_sha256=sha,
+        implementation="hello", source_sha256="0" * 64, argv=(), build_s=None, artifact_bytes=size, artifact_sha256=sha
     )
     return Built(folder=out, artifact=out / "hello.jar", record=record, runtime_version=None)
 
@@ -272,15 +251,6 @@ def test_a_preparation_that_leaves_no_words_is_the_reason(built: Built, tmp_path
     assert "nothing to compile was prepared (ERROR: this compiler is too old); all of it: " in (
         made.problem or ""
     )
-
-
-def test_a_preparation_by_maven_wants_maven(built: Built, tmp_path: Path) -> None:
-    own = PreparedImage(build=("{mvn}", "package"), words="w", image="i")
-    java = JAVA.model_copy(update={"forms": JavaForms(native_prepared=own)})
-    reason = Forms(LocalHost(), tmp_path, Tools(native_image=tmp_path / "ni")).unavailable(
-        java, "native", None
-    )
-    assert reason is not None and reason.startswith("maven is missing")
 
 
 def test_a_trial_of_a_form_that_could_not_be_made_failed_for_that_reason(

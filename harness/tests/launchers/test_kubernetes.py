@@ -31,7 +31,6 @@ from harness.store import SessionFolder
 from harness.tests.contracts.launcher import HELLO, LauncherContract
 from harness.tests.support.available import PROJECT, cannot_tell, only_with_a_cluster
 from harness.tests.support.clustered import Clustered, cluster_here, python_root
-from harness.tests.support.ingress_controller import ingress_controller
 from harness.tests.support.instances import eventually
 from harness.tests.support.lateness import lateness
 from harness.tests.support.patience import patient
@@ -151,25 +150,27 @@ def test_a_pod_that_never_serves_is_censored_not_dropped(project: Clustered) -> 
     assert [pod.first_served_after_s for pod in around.pods] == [None]
 
 
-def test_limits_requests_and_the_cluster_stand_in_the_record(project: Clustered) -> None:
-    instance = project.launch_late(late(cpu_limit=0.5, cpu_request=0.02, memory_limit="64m"))
-    around = instance.stop().kubernetes
-    assert around is not None
-    assert (around.cpu_limit, around.cpu_request, around.memory_limit_bytes) == (0.5, 0.02, 64 * 2**20)
-    assert around.server.startswith("v1.") and "kubelet" in around.node
-    reading = around.pods[0].at_stop
-    assert reading is not None and reading.cpu_s is not None and reading.n_throttled is not None
-
-
-def test_a_boost_of_the_start_is_taken_back_before_the_load(project: Clustered) -> None:
-    instance = project.launch_late(late(replicas=2, cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.02))
+def test_limits_stand_in_the_record_and_a_boost_of_the_start_is_taken_back_before_the_load(
+    project: Clustered,
+) -> None:
+    instance = project.launch_late(
+        late(replicas=2, cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.02, memory_limit="64m")
+    )
     assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
     around = instance.stop().kubernetes
     assert around is not None and (around.cpu_boost, around.cpu_limit) == (1.0, 0.5)
+    assert (around.cpu_request, around.memory_limit_bytes) == (0.02, 64 * 2**20)
+    assert around.server.startswith("v1.") and "kubelet" in around.node
     for pod in around.pods:
+        assert pod.at_stop is not None and pod.at_stop.cpu_s is not None
         assert pod.first_served_after_s is not None and pod.boost_ended_after_s is not None
         assert pod.boost_ended_after_s > pod.first_served_after_s
         assert pod.restarts == 0
+
+
+def test_an_autoscaler_needs_metrics(project: Clustered) -> None:
+    asked = project.late_variant(replicas=2, cpu_request=0.02, autoscale_cpu=0.5)
+    assert project.launcher.unavailable(*asked) == (None if cluster_here().has_metrics() else NO_METRICS)
 
 
 def test_pods_that_are_added_to_one_that_serves_count_from_the_request_for_them(project: Clustered) -> None:
@@ -182,65 +183,6 @@ def test_pods_that_are_added_to_one_that_serves_count_from_the_request_for_them(
     for pod in added:
         assert pod.process_after_s is not None and pod.process_after_s > around.scaled_after_s - 0.01
         assert pod.first_served_after_s is not None and pod.first_served_after_s > pod.process_after_s
-
-
-def test_pods_that_an_autoscaler_adds_are_waited_for_and_it_goes_with_them(project: Clustered) -> None:
-    """The first pod is asked for alone; where the cluster has no metrics, the test adds the other in its place."""
-    asked = {"replicas": 2, "cpu_request": 0.02, "autoscale_cpu": 0.5}
-    has_metrics = cluster_here().has_metrics()
-    assert project.launcher.unavailable(*project.late_variant(**asked)) == (
-        None if has_metrics else NO_METRICS
-    )
-    found: list[tuple[str, int | None]] = []
-    adding = threading.Thread(target=lambda: found.extend(autoscalers(project, add=not has_metrics)))
-    adding.start()
-    instance = project.launch_late(late(**asked))
-    assert instance.lacking(time.monotonic() + patient(30)) is None
-    around = instance.stop().kubernetes
-    adding.join()
-    assert [most for _, most in found] == [2]
-    assert around is not None and (around.autoscale_cpu, around.replicas) == (0.5, 2)
-    assert len(around.pods) == 2 and all(pod.first_served_after_s is not None for pod in around.pods)
-    assert eventually(lambda: autoscalers(project, add=False, wait_s=0.0) == [])
-
-
-def autoscalers(project: Clustered, *, add: bool, wait_s: float = 30.0) -> list[tuple[str, int | None]]:
-    """Return the name and the most pods of each autoscaler, once there is one; ``add``: do its work."""
-    from lightkube import Client, KubeConfig
-    from lightkube.resources.apps_v1 import Deployment
-    from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
-
-    file = kubeconfig()
-    assert file is not None
-    client = Client(config=KubeConfig.from_file(file).get(), trust_env=False)  # type: ignore[no-untyped-call]  # the client's own
-    until = time.monotonic() + wait_s
-    while True:
-        named = [
-            (str(one.metadata.name), str(one.metadata.namespace), one.spec.maxReplicas)
-            for space in project.namespaces()
-            for one in client.list(HorizontalPodAutoscaler, namespace=space)
-            if one.metadata is not None and one.spec is not None
-        ]
-        if named or time.monotonic() > until:
-            break
-        time.sleep(0.1)
-    for name, space, most in named if add else ():
-        client.patch(Deployment.Scale, name, {"spec": {"replicas": most}}, namespace=space)
-    return [(name, most) for name, _, most in named]
-
-
-def test_a_load_comes_through_the_ingress_of_the_clusters_controller(project: Clustered) -> None:
-    with ingress_controller(cluster_here()) as served:
-        assert project.launcher.unavailable(*project.late_variant(access="ingress")) is None
-        instance = project.launch_late(late(access="ingress", cpu_request=0.01))
-        assert (instance.endpoint.host, instance.endpoint.port) == served.address
-        until = instance.record.launched.monotonic_s + patient(30)
-        assert instance.lacking(until) is None and instance.unrouted(until) is None
-        around = instance.stop().kubernetes
-    assert around is not None
-    assert (around.access, around.ingress) == ("ingress", "rematch-test (rematch.io/test-controller)")
-    said = project.launcher.unavailable(*project.late_variant(access="ingress"))
-    assert said == "the cluster has no ingress controller (no IngressClass)"
 
 
 def test_a_pod_over_its_memory_limit_ran_out_of_memory(project: Clustered) -> None:
@@ -265,46 +207,6 @@ def with_answer(instance: object) -> None:
             wait_first_response(instance, HELLO, patient(5))  # type: ignore[arg-type]  # an instance
         except TrialFailure:
             return
-
-
-def test_a_pod_that_no_node_has_room_for_is_pending_and_says_why(project: Clustered) -> None:
-    with pytest.raises(
-        TrialFailure, match=r"pod \S+ is pending: Unschedulable: .*Insufficient cpu"
-    ) as caught:
-        project.launch_late(late(cpu_limit=1000.0))
-    assert caught.value.outcome == Outcome.FAILED and "\n" not in caught.value.reason
-
-
-def test_pods_that_a_quota_forbids_are_not_made_and_it_is_named(project: Clustered) -> None:
-    from lightkube.models.core_v1 import ResourceQuotaSpec
-    from lightkube.models.meta_v1 import ObjectMeta
-    from lightkube.resources.core_v1 import ResourceQuota
-
-    project.launch_late().stop()
-    (space,) = project.namespaces()
-    none = ResourceQuota(
-        metadata=ObjectMeta(name="no-pods", namespace=space), spec=ResourceQuotaSpec(hard={"pods": "0"})
-    )
-    cluster = cluster_here()
-    cluster.apply(none)
-    cluster.close()
-    with pytest.raises(TrialFailure, match=r"makes no more pods: FailedCreate: .*no-pods") as caught:
-        project.launch_late()
-    assert caught.value.outcome == Outcome.FAILED and "\n" not in caught.value.reason
-
-
-def test_an_image_that_the_node_lacks_is_named(project: Clustered, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = ClusterImages.of_build
-
-    def elsewhere(self: ClusterImages, *order: object) -> object:
-        name, image = made(self, *order)  # type: ignore[arg-type]  # passed on
-        return name + "x", image
-
-    monkeypatch.setattr(ClusterImages, "of_build", elsewhere)
-    with pytest.raises(
-        TrialFailure, match=r"image not found: docker\.io/rematch/late:\S+ \(ErrImageNeverPull"
-    ):
-        project.launch_late()
 
 
 def test_a_crash_loop_says_the_last_lines(project: Clustered) -> None:

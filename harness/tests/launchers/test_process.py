@@ -13,7 +13,6 @@ import pytest
 from harness.agent.ports import free_port
 from harness.agent.processes import group_members
 from harness.errors import InputError, TrialFailure
-from harness.launchers.base import Launcher
 from harness.model import Implementation, Outcome, RuntimeSettings, Variant
 from harness.runner.start_up import wait_first_response
 from harness.runner.warm_up import warm_up
@@ -27,11 +26,6 @@ def project(tmp_path: Path) -> Iterator[Project]:
     made = Project(tmp_path, grace_s=OBEYS_WITHIN_S)
     yield made
     made.close()
-
-
-def test_it_is_a_launcher(project: Project) -> None:
-    launcher: Launcher = project.launcher
-    assert launcher.name == "process"
 
 
 def test_children_of_a_service_do_not_survive_it(project: Project) -> None:
@@ -59,36 +53,27 @@ def test_the_record_holds_command_and_environment_as_started(project: Project) -
     assert record.cpu_limit == 1
 
 
-def test_a_service_that_somebody_killed_did_not_run_out_of_memory(project: Project) -> None:
-    instance = project.launch(killed_after=1)
-    wait_first_response(instance, HELLO, patient(20))
-    with pytest.raises(TrialFailure):
-        warm_up(instance.endpoint, (HELLO,), 1)
-    instance.stop()
-    assert instance.exited() == 137
-    assert instance.out_of_memory() is None
-
-
-def test_a_service_that_says_so_ran_out_of_memory(project: Project) -> None:
-    instance = project.launch(memory_error_after=1)
-    wait_first_response(instance, HELLO, patient(20))
-    with pytest.raises(TrialFailure):
-        warm_up(instance.endpoint, (HELLO,), 1)
-    instance.stop()
-    assert instance.out_of_memory() == "MemoryError: told to run out of memory"
-
-
-@pytest.mark.parametrize("settings", [{"hang_on_stop": True}, {"crash_after": 1}, {}])
-def test_being_killed_by_us_or_crashing_is_not_running_out_of_memory(
-    project: Project, settings: dict[str, bool | int]
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"killed_after": 1}, None),
+        ({"memory_error_after": 1}, "MemoryError: told to run out of memory"),
+        ({"hang_on_stop": True}, None),
+        ({"crash_after": 1}, None),
+        ({}, None),
+    ],
+)
+def test_only_a_service_that_says_so_ran_out_of_memory(
+    project: Project, settings: dict[str, bool | int], words: str | None
 ) -> None:
     instance = project.launch(**settings)
     wait_first_response(instance, HELLO, patient(20))
-    if "crash_after" in settings:
+    if any(name.endswith("_after") for name in settings):
         with pytest.raises(TrialFailure):
             warm_up(instance.endpoint, (HELLO,), 1)
     instance.stop()
-    assert instance.out_of_memory() is None
+    assert instance.out_of_memory() == words
+    assert "killed_after" not in settings or instance.exited() == 137
 
 
 def test_an_instance_whose_port_was_taken_says_so(project: Project) -> None:

@@ -20,12 +20,11 @@ from lightkube.resources.core_v1 import Event
 
 from harness.errors import HostError
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, port_of
-from harness.launchers.kubernetes_objects import (
+from harness.launchers.kubernetes_cluster import (
     INSTANCE,
     PodsSpec,
     container_resources,
     deployment,
-    ingress,
     namespace,
     service,
 )
@@ -37,7 +36,6 @@ from harness.launchers.kubernetes_pods import (
     trouble,
     uid_of,
 )
-from harness.launchers.kubernetes_start import Controller, controller_of, ingress_address
 
 RECORDED = Path(__file__).parents[1] / "golden" / "kubernetes" / "answers.json"
 NAMESPACE = "rematch-recorded"
@@ -79,8 +77,6 @@ class Found:
         self.unscheduled: list[Trouble | None] = []
         self.conditions: dict[str, float] = {}
         self.events: dict[str, float] = {}
-        self.controller: Controller | None = None
-        self.served_at: str | None = None
         self.resizable = False
         self.limits: list[str] = []
         self.forbidden = ""
@@ -99,9 +95,6 @@ def scenario(cluster: Cluster, nobody: Cluster, settle: Callable[[], None]) -> F
     boosted = pods("boosted", cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.01)
     cluster.apply(deployment(boosted))
     found.resizable = cluster.has_core_resource("pods/resize")
-    found.controller = controller_of(cluster)
-    cluster.apply(ingress(several, "nobody-serves-it"))
-    found.served_at = ingress_address(cluster, several)
     settle()
     found.limits = [_cpu_limit(cluster)]
     (pod,) = cluster.pods(pods("boosted"))

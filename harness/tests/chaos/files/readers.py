@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness.agent.cgroup import group_folders, read_folders, read_throttling
+from harness.agent.cgroup import group_folders, longest_throttling, read_folders, text_of, throttling_folders
 from harness.agent.files import file_sha256
 from harness.analysis.tables.runtime_columns import runtime_columns
 from harness.analysis.tables.tidy import damage_of, read_requests, read_samples
@@ -233,7 +233,7 @@ def _cgroup(data: bytes, folder: Path, rng: random.Random) -> None:
         _lay_out_groups(folder)
     for name, content in given.items():
         (folder / name).write_bytes(content)
-    read_throttling(folder)
+    longest_throttling(text_of(group / "cpu.stat") for group in throttling_folders(folder))
     read_folders(group_folders(os.getpid(), folder), rss_bytes=None, process_cpu_s=None)
 
 

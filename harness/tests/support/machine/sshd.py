@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -135,8 +136,10 @@ class Sshd:
         lines = [f"[{address}]:{port} {kind} {key}\n" for address, port in places]
         (self.folder / "known_hosts").write_text("".join(lines))
 
-    def settings(self, base: Path, **more: object) -> HostSettings:
-        """Return how to reach it; ``base`` is our folder on it."""
+    def settings(self, base: Path, *, skew_s: float = 0.0, **more: object) -> HostSettings:
+        """Return how to reach it; ``base`` is our folder on it, ``skew_s``: how far its clocks are ahead."""
+        if skew_s:
+            more["python"] = str(_python_with_wrong_clocks(self.folder / "python", skew_s))
         told: dict[str, object] = {
             "address": self.address,
             "port": self.port,
@@ -147,6 +150,20 @@ class Sshd:
             "grace_s": 6.0,
         }
         return HostSettings.model_validate({**told, **more})
+
+
+def _python_with_wrong_clocks(file: Path, skew_s: float) -> Path:
+    """Make a Python for the agent, and for what the agent starts by it, whose clocks are ahead."""
+    file.write_text(
+        f"#!{sys.executable}\nimport os, runpy, sys, time\nwords = sys.argv[1:]\n"
+        "if words[0] == '-c':\n    os.execv(sys.executable, [sys.executable, *words])\n"
+        "while words[0].startswith('-'):\n    words.pop(0)\n"
+        "wall, monotonic = time.time, time.monotonic\n"
+        f"time.time, time.monotonic = lambda: wall() + {skew_s}, lambda: monotonic() + {skew_s}\n"
+        f"sys.executable, sys.argv = {str(file)!r}, words\nrunpy.run_path(words[0], run_name='__main__')\n"
+    )
+    file.chmod(0o755)
+    return file
 
 
 def make_key(path: Path) -> None:
