@@ -31,6 +31,10 @@ MOVED = frozenset(
         "rare-mode",
         "cross-check",
         "recorded",
+        "tost",
+        "multiplicity",
+        "agreement",
+        "pooled-quantile",
     )
 )
 
@@ -61,7 +65,7 @@ def verify_command(
 
         rematch verify coverage
 
-        rematch verify aa tost --sims 500 --seed 7
+        rematch verify aa speed --sims 500 --seed 7
 
         rematch verify all --write
     """
@@ -70,7 +74,8 @@ def verify_command(
 
     moved = sorted(MOVED & set(names or ()))
     if moved:
-        raise InputError("is a part of the tests now", place="NAMES", found=moved[0], allowed="make test")
+        now = "rematch verify quantile" if moved[0] == "pooled-quantile" else "make test"
+        raise InputError("has moved", place="NAMES", found=moved[0], allowed=now)
     root = find_root()
     every = not names or ALL in names
     wanted = list(ROWS) if every else list(names or ())

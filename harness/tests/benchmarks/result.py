@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import median
+
 from pydantic import Field, computed_field
 
 from harness.model import Frozen
+
+#: Beyond this share of its CPU time used by others the machine is not idle.
+BUSY_SHARE = 0.1
 
 
 class BenchRow(Frozen):
@@ -52,6 +58,19 @@ class BenchResult(Frozen):
         if False in verdicts:
             return False
         return None if None in verdicts else True
+
+
+def at_most(limit: float, values: Sequence[float]) -> bool | None:
+    """Judge repetitions against an upper limit: the median keeps it, none does, or it cannot be told."""
+    if median(values) <= limit:
+        return True
+    return False if min(values) > limit else None
+
+
+def judge(limit: float, values: Sequence[float], share: float | None) -> bool | None:
+    """Judge what must not be more than ``limit``; a miss beside others' work is ``None``, cannot say."""
+    verdict = at_most(limit, values)
+    return None if verdict is False and (share is None or share > BUSY_SHARE) else verdict
 
 
 def at_least(limit: float, value: float | None, high: float | None) -> bool | None:

@@ -26,19 +26,18 @@ def test_a_row_holds_with_its_control_in_its_short_form(name: str, monkeypatch: 
 def test_the_interval_of_the_pooled_share_holds_the_truth_and_one_over_requests_does_not() -> None:
     few = next(one for one in attribution.SESSIONS if one.rho == 0.9)
     found = attribution.simulate_sessions(few._replace(n_trials=8), 40, np.random.default_rng(1), naive=True)
-    clear = found.ways["clear"]
-    assert clear.n_said >= 20
-    assert clear.n_held / clear.n_said >= 0.85
+    assert len(found.errors("clear")) >= 20
+    assert found.coverage("clear") >= 0.85
     assert found.n_held_naively / 40 < 0.8
-    assert abs(clear.truth - found.without) < 0.05
+    assert abs(found.truth["clear"] - found.without) < 0.05
 
 
 def test_stalls_hold_on_slow_loads_of_every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     # The row's own scenarios, without the two faster rates that take its time.
     slow = [s for s in row.open_loops() if s.name == "200/s"]
-    held = [s for s in row.held_out() if "400/s" in s.name]
+    new = [s for s in row.fresh() if "300/s" in s.name]
     monkeypatch.setattr(row, "open_loops", lambda: slow)
-    monkeypatch.setattr(row, "held_out", lambda: held)
+    monkeypatch.setattr(row, "fresh", lambda: new)
     monkeypatch.setattr(row, "closed_loops", list)
     found = row.stalls(30, 1)
     assert [cell for cell in found.cells if not cell.holds] == []
