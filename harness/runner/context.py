@@ -271,36 +271,9 @@ def compare_clocks(context: TrialContext, notes: Notes) -> None:
         HostError: one of them does not answer.
     """
     service = context.host.clock()
-    if service is not None:
-        notes.clocks.append(service)
     load = service if context.load_host is context.host else context.load_host.clock()
-    if load is not None:
-        notes.clocks.append(load.model_copy(update={"role": "load"}))
-    for place in context.further_loads:
-        further = place.host.clock()
-        if further is not None:
-            notes.clocks.append(further.model_copy(update={"role": "further load"}))
+    clocks: list[tuple[HostClock | None, dict[str, str]]] = [(service, {}), (load, {"role": "load"})]
+    clocks += [(place.host.clock(), {"role": "further load"}) for place in context.further_loads]
     if context.backing_apart and notes.backing:
-        there = context.backing_host.clock()
-        if there is not None:
-            notes.clocks.append(there.model_copy(update={"role": "database"}))
-
-
-__all__ = [
-    "SAMPLING_HZ",
-    "WARM_UP_HZ",
-    "Ledger",
-    "Limits",
-    "LoadSlot",
-    "Notes",
-    "PhaseName",
-    "TrialContext",
-    "TrialSpec",
-    "compare_clocks",
-    "going_on",
-    "now",
-    "phase",
-    "tidy_values",
-    "tidy_words",
-    "watch",
-]
+        clocks.append((context.backing_host.clock(), {"role": "database"}))
+    notes.clocks += [clock.model_copy(update=role) for clock, role in clocks if clock is not None]

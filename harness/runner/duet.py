@@ -124,6 +124,3 @@ def _recorded(number: int, spec: TrialSpec, mine: Notes, theirs: Notes, arm: Due
 
 def _words(notes: Notes) -> str:
     return f"{notes.outcome.value}: {notes.reason}" if notes.reason else notes.outcome.value
-
-
-__all__ = ["EXCHANGES", "run_duet"]

@@ -164,6 +164,3 @@ class ArmHost(LocalHost):
 
     def _here(self, command: Command) -> Command:
         return command.model_copy(update={"cpus": self._arm.exchanger.cpus(self._arm.arm)})
-
-
-__all__ = ["PARTNER_FAILED", "ArmHost", "DuetArm", "Rendezvous", "failed_with"]

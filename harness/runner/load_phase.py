@@ -16,7 +16,7 @@ from typing import Literal
 from harness.backing import refuse_ended
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command
-from harness.hosts.measuring import Sampling, SpeedMeter
+from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance
 from harness.loadgen.row_counts import count_rows
 from harness.model import EarlierLoad, MachineWindow, Outcome, Phase
@@ -94,17 +94,14 @@ def _offer(
             engine.begin(sampler, context, notes)
         if context.duet is None:  # whose arms meet the same CPUs for the same share of the time
             meter = context.host.speed_meter(cpus_at_work(context, notes))
-            cleanup.callback(_note_speeds, meter, notes)
+            cleanup.callback(lambda: setattr(notes, "cpu_speeds", meter.stop()))
         _wait_for_load(engines, instance, spec, context, notes)
     notes.machine_after = context.host.machine()
     compare_clocks(context, notes)
     backing_after_s, reader_after_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
-    known = backing_before_s is not None and backing_after_s is not None
-    notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
-    if reader_before_s is not None and reader_after_s is not None:
-        notes.log_reader_cpu_s = reader_after_s - reader_before_s
-    if context.backing_apart:
-        notes.backing_cpu_s = 0.0  # on a machine of their own they used nothing of this one
+    # on a machine of their own they used nothing of this one
+    notes.backing_cpu_s = 0.0 if context.backing_apart else difference(backing_before_s, backing_after_s)
+    notes.log_reader_cpu_s = difference(reader_before_s, reader_after_s)
     for engine in engines:
         _refuse_ended_badly(engine)
         _run_after(engine)
@@ -117,10 +114,6 @@ def cpus_at_work(context: TrialContext, notes: Notes) -> tuple[int, ...]:
     if generator is None and not (placement and placement.generator_apart):
         generator = context.cpus
     return tuple(sorted({*(service or context.cpus), *(generator or ())}))
-
-
-def _note_speeds(meter: SpeedMeter, notes: Notes) -> None:
-    notes.cpu_speeds = meter.stop()
 
 
 def _refuse_ended_badly(engine: LoadProcess) -> None:
@@ -185,7 +178,11 @@ def used_in_load(notes: Notes, what: Literal["cpu_s", "compile_s", "wait_s"]) ->
     """The service's CPU time, that of its JIT compilers, or how long its threads waited for a CPU, between the two
     boundaries of the measurement."""
     used = {boundary.name: getattr(boundary.reading, what) for boundary in notes.boundaries}
-    before, after = used.get("before-load"), used.get("after-load")
+    return difference(used.get("before-load"), used.get("after-load"))
+
+
+def difference(before: float | None, after: float | None) -> float | None:
+    """Return after less before; ``None``: one of them is not known."""
     return None if before is None or after is None else after - before
 
 

@@ -15,7 +15,7 @@ from harness.hosts.base import Command, Process
 from harness.hosts.measuring import Sampling
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import merge_summaries, seed_of, shares
-from harness.model import AnswerCount, GeneratorRecord, HostClock, Load, LoadProfile, LoadSummary
+from harness.model import AnswerCount, GeneratorRecord, HostClock, Load, LoadSummary
 from harness.model.endpoint import Endpoint
 from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, tidy_values, tidy_words
 
@@ -121,67 +121,31 @@ def make_load_processes(
     places = context.load_places
     profiles = shares(load.profile, load.processes * len(places))
     for number, share in enumerate(profiles, start=1):
-        engine = _Making(
-            number=number,
-            of=len(profiles),
-            place=places[(number - 1) % len(places)],
-            name=str(number) if len(profiles) > 1 else "",
-        )
-        asked = engine.asked(share, endpoint, spec, notes)
-        yield engine.made(generator.command(asked), generator, spec, notes)
-
-
-@dataclass(kw_only=True)
-class _Making:
-    """One engine on its way: first its folder, which its command needs, then its files.
-
-    ``name``: of its folder below ``load``; empty: that itself.
-    """
-
-    number: int
-    of: int
-    place: LoadSlot
-    name: str
-    ours: Path = Path()
-    there: Path = Path()
-
-    def asked(self, share: LoadProfile, endpoint: Endpoint, spec: TrialSpec, notes: Notes) -> LoadSpec:
-        """Make its folder, and say what is asked of it there."""
-        self.ours = spec.folder / "load" / self.name
-        self.ours.mkdir(exist_ok=True)
-        self.there = self.place.host.open_folder(self.ours)
-        notes.folders_there[self.there] = self.ours
-        return LoadSpec(
-            profile=share,
-            requests=spec.requests,
-            endpoint=endpoint,
-            folder=self.there,
-            seed=seed_of(spec.seed, self.number, self.of),
-        )
-
-    def made(
-        self, command: LoadCommand, generator: LoadGenerator, spec: TrialSpec, notes: Notes
-    ) -> LoadProcess:
-        """Put its files into its folder."""
-        host = self.place.host
-        command = in_words_of(self.place, command)
-        for name, content in command.files.items():
-            (self.ours / name).write_text(content, "utf-8")
-            if not host.here:
-                host.put(self.ours / name, self.there / name)
+        place, several = places[(number - 1) % len(places)], len(profiles) > 1
+        ours = spec.folder / "load" / (str(number) if several else "")
+        ours.mkdir(exist_ok=True)
+        there = place.host.open_folder(ours)
+        notes.folders_there[there] = ours
+        seed = seed_of(spec.seed, number, len(profiles))
+        asked = LoadSpec(profile=share, requests=spec.requests, endpoint=endpoint, folder=there, seed=seed)
+        command = put_files(place, generator.command(asked), ours, there)
         record = _record(generator, command, spec, notes)
-        if self.of > 1:
-            folder = self.ours.relative_to(spec.folder).as_posix()
-            record = record.model_copy(update={"host": host.name, "folder": folder})
-        return LoadProcess(
-            number=self.number,
-            of=self.of,
-            place=self.place,
-            ours=self.ours,
-            there=self.there,
-            command=command,
-            record=record,
+        if several:
+            folder = ours.relative_to(spec.folder).as_posix()
+            record = record.model_copy(update={"host": place.host.name, "folder": folder})
+        yield LoadProcess(
+            number=number, of=len(profiles), place=place, ours=ours, there=there, command=command, record=record
         )
+
+
+def put_files(place: LoadSlot, command: LoadCommand, ours: Path, there: Path) -> LoadCommand:
+    """Put a command's files into its folder, here and on the load's host; return it in that host's words."""
+    command = in_words_of(place, command)
+    for name, content in command.files.items():
+        (ours / name).write_text(content, "utf-8")
+        if not place.host.here:
+            place.host.put(ours / name, there / name)
+    return command
 
 
 def in_words_of(place: LoadSlot, command: LoadCommand) -> LoadCommand:
@@ -190,17 +154,17 @@ def in_words_of(place: LoadSlot, command: LoadCommand) -> LoadCommand:
         return command
     longest_first = sorted(place.words.items(), key=lambda pair: len(pair[0]), reverse=True)
 
-    def said(text: str) -> str:
+    def translated(text: str) -> str:
         for ours, theirs in longest_first:
             text = text.replace(ours, theirs)
         return text
 
     return command.model_copy(
         update={
-            "argv": tuple(said(word) for word in command.argv),
-            "after": tuple(tuple(said(word) for word in argv) for argv in command.after),
-            "environment": {name: said(value) for name, value in command.environment.items()},
-            "files": {name: said(content) for name, content in command.files.items()},
+            "argv": tuple(map(translated, command.argv)),
+            "after": tuple(tuple(map(translated, argv)) for argv in command.after),
+            "environment": {name: translated(value) for name, value in command.environment.items()},
+            "files": {name: translated(content) for name, content in command.files.items()},
         }
     )
 
@@ -282,14 +246,3 @@ def _offset_s(engine: LoadProcess, clocks: Sequence[HostClock]) -> float:
         if clock.host == engine.place.host.name and clock.role != "service"
     ]
     return sum(own) / len(own) if own else 0.0
-
-
-__all__ = [
-    "OWN_SAMPLES",
-    "LoadProcess",
-    "answered_so_far",
-    "in_words_of",
-    "keep_records",
-    "make_load_processes",
-    "read_together",
-]

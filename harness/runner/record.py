@@ -9,10 +9,11 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from harness.hosts.base import now
 from harness.launchers.arguments import GC_LOG
 from harness.model import TrialRecord
 from harness.runner.backing_phase import lay_together
-from harness.runner.context import Notes, TrialSpec, now, tidy_values, tidy_words
+from harness.runner.context import Notes, TrialSpec, tidy_values, tidy_words
 from harness.runner.load_phase import headroom_ratio, used_in_load
 from harness.runner.load_process import OWN_SAMPLES
 from harness.runner.outcome import trial_flags

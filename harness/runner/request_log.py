@@ -216,16 +216,3 @@ def words(row: StoredReading) -> str:
 
 def _stored(notes: Notes, *, over: bool) -> dict[str, int]:
     return {request: n for service in notes.backing for request, n in service.stored(over=over).items()}
-
-
-__all__ = [
-    "ROLE",
-    "RequestLog",
-    "compare_promises",
-    "count_lines",
-    "is_of",
-    "leaves_a_row_for_each",
-    "note_before",
-    "requests_counted",
-    "words",
-]

@@ -29,6 +29,7 @@ from harness.model import Boundary, ClosedLoad
 from harness.model.endpoint import Endpoint
 from harness.model.trial import pod_metrics_file
 from harness.runner.context import Notes, TrialContext, TrialSpec
+from harness.runner.load_process import put_files
 
 BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
 METRICS_PATH = "/metrics"
@@ -98,15 +99,9 @@ def save_metrics(endpoint: Endpoint, file: Path, timeout_s: float = 5.0) -> bool
 
 def save_native_memory(host: Host, jcmd: Path, pid: int, file: Path, *, there: Path | None = None) -> bool:
     """Write ``jcmd PID VM.native_memory summary``; return whether the JVM gave one (it needs the NMT setting)."""
-    command = Command(argv=(str(jcmd), str(pid), "VM.native_memory", "summary"), folder=there or file.parent)
-    try:
-        completed = host.run(command, JCMD_WITHIN_S)
-    except HostError:  # gone or hanging: the load tells
-        return False
-    if completed.exit_code != 0 or "Total: reserved=" not in completed.stdout:
-        return False
-    file.write_text(completed.stdout)
-    return True
+    argv = (str(jcmd), str(pid), "VM.native_memory", "summary")
+    text = _printed(host, argv, there or file.parent, JCMD_WITHIN_S)
+    return _kept(text if "Total: reserved=" in text else "", file)
 
 
 PRINTED = "recording.json"
@@ -120,14 +115,8 @@ def keep_recording(host: Host, jfr: Path, there: Path, folder: Path) -> bool:
     The JVM writes it when it ends, so ask after that; one that was killed left none.
     """
     words = ("print", "--json", "--stack-depth", "1", "--events", EVENTS, str(there / RECORDING))
-    try:
-        completed = host.run(Command(argv=(str(jfr), *words), folder=there), PRINT_WITHIN_S)
-    except HostError:  # no such program there: the analysis says that nothing was recorded
-        return False
-    if completed.exit_code != 0 or not completed.stdout.lstrip().startswith("{"):
-        return False
-    (folder / PRINTED).write_text(completed.stdout, "utf-8")
-    return True
+    text = _printed(host, (str(jfr), *words), there, PRINT_WITHIN_S)
+    return _kept(text if text.lstrip().startswith("{") else "", folder / PRINTED)
 
 
 def keep_contention(host: Host, jfr: Path, there: Path, folder: Path) -> bool:
@@ -136,14 +125,22 @@ def keep_contention(host: Host, jfr: Path, there: Path, folder: Path) -> bool:
     As of :func:`keep_recording`; a JDK before 21 has no such view.
     """
     words = ("view", "--width", "200", "--cell-height", "1", "contention-by-class", str(there / RECORDING))
+    return _kept(_printed(host, (str(jfr), *words), there, PRINT_WITHIN_S), folder / CONTENTION)
+
+
+def _printed(host: Host, argv: tuple[str, ...], folder: Path, within_s: float) -> str:
+    """Return what a program of the JDK prints; empty where it is missing, hangs or fails: the analysis then says so."""
     try:
-        completed = host.run(Command(argv=(str(jfr), *words), folder=there), PRINT_WITHIN_S)
+        completed = host.run(Command(argv=argv, folder=folder), within_s)
     except HostError:
-        return False
-    if completed.exit_code != 0:
-        return False
-    (folder / CONTENTION).write_text(completed.stdout, "utf-8")
-    return True
+        return ""
+    return completed.stdout if completed.exit_code == 0 else ""
+
+
+def _kept(text: str, file: Path) -> bool:
+    if text:
+        file.write_text(text, "utf-8")
+    return bool(text)
 
 
 #: Of the trial's folder, gone afterwards.
@@ -193,13 +190,10 @@ def _counted(
     folder = spec.folder / FOLDER
     folder.mkdir()
     profile = ClosedLoad(users=load.profile.users, duration_s=LOAD_S)
-    command = generator.command(
-        LoadSpec(
-            profile=profile, requests=spec.requests, endpoint=instance.endpoint, folder=folder, seed=spec.seed
-        )
+    asked = LoadSpec(
+        profile=profile, requests=spec.requests, endpoint=instance.endpoint, folder=folder, seed=spec.seed
     )
-    for name, content in command.files.items():
-        (folder / name).write_text(content, "utf-8")
+    command = put_files(place, generator.command(asked), folder, folder)
     unshare, perf = map(str, programs)
     events = ",".join((ALL, *(_NAMED + name for name in NAMES)))
     counting = ("stat", "-x", ",", "-o", str(folder / COUNTS), "-e", events, "-p", str(instance.record.pid))

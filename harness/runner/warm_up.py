@@ -40,7 +40,7 @@ from harness.model import (
 from harness.model.endpoint import Endpoint
 from harness.model.warm_up import WarmClass, unsettled
 from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, watch
-from harness.runner.load_process import in_words_of
+from harness.runner.load_process import put_files
 from harness.runner.outcome import crash
 from harness.runner.snapshots import save_metrics
 
@@ -257,27 +257,19 @@ class _Windows:
 
     def _command(self) -> LoadCommand:
         """Its files lie in the folder afterwards, on the load's host."""
-        host = self.place.host
-        made = self.generator.command(
-            LoadSpec(
-                profile=ClosedLoad(users=self.asked.users, duration_s=self.asked.window_s),
-                requests=self.spec.requests,
-                endpoint=self.instance.endpoint,
-                folder=self.there,
-                seed=self.spec.seed,
-            )
+        asked = LoadSpec(
+            profile=ClosedLoad(users=self.asked.users, duration_s=self.asked.window_s),
+            requests=self.spec.requests,
+            endpoint=self.instance.endpoint,
+            folder=self.there,
+            seed=self.spec.seed,
         )
-        command = in_words_of(self.place, made)
-        for name, content in command.files.items():
-            (self.ours / name).write_text(content, "utf-8")
-            if not host.here:
-                host.put(self.ours / name, self.there / name)
-        return command
+        return put_files(self.place, self.generator.command(asked), self.ours, self.there)
 
     def _run(self, command: LoadCommand) -> None:
         host, placement = self.place.host, self.notes.placement
-        made = [name for name in command.outputs if name not in command.files]
-        for name in made:
+        outputs = [name for name in command.outputs if name not in command.files]
+        for name in outputs:
             (self.ours / name).unlink(missing_ok=True)
         done = host.run(
             Command(
@@ -295,7 +287,7 @@ class _Windows:
             raise TrialFailure(
                 Outcome.FAILED, f"{self.generator.name} ended with {done.exit_code} in the warm-up: {output}"
             )
-        for name in made if not host.here else ():
+        for name in outputs if not host.here else ():
             host.get(self.there / name, self.ours / name)
 
     def _reading(self) -> ResourceReading:
