@@ -99,18 +99,6 @@ def test_a_service_over_there_takes_its_load_from_here(namespace: Namespace, tmp
         assert {row.split(",")[1] for row in rows[1:]} == {"service", "generator"}
 
 
-def test_a_connection_that_dies_in_the_middle_of_a_trial_costs_nothing(sshd: Sshd, tmp_path: Path) -> None:
-    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=10)
-    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=patient(20)))
-    try:
-        folder = _measured_while(
-            lambda: _load_runs(tmp_path), sshd.end_connections, root, host, duplicates=False
-        )
-    finally:
-        host.close()
-    _lost_nothing(folder, host)
-
-
 def test_an_sshd_that_is_killed_in_the_middle_of_a_trial_and_started_again_costs_nothing(
     tmp_path: Path,
 ) -> None:
