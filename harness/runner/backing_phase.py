@@ -25,12 +25,8 @@ OWN_FOLDER, OWN_SAMPLES, OWN_MACHINE = "backing", "backing-samples.csv", "machin
 ROLES = {"postgresql": "database", "upstream": "upstream"}
 #: How a trial may have ended when its database turns out to be gone: what it then says is a consequence.
 _NO_REASON_OF_ITS_OWN = (
-    Outcome.OK,
-    Outcome.FAILED,
-    Outcome.TIMED_OUT,
-    Outcome.OVERLOADED,
-    Outcome.NONCONFORMING,
-)
+    Outcome.OK, Outcome.FAILED, Outcome.TIMED_OUT, Outcome.OVERLOADED, Outcome.NONCONFORMING,
+)  # fmt: skip
 
 
 def bring_up_backing(
@@ -131,19 +127,16 @@ def judge_backing(notes: Notes) -> None:
     """
     broken = [_words(row) for row in notes.invariants if not row.holds]
     broken += [words(row) for row in notes.stored if not row.holds]
-    if notes.backing_failure is not None and notes.outcome in _NO_REASON_OF_ITS_OWN:
-        before = notes.reason
-        notes.outcome, notes.reason = Outcome.FAILED, notes.backing_failure
-        if before is not None and notes.backing_failure not in before:
-            notes.reason = f"{notes.backing_failure}; seen by the trial: {before}"
-        elif before is not None:
-            notes.reason = before
+    failure, before = notes.backing_failure, notes.reason
+    if failure is not None and notes.outcome in _NO_REASON_OF_ITS_OWN:
+        notes.outcome = Outcome.FAILED
+        if before is None or failure not in before:
+            notes.reason = failure if before is None else f"{failure}; seen by the trial: {before}"
     if broken:
-        before = (
-            f"; before that: {notes.outcome.value}: {notes.reason}" if notes.outcome != Outcome.OK else ""
-        )
+        is_ok = notes.outcome == Outcome.OK
+        earlier = "" if is_ok else f"; before that: {notes.outcome.value}: {notes.reason}"
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-        notes.outcome, notes.reason = Outcome.INCONSISTENT, f"{broken[0]}{more}{before}"
+        notes.outcome, notes.reason = Outcome.INCONSISTENT, f"{broken[0]}{more}{earlier}"
 
 
 def _words(row: InvariantReading) -> str:

@@ -30,7 +30,7 @@ from harness.runner.load_process import (
     make_load_processes,
     read_together,
 )
-from harness.runner.outcome import crash, judge_load
+from harness.runner.outcome import SIGNALLED, crash, judge_load
 from harness.runner.request_log import note_before
 from harness.runner.speed_gate import REPEATS as SPEED_REPEATS
 from harness.sampling import machine_window
@@ -38,8 +38,6 @@ from harness.sampling import machine_window
 _POLL_S = 0.05
 #: Turning a tool's own form into a readable one takes seconds even for millions of requests.
 _AFTER_WITHIN_S = 120.0
-#: A shell's way to tell the signal that ended a program: 128 + its number.
-_SIGNALLED = 128
 
 
 def measure(
@@ -119,8 +117,8 @@ def cpus_at_work(context: TrialContext, notes: Notes) -> tuple[int, ...]:
 def _refuse_ended_badly(engine: LoadProcess) -> None:
     """A killed generator is no measurement; of several, neither is one that failed: its share is missing."""
     code = engine.exit_code or 0
-    if code > _SIGNALLED:
-        raise TrialFailure("failed", f"{engine.name} was killed by signal {code - _SIGNALLED}")
+    if code > SIGNALLED:
+        raise TrialFailure("failed", f"{engine.name} was killed by signal {code - SIGNALLED}")
     if code and engine.of > 1:
         raise TrialFailure(
             "failed", f"{engine.name} ended with exit code {code}: its share of the load is missing"
@@ -261,16 +259,11 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
     aside = spec.folder / f"{_EARLIER}-{len(notes.earlier_loads) + 1}"
     notes.earlier_loads.append(
         EarlierLoad(
-            folder=aside.name,
-            duration_s=load.duration_s,
-            n_requests=load.n_requests,
-            n_errors=load.n_errors,
-            cpu_s=used_in_load(notes, "cpu_s"),
-            compile_s=used_in_load(notes, "compile_s"),
-            late_share=load.late_share,
-            cpu_speeds=notes.cpu_speeds,
+            folder=aside.name, duration_s=load.duration_s, n_requests=load.n_requests, n_errors=load.n_errors,
+            cpu_s=used_in_load(notes, "cpu_s"), compile_s=used_in_load(notes, "compile_s"),
+            late_share=load.late_share, cpu_speeds=notes.cpu_speeds,
         )
-    )
+    )  # fmt: skip
     (spec.folder / _LOAD).rename(aside)
     (spec.folder / _LOAD).mkdir()
     for file in list(spec.folder.iterdir()):

@@ -222,27 +222,19 @@ def keep_records(engines: Sequence[LoadProcess], notes: Notes) -> None:
 
 def _together(records: Sequence[GeneratorRecord]) -> GeneratorRecord:
     """CPU time is the sum; the exit code is the first that is not zero."""
-    used = [record.cpu_s for record in records]
+    used = [record.cpu_s for record in records if record.cpu_s is not None]
     codes = [record.exit_code for record in records]
-    known = [seconds for seconds in used if seconds is not None]
-    return records[0].model_copy(
-        update={
-            "cpu_s": sum(known) if len(known) == len(used) else None,
-            "exit_code": None if None in codes else next((code for code in codes if code), 0),
-            "cpu_affinity": tuple(sorted({cpu for record in records for cpu in record.cpu_affinity})),
-            "host": None,
-            "folder": "load",
-            "load": None,
-            "clock_shift_s": 0.0,
-        }
-    )
+    whole = {
+        "cpu_s": sum(used) if len(used) == len(records) else None,
+        "exit_code": None if None in codes else next((code for code in codes if code), 0),
+        "cpu_affinity": tuple(sorted({cpu for record in records for cpu in record.cpu_affinity})),
+    }
+    alone = {"host": None, "folder": "load", "load": None, "clock_shift_s": 0.0}
+    return records[0].model_copy(update=whole | alone)
 
 
 def _offset_s(engine: LoadProcess, clocks: Sequence[HostClock]) -> float:
     """How far its host's wall clock was ahead of ours, before and after the load on average."""
-    own = [
-        clock.wall_offset_s
-        for clock in clocks
-        if clock.host == engine.place.host.name and clock.role != "service"
-    ]
+    name = engine.place.host.name
+    own = [clock.wall_offset_s for clock in clocks if clock.host == name and clock.role != "service"]
     return sum(own) / len(own) if own else 0.0

@@ -39,8 +39,7 @@ class RequestLog:
 
     def __init__(self, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
         settings = spec.planned.configuration.variant.settings
-        on = settings.get("logging") == "on"
-        self._sink = settings.get("log_sink") if on else None
+        self._sink = settings.get("log_sink") if settings.get("logging") == "on" else None
         self._spec, self._context, self._notes = spec, context, notes
         self._there = notes.service_folder
         self._reader: Process | None = None
@@ -115,14 +114,14 @@ class RequestLog:
             lines = self._counted() or {}
             self._run("rm", "-f", STDOUT, COUNTED, PROGRAM.name)
             self._run("mv", LAST, STDOUT)
-        instance = self._notes.instance
-        in_container = instance is not None and instance.container is not None
-        known = not in_container and self._sink == "pipe"
+        instance, pipe = self._notes.instance, self._sink == "pipe"
+        if not pipe or (instance is not None and instance.container is not None):
+            lines = {}
         self._notes.request_log = RequestLogRecord(
-            sink="pipe" if self._sink == "pipe" else "file",
+            sink="pipe" if pipe else "file",
             requests=self._requests,
-            lines=lines.get("lines") if known else None,
-            bytes=lines.get("bytes") if known else None,
+            lines=lines.get("lines"),
+            bytes=lines.get("bytes"),
             reader_cpu_s=self._notes.log_reader_cpu_s,
             reader_ended=early,
         )

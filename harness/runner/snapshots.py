@@ -168,10 +168,8 @@ def count_system_calls(
     """
     try:
         return _counted(instance, spec, context, notes)
-    except TrialFailure as failure:
-        return {"unavailable": failure.reason}
-    except HostError as problem:
-        return {"unavailable": str(problem)}
+    except (TrialFailure, HostError) as problem:
+        return {"unavailable": problem.reason if isinstance(problem, TrialFailure) else str(problem)}
     finally:
         shutil.rmtree(spec.folder / FOLDER, ignore_errors=True)
 
@@ -197,22 +195,15 @@ def _counted(
     unshare, perf = map(str, programs)
     events = ",".join((ALL, *(_NAMED + name for name in NAMES)))
     counting = ("stat", "-x", ",", "-o", str(folder / COUNTS), "-e", events, "-p", str(instance.record.pid))
-    done = place.host.run(
-        Command(
-            argv=(unshare, "--mount", perf, *counting, "--", *command.argv),
-            folder=folder,
-            environment=command.environment,
-            cpus=notes.placement.generator if notes.placement else None,
-        ),
-        timeout_s=LOAD_S + EXTRA_S,
-    )
+    argv = (unshare, "--mount", perf, *counting, "--", *command.argv)
+    cpus = notes.placement.generator if notes.placement else None
+    order = Command(argv=argv, folder=folder, environment=command.environment, cpus=cpus)
+    done = place.host.run(order, timeout_s=LOAD_S + EXTRA_S)
     file = folder / COUNTS
     calls = counts_of(file.read_text("utf-8", "replace")) if file.is_file() else {}
     if done.exit_code or "all" not in calls:
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        raise TrialFailure(
-            "failed", f"perf counted nothing: {lines[0][:200] if lines else 'without a reason'}"
-        )
+        first = next(iter((done.stderr or done.stdout).strip().splitlines()), "without a reason")
+        raise TrialFailure("failed", f"perf counted nothing: {first[:200]}")
     return {"n_requests": generator.read(folder).n_requests, "calls": dict(calls)}
 
 

@@ -111,11 +111,8 @@ class User:
         (self._flow if is_flow(requests) else self._mix)(requests, n)
 
     def _mix(self, requests: tuple[Request, ...], n: int) -> None:
-        turns = [
-            (request, raw_request(request, self._endpoint))
-            for request in requests
-            for _ in range(request.weight)
-        ]
+        raw_of = [(request, raw_request(request, self._endpoint)) for request in requests]
+        turns = [pair for pair in raw_of for _ in range(pair[0].weight)]
         right: dict[str, bytes] = {}
         for number in range(n):
             if not self._go_on():
@@ -229,19 +226,15 @@ class _Windows:
             load = self.generator.read(self.ours)
             self.seen.append(
                 WarmUpWindow(
-                    start_s=start_s,
-                    duration_s=load.duration_s,
-                    n_requests=load.n_requests,
-                    n_errors=load.n_errors,
+                    start_s=start_s, duration_s=load.duration_s, n_requests=load.n_requests, n_errors=load.n_errors,
                     cpu_s=_difference(before.cpu_s, after.cpu_s),
                     compile_s=_difference(before.compile_s, after.compile_s),
                 )
-            )
+            )  # fmt: skip
             before = after
             if not load.n_requests or load.n_errors == load.n_requests:
-                raise TrialFailure(
-                    Outcome.FAILED, f"no right answer in window {len(self.seen)} of the warm-up"
-                )
+                why = f"no right answer in window {len(self.seen)} of the warm-up"
+                raise TrialFailure(Outcome.FAILED, why)
             settled = not unsettled(self.seen, self.asked)
             over = time.monotonic() - began_s + self.asked.window_s > self.asked.at_most_s
             if self._ends(settled, over):
@@ -271,22 +264,15 @@ class _Windows:
         outputs = [name for name in command.outputs if name not in command.files]
         for name in outputs:
             (self.ours / name).unlink(missing_ok=True)
-        done = host.run(
-            Command(
-                argv=command.argv,
-                folder=self.there,
-                environment=command.environment,
-                cpus=placement.generator if placement else None,
-            ),
-            timeout_s=self.asked.window_s + EXTRA_S,
-        )
+        cpus = placement.generator if placement else None
+        order = Command(argv=command.argv, folder=self.there, environment=command.environment, cpus=cpus)
+        done = host.run(order, timeout_s=self.asked.window_s + EXTRA_S)
         if (service_exit := self.instance.exited()) is not None:
             raise crash(service_exit, "in its warm-up", self.notes.service_folder, self.context.host)
         if done.exit_code:
             output = (done.stderr or done.stdout).strip()[-300:]
-            raise TrialFailure(
-                Outcome.FAILED, f"{self.generator.name} ended with {done.exit_code} in the warm-up: {output}"
-            )
+            why = f"{self.generator.name} ended with {done.exit_code} in the warm-up: {output}"
+            raise TrialFailure(Outcome.FAILED, why)
         for name in outputs if not host.here else ():
             host.get(self.there / name, self.ours / name)
 
