@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,8 +11,6 @@ from types import MappingProxyType
 
 from pydantic import Field, TypeAdapter
 
-from harness.agent.machine_counters import read_machine
-from harness.agent.platforms import usable_cpus
 from harness.errors import InputError
 from harness.model import Frozen
 from harness.model.digits import plain
@@ -27,8 +24,6 @@ from harness.verify.simulated.result import Cell, VerifyResult
 REAL: Mapping[str, Verification] = MappingProxyType(
     {"sigstop": Verification(sigstop, 20), "bound": Verification(bound, 40)}
 )
-#: The kernel counts CPU time in hundredths of a second: below this no share can be told.
-SHORTEST_SEEN_S = 1.0
 #: In the order of the page.
 ROWS = (*VERIFICATIONS, *REAL)
 PAGE = Path("docs") / "verify.md"
@@ -40,9 +35,6 @@ class VerifiedRow(Frozen):
 
     result: VerifyResult
     wall_s: float = Field(ge=0)
-    others_share: float | None = Field(
-        description="of all cores' time, used by others meanwhile; None: too short to tell"
-    )
     place: str = Field(description="cores, memory and commit; no date, no name of a machine")
 
 
@@ -62,39 +54,9 @@ def verify_row(name: str, place: str, *, sims: int | None = None, seed: int = 1)
     """
     if name not in ROWS:
         raise InputError("no such verification", place="NAME", found=name, allowed=", ".join((*ROWS, "all")))
-    meanwhile, began = Others(), time.monotonic()
-    real = REAL.get(name)
+    began, real = time.monotonic(), REAL.get(name)
     result = run_verify(name, sims, seed) if real is None else real.run(sims or real.sims, seed)
-    wall_s = time.monotonic() - began
-    share = meanwhile.share() if wall_s >= SHORTEST_SEEN_S else None
-    return VerifiedRow(result=result, wall_s=wall_s, others_share=share, place=place)
-
-
-class Others:
-    """What others used of the machine since this was made, this process and its ended children left out."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._machine_s, self._own_s = read_machine().total_cpu_s, _own_cpu_s()
-
-    def share(self) -> float | None:
-        """Share of all cores' time; ``None``: the kernel does not tell."""
-        now_s = read_machine().total_cpu_s
-        if now_s is None or self._machine_s is None:
-            return None
-        used_s = now_s - self._machine_s - (_own_cpu_s() - self._own_s)
-        lasted_s = max(time.monotonic() - self._began, 1e-9)
-        return max(0.0, used_s / lasted_s / len(usable_cpus()))
-
-
-def words(share: float | None) -> str:
-    """The share in a sentence."""
-    return f"others used {'an unknown share' if share is None else format(share, '.0%')} of the machine meanwhile"
-
-
-def _own_cpu_s() -> float:
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
+    return VerifiedRow(result=result, wall_s=time.monotonic() - began, place=place)
 
 
 HEAD = """\
@@ -161,13 +123,12 @@ def overview(rows: Sequence[VerifiedRow]) -> str:
 def section(row: VerifiedRow) -> str:
     """Return one row: its bar, its control and every cell."""
     result = row.result
-    busy = "" if row.others_share is None else f"; {words(row.others_share)}"
     lines = [
         *(f"## {result.name}", "", f"Bar: {result.bar}.", f"Control: {result.control}.", ""),
         *("| cell | value | 95 % interval | limits | |", "|---|--:|---|---|---|"),
         *("| " + " | ".join(cells(cell)) + " |" for cell in result.cells),
         *("", *([f"- Open problem: {result.open_problem}"] if result.open_problem else [])),
-        f"- {_sims(result)} simulations a cell, seed {result.seed}, {row.wall_s:.1f} s{busy}",
+        f"- {_sims(result)} simulations a cell, seed {result.seed}, {row.wall_s:.1f} s",
         f"- {row.place}",
     ]
     return "\n".join(lines) + "\n"

@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 from harness.provenance import describe_place
 from harness.tests.benchmarks.child import Taken, take
-from harness.tests.benchmarks.result import BenchResult, BenchRow, at_most, judge, over
+from harness.tests.benchmarks.result import BenchResult, BenchRow, Others, at_most, judge, over, words
 from harness.tests.benchmarks.simulated import write_jtl
 from harness.toolchains import Surroundings, find_jdks, find_tool
-from harness.verify.page import Others, words
 
 MIB = 1 << 20
 #: Of ``rematch report FILE``: at most twice the time of a plain script, a tenth of JMeter's own report.

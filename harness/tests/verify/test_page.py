@@ -38,7 +38,7 @@ def row(name: str, *cells: Cell, open_problem: str | None = None) -> VerifiedRow
     result = VerifyResult(
         name=name, bar="x <= 1", control="y", cells=cells, sims=100, seed=1, open_problem=open_problem
     )
-    return VerifiedRow(result=result, wall_s=3.0, others_share=0.0, place="2 cores, commit c")
+    return VerifiedRow(result=result, wall_s=3.0, place="2 cores, commit c")
 
 
 def test_the_page_says_what_its_record_says_and_has_exactly_the_known_rows() -> None:

@@ -32,12 +32,11 @@ from harness.agent.ports import free_port
 from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.spans import Span
 from harness.analysis.attribution.stalls import detect_stalls
-from harness.errors import RematchError
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_go
-from harness.verify.real.go_service import build_go_service
+from harness.verify.real.go_service import build_go_service, wait_until_ready
 from harness.verify.simulated.result import Cells, VerifyResult
 
 _STEAL_FIELD = 8
@@ -51,7 +50,6 @@ RECALL, PRECISION = 1.0, 0.95
 AFTER_S = 0.1
 #: The client sends this late only when it was held up itself.
 LATE_S = 0.005
-_READY_WITHIN_S = 30.0
 _REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -164,6 +162,7 @@ def stop_service(sims: int, seed: int) -> Stopped:
         process = LocalHost().spawn(Command(argv=argv, folder=Path(folder)))
         queue = RunQueue((process.pid, os.getpid()))
         try:
+            wait_until_ready(port, "/", "go-raw")
             with queue:
                 trial = asyncio.run(_run(process.pid, port, starts, lengths))
         finally:
@@ -282,16 +281,7 @@ class _Pool:
         self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def open(self, n: int) -> None:
-        until = time.monotonic() + _READY_WITHIN_S
-        while len(self._free) < n:
-            try:
-                self._free.append(await asyncio.open_connection("127.0.0.1", self._port))
-            except OSError as error:
-                if time.monotonic() > until:
-                    raise RematchError(
-                        f"the service does not answer on port {self._port}: {error}"
-                    ) from error
-                await asyncio.sleep(0.05)
+        self._free += [await asyncio.open_connection("127.0.0.1", self._port) for _ in range(n)]
 
     async def request(self, trial: _Trial) -> None:
         connection = (
