@@ -12,7 +12,7 @@ import threading
 
 from harness.agent.affinity import Exchanger
 from harness.model import DuetRecord, Outcome, TrialRecord
-from harness.runner.context import Notes, TrialContext, TrialSpec
+from harness.runner.context import Notes, TrialSpec
 from harness.runner.duet_arm import DuetArm, Rendezvous, failed_with
 from harness.runner.pinning import place_two
 from harness.runner.record import trial_record
