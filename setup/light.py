@@ -38,10 +38,10 @@ def light_lock(lock: str, roots: Iterable[str] = READING, spared: Iterable[str] 
     if missing:
         raise ValueError(f"not in the lock file: {', '.join(missing)}")
     parents = {name: _required_by(text) for name, text in entries.items()}
-    kept, out = set(roots), set(spared)
-    while more := {name for name, above in parents.items() if name not in kept | out and above & kept}:
-        kept |= more
-    return "".join(text for name, text in entries.items() if name in kept)
+    chosen, out = set(roots), set(spared)
+    while more := {name for name, above in parents.items() if name not in chosen | out and above & chosen}:
+        chosen |= more
+    return "".join(text for name, text in entries.items() if name in chosen)
 
 
 def _entries(lock: str) -> dict[str, str]:

@@ -19,9 +19,9 @@ OLD_JAVA = "the Java of 2020"
 def bring_others(project: Path) -> None:
     """Fetch the JDKs, the old runtime and the Go releases that are not here; a line says why one cannot be had."""
     around = toolchains.Surroundings(project=project)
-    here = {f"JDK {jdk.major}" for jdk in toolchains.find_jdks(around)}
+    present = {f"JDK {jdk.major}" for jdk in toolchains.find_jdks(around)}
     if toolchains.find_runtimes(around):
-        here.add(OLD_JAVA)
+        present.add(OLD_JAVA)
     ways: dict[str, Callable[[], object]] = {
         f"JDK {major}": partial(_with_uv, jdk_debian.install_jdk, project, major) for major in toolchains.OTHER_JAVA
     }
@@ -32,7 +32,7 @@ def bring_others(project: Path) -> None:
         ways |= {f"Go {name}": partial(_bring_go, go.path, name, env) for name in toolchains.OTHER_GO}
     for name, bring in ways.items():
         try:
-            step(f"{name} is here" if name in here else f"{name}: {bring()}")
+            step(f"{name} is here" if name in present else f"{name}: {bring()}")
         except SetupError as error:
             step(f"{name}: unavailable: {error}")
 

@@ -144,12 +144,12 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str], *, 
     )  # fmt: skip
     editable = ["-q", "--no-deps", "--no-build-isolation", *into, "--editable", project]
     run([*pip, "install", *editable], doing="installing this project", env=env)
-    ours = {PROJECT, *(name for file in locks for name in _LOCKED.findall(file.read_text(encoding="utf-8")))}
-    ours = {_normal(name) for name in ours}
-    there = installed(project)
-    if gone := sorted(name.partition("==")[0] for name in before & set(there) if _normal(name) not in ours):
+    locked = {PROJECT, *(name for file in locks for name in _LOCKED.findall(file.read_text(encoding="utf-8")))}
+    locked = {_normal(name) for name in locked}
+    present = installed(project)
+    if gone := sorted(name.partition("==")[0] for name in before & set(present) if _normal(name) not in locked):
         run([*pip, "uninstall", "-q", *into, *gone], doing="removing what the lock file no longer has", env=env)
-    listed = [name for name in there if _normal(name) in ours]
+    listed = [name for name in present if _normal(name) in locked]
     stamp = {"inputs": inputs_hash(project, python), "light": light, "installed": listed}
     (project / STAMP).write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
 

@@ -66,12 +66,12 @@ def _sampler_there(
     """Return the sampler of the machine that backing services stand on."""
     if not context.backing_apart:
         return sampler
-    ours = spec.folder / OWN_FOLDER
-    ours.mkdir(exist_ok=True)
-    there = context.backing_host.open_folder(ours)
-    notes.folders_there[there] = ours
-    cleanup.callback(context.backing_host.close_folder, ours)
-    own = context.backing_host.sampler(there / OWN_SAMPLES, there / OWN_MACHINE, context.sampling_hz)
+    local = spec.folder / OWN_FOLDER
+    local.mkdir(exist_ok=True)
+    remote = context.backing_host.open_folder(local)
+    notes.folders_there[remote] = local
+    cleanup.callback(context.backing_host.close_folder, local)
+    own = context.backing_host.sampler(remote / OWN_SAMPLES, remote / OWN_MACHINE, context.sampling_hz)
     cleanup.callback(own.stop)
     return own
 

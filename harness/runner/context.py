@@ -255,8 +255,8 @@ def watch(instance: Instance) -> Watched:
 
 def tidy_words(words: Sequence[str], spec: TrialSpec, notes: Notes) -> tuple[str, ...]:
     """Return the words without places of any machine: a far host's folders are first named as ours are."""
-    for there, ours in notes.folders_there.items():
-        words = [word.replace(str(there), str(ours)) for word in words]
+    for remote, local in notes.folders_there.items():
+        words = [word.replace(str(remote), str(local)) for word in words]
     return spec.tidy(words)
 
 

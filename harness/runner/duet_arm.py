@@ -96,7 +96,7 @@ class DuetArm:
         """Wait for the partner."""
         self._swap(None)
 
-    def both(self, ready: bool) -> bool:
+    def both_ready(self, ready: bool) -> bool:
         """Wait for the partner; whether both are ready."""
         return bool(self._swap(ready)) and ready
 

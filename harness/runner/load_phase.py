@@ -62,7 +62,7 @@ def measure(
             _offer(engines, instance, sampler, spec, context, notes)
         notes.load = read_together(engines, generator, notes)
         if load.rows == "counted":
-            notes.load = count_rows(engines[0].ours, notes.load)
+            notes.load = count_rows(engines[0].local, notes.load)
         notes.answers = notes.load.answers
     except TrialFailure:
         notes.answers = answered_so_far(engines, generator)
@@ -128,7 +128,7 @@ def _refuse_ended_badly(engine: LoadProcess) -> None:
 def _run_after(engine: LoadProcess) -> None:
     """What a tool does with its own output when the load is over, outside the measurement."""
     for argv in engine.command.after:
-        command = Command(argv=argv, folder=engine.there, environment=engine.command.environment)
+        command = Command(argv=argv, folder=engine.remote, environment=engine.command.environment)
         try:
             done = engine.place.host.run(command, timeout_s=_AFTER_WITHIN_S)
         except HostError as problem:

@@ -27,14 +27,14 @@ OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
 class LoadProcess:
     """One generator: its share of the load, where it runs, and what became of it.
 
-    ``ours``: its folder here; ``there``: the same on its host. ``number`` counts from 1, ``of``: how many.
+    ``local``: its folder here; ``remote``: the same on its host. ``number`` counts from 1, ``of``: how many.
     """
 
     number: int
     of: int
     place: LoadSlot
-    ours: Path
-    there: Path
+    local: Path
+    remote: Path
     command: LoadCommand
     record: GeneratorRecord
     running: Process | None = None
@@ -57,7 +57,7 @@ class LoadProcess:
         self.running = running = host.spawn(
             Command(
                 argv=self.command.argv,
-                folder=self.there,
+                folder=self.remote,
                 environment=self.command.environment,
                 cpus=notes.placement.generator if notes.placement else None,
                 stdout=Path(self.command.stdout),
@@ -67,7 +67,7 @@ class LoadProcess:
         if host.here:
             context.ledger.note(pid=running.pid, role=f"load generator {self.record.name}")
         if context.load_apart:
-            files = (self.there / OWN_SAMPLES, self.there / OWN_MACHINE)
+            files = (self.remote / OWN_SAMPLES, self.remote / OWN_MACHINE)
             self.own_sampler = sampler = host.sampler(*files, context.sampling_hz)
         watched = Watched(
             pid=running.pid, start_ticks=running.start_ticks, cpu_at_launch_s=running.cpu_at_launch_s
@@ -96,8 +96,8 @@ class LoadProcess:
 
     def close(self) -> None:
         """Bring back what it left; what a tool made for itself goes (JMeter's JVM keeps preferences)."""
-        self.place.host.close_folder(self.ours)
-        for path in self.ours.iterdir():
+        self.place.host.close_folder(self.local)
+        for path in self.local.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
 
@@ -122,29 +122,29 @@ def make_load_processes(
     profiles = shares(load.profile, load.processes * len(places))
     for number, share in enumerate(profiles, start=1):
         place, several = places[(number - 1) % len(places)], len(profiles) > 1
-        ours = spec.folder / "load" / (str(number) if several else "")
-        ours.mkdir(exist_ok=True)
-        there = place.host.open_folder(ours)
-        notes.folders_there[there] = ours
+        local = spec.folder / "load" / (str(number) if several else "")
+        local.mkdir(exist_ok=True)
+        remote = place.host.open_folder(local)
+        notes.folders_there[remote] = local
         seed = seed_of(spec.seed, number, len(profiles))
-        asked = LoadSpec(profile=share, requests=spec.requests, endpoint=endpoint, folder=there, seed=seed)
-        command = put_files(place, generator.command(asked), ours, there)
+        asked = LoadSpec(profile=share, requests=spec.requests, endpoint=endpoint, folder=remote, seed=seed)
+        command = put_files(place, generator.command(asked), local, remote)
         record = _record(generator, command, spec, notes)
         if several:
-            folder = ours.relative_to(spec.folder).as_posix()
+            folder = local.relative_to(spec.folder).as_posix()
             record = record.model_copy(update={"host": place.host.name, "folder": folder})
         yield LoadProcess(
-            number=number, of=len(profiles), place=place, ours=ours, there=there, command=command, record=record
+            number=number, of=len(profiles), place=place, local=local, remote=remote, command=command, record=record
         )
 
 
-def put_files(place: LoadSlot, command: LoadCommand, ours: Path, there: Path) -> LoadCommand:
+def put_files(place: LoadSlot, command: LoadCommand, local: Path, remote: Path) -> LoadCommand:
     """Put a command's files into its folder, here and on the load's host; return it in that host's words."""
     command = in_words_of(place, command)
     for name, content in command.files.items():
-        (ours / name).write_text(content, "utf-8")
+        (local / name).write_text(content, "utf-8")
         if not place.host.here:
-            place.host.put(ours / name, there / name)
+            place.host.put(local / name, remote / name)
     return command
 
 
@@ -155,8 +155,8 @@ def in_words_of(place: LoadSlot, command: LoadCommand) -> LoadCommand:
     longest_first = sorted(place.words.items(), key=lambda pair: len(pair[0]), reverse=True)
 
     def translated(text: str) -> str:
-        for ours, theirs in longest_first:
-            text = text.replace(ours, theirs)
+        for local, word in longest_first:
+            text = text.replace(local, word)
         return text
 
     return command.model_copy(
@@ -190,10 +190,10 @@ def read_together(engines: Sequence[LoadProcess], generator: LoadGenerator, note
         TrialFailure: one left nothing to read.
     """
     if len(engines) == 1:
-        return generator.read(engines[0].ours)
+        return generator.read(engines[0].local)
     for engine in engines:
         try:
-            part = generator.read(engine.ours)
+            part = generator.read(engine.local)
         except TrialFailure as failure:
             raise TrialFailure(failure.outcome, f"{engine.name}: {failure.reason}") from failure
         shift_s = _offset_s(engines[0], notes.clocks) - _offset_s(engine, notes.clocks)
@@ -207,7 +207,7 @@ def answered_so_far(engines: Sequence[LoadProcess], generator: LoadGenerator) ->
     parts: list[LoadSummary] = []
     for engine in engines:
         with contextlib.suppress(RematchError):
-            parts.append(generator.read(engine.ours))
+            parts.append(generator.read(engine.local))
     return merge_summaries(parts, [0.0] * len(parts)).answers if parts else {}
 
 

@@ -44,7 +44,7 @@ def take_boundary(
     folder: Path,
     *,
     host: MeasuringHost | None = None,
-    there: Path | None = None,
+    remote: Path | None = None,
     jcmd: Path | None = None,
     pods: Mapping[str, Endpoint] | None = None,
 ) -> Boundary:
@@ -53,7 +53,7 @@ def take_boundary(
     Resources come first: what else is asked changes them. A JVM wakes its management beans at the
     first ``GET /metrics``, which costs CPU and memory, so nothing is asked at the first response,
     where start-up is still to be compared. Native memory is asked for when ``jcmd`` (of the
-    service's own JDK) is given. ``host``: where the instance runs, ``there`` its folder on it, default:
+    service's own JDK) is given. ``host``: where the instance runs, ``remote`` its folder on it, default:
     here. ``pods``: where each of several processes listens alone; each keeps its metrics in
     ``boundary-<name>.<pod>.prom`` and says how many requests it answered. What could not be had is ``None``.
     """
@@ -62,7 +62,7 @@ def take_boundary(
     metrics = folder / f"boundary-{name}.prom"
     nmt = folder / f"boundary-{name}.nmt.txt"
     got_metrics = name not in UNASKED and save_metrics(endpoint, metrics)
-    got_nmt = jcmd is not None and save_native_memory(host, jcmd, watched.pid, nmt, there=there)
+    got_nmt = jcmd is not None and save_native_memory(host, jcmd, watched.pid, nmt, remote=remote)
     return Boundary(
         name=name,
         reading=reading,
@@ -97,10 +97,10 @@ def save_metrics(endpoint: Endpoint, file: Path, timeout_s: float = 5.0) -> bool
     return True
 
 
-def save_native_memory(host: Host, jcmd: Path, pid: int, file: Path, *, there: Path | None = None) -> bool:
+def save_native_memory(host: Host, jcmd: Path, pid: int, file: Path, *, remote: Path | None = None) -> bool:
     """Write ``jcmd PID VM.native_memory summary``; return whether the JVM gave one (it needs the NMT setting)."""
     argv = (str(jcmd), str(pid), "VM.native_memory", "summary")
-    text = _printed(host, argv, there or file.parent, JCMD_WITHIN_S)
+    text = _printed(host, argv, remote or file.parent, JCMD_WITHIN_S)
     return _kept(text if "Total: reserved=" in text else "", file)
 
 
@@ -109,23 +109,23 @@ EVENTS = "jdk.Compilation,jdk.Deoptimization"
 PRINT_WITHIN_S = 60.0
 
 
-def keep_recording(host: Host, jfr: Path, there: Path, folder: Path) -> bool:
-    """Write what ``jfr print --json`` says of the recording in ``there`` to ``folder``; return whether there was one.
+def keep_recording(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
+    """Write what ``jfr print --json`` says of the recording in ``remote`` to ``folder``; return whether there was one.
 
     The JVM writes it when it ends, so ask after that; one that was killed left none.
     """
-    words = ("print", "--json", "--stack-depth", "1", "--events", EVENTS, str(there / RECORDING))
-    text = _printed(host, (str(jfr), *words), there, PRINT_WITHIN_S)
+    words = ("print", "--json", "--stack-depth", "1", "--events", EVENTS, str(remote / RECORDING))
+    text = _printed(host, (str(jfr), *words), remote, PRINT_WITHIN_S)
     return _kept(text if text.lstrip().startswith("{") else "", folder / PRINTED)
 
 
-def keep_contention(host: Host, jfr: Path, there: Path, folder: Path) -> bool:
-    """Write what ``jfr view`` says of waits for monitors in the recording in ``there``; return whether it did.
+def keep_contention(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
+    """Write what ``jfr view`` says of waits for monitors in the recording in ``remote``; return whether it did.
 
     As of :func:`keep_recording`; a JDK before 21 has no such view.
     """
-    words = ("view", "--width", "200", "--cell-height", "1", "contention-by-class", str(there / RECORDING))
-    return _kept(_printed(host, (str(jfr), *words), there, PRINT_WITHIN_S), folder / CONTENTION)
+    words = ("view", "--width", "200", "--cell-height", "1", "contention-by-class", str(remote / RECORDING))
+    return _kept(_printed(host, (str(jfr), *words), remote, PRINT_WITHIN_S), folder / CONTENTION)
 
 
 def _printed(host: Host, argv: tuple[str, ...], folder: Path, within_s: float) -> str:

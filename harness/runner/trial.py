@@ -134,8 +134,8 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
     duet = context.duet
     notes.placement = duet.placement if duet else placement_of(configuration.variant.runtime, context)
     with contextlib.ExitStack() as cleanup:
-        there, sampler = _sampled_folder(spec, context, notes, cleanup)
-        notes.service_folder = there
+        remote, sampler = _sampled_folder(spec, context, notes, cleanup)
+        notes.service_folder = remote
         bring_up_backing(spec, context, sampler, notes, cleanup)
         request_log = RequestLog(spec, context, notes)
         request_log.open(sampler, cleanup)
@@ -146,9 +146,9 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
                 instance = _bring_up(spec, context, sampler, notes)
             jfr = Path(instance.record.argv[0]).with_name("jfr")  # recordings are written as the JVM ends
             if configuration.variant.runtime.flight_recording:
-                cleanup.callback(keep_recording, context.host, jfr, there, spec.folder)
+                cleanup.callback(keep_recording, context.host, jfr, remote, spec.folder)
             if configuration.variant.runtime.lock_recording:
-                cleanup.callback(keep_contention, context.host, jfr, there, spec.folder)
+                cleanup.callback(keep_contention, context.host, jfr, remote, spec.folder)
             cleanup.callback(_stop_instance, instance, context, notes)
             cleanup.callback(request_log.ask, instance)
             request_log.launched()
@@ -181,13 +181,13 @@ def _sampled_folder(
     spec: TrialSpec, context: TrialContext, notes: Notes, cleanup: contextlib.ExitStack
 ) -> tuple[Path, Sampling]:
     """Open the trial's folder on the service's host and a sampler that writes there, until ``cleanup``."""
-    there = context.host.open_folder(spec.folder)
-    notes.folders_there[there] = spec.folder
+    remote = context.host.open_folder(spec.folder)
+    notes.folders_there[remote] = spec.folder
     cleanup.callback(context.host.close_folder, spec.folder)
-    sampler = context.host.sampler(there / SAMPLES, there / "machine.csv", context.sampling_hz)
+    sampler = context.host.sampler(remote / SAMPLES, remote / "machine.csv", context.sampling_hz)
     cleanup.callback(_stop_sampler, sampler, notes)
     notes.ticks_hz["load"] = context.sampling_hz
-    return there, sampler
+    return remote, sampler
 
 
 def _check_late(instance: Instance, spec: TrialSpec, context: TrialContext, made: Sequence[Notes]) -> None:
@@ -315,7 +315,7 @@ def _boundary(
             context.host.reach(instance.endpoint),
             spec.folder,
             host=context.host,
-            there=notes.service_folder,
+            remote=notes.service_folder,
             jcmd=Path(instance.record.argv[0]).with_name("jcmd") if nmt else None,
             pods=instance.pod_endpoints() if isinstance(instance, OfPods) else None,
         )

@@ -176,19 +176,19 @@ def warm_up_in_windows(
     if spec.warm_up_generator is None:
         raise TrialFailure(Outcome.FAILED, "a warm-up in windows was planned without a load generator")
     place = context.load_places[0]
-    ours = spec.folder / FOLDER
-    ours.mkdir()
-    there = place.host.open_folder(ours)
-    notes.folders_there[there] = ours
+    local = spec.folder / FOLDER
+    local.mkdir()
+    remote = place.host.open_folder(local)
+    notes.folders_there[remote] = local
     windows = _Windows(
         instance=instance, asked=asked, spec=spec, context=context, notes=notes,
-        generator=spec.warm_up_generator, place=place, ours=ours, there=there,
+        generator=spec.warm_up_generator, place=place, local=local, remote=remote,
     )  # fmt: skip
     end: WarmClass = "ended"
     try:
         end = windows.go()
     finally:
-        place.host.close_folder(ours)
+        place.host.close_folder(local)
         notes.warm_up = WarmUpRecord(
             spec=asked,
             windows=tuple(windows.seen),
@@ -209,8 +209,8 @@ class _Windows:
     notes: Notes
     generator: LoadGenerator
     place: LoadSlot
-    ours: Path
-    there: Path
+    local: Path
+    remote: Path
     seen: list[WarmUpWindow] = field(default_factory=list)
 
     def go(self) -> WarmClass:
@@ -221,9 +221,9 @@ class _Windows:
             start_s = time.monotonic() - began_s
             self._run(command)
             # As the edges of the load do: a path first taken there would make a warm JVM compile again for seconds.
-            save_metrics(self.context.host.reach(self.instance.endpoint), self.ours / METRICS)
+            save_metrics(self.context.host.reach(self.instance.endpoint), self.local / METRICS)
             after = self._reading()
-            load = self.generator.read(self.ours)
+            load = self.generator.read(self.local)
             self.seen.append(
                 WarmUpWindow(
                     start_s=start_s, duration_s=load.duration_s, n_requests=load.n_requests, n_errors=load.n_errors,
@@ -245,8 +245,8 @@ class _Windows:
         duet = self.context.duet
         if duet is None:
             return settled or over
-        both_settled = duet.both(settled)
-        return not duet.both(not over) or both_settled
+        both_settled = duet.both_ready(settled)
+        return not duet.both_ready(not over) or both_settled
 
     def _command(self) -> LoadCommand:
         """Its files lie in the folder afterwards, on the load's host."""
@@ -254,18 +254,18 @@ class _Windows:
             profile=ClosedLoad(users=self.asked.users, duration_s=self.asked.window_s),
             requests=self.spec.requests,
             endpoint=self.instance.endpoint,
-            folder=self.there,
+            folder=self.remote,
             seed=self.spec.seed,
         )
-        return put_files(self.place, self.generator.command(asked), self.ours, self.there)
+        return put_files(self.place, self.generator.command(asked), self.local, self.remote)
 
     def _run(self, command: LoadCommand) -> None:
         host, placement = self.place.host, self.notes.placement
         outputs = [name for name in command.outputs if name not in command.files]
         for name in outputs:
-            (self.ours / name).unlink(missing_ok=True)
+            (self.local / name).unlink(missing_ok=True)
         cpus = placement.generator if placement else None
-        order = Command(argv=command.argv, folder=self.there, environment=command.environment, cpus=cpus)
+        order = Command(argv=command.argv, folder=self.remote, environment=command.environment, cpus=cpus)
         done = host.run(order, timeout_s=self.asked.window_s + EXTRA_S)
         if (service_exit := self.instance.exited()) is not None:
             raise crash(service_exit, "in its warm-up", self.notes.service_folder, self.context.host)
@@ -274,7 +274,7 @@ class _Windows:
             why = f"{self.generator.name} ended with {done.exit_code} in the warm-up: {output}"
             raise TrialFailure(Outcome.FAILED, why)
         for name in outputs if not host.here else ():
-            host.get(self.there / name, self.ours / name)
+            host.get(self.remote / name, self.local / name)
 
     def _reading(self) -> ResourceReading:
         return self.context.host.resources(watch(self.instance), pss=False)

@@ -56,8 +56,8 @@ def capacity(sims: int, seed: int) -> VerifyResult:
             searched[sim], stepped[sim] = result.lower_per_s, ladder(rng, law)
             load_s.append(result.load_s)
             single.append(abs(binary_search(rng, law) / truth - 1) <= WITHIN)
-        for name, other in (("ladder", stepped), ("truth", truth)):
-            near = float(np.mean(np.abs(searched / other - 1) <= WITHIN))
+        for name, rate in (("ladder", stepped), ("truth", truth)):
+            near = float(np.mean(np.abs(searched / rate - 1) <= WITHIN))
             cells.share(f"within 3 % of the {name}, {law}", near, at_least=0.9)
     ladder_s = len(RUNGS) * GOALS.trials_s
     cells.average("load time over that of the ladder", np.array(load_s) / ladder_s, at_most=0.4)

@@ -84,7 +84,7 @@ def _pair(
     effect: float = 0.0,
     labels: bool = False,
 ) -> tuple[Comparison, Floats]:
-    """Return one comparison, and the logs of all latencies, shape (2, k, requests); ``labels``: two names of requests."""
+    """Return a comparison, and the logs of all latencies, shape (2, k, requests); ``labels``: two names of requests."""
     places = rng.permutation(2 * k).reshape(2, k)
     logs = _REQUEST_SD * ar_series(rng, (2, k, _REQUESTS), _AUTOCORRELATION)
     logs += rng.normal(0.0, _RUN_CV, (2, k, 1))

@@ -104,10 +104,10 @@ def frequency(count: int, exposure: float, *, name: str, **limits: Unpack[_Limit
     return _of(Tally(kind="frequency", sums=(count, exposure)), name=name, **limits)
 
 
-def f1(right: int, found: int, truth: int, *, name: str, **limits: Unpack[_Limits]) -> Cell:
+def f1(right: int, n_found: int, truth: int, *, name: str, **limits: Unpack[_Limits]) -> Cell:
     """Return a cell of an F1: of all that was found or was to be found, the share that is both, J, in Wilson's
     interval; F1 = 2 J / (1 + J)."""
-    return _of(Tally(kind="f1", sums=(right, found, truth)), name=name, **limits)
+    return _of(Tally(kind="f1", sums=(right, n_found, truth)), name=name, **limits)
 
 
 def pooled(rounds: Sequence[Cell]) -> Cell:
@@ -146,12 +146,12 @@ def _frequency(count: float, exposure: float) -> Judged:
     return count / exposure, low / exposure, high / exposure
 
 
-def _f1(right: float, found: float, truth: float) -> Judged:
-    events = found + truth - right
+def _f1(right: float, n_found: float, truth: float) -> Judged:
+    events = n_found + truth - right
     if events == 0:
         return 1.0, None, None
     low, high = (2 * j / (1 + j) for j in _wilson(right, events))
-    return 2 * right / (found + truth), low, high
+    return 2 * right / (n_found + truth), low, high
 
 
 def _wilson(count: float, n: float) -> tuple[float, float]:
@@ -217,9 +217,9 @@ class Cells:
         """Add events over an exposure."""
         self._cells.append(frequency(count, exposure, name=name, **limits))
 
-    def f1(self, name: str, right: int, found: int, truth: int, **limits: Unpack[_Limits]) -> None:
+    def f1(self, name: str, right: int, n_found: int, truth: int, **limits: Unpack[_Limits]) -> None:
         """Add an F1."""
-        self._cells.append(f1(right, found, truth, name=name, **limits))
+        self._cells.append(f1(right, n_found, truth, name=name, **limits))
 
     def plain(self, name: str, value: float, **limits: Unpack[_Limits]) -> None:
         """Add a number without an interval, such as a largest error or a median."""

@@ -192,12 +192,12 @@ class Score(NamedTuple):
     """Right finds, finds in all, and pauses that were to be found."""
 
     right: int
-    found: int
+    n_found: int
     truth: int
 
     @property
     def f1(self) -> float:
-        total = self.found + self.truth
+        total = self.n_found + self.truth
         return 2 * self.right / total if total else 1.0
 
 
@@ -256,13 +256,13 @@ def to_find(pauses: Pauses, start: FloatArray, latency: FloatArray, shortest_s: 
     return match
 
 
-def scored(found: Sequence[Span], wanted: ToFind) -> Score:
-    """Return the score of ``found`` on the pauses that could be seen; smaller ones do not count either way."""
-    matching = match_events(found, wanted.seen, tolerance_s=TOLERANCE_S)
+def scored(spans: Sequence[Span], wanted: ToFind) -> Score:
+    """Return the score of ``spans`` on the pauses that could be seen; smaller ones do not count either way."""
+    matching = match_events(spans, wanted.seen, tolerance_s=TOLERANCE_S)
     matched = {i for i, _ in matching.pairs}
-    rest = [span for i, span in enumerate(found) if i not in matched]
+    rest = [span for i, span in enumerate(spans) if i not in matched]
     n_small = len(match_events(rest, wanted.small, tolerance_s=TOLERANCE_S).pairs)
-    return Score(right=len(matching.pairs), found=len(found) - n_small, truth=len(wanted.seen))
+    return Score(right=len(matching.pairs), n_found=len(spans) - n_small, truth=len(wanted.seen))
 
 
 def find_peaks(start: FloatArray, latency: FloatArray) -> list[Span]:
