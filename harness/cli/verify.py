@@ -35,6 +35,7 @@ MOVED = frozenset(
         "multiplicity",
         "agreement",
         "pooled-quantile",
+        "stalls",
     )
 )
 

@@ -20,7 +20,7 @@ FEWER = {
     "coverage": 400, "quantile": 400, "compare": 50, "capacity": 10, "duet": 300, "speed": 400, "repeats": 400,
 }  # fmt: skip
 #: Their short forms are in test_peaks.py and in analysis/warmup/test_classify_simulated.py.
-ELSEWHERE = {"attribution", "omission", "stalls", "warmup"}
+ELSEWHERE = {"attribution", "omission", "warmup"}
 
 
 def refuted(cells: Iterable[Cell]) -> list[str]:

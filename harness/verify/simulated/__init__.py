@@ -17,7 +17,6 @@ from harness.verify.simulated import (
     omission,
     repeated_loads,
     speeds,
-    stalls,
     tails,
     warmup,
 )
@@ -41,7 +40,6 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
         "repeats": Verification(repeated_loads.repeats, 2000),
         "capacity": Verification(capacity.capacity, 200),
         "quantile": Verification(tails.quantile, 1000),
-        "stalls": Verification(stalls.stalls, 60),
         "attribution": Verification(attribution.attribution, 300),
         "omission": Verification(omission.omission, 20),
         "warmup": Verification(warmup.simulate_warmup, 120),

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verification of attribution: the share that pauses explain, and chance coincidence.
+"""Verification of attribution: the share of a tail that pauses explain, over the trials of a session.
 
-The truth of a share is a second run of the same simulated queue, with the same arrivals and the same service times,
-from which only the pauses are gone. A share of p99.9 rests on the clear ones among a hundred requests beyond it: which
-of them are clear is chance, and makes nearly all of its error, to either side. The error with its sign stands beside.
-
-In sessions for the pooled share trials differ in their level, in how often they pause, and for how long. The truth of
-a coverage is what the same estimate says of all simulated trials together; a second run of each trial, without its
-pauses, tells how far that is from what the pauses really did.
+Trials of simulated queues differ in their level, in how often they pause, and for how long. The truth of a coverage is
+what the same estimate says of all simulated trials together; a second run of each trial, with the same arrivals and
+service times and without its pauses, tells how far that is from what the pauses really did.
 """
 
 from __future__ import annotations
@@ -17,8 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.attribution.attribute import attributable_fractions
-from harness.analysis.attribution.event_matching import coincidence_test
 from harness.analysis.attribution.share_of_quantile import (
     FEWEST_IN_A_TRIAL,
     LatencyCounts,
@@ -34,8 +28,6 @@ from harness.analysis.attribution.spans import CauseName, RequestOverlap, Span, 
 from harness.formats.arrays import FloatArray
 from harness.model import Estimate
 from harness.verify.simulated.queueing import (
-    Arrivals,
-    Pauses,
     ServiceLaw,
     arrival_times,
     regular_pauses,
@@ -111,7 +103,7 @@ SESSIONS = (
     Session("short pauses, whole milliseconds", 5, 20, **_MS),
 )
 #: Of the first session every way is asked, of this one what taking requests for the unit would do.
-_NAIVE = 3
+NAIVE = 3
 
 
 class Simulated(NamedTuple):
@@ -169,13 +161,19 @@ def simulate_sessions(
 _WORDS: dict[Way, str] = {"clear": "estimate", "unpaused": "lower bound", "drained": "upper bound"}
 
 
-def _pooled_cells(cells: Cells, sims: int, seed: int) -> None:
-    """Coverage of the pooled share over ``sims`` sessions a cell, its bias, and the control."""
+def attribution(sims: int, seed: int) -> VerifyResult:
+    """Coverage and bias of the pooled share over ``sims`` sessions a cell; control: requests as the unit."""
+    cells = Cells(
+        "attribution", sims, seed,
+        bar="pooled share: coverage in [.92, .97] ([.92, .99] of the upper bound and where nearly all requests are "
+        "clear), bias <= .02",
+        control="requests as the unit: coverage <= .80",
+    )  # fmt: skip
     for number, session in enumerate(SESSIONS):
         where = f"{session.n_trials} trials of {session.clear_tail}, {session.name}"
         ways: tuple[Way, ...] = ("clear", "unpaused", "drained") if number == 0 else ("clear",)
         rng = np.random.default_rng([seed, 7, number])
-        result = simulate_sessions(session, sims, rng, ways=ways, naive=number == _NAIVE)
+        result = simulate_sessions(session, sims, rng, ways=ways, naive=number == NAIVE)
         for way in ways:
             cells.share(
                 f"coverage of the pooled share ({_WORDS[way]}), {where}",
@@ -184,14 +182,14 @@ def _pooled_cells(cells: Cells, sims: int, seed: int) -> None:
                 at_least=0.92,
                 at_most=0.99 if session.step_s or way == "drained" else 0.97,
             )
-        cells.average(
-            f"bias of the pooled share, {where}", result.errors("clear"), at_least=-BIAS, at_most=BIAS
-        )
+        name = f"bias of the pooled share, {where}"
+        cells.average(name, result.errors("clear"), at_least=-BIAS, at_most=BIAS)
         less = result.truth["clear"] - result.without
         cells.plain(f"pooled share less that of runs without pauses, {where}", less)
-        if number == _NAIVE:
+        if number == NAIVE:
             name = f"coverage with the request as the unit, {where}"
             cells.share(name, result.n_held_naively / sims, at_most=0.8, control=True)
+    return cells.result()
 
 
 def _quantile(counts: Sequence[LatencyCounts]) -> float:
@@ -222,102 +220,3 @@ def _dealt(trials: Sequence[RequestOverlap], step_s: float, rng: np.random.Gener
         )
         for number in range(_GROUPS)
     ]
-
-
-SHARE_ERROR = 0.02
-#: Requests beyond the quantile in the counterfactual; with fewer its own sampling error would be measured.
-FEWEST_TAIL = 100
-
-#: One pair of runs of a queue for so many lists of the coincidence test.
-RUNS_SHARE = 25
-
-
-class _Load(NamedTuple):
-    kind: Arrivals
-    rho: float
-    rate_per_s: float
-    pause_s: float
-    every_s: float
-
-
-_LOADS = (
-    _Load("poisson", 0.0, 1000.0, 0.03, 1.0),
-    _Load("poisson", 0.6, 1000.0, 0.10, 2.0),
-    _Load("gamma", 0.0, 1500.0, 0.05, 1.0),
-    _Load("even", 0.6, 500.0, 0.10, 2.0),
-    _Load("on_off", 0.0, 3000.0, 0.02, 0.5),
-)
-
-
-def attribution(sims: int, seed: int) -> VerifyResult:
-    """Mean error of the share over ``sims`` / 25 runs a load, two at least; coincidence over ``sims`` lists."""
-    cells = Cells(
-        "attribution", sims, seed,
-        bar="mean error of the share <= .02; shift test: false positives <= .06, power >= .95; pooled share: coverage "
-        "in [.92, .97] ([.92, .99] of the upper bound and where nearly all requests are clear), bias <= .02",
-        control="subtracting the overlap alone, matching without a shift test, and requests as the unit are wrong",
-    )  # fmt: skip
-    naive: list[float] = []
-    runs = max(2, sims // RUNS_SHARE)
-    for number, load in enumerate(_LOADS):
-        rng = np.random.default_rng([seed, number])
-        errors: dict[float, list[float]] = {0.99: [], 0.999: []}
-        for _ in range(runs):
-            start, latency, pauses, without = _twice(load, rng)
-            events: dict[CauseName, list[Span]] = {"gc_pause": pauses.spans}
-            for quantile, signed in errors.items():
-                if len(without) * (1 - quantile) < FEWEST_TAIL:
-                    continue
-                (share,) = attributable_fractions(start, latency, events, quantiles=(quantile,), resamples=20)
-                truth = 1 - float(np.quantile(without, quantile)) / float(np.quantile(latency, quantile))
-                signed.append((share.quantile_share.value or 0.0) - truth)
-                naive.append(abs((share.quantile_share_lower.value or 0.0) - truth))
-        for quantile, signed in errors.items():
-            if signed:
-                where = f"{load.kind} {load.rate_per_s:g}/s, {load.pause_s * 1e3:g} ms, AR {load.rho:g}"
-                name = f"mean error of the share of p{quantile * 100:g}, {where}"
-                cells.average(name, np.abs(signed), at_most=SHARE_ERROR)
-                cells.average(f"with its sign: {name}", signed)
-    cells.average("overlap subtracted only, mean error", naive, at_least=SHARE_ERROR, control=True)
-    _coincidence(cells, sims, np.random.default_rng([seed, 99]))
-    _pooled_cells(cells, sims, seed)
-    return cells.result()
-
-
-def _twice(load: _Load, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, Pauses, FloatArray]:
-    """Return start, latency and pauses of one run, and the latency of the same run without pauses."""
-    # Long enough that a tail of FEWEST_TAIL requests exists beyond p99.9 at a thousand a second.
-    duration_s = 120.0
-    arrivals = arrival_times(load.kind, load.rate_per_s, duration_s, rng)
-    service = service_times(len(arrivals), ServiceLaw(rho=load.rho), rng)
-    pauses = regular_pauses(duration_s, load.pause_s, load.every_s, rng)
-    servers = max(6, int(load.rate_per_s * 0.01))
-    start, latency = simulate_open(arrivals, service, servers=servers, pauses=pauses)
-    return start, latency, pauses, simulate_open(arrivals, service, servers=servers)[1]
-
-
-def _coincidence(cells: Cells, sims: int, rng: np.random.Generator) -> None:
-    """The shift test on stalls that follow pauses, and on stalls with a rhythm of their own."""
-    window = (0.0, 60.0)
-    chance, real, any_match = 0, 0, 0
-    for i in range(sims):
-        pauses, stalls = _rhythm(rng, 40), _rhythm(rng, 30)
-        unrelated = coincidence_test(stalls, pauses, window=window, tolerance_s=0.005, shifts=199, seed=i)
-        chance += unrelated.p_value is not None and unrelated.p_value <= 0.05
-        any_match += unrelated.n_matched > 0
-        # Two in three stalls are pauses seen a little later, the rest something else.
-        mixed = sorted([*((low + 0.002, high + 0.004) for low, high in pauses[::2]), *stalls[::3]])
-        related = coincidence_test(mixed, pauses, window=window, tolerance_s=0.005, shifts=199, seed=i)
-        real += related.p_value is not None and related.p_value <= 0.05
-    cells.share("shift test, unrelated: share called related", chance / sims, n=sims, at_most=0.06)
-    cells.share("shift test, related: share seen", real / sims, n=sims, at_least=0.95)
-    name = "any match taken for a relation, unrelated"
-    cells.share(name, any_match / sims, n=sims, at_least=0.5, control=True)
-
-
-def _rhythm(rng: np.random.Generator, n: int) -> list[Span]:
-    """Spans as regular as collections are: gaps of gamma law, lengths of 10 to 40 ms."""
-    gaps = rng.gamma(6.0, 1.0, n + 1)
-    starts = np.cumsum(gaps)[:-1] / gaps.sum() * 60.0
-    starts = (starts + rng.uniform(0, 60.0)) % 60.0
-    return sorted((float(s), float(s + rng.uniform(0.01, 0.04))) for s in starts)
