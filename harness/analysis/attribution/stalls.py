@@ -81,6 +81,18 @@ def detect_stalls(
     )
 
 
+def stalls_at(start_s: FloatArray, latency_s: FloatArray, alphas: Sequence[float]) -> list[list[Stall]]:
+    """Return the stalls of one trial, without slow periods, at each chance of a false one: all in one go.
+
+    Raises:
+        InputError: as ``detect_stalls``.
+    """
+    trial = _Trial(*starts_and_latencies(start_s, latency_s), 0.0)
+    results = [trial.stalls(alpha) for alpha in alphas]
+    trial.forget_candidates()
+    return results
+
+
 def ordinary_p99(
     start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]]
 ) -> float:

@@ -12,7 +12,7 @@ stays, the difference is drawn anew, and the rule of :func:`harness.analysis.sta
 both sessions. Held as they were: the widths of the intervals, margins, the adjustment of p over the family, and what
 bounded the trials. The p is that of the paired t in place of sign flips. All variants share the trials of the
 reference, so half of the variance of each difference is taken to be common to them; of one variant all metrics are
-taken to move together, which gives the widest interval.
+taken to move together, which gives the widest interval (``harness verify agreement``).
 
 A ratio over sessions (:func:`between_sessions`): random effects. Each session has a true ratio of its own, and these
 vary with variance tau squared around the mean, which is estimated by Paule and Mandel (1982); the interval of the mean

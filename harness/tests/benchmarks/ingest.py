@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from harness.provenance import describe_place
 from harness.tests.benchmarks.child import Taken, take
-from harness.tests.benchmarks.result import BenchResult, BenchRow, Others, at_most, judge, over, words
+from harness.tests.benchmarks.others import Others, at_most, judge, words
+from harness.tests.benchmarks.result import BenchResult, BenchRow, over
 from harness.tests.benchmarks.simulated import write_jtl
 from harness.toolchains import Surroundings, find_jdks, find_tool
 

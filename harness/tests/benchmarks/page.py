@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.model.digits import plain
+from harness.tests.benchmarks.others import number
 from harness.tests.benchmarks.result import BenchResult, BenchRow
 
 PAGE = Path("docs") / "benchmarks.md"
@@ -73,8 +73,3 @@ def ratio_words(row: BenchRow) -> str:
         return ""
     interval = "" if row.ratio_low is None else f" ({number(row.ratio_low)} to {number(row.ratio_high)})"
     return number(row.ratio) + interval
-
-
-def number(value: float | None) -> str:
-    """Three digits that count; ``unknown`` for ``None``."""
-    return "unknown" if value is None else plain(value)

@@ -17,15 +17,24 @@ from typing import Any
 import pytest
 
 from harness.cli.list import _row
-from harness.definitions import experiment_files, load_study
+from harness.definitions import experiment_files
 from harness.model import LOAD_TOOLS
 from harness.session import Assembly, assemble, prepare, session_s
 from harness.session.dry_run import commands_of
 from harness.tests.support.sessions import REPOSITORY
 
 HEAVY = (
-    "pandas", "numpy", "scipy", "matplotlib", "pyarrow", "pydantic", "rich", "paramiko", "docker", "jinja2",
-)  # fmt: skip
+    "pandas",
+    "numpy",
+    "scipy",
+    "matplotlib",
+    "pyarrow",
+    "pydantic",
+    "rich",
+    "paramiko",
+    "docker",
+    "jinja2",
+)
 #: What neither a list nor a report of a small file needs.
 LATER = ("pandas", "paramiko", "cryptography", "psycopg", "matplotlib")
 
@@ -50,6 +59,16 @@ def of_generators(counted: Counter[tuple[str, str]], function: str) -> int:
     return sum(counted[f"{tool.name}.py", function] for tool in LOAD_TOOLS)
 
 
+@pytest.mark.parametrize("name", ["strings-rounds", "bank-connections", "scaling"])
+def test_the_time_of_a_session_is_told_without_rendering_any_load(assembly: Assembly, name: str) -> None:
+    prepared = prepare(assembly, name, profile="full", host="local", seed=1)
+    assert len(prepared.plan.trials) > 100
+    counted = calls(lambda: session_s(assembly, prepared))
+    assert of_generators(counted, "expected_s") > 0
+    assert of_generators(counted, "command") == 0
+    assert counted["environment.py", "render"] == 0
+
+
 def test_a_dry_run_renders_each_load_and_finds_each_start_command_once(assembly: Assembly) -> None:
     prepared = prepare(assembly, "bank-connections", profile="full", host="local", seed=1)
     configurations = [trial.configuration for trial in prepared.plan.trials]
@@ -59,9 +78,12 @@ def test_a_dry_run_renders_each_load_and_finds_each_start_command_once(assembly:
     counted = calls(lambda: commands_of(assembly, prepared))
     assert of_generators(counted, "command") == len(loads)
     assert counted["process.py", "command"] == len(variants)
-    counted = calls(lambda: (commands_of(assembly, prepared), session_s(assembly, prepared)))
-    assert counted["environment.py", "from_string"] == 0, "a template is compiled once in a process"
-    assert of_generators(counted, "command") == len(loads), "the time of a session is told without rendering"
+
+
+def test_a_template_is_compiled_once_in_a_process(assembly: Assembly) -> None:
+    prepared = prepare(assembly, "bank-connections", profile="full", host="local", seed=1)
+    commands_of(assembly, prepared)
+    assert calls(lambda: commands_of(assembly, prepared))["environment.py", "from_string"] == 0
 
 
 def test_listing_reads_each_experiment_once_and_renders_no_load_twice(assembly: Assembly) -> None:
@@ -78,6 +100,8 @@ def test_listing_reads_each_experiment_once_and_renders_no_load_twice(assembly: 
 
 
 def _loads(name: str) -> int:
+    from harness.definitions import load_study
+
     profiles = load_study(REPOSITORY, name).experiment.profiles.values()
     return sum(len(profile.loads) + len(profile.scaled_loads) for profile in profiles)
 
@@ -109,6 +133,9 @@ def test_a_report_for_programs_on_a_small_file_needs_no_arrow_and_no_rich() -> N
 )
 def test_a_look_at_experiments_imports_no_driver_no_reader_and_no_remote_host(words: list[str]) -> None:
     assert imported(words, (*LATER, "pyarrow", "scipy", "docker", "harness.hosts.ssh.host")) == []
+
+
+def test_a_list_fills_in_no_template() -> None:
     assert imported(["list"], ("jinja2",)) == []
 
 
@@ -129,6 +156,11 @@ def modules_of(words: tuple[str, ...], code: int) -> frozenset[str]:
         f"except SystemExit as end:\n    assert (end.code or 0) == {code}, end.code\n"
         "print(*sys.modules)\n"
     )
-    env = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return frozenset(done.stdout.splitlines()[-1].split())

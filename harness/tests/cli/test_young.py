@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 import pytest
 
-from harness.cli.results_text import cells
+from harness.cli.results_text import cells, print_results
 from harness.evidence import Evidence
 from harness.evidence.results import METRICS, CellResult, MetricResult, results_of
+from harness.figures.style import describe
 from harness.model import Verdict
 from harness.model.formatting import verdict_name
 from harness.rows import Session, behind, means, tidy
@@ -80,6 +83,22 @@ def test_each_comparison_of_a_young_arm_and_no_other_has_the_word(sessions: list
                 assert bool(n_young) <= any_young
 
 
+def test_the_text_of_the_command_line_has_it(
+    sessions: list[Evidence], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for evidence in sessions:
+        found = results_of(evidence)
+        first = (
+            [row.comparison for cell in found.metrics[0].cells for row in cell.variants]
+            if found.metrics
+            else []
+        )
+        n = sum(one is not None and one.young for one in first)
+        print_results(found)
+        head = capsys.readouterr().out.split("\n\n")[0]
+        assert len(re.findall(r"\byoung\b", head)) == n * found.conclusive
+
+
 def test_what_is_published_of_it_has_it(sessions: list[Evidence]) -> None:
     for evidence in sessions:
         for one, cell, _ in compared(evidence):
@@ -88,6 +107,13 @@ def test_what_is_published_of_it_has_it(sessions: list[Evidence]) -> None:
                 value = entry_of(row)
                 assert ("young" in value["words"]) == each.names_young
                 assert ("young" in value["interval_text"]) == (each.young and value["value"] is not None)
+
+
+def test_captions_name_the_young_services(sessions: list[Evidence]) -> None:
+    for evidence in sessions:
+        trials = evidence.trials[~evidence.trials["excluded"].astype(bool)]
+        arms = [is_young(arm) for _, arm in trials.groupby("configuration")]
+        assert ("Young processes: " in describe(evidence.trials)) == any(arms)
 
 
 @pytest.mark.parametrize("sessions", ["strings-warm"], indirect=True)
@@ -125,3 +151,13 @@ def test_a_mean_of_rows_is_that_of_the_command_and_neither_compares_rates_that_w
             assert found["n_trials"] == row.estimate.n_trials
     assert {cell.levels["load"] for cell in of_command["throughput"]} == {"saturation"}
     assert {cell.levels["load"] for cell in of_command["cpu"]} == {"saturation", "rate"}
+
+
+@pytest.mark.parametrize("sessions", ["clients-hello", "clients-db", "k8s-rounds"], indirect=True)
+def test_the_coldest_sessions_are_those_of_young_processes(sessions: list[Evidence]) -> None:
+    found = [
+        one
+        for one in sessions[0].compared("latency_mean_s")
+        if one.verdict is Verdict.DIFFERENT and "native" not in one.variant
+    ]
+    assert found and all(one.young for one in found)

@@ -13,7 +13,8 @@ import pytest
 
 from harness.model.digits import decimals, percent, plain, span, spoken
 
-NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
+HARNESS = Path(__file__).resolve().parents[2]
+NOTEBOOKS = HARNESS.parent / "notebooks"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,30 @@ def test_any_number_can_be_printed(value: float) -> None:
     assert isinstance(decimals(value, 0.0, 1.0), int)
 
 
+#: What prints.
+_PRINTS = (
+    "publish/*.py",
+    "figures/*.py",
+    "questions/*/*.py",
+    "evidence/*.py",
+    "bench/page.py",
+    "report/[how]*.py",
+    "report/text.py",
+)
 _FLOAT = re.compile(r"[.\d,+]*[eEfFgG%]$")
+#: file -> format specs in it that print no measured number: ticks of axes, names of percentiles, what was chosen,
+#: and places on a clock, which have its resolution
+_NO_MEASUREMENT = {
+    "publish/display.py": {".0f"},
+    "publish/setup_tables.py": {",.10g"},
+    "figures/style.py": {"g"},
+    "questions/claims/words.py": {"g"},
+    "figures/marks.py": {".g"},  # places on the paper
+    "report/text.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},
+    "report/html.py": {".3f", ".1f"},
+    "report/output.py": {".0%", ".0f"},  # progress
+    "report/words.py": {"g"},  # a time stamp that is none
+}
 
 
 def _specs(tree: ast.AST) -> list[str]:
@@ -99,6 +123,17 @@ def _specs(tree: ast.AST) -> list[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "round":
             found.append("round")
     return found
+
+
+def test_nothing_that_prints_measured_numbers_formats_them_itself() -> None:
+    files = [path for pattern in _PRINTS for path in sorted(HARNESS.glob(pattern))]
+    assert {HARNESS / name for name in _NO_MEASUREMENT} <= set(files)
+    found = {}
+    for path in files:
+        allowed = _NO_MEASUREMENT.get(path.relative_to(HARNESS).as_posix(), set())
+        if specs := set(_specs(ast.parse(path.read_text("utf-8")))) - allowed:
+            found[path.relative_to(HARNESS).as_posix()] = specs
+    assert not found, f"use harness.model.digits: {found}"
 
 
 def test_no_notebook_formats_a_number_itself() -> None:

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import ast
+from functools import cache
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -24,6 +27,20 @@ CAPTURED = {
     "wrk2": "wrk2/latency.txt", "k6": "k6/samples.csv", "oha": "oha/oha.csv", "vegeta": "vegeta/results.csv",
     "metronome": "metronome/samples.csv",
 }  # fmt: skip
+#: Who may name one tool: its adapter and its readers, its row here, and set-up, which knows where each comes from.
+OWN_PLACES = (
+    "loadgen/tools/*.py",
+    "loadgen/templates/*.py",
+    "formats/*.py",
+    "model/load_tools.py",
+    "toolchains/*.py",
+    "tests/**/*.py",
+)
+#: Versions that a table prints, and the tool whose headroom a question asks for.
+IN_THE_PAPER = {"publish/session_facts.py", "publish/setup_tables.py", "questions/validity.py"}
+#: Trials of real processes, each made with one tool.
+REAL = ("verify/real/bound.py",)
+
 every_tool = pytest.mark.parametrize("tool", LOAD_TOOLS, ids=lambda tool: tool.name)
 
 
@@ -55,6 +72,46 @@ def test_a_row_says_of_the_output_what_its_reader_finds(tool: LoadTool) -> None:
     assert table.source == tool.name
     assert table.resolution_s == pytest.approx(tool.resolution_s)
     assert hasattr(table, "start_epoch_s") and (type(table).__name__ == "RequestTable") == tool.has_rows
+
+
+@every_tool
+def test_no_other_module_names_a_tool(tool: LoadTool) -> None:
+    allowed = {path for pattern in OWN_PLACES for path in HARNESS.glob(pattern)} | {
+        *(HARNESS / path for path in REAL),
+    }
+    words = {tool.name, tool.title}
+    naming = [
+        path.relative_to(HARNESS).as_posix()
+        for path in sorted(set(HARNESS.rglob("*.py")) - allowed)
+        if words & _strings(path)
+    ]
+    known = {"jmeter": _OF_JMETER, "locust": _OF_LOCUST}.get(tool.name, set()) | IN_THE_PAPER
+    assert set(naming) <= known
+
+
+#: JMeter is also a folder that stands for one of this machine in records, a peer in a benchmark, and the only one
+#: whose files may have passed through other hands; Locust is also a package whose version a session records; and
+#: both measured the published memory of one question, and numbers are printed as each of them would.
+_OF_JMETER = {
+    *("session/wiring.py", "bench/ingest.py", "report/requests.py", "compare/reading.py"),
+    *("cli/compare.py", "compare/other_tools.py"),
+    "questions/gc_peaks/equal_memory_results.py",
+}
+_OF_LOCUST = {
+    *("cli/check_remote.py", "publish/versions.py", "provenance.py"),
+    *("cli/compare.py", "compare/other_tools.py"),
+    "questions/gc_peaks/equal_memory_results.py",
+}
+
+
+@cache  # each tool is looked for in the same files
+def _strings(path: Path) -> frozenset[str]:
+    tree = ast.parse(path.read_text("utf-8"))
+    return frozenset(
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def test_the_table_of_the_page_is_what_the_adapters_say() -> None:

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
+from harness.definitions import experiment_files, load_study
 from harness.evidence import Evidence
 from harness.model import BuildRecord, FormBuild, RuntimeSettings, Variant
 from harness.model.session import DEFAULT_CODING, UNOFFICIAL, coding_of, label_of
@@ -82,3 +85,28 @@ def test_the_services_of_a_workload_are_written_so_unless_they_are_told(workload
     }
     assert len(found) >= 3
     assert set(found.values()) == {DEFAULT_CODING[workload]}, found
+
+
+@pytest.mark.parametrize("experiment", sorted(experiment_files(ROOT)))
+def test_no_variant_of_an_experiment_has_two_codings_that_no_level_tells_apart(experiment: str) -> None:
+    defined = load_study(ROOT, experiment).experiment
+    codes = {
+        name for name, levels in defined.factors.items() for one in levels.values() if "craft" in one.settings
+    }
+    assert codes <= {"craft"}
+
+
+def test_a_native_image_has_metadata_for_the_records_that_its_readme_says_it_has() -> None:
+    for path in sorted((ROOT / "services/strings").glob("java-*/README.md")):
+        found = list(path.parent.glob("src/main/resources/META-INF/native-image/*/*/*.json"))
+        text = path.read_text("utf-8")
+        assert "has no metadata" not in text
+        if "A native image has metadata for these records" in text:
+            (metadata,) = found
+            named = {str(one.get("type")) for one in json.loads(metadata.read_text("utf-8"))["reflection"]}
+            records = set(re.findall(r"record (\w+)\(", (binding(path.parent)).read_text("utf-8")))
+            assert records and {f"rematch.strings.Binding${name}" for name in records} <= named
+
+
+def binding(service: Path) -> Path:
+    return service / "src/main/java/rematch/strings/Binding.java"

@@ -132,7 +132,7 @@ def test_killed_at_random_moments_it_resumes_to_a_complete_session(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+    ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 def test_a_signal_stops_the_trial_keeps_the_rest_and_says_how_to_go_on(
     tmp_path: Path, number: signal.Signals, exit_code: int

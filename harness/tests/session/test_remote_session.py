@@ -16,7 +16,6 @@ from harness.errors import HostError
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.host import SshHost
-from harness.hosts.ssh.settings import HostSettings
 from harness.model import Outcome, TrialRecord
 from harness.session.signals import RunningProcesses
 from harness.store import SessionFolder, Store
@@ -46,22 +45,6 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 @pytest.fixture
 def namespace() -> Iterator[Namespace]:
     yield from tidy_namespace()
-
-
-@contextlib.contextmanager
-def far_host(
-    tmp_path: Path, namespace: Namespace, grace_s: float = 20.0, *, listens: bool = False
-) -> Iterator[tuple[SshHost, HostSettings]]:
-    """Yield a host behind a link that can be cut, and its settings; its sshd ends afterwards."""
-    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
-    sshd.start()
-    settings = sshd.settings(tmp_path / "base", grace_s=patient(grace_s))
-    host = SshHost("bighost", settings, listen_address=namespace.far if listens else None)
-    try:
-        yield host, settings
-    finally:
-        host.close()
-        sshd.die()
 
 
 def test_the_same_experiment_gives_the_same_records_here_and_over_there(sshd: Sshd, tmp_path: Path) -> None:
@@ -98,9 +81,15 @@ def _moments_fit(record: TrialRecord, samples: str) -> None:
 
 
 def test_a_service_over_there_takes_its_load_from_here(namespace: Namespace, tmp_path: Path) -> None:
-    with far_host(tmp_path, namespace, listens=True) as (host, _):
+    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
+    sshd.start()
+    host = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=namespace.far)
+    try:
         root = calm_alone(make_session_project(tmp_path / "project", loops=100))
         folder = measure_remote(root, host, LocalHost())
+    finally:
+        host.close()
+        sshd.die()
     for record in folder.records():
         assert record.outcome == Outcome.OK
         assert record.generator is not None
@@ -108,6 +97,18 @@ def test_a_service_over_there_takes_its_load_from_here(namespace: Namespace, tmp
         assert {clock.role for clock in record.clocks} == {"service"}
         rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()
         assert {row.split(",")[1] for row in rows[1:]} == {"service", "generator"}
+
+
+def test_a_connection_that_dies_in_the_middle_of_a_trial_costs_nothing(sshd: Sshd, tmp_path: Path) -> None:
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=10)
+    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=patient(20)))
+    try:
+        folder = _measured_while(
+            lambda: _load_runs(tmp_path), sshd.end_connections, root, host, duplicates=False
+        )
+    finally:
+        host.close()
+    _lost_nothing(folder, host)
 
 
 def test_an_sshd_that_is_killed_in_the_middle_of_a_trial_and_started_again_costs_nothing(
@@ -135,16 +136,22 @@ def test_a_link_that_is_silent_for_a_while_in_the_middle_of_a_trial_costs_nothin
     namespace: Namespace, tmp_path: Path
 ) -> None:
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=6)
-    with far_host(tmp_path, namespace, 10.5) as (host, _):
+    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
+    sshd.start()
+    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=patient(10.5)))
 
-        def cut_and_join() -> None:
-            before = host.agent.channel.client
-            namespace.cut()
-            noticed = eventually(lambda: not _is_up(before), within_s=30)
-            namespace.join()
-            assert noticed
+    def cut_and_join() -> None:
+        before = host.agent.channel.client
+        namespace.cut()
+        noticed = eventually(lambda: not _is_up(before), within_s=30)
+        namespace.join()
+        assert noticed
 
+    try:
         folder = _measured_while(lambda: _load_runs(tmp_path), cut_and_join, root, host, duplicates=False)
+    finally:
+        host.close()
+        sshd.die()
     _lost_nothing(folder, host)
 
 
@@ -177,11 +184,6 @@ def _lost_nothing(folder: SessionFolder, host: SshHost) -> None:
     assert host.agent.channel.n_reattached > 0
 
 
-def _all_ended(tmp_path: Path) -> None:
-    assert eventually(lambda: not running_with(f"{tmp_path}/base/artifacts"), within_s=60)
-    assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
-
-
 def _load_runs(tmp_path: Path) -> bool:
     return bool(running_with(f"{tmp_path}/base/sessions/")) and any(
         b"fake_client" in Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -194,10 +196,15 @@ def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
     namespace: Namespace, tmp_path: Path
 ) -> None:
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)
-    with far_host(tmp_path, namespace, 4) as (host, settings):
+    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
+    sshd.start()
+    settings = sshd.settings(tmp_path / "base", grace_s=patient(4))
+    host = SshHost("bighost", settings)
+    try:
         with pytest.raises(HostError, match="bighost is gone"):
             _measured_while(lambda: _load_runs(tmp_path), namespace.cut, root, host)
-        _all_ended(tmp_path)
+        assert eventually(lambda: not running_with(f"{tmp_path}/base/artifacts"), within_s=60)
+        assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
         host.close()
         namespace.join()
         again = SshHost("bighost", settings)
@@ -205,6 +212,9 @@ def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
             folder = measure_remote(root, again)
         finally:
             again.close()
+    finally:
+        host.close()
+        sshd.die()
     assert folder.complete
     assert folder.verify() == ()
     assert tiny_folder(root).key != folder.key
@@ -214,12 +224,20 @@ def test_a_link_cut_for_good_leaves_no_generator_here_that_loaded_what_is_there(
     namespace: Namespace, tmp_path: Path
 ) -> None:
     root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
-    with far_host(tmp_path, namespace, 4, listens=True) as (host, _):
+    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
+    sshd.start()
+    settings = sshd.settings(tmp_path / "base", grace_s=patient(4))
+    host = SshHost("bighost", settings, listen_address=namespace.far)
+    try:
         with pytest.raises(HostError, match="bighost is gone") as stop:
             _measured_while(lambda: bool(running_below(root)), namespace.cut, root, host, LocalHost())
         assert "\n" not in str(stop.value)
         assert not running_below(root)
-        _all_ended(tmp_path)
+        assert eventually(lambda: not running_with(f"{tmp_path}/base/artifacts"), within_s=60)
+        assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
+    finally:
+        host.close()
+        sshd.die()
     kept = list(Store(root).session("tiny", "smoke-bighost-1").records())
     assert [record.outcome for record in kept if record.outcome != Outcome.OK][1:] == []
     RunningProcesses(root, "tiny/smoke-bighost-1").refuse_orphans()

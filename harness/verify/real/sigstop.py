@@ -108,7 +108,7 @@ def _waits_s(pid: int) -> dict[str, float]:
     folder = f"/proc/{pid}/task"
     with contextlib.suppress(OSError):  # the process ended; within: a thread did
         for thread in os.listdir(folder):
-            with contextlib.suppress(OSError), open(f"{folder}/{thread}/schedstat", "rb") as stream:
+            with contextlib.suppress(OSError, IndexError), open(f"{folder}/{thread}/schedstat", "rb") as stream:
                 waits[thread] = int(stream.read().split()[1]) / 1e9
     return waits
 
