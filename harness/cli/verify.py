@@ -75,8 +75,9 @@ def verify_command(
 
     moved = sorted(MOVED & set(names or ()))
     if moved:
-        now = "rematch verify quantile" if moved[0] == "pooled-quantile" else "make test"
-        raise InputError("has moved", place="NAMES", found=moved[0], allowed=now)
+        is_row = moved[0] == "pooled-quantile"
+        part, now = ("quantile", "rematch verify quantile") if is_row else ("the tests", "make test")
+        raise InputError(f"is a part of {part} now", place="NAMES", found=moved[0], allowed=now)
     root = find_root()
     every = not names or ALL in names
     wanted = list(ROWS) if every else list(names or ())

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from harness.agent.machine_counters import MachineReading
 from harness.agent.sampler import Watched
 from harness.backing import BackingService, BackingSource
-from harness.hosts.base import now
+from harness.hosts.base import Process, now
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.base import Instance, Launcher
 from harness.loadgen.base import LoadGenerator
@@ -251,6 +251,11 @@ def watch(instance: Instance) -> Watched:
     return Watched(
         pid=record.pid, start_ticks=record.process_start_ticks, cpu_at_launch_s=instance.cpu_at_launch_s
     )
+
+
+def watch_process(process: Process) -> Watched:
+    """Return what a sampler needs to know of a process that is no instance."""
+    return Watched(process.pid, process.start_ticks, process.cpu_at_launch_s)
 
 
 def tidy_words(words: Sequence[str], spec: TrialSpec, notes: Notes) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.agent.sampler import Watched
 from harness.errors import RematchError, TrialFailure
 from harness.hosts.base import Command, Process
 from harness.hosts.measuring import Sampling
@@ -17,7 +16,15 @@ from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import merge_summaries, seed_of, shares
 from harness.model import AnswerCount, GeneratorRecord, HostClock, Load, LoadSummary
 from harness.model.endpoint import Endpoint
-from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, tidy_values, tidy_words
+from harness.runner.context import (
+    LoadSlot,
+    Notes,
+    TrialContext,
+    TrialSpec,
+    tidy_values,
+    tidy_words,
+    watch_process,
+)
 
 #: What a sampler on the load's own host writes, beside the load's files.
 OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
@@ -69,10 +76,7 @@ class LoadProcess:
         if context.load_apart:
             files = (self.remote / OWN_SAMPLES, self.remote / OWN_MACHINE)
             self.own_sampler = sampler = host.sampler(*files, context.sampling_hz)
-        watched = Watched(
-            pid=running.pid, start_ticks=running.start_ticks, cpu_at_launch_s=running.cpu_at_launch_s
-        )
-        sampler.add(self.role, watched)
+        sampler.add(self.role, watch_process(running))
 
     def ended(self, wait_s: float) -> bool:
         """Wait so long for its end; whether it has ended."""

@@ -106,9 +106,7 @@ def place_two(
             "a duet needs a set of CPUs for each of its arms", place="design", found=f"{len(cpus)} CPU",
             allowed="2 CPUs or more, or design = 'alternating'",
         )  # fmt: skip
-    groups = _groups(cpus, cores)
-    if len(groups) == 1:  # one core: its threads are all there is to divide
-        groups = [(cpu,) for cpu in cpus]
+    groups = _divisible(cpus, cores)
     half = len(groups) // 2
     sides = [
         tuple(sorted(cpu for core in part for cpu in core))
@@ -159,9 +157,7 @@ def _limited(cpus: tuple[int, ...], wanted: int | None, cores: Cores) -> Placeme
             found=f"cpus = {wanted}, and {len(cpus)} CPUs",
             allowed=f"cpus from 1 to {len(cpus)}",
         )
-    groups = _groups(cpus, cores)
-    if len(groups) == 1:  # one core: its threads are all there is to divide
-        groups = [(cpu,) for cpu in cpus]
+    groups = _divisible(cpus, cores)
     n_service = max(1, len(groups) - len(groups) // 2)
     own, rest = groups[:n_service], groups[n_service:]
     generator = tuple(sorted(cpu for core in rest or own for cpu in core))
@@ -179,6 +175,12 @@ def _groups(cpus: Sequence[int], cores: Cores) -> list[tuple[int, ...]]:
     known = [tuple(cpu for cpu in sorted(core) if cpu in cpus) for core in cores]
     alone = set(cpus) - {cpu for core in known for cpu in core}
     return sorted([*(core for core in known if core), *((cpu,) for cpu in alone)])
+
+
+def _divisible(cpus: Sequence[int], cores: Cores) -> list[tuple[int, ...]]:
+    """CPUs by core; of one core its threads, which are all there is to divide."""
+    groups = _groups(cpus, cores)
+    return groups if len(groups) > 1 else [(cpu,) for cpu in cpus]
 
 
 def _one_thread_of_each_first(groups: Iterable[Sequence[int]]) -> tuple[int, ...]:

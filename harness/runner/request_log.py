@@ -15,13 +15,12 @@ import sys
 import time
 from pathlib import Path
 
-from harness.agent.sampler import Watched
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Process
 from harness.hosts.measuring import Sampling
 from harness.launchers.base import STDOUT, Instance
 from harness.model import ClosedLoad, LoadProfile, Outcome, RequestLogRecord, StoredReading
-from harness.runner.context import Notes, TrialContext, TrialSpec
+from harness.runner.context import Notes, TrialContext, TrialSpec, watch_process
 from harness.runner.snapshots import save_metrics
 
 PROGRAM = Path(__file__).resolve().parents[1] / "agent" / "line_reader.py"
@@ -72,10 +71,7 @@ class RequestLog:
             raise TrialFailure(Outcome.FAILED, f"the reader of the request log: {problem}") from problem
         if context.host.here:
             context.ledger.note(pid=running.pid, role="reader of the request log")
-        watched = Watched(
-            pid=running.pid, start_ticks=running.start_ticks, cpu_at_launch_s=running.cpu_at_launch_s
-        )
-        self._notes.log_reader = watched
+        self._notes.log_reader = watched = watch_process(running)
         sampler.add(ROLE, watched)
         self._wait_until_ready(running)
 
@@ -181,10 +177,13 @@ def compare_promises(notes: Notes, profile: LoadProfile | None) -> tuple[StoredR
     """
     if not notes.stored_before or not notes.answers:
         return ()
-    whole = notes.load is not None and leaves_a_row_for_each(profile)
+    # a load that ends by the clock cuts some requests short, which are in no row of the tool's
+    whole = notes.load is not None and isinstance(profile, ClosedLoad) and profile.loops is not None
     rows: list[StoredReading] = []
     for request, n_after in _stored(notes, over=True).items():
-        asked = [count for name, count in notes.answers.items() if is_of(name, request)]
+        # a step of a flow is a request of this kind: ``create-a`` is a ``create``
+        names = [name for name in notes.answers if name == request or name.startswith(f"{request}-")]
+        asked = [notes.answers[name] for name in names]
         rows.append(
             StoredReading(
                 request=request,
@@ -194,16 +193,6 @@ def compare_promises(notes: Notes, profile: LoadProfile | None) -> tuple[StoredR
             )
         )
     return tuple(rows)
-
-
-def leaves_a_row_for_each(profile: LoadProfile | None) -> bool:
-    """Tell whether every request sent is in the tool's rows: a load that ends by the clock cuts some short."""
-    return isinstance(profile, ClosedLoad) and profile.loops is not None
-
-
-def is_of(name: str, request: str) -> bool:
-    """Tell whether a step of a flow is a request of this kind: ``create-a`` is a ``create``."""
-    return name == request or name.startswith(f"{request}-")
 
 
 def words(row: StoredReading) -> str:
