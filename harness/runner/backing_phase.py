@@ -15,7 +15,7 @@ from harness.backing import BackingNeed, BackingService, source_of
 from harness.errors import TrialFailure
 from harness.hosts.measuring import Sampling
 from harness.model import BackingSettings, InvariantReading, Outcome
-from harness.runner.context import Notes, TrialContext, TrialSpec, phase
+from harness.runner.context import Notes, TrialContext, TrialSpec, open_folder, phase
 from harness.runner.request_log import compare_promises, words
 from harness.sampling import merge
 
@@ -68,8 +68,7 @@ def _sampler_there(
         return sampler
     local = spec.folder / OWN_FOLDER
     local.mkdir(exist_ok=True)
-    remote = context.backing_host.open_folder(local)
-    notes.folders_there[remote] = local
+    remote = open_folder(context.backing_host, local, notes)
     cleanup.callback(context.backing_host.close_folder, local)
     own = context.backing_host.sampler(remote / OWN_SAMPLES, remote / OWN_MACHINE, context.sampling_hz)
     cleanup.callback(own.stop)

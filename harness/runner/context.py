@@ -253,6 +253,13 @@ def watch(instance: Instance) -> Watched:
     )
 
 
+def open_folder(host: MeasuringHost, folder: Path, notes: Notes) -> Path:
+    """Open a folder on a host and return its name there, which ``tidy_words`` turns into the local one."""
+    remote = host.open_folder(folder)
+    notes.folders_there[remote] = folder
+    return remote
+
+
 def watch_process(process: Process) -> Watched:
     """Return what a sampler needs to know of a process that is no instance."""
     return Watched(process.pid, process.start_ticks, process.cpu_at_launch_s)

@@ -21,6 +21,7 @@ from harness.runner.context import (
     Notes,
     TrialContext,
     TrialSpec,
+    open_folder,
     tidy_values,
     tidy_words,
     watch_process,
@@ -128,8 +129,7 @@ def make_load_processes(
         place, several = places[(number - 1) % len(places)], len(profiles) > 1
         local = spec.folder / "load" / (str(number) if several else "")
         local.mkdir(exist_ok=True)
-        remote = place.host.open_folder(local)
-        notes.folders_there[remote] = local
+        remote = open_folder(place.host, local, notes)
         seed = seed_of(spec.seed, number, len(profiles))
         asked = LoadSpec(profile=share, requests=spec.requests, endpoint=endpoint, folder=remote, seed=seed)
         command = put_files(place, generator.command(asked), local, remote)

@@ -42,7 +42,7 @@ from harness.model import (
     TrialRecord,
 )
 from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing
-from harness.runner.context import WARM_UP_HZ, Notes, TrialContext, TrialSpec, going_on, phase, watch
+from harness.runner.context import WARM_UP_HZ, Notes, TrialContext, TrialSpec, going_on, open_folder, phase, watch
 from harness.runner.load_phase import (
     arm_cpu_s,
     cpus_at_work,
@@ -181,8 +181,7 @@ def _sampled_folder(
     spec: TrialSpec, context: TrialContext, notes: Notes, cleanup: contextlib.ExitStack
 ) -> tuple[Path, Sampling]:
     """Open the trial's folder on the service's host and a sampler that writes there, until ``cleanup``."""
-    remote = context.host.open_folder(spec.folder)
-    notes.folders_there[remote] = spec.folder
+    remote = open_folder(context.host, spec.folder, notes)
     cleanup.callback(context.host.close_folder, spec.folder)
     sampler = context.host.sampler(remote / SAMPLES, remote / "machine.csv", context.sampling_hz)
     cleanup.callback(_stop_sampler, sampler, notes)

@@ -39,7 +39,7 @@ from harness.model import (
 )
 from harness.model.endpoint import Endpoint
 from harness.model.warm_up import WarmClass, unsettled
-from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, watch
+from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, open_folder, watch
 from harness.runner.load_process import put_files
 from harness.runner.outcome import crash
 from harness.runner.snapshots import save_metrics
@@ -178,8 +178,7 @@ def warm_up_in_windows(
     place = context.load_places[0]
     local = spec.folder / FOLDER
     local.mkdir()
-    remote = place.host.open_folder(local)
-    notes.folders_there[remote] = local
+    remote = open_folder(place.host, local, notes)
     windows = _Windows(
         instance=instance, asked=asked, spec=spec, context=context, notes=notes,
         generator=spec.warm_up_generator, place=place, local=local, remote=remote,
