@@ -231,7 +231,9 @@ def report(names: Sequence[str], *, full: bool, light: bool = False) -> int:
         rows = [["python", version, "ok" if ready else "missing", str(PROJECT / ".venv/bin/python")]]
         for tool in tools:
             state = tool.state if tool.usable or tool.name in names else f"{tool.state} (optional)"
-            rows.append([tool.name, tool.version or "-", state, str(tool.path) if tool.usable else tool.how_to_get])
+            rows.append(
+                [tool.name, tool.version or "-", state, str(tool.path) if tool.usable else tool.how_to_get]
+            )
         print(table(rows, ["tool", "version", "state", "where, or how to get it"]), flush=True)
     for tool in bad:
         warn(tool.complaint())

@@ -101,7 +101,12 @@ def _with_lock(command: Sequence[str], *, doing: str) -> None:
     deadline_s = time.monotonic() + LOCK_TIMEOUT_S
     while True:
         done = subprocess.run(
-            list(command), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+            list(command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
         )
         if done.returncode == 0:
             return

@@ -109,7 +109,9 @@ def _point_at_own_c_library(home: Path, java_home: Path, patchelf: Path) -> None
     """Set loader and library path of every program and library; RPATH, so that what they load inherits it."""
     loader = next(home.glob("usr/lib/*/ld-linux-*.so.*"))
     search = f"$ORIGIN:$ORIGIN/../lib:$ORIGIN/..:$ORIGIN/server:{loader.parent}"
-    files = [path for path in java_home.rglob("*") if path.is_file() and not path.is_symlink() and is_elf(path)]
+    files = [
+        path for path in java_home.rglob("*") if path.is_file() and not path.is_symlink() and is_elf(path)
+    ]
     for file in files:
         if file.suffix != ".so":
             run([patchelf, "--set-interpreter", loader, file], doing=f"setting the loader of {file.name}")

@@ -64,7 +64,9 @@ def assemble(home: Path, fetch: Fetch) -> None:
         elif jar.name == CONFIG:
             with zipfile.ZipFile(jar) as archive:
                 names = archive.namelist()
-                archive.extractall(home, [name for name in names if name.startswith("bin/") and name[-1] != "/"])
+                archive.extractall(
+                    home, [name for name in names if name.startswith("bin/") and name[-1] != "/"]
+                )
         else:
             jar.rename(home / "lib/ext" / jar.name)
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from . import jdk_debian, python_env, wheels
-from . import toolchains
+from . import jdk_debian, python_env, toolchains, wheels
 from .say import SetupError, run, step
 
 OLD_JAVA = "the Java of 2020"
@@ -23,7 +22,8 @@ def bring_others(project: Path) -> None:
     if toolchains.find_runtimes(around):
         present.add(OLD_JAVA)
     ways: dict[str, Callable[[], object]] = {
-        f"JDK {major}": partial(_with_uv, jdk_debian.install_jdk, project, major) for major in toolchains.OTHER_JAVA
+        f"JDK {major}": partial(_with_uv, jdk_debian.install_jdk, project, major)
+        for major in toolchains.OTHER_JAVA
     }
     ways[OLD_JAVA] = partial(_with_uv, wheels.install_java, project)
     go = toolchains.find_go(around)

@@ -144,11 +144,20 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str], *, 
     )  # fmt: skip
     editable = ["-q", "--no-deps", "--no-build-isolation", *into, "--editable", project]
     run([*pip, "install", *editable], doing="installing this project", env=env)
-    locked = {PROJECT, *(name for file in locks for name in _LOCKED.findall(file.read_text(encoding="utf-8")))}
+    locked = {
+        PROJECT,
+        *(name for file in locks for name in _LOCKED.findall(file.read_text(encoding="utf-8"))),
+    }
     locked = {_normal(name) for name in locked}
     present = installed(project)
-    if gone := sorted(name.partition("==")[0] for name in before & set(present) if _normal(name) not in locked):
-        run([*pip, "uninstall", "-q", *into, *gone], doing="removing what the lock file no longer has", env=env)
+    if gone := sorted(
+        name.partition("==")[0] for name in before & set(present) if _normal(name) not in locked
+    ):
+        run(
+            [*pip, "uninstall", "-q", *into, *gone],
+            doing="removing what the lock file no longer has",
+            env=env,
+        )
     listed = [name for name in present if _normal(name) in locked]
     stamp = {"inputs": inputs_hash(project, python), "light": light, "installed": listed}
     (project / STAMP).write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")

@@ -76,7 +76,17 @@ def build_oha(project: Path, env: Mapping[str, str]) -> Path:
     step(f"building oha {toolchains.OHA_VERSION} with cargo (seven CPU minutes, once)")
     fresh = fresh_folder(home)
     run(
-        [cargo, "install", "--quiet", "--locked", "--root", fresh, "--version", toolchains.OHA_VERSION, "oha"],
+        [
+            cargo,
+            "install",
+            "--quiet",
+            "--locked",
+            "--root",
+            fresh,
+            "--version",
+            toolchains.OHA_VERSION,
+            "oha",
+        ],
         doing="building oha",
         env=env,
         then="check that cargo can reach its registry and is new enough, then call this again",
@@ -90,7 +100,9 @@ def _cargo(env: Mapping[str, str]) -> str:
         raise SetupError("oha is built with cargo, which is missing; install it with rustup")
     asked = subprocess.run([cargo, "--version"], env=dict(env), capture_output=True, text=True, check=False)
     if asked.returncode != 0:  # rustup's stand-in for cargo is there without any Rust, or with another HOME
-        why = next((line.rstrip(".") for line in asked.stderr.splitlines() if line.strip()), "no reason given")
+        why = next(
+            (line.rstrip(".") for line in asked.stderr.splitlines() if line.strip()), "no reason given"
+        )
         raise SetupError(
             f"oha is built with cargo, and {cargo} does not run: {why}; if it is rustup's, choose a Rust with"
             " `rustup default stable`, or set RUSTUP_HOME to the folder of those you have, then call this again"

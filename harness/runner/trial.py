@@ -42,7 +42,16 @@ from harness.model import (
     TrialRecord,
 )
 from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing
-from harness.runner.context import WARM_UP_HZ, Notes, TrialContext, TrialSpec, going_on, open_folder, phase, watch
+from harness.runner.context import (
+    WARM_UP_HZ,
+    Notes,
+    TrialContext,
+    TrialSpec,
+    going_on,
+    open_folder,
+    phase,
+    watch,
+)
 from harness.runner.load_phase import (
     arm_cpu_s,
     cpus_at_work,

@@ -117,7 +117,10 @@ def overview(rows: Sequence[VerifiedRow]) -> str:
         )
     missing = [name for name in ROWS if name not in {row.result.name for row in rows}]
     total = f"The rows above took {sum(row.wall_s for row in rows) / 60:.1f} min, one after the other"
-    return "\n".join([*lines, "", f"{total}; not run yet: {', '.join(missing)}." if missing else f"{total}."]) + "\n"
+    return (
+        "\n".join([*lines, "", f"{total}; not run yet: {', '.join(missing)}." if missing else f"{total}."])
+        + "\n"
+    )
 
 
 def section(row: VerifiedRow) -> str:

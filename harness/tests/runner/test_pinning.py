@@ -38,7 +38,9 @@ def test_service_and_generator_are_placed_by_policy_and_the_words_say_how(
 ) -> None:
     placement = place(cpus, limit, policy)
     assert (placement.service, placement.generator, placement.words) == (service, generator, words)
-    assert placement.shared == (service is None or bool(set(placement.service or ()) & set(placement.generator or ())))
+    assert placement.shared == (
+        service is None or bool(set(placement.service or ()) & set(placement.generator or ()))
+    )
 
 
 def test_a_limit_that_leaves_the_generator_nothing_is_shared_or_refused() -> None:
@@ -86,11 +88,7 @@ def test_second_threads_of_cores_come_after_all_cores_and_the_generator_has_whol
     assert (one.service, one.generator, one.shared) == ((0,), (1,), False)
 
 
-@given(
-    n_cpus=st.integers(1, 64),
-    limit=st.integers(1, 64),
-    threads=st.sampled_from([1, 2, 4]),
-)
+@given(n_cpus=st.integers(1, 64), limit=st.integers(1, 64), threads=st.sampled_from([1, 2, 4]))
 def test_whatever_the_topology_the_service_has_as_many_cpus_as_its_limit(
     n_cpus: int, limit: int, threads: int
 ) -> None:

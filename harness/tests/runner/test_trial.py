@@ -61,10 +61,7 @@ MISBEHAVING = {
     "with-a-child": 'child = "true"',
 }
 #: Variants that take too long.
-SLOW = {
-    "silent": 'never_ready = "silent"',
-    "slow-under-load": "slow_s = 0.35",
-}
+SLOW = {"silent": 'never_ready = "silent"', "slow-under-load": "slow_s = 0.35"}
 
 
 def lay_out(root: Path, variants: Mapping[str, str], *, loops: int = 5) -> Path:

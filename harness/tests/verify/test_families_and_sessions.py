@@ -56,7 +56,8 @@ def verdicts(rng: np.random.Generator, truth: Floats, sd: float) -> tuple[list[V
     arms = rng.normal(0.0, sd, (3, truth.size, BLOCKS))
     d = truth[:, None] + arms[0] - arms[1]
     wide, narrow, pair = (
-        intervals.student(values, level) for values, level in ((d, 0.95), (d, 0.90), (arms[2] - arms[1], 0.90))
+        intervals.student(values, level)
+        for values, level in ((d, 0.95), (d, 0.90), (arms[2] - arms[1], 0.90))
     )
     noise = np.expm1(np.maximum(np.abs(pair.low), np.abs(pair.high)))
 

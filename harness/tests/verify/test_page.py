@@ -69,7 +69,10 @@ def test_a_cell_without_a_limit_is_no_bar_and_one_near_its_limit_says_so() -> No
     assert verdict(share(100, name="c", value=0.95, at_least=0.93)) == "undecided"
     assert verdict(share(100_000, name="c", value=0.95, at_least=0.93)) == "holds"
     assert verdict(share(100, name="c", value=0.92, at_least=0.93)) == "undecided"
-    assert share(0, name="c", value=0.0, at_least=0.93).refuted and share(0, name="c", value=0.0, at_most=0.1).refuted
+    assert (
+        share(0, name="c", value=0.0, at_least=0.93).refuted
+        and share(0, name="c", value=0.0, at_most=0.1).refuted
+    )
     assert "0 of 0" in overview([row(ROWS[0], Cell(name="c", value=1.0))])
 
 

@@ -79,7 +79,9 @@ def test_stalls_with_a_rhythm_of_their_own_seldom_seem_related_and_those_that_fo
     chance = real = any_match = 0
     for i in range(n):
         pauses, stalls = rhythm(rng, 40), rhythm(rng, 30)
-        unrelated = coincidence_test(stalls, pauses, window=(0.0, 60.0), tolerance_s=0.005, shifts=199, seed=i)
+        unrelated = coincidence_test(
+            stalls, pauses, window=(0.0, 60.0), tolerance_s=0.005, shifts=199, seed=i
+        )
         chance += unrelated.p_value is not None and unrelated.p_value <= 0.05
         any_match += unrelated.n_matched > 0
         # two in three stalls are pauses seen a little later, the rest something else

@@ -149,7 +149,12 @@ LOADS: dict[str, tuple[Simulate, PauseLaw]] = {
         for law in (bursts, jittered)
     },
 }
-IN_EVERY_RUN = ("poisson, 200/s, AR 0.9", "on_off, 200/s, AR 0", "fresh, 300/s, bursts", "fresh, 300/s, jittered")
+IN_EVERY_RUN = (
+    "poisson, 200/s, AR 0.9",
+    "on_off, 200/s, AR 0",
+    "fresh, 300/s, bursts",
+    "fresh, 300/s, jittered",
+)
 
 
 class Score(NamedTuple):

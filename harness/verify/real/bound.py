@@ -24,13 +24,7 @@ from pathlib import Path
 
 from harness.agent.platforms import usable_cpus
 from harness.agent.ports import free_port
-from harness.analysis.tables.bound import (
-    HEADROOM_ENOUGH,
-    Asked,
-    Connections,
-    PartName,
-    what_bounds,
-)
+from harness.analysis.tables.bound import HEADROOM_ENOUGH, Asked, Connections, PartName, what_bounds
 from harness.errors import RematchError
 from harness.hosts.base import Command, Process
 from harness.hosts.local import LocalHost
@@ -244,7 +238,9 @@ class Machinery:
         elif kind.database is not None:
             from harness.verify.real.slowed_database import slowed_database  # with PostgreSQL's driver
 
-            with slowed_database(kind.database, kind.behind, self._host, self._around, self._folder) as behind:
+            with slowed_database(
+                kind.database, kind.behind, self._host, self._around, self._folder
+            ) as behind:
                 yield behind
         else:
             # over its memory limit from the start, so that it never stops collecting

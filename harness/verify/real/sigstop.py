@@ -108,7 +108,10 @@ def _waits_s(pid: int) -> dict[str, float]:
     folder = f"/proc/{pid}/task"
     with contextlib.suppress(OSError):  # the process ended; within: a thread did
         for thread in os.listdir(folder):
-            with contextlib.suppress(OSError, IndexError), open(f"{folder}/{thread}/schedstat", "rb") as stream:
+            with (
+                contextlib.suppress(OSError, IndexError),
+                open(f"{folder}/{thread}/schedstat", "rb") as stream,
+            ):
                 waits[thread] = int(stream.read().split()[1]) / 1e9
     return waits
 
@@ -192,9 +195,7 @@ def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
         control="stops half a period off are not found; noise explains no stop",
     )  # fmt: skip
     cells.share(f"recall, go-raw, n = {sims}", right.recall or 0.0, at_least=RECALL)
-    name = (
-        f"precision, {n} found; {len(clients)} more are the client's own, {len(machines)} the machine's"
-    )
+    name = f"precision, {n} found; {len(clients)} more are the client's own, {len(machines)} the machine's"
     cells.share(name, len(right.pairs) / max(n, 1), n=n, at_least=PRECISION)
     cells.share("recall with the stops half a period off", shifted.recall or 0.0, at_most=0.5, control=True)
     cells.share(

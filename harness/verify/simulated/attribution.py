@@ -116,7 +116,9 @@ class Simulated(NamedTuple):
 
     def errors(self, way: Way) -> FloatArray:
         """Of the sessions that state a share."""
-        return np.array([item.value for item in self.estimates[way] if item.value is not None]) - self.truth[way]
+        return (
+            np.array([item.value for item in self.estimates[way] if item.value is not None]) - self.truth[way]
+        )
 
     def coverage(self, way: Way) -> float:
         """Share of those whose interval holds the truth."""
@@ -153,7 +155,9 @@ def simulate_sessions(
             dealt.append(_dealt([trial.seen for trial in trials], session.step_s, rng))
     measured = _quantile([item.measured for item in true])
     truth = {way: 1 - _quantile([getattr(item, way) for item in true]) / measured for way in ways}
-    estimates = {way: [pooled_share(trials, way, QUANTILE, what="share") for trials in sessions] for way in ways}
+    estimates = {
+        way: [pooled_share(trials, way, QUANTILE, what="share") for trials in sessions] for way in ways
+    }
     n_held = sum(_holds_naively(groups, truth["clear"]) for groups in dealt)
     return Simulated(estimates, truth, n_held, without=1 - _quantile(bare) / measured)
 

@@ -78,11 +78,7 @@ def _leaves_out_one(low: float | None, high: float | None) -> bool:
 
 
 def _pair(
-    rng: np.random.Generator,
-    k: int,
-    *,
-    effect: float = 0.0,
-    labels: bool = False,
+    rng: np.random.Generator, k: int, *, effect: float = 0.0, labels: bool = False
 ) -> tuple[Comparison, Floats]:
     """Return a comparison, and the logs of all latencies, shape (2, k, requests); ``labels``: two names of requests."""
     places = rng.permutation(2 * k).reshape(2, k)

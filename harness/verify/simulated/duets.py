@@ -78,7 +78,12 @@ def duet(sims: int, seed: int) -> VerifyResult:
 
 
 def pairs(
-    rng: np.random.Generator, n: int, design: Design, spell_s: float, own: float = OWN, n_blocks: int = N_BLOCKS
+    rng: np.random.Generator,
+    n: int,
+    design: Design,
+    spell_s: float,
+    own: float = OWN,
+    n_blocks: int = N_BLOCKS,
 ) -> Floats:
     """Return the log ratio of each pair of equal arms, shape (n, n_blocks); ``own``: noise of a process."""
     return np.stack([_pairs(rng, n, design, spell_s, own) for _ in range(n_blocks)], axis=1)
