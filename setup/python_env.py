@@ -135,8 +135,8 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str], *, 
         " into .venv (a minute when nothing is cached)"
     )
     locks = (lock, project / PINS / "build.txt")
-    pip = [uv, "pip"]
-    into = ["--python", venv / "bin/python"]
+    pip: list[str | Path] = [uv, "pip"]
+    into: list[str | Path] = ["--python", venv / "bin/python"]
     run(
         [*pip, "install", "-q", "--no-deps", "--require-hashes", *into, *(w for file in locks for w in ("-r", file))],
         doing="installing requirements.lock", env=env,

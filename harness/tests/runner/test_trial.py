@@ -205,8 +205,8 @@ def test_a_good_trial_has_everything_a_reader_asks_for(good: tuple[Path, Session
         assert names == ["start-up", "conformance", "measurement", "cool-down"]
         starts = [phase.start.monotonic_s for phase in record.phases]
         assert starts == sorted(starts)
-        names = [boundary.name for boundary in record.boundaries]
-        assert names == ["first-response", "before-load", "after-load"]
+        boundaries = [boundary.name for boundary in record.boundaries]
+        assert boundaries == ["first-response", "before-load", "after-load"]
         for boundary in record.boundaries:
             assert boundary.reading.rss_bytes and boundary.reading.pss_bytes
             if boundary.name == "first-response":  # asking would wake what start-up is compared without
@@ -314,13 +314,12 @@ def flags_of(load: LoadSummary, generator: str, other_cpu_s: float, wait_s: floa
         name=generator, version=None, argv=(), cpu_affinity=(1,), cpu_s=10.0, exit_code=0,
         echo_achieved_per_s=1000.0, headroom_ratio=1.5,
     )  # fmt: skip
-    return set(
-        trial_flags(
-            load=load, generator=record, instance=None, machine=MachineWindow.model_validate(window),
-            longest_gap_s=None, phases=(Phase(name="measurement", start=begun, end=ended),), placement=None,
-            service_wait_s=wait_s,
-        )
-    ) - {"noisy_machine", "shared_cores"}  # fmt: skip
+    flags = trial_flags(
+        load=load, generator=record, instance=None, machine=MachineWindow.model_validate(window),
+        longest_gap_s=None, phases=(Phase(name="measurement", start=begun, end=ended),), placement=None,
+        service_wait_s=wait_s,
+    )  # fmt: skip
+    return {str(flag) for flag in flags} - {"noisy_machine", "shared_cores"}
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_sessions_of_unchanged_services_hardly_ever_contradict_each_other(ratio:
 def test_sessions_that_do_differ_contradict_each_other() -> None:
     assert contradictions(np.full(SIMS, log(1.3)), np.full(SIMS, -log(1.3)), 0.02) >= 0.95
     own = np.random.default_rng(2).normal(log(1.1), 0.15, (2, SIMS))
-    assert contradictions(*own, 0.02) >= 0.1
+    assert contradictions(own[0], own[1], 0.02) >= 0.1
 
 
 def agreement(rng: np.random.Generator, own: float) -> tuple[bool, float]:
