@@ -129,7 +129,7 @@ slides:
 
 kick-tires:
 	@$(SETUP) --for kick-tires --brief
-	@$(VENV)/python -m setup.kick_tires
+	@sh setup/kick_tires.sh
 
 arxiv:
 	@$(SETUP) --for paper --profile sample --brief

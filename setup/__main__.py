@@ -12,8 +12,18 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from . import apt, jdk_debian, jmeter, other_toolchains, python_env, source_builds, wheels, wrk2
-from .finders import PROJECT, toolchains
+from . import (
+    PROJECT,
+    apt,
+    jdk_debian,
+    jmeter,
+    other_toolchains,
+    python_env,
+    source_builds,
+    toolchains,
+    wheels,
+    wrk2,
+)
 from .say import SetupError, step, table, warn
 from .scope import PROFILES, PURPOSES, is_light, needs, wishes
 
@@ -28,21 +38,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.write_jmeter_manifest:
                 print(jmeter.write_manifest(PROJECT))
                 return 0
+            required = needs(options.purpose, options.profile)
+            light = is_light(options.purpose, options.profile)
             if not options.check:
-                around = toolchains.Surroundings(project=PROJECT)
-                bring(
-                    needs(options.purpose, options.profile),
-                    wishes(options.purpose, options.profile, root=os.geteuid() == 0),
-                    around,
-                    light=is_light(options.purpose, options.profile),
-                )
+                wished = wishes(options.purpose, options.profile, root=os.geteuid() == 0)
+                bring(required, wished, toolchains.Surroundings(project=PROJECT), light=light)
                 if options.purpose == "toolchains":
                     other_toolchains.bring_others(PROJECT)
-            return report(
-                needs(options.purpose, options.profile),
-                full=not options.brief,
-                light=is_light(options.purpose, options.profile),
-            )
+            return report(required, full=not options.brief, light=light)
         except SetupError as error:
             warn(f"set-up stopped: {error}")
             return 2
@@ -53,15 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m setup", description=__doc__, allow_abbrev=False)
-    parser.add_argument(
-        "--for", dest="purpose", choices=PURPOSES, default="all", help="the command to set up for"
-    )
-    parser.add_argument("--profile", choices=PROFILES, default="quick", help="the profile of `paper`")
-    parser.add_argument("--check", action="store_true", help="only say what is here and what is missing")
-    parser.add_argument("--brief", action="store_true", help="print the table only when something is missing")
-    parser.add_argument(
-        "--write-jmeter-manifest", action="store_true", help="for maintainers: list JMeter anew"
-    )
+    add = parser.add_argument
+    add("--for", dest="purpose", choices=PURPOSES, default="all", help="the command to set up for")
+    add("--profile", choices=PROFILES, default="quick", help="the profile of `paper`")
+    add("--check", action="store_true", help="only say what is here and what is missing")
+    add("--brief", action="store_true", help="print the table only when something is missing")
+    add("--write-jmeter-manifest", action="store_true", help="for maintainers: list JMeter anew")
     return parser.parse_args(arguments)
 
 
@@ -99,7 +99,7 @@ def bring(
             " (or deactivate the environment, and set-up uses what the system offers)"
         )
     packaged = [tool for tool in extras if toolchains.wanted(tool.name).apt]
-    if packaged and not (around.apt and apt.may_install(os.environ)):
+    if packaged and (not around.apt or apt.privilege(os.environ) is None):
         step(
             f"going on without {', '.join(tool.name for tool in packaged)}: nothing here can install packages"
         )
@@ -122,10 +122,11 @@ def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool, *, li
         early = "jmeter" in lacking and toolchains.find_jdk(toolchains.Surroundings(project=PROJECT)).usable
         fetched = beside.submit(fetch) if early else None
         if not python_ready:
-            python_env.make_environment(
-                PROJECT, sys.executable, os.environ, light=light and not python_env.is_full(PROJECT)
-            )
-        _bring_go(lacking)
+            light = light and not python_env.is_full(PROJECT)
+            python_env.make_environment(PROJECT, sys.executable, os.environ, light=light)
+        if "go" in lacking:
+            uv, env = python_env.bring_uv(PROJECT, sys.executable, os.environ)
+            wheels.install_go(PROJECT, uv, env)
         k6 = k6 or beside.submit(build)
         _bring_jdk(lacking)
         (fetched or beside.submit(fetch)).result()
@@ -137,13 +138,15 @@ def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool, *, li
             step(f"going on without k6: {error}")
     _bring_with_go("vegeta", lacking)
     try:
-        _bring_wrk2(extras)
+        if "wrk2" in extras:
+            wrk2.build_wrk2(PROJECT, _compiler(), os.environ)
     except SetupError as error:
         step(f"wrk2: unavailable: {error}")
-    _bring_oha(lacking)
-    for name in toolchains.NATIVE:
+    if "oha" in lacking:
+        source_builds.build_oha(PROJECT, os.environ)
+    for name in [name for name in toolchains.NATIVE if name in extras]:
         try:
-            _bring_native(name, extras)
+            source_builds.build_native(name, PROJECT / ".tools", _compiler())
         except SetupError as error:
             step(f"going on without {name}: {error}")
 
@@ -178,12 +181,6 @@ def _jdk_package() -> tuple[str, ...]:
     return ()
 
 
-def _bring_go(lacking: set[str]) -> None:
-    if "go" in lacking:
-        uv, env = python_env.bring_uv(PROJECT, sys.executable, os.environ)
-        wheels.install_go(PROJECT, uv, env)
-
-
 def _bring_jdk(lacking: set[str]) -> None:
     around = toolchains.Surroundings(project=PROJECT)
     if "jdk" not in lacking or toolchains.find_jdk(around).usable:
@@ -211,21 +208,8 @@ def _bring_with_go(name: str, lacking: set[str]) -> None:
         source_builds.build_with_go(name, PROJECT, go, toolchains.build_environment(around))
 
 
-def _bring_wrk2(lacking: set[str]) -> None:
-    if "wrk2" in lacking:
-        around = toolchains.Surroundings(project=PROJECT)
-        wrk2.build_wrk2(PROJECT, _path_of(toolchains.find_tool("cc", around)), os.environ)
-
-
-def _bring_native(name: str, lacking: set[str]) -> None:
-    if name in lacking:
-        around = toolchains.Surroundings(project=PROJECT)
-        source_builds.build_native(name, around.tools, _path_of(toolchains.find_tool("cc", around)))
-
-
-def _bring_oha(lacking: set[str]) -> None:
-    if "oha" in lacking:
-        source_builds.build_oha(PROJECT, os.environ)
+def _compiler() -> Path:
+    return _path_of(toolchains.find_tool("cc", toolchains.Surroundings(project=PROJECT)))
 
 
 def _path_of(tool: toolchains.Tool) -> Path:
@@ -245,18 +229,17 @@ def report(names: Sequence[str], *, full: bool, light: bool = False) -> int:
     if full or bad or not ready:
         version = sys.version.split()[0]
         rows = [["python", version, "ok" if ready else "missing", str(PROJECT / ".venv/bin/python")]]
-        rows += [_row(tool, tool.name in names) for tool in tools]
+        for tool in tools:
+            state = tool.state if tool.usable or tool.name in names else f"{tool.state} (optional)"
+            rows.append(
+                [tool.name, tool.version or "-", state, str(tool.path) if tool.usable else tool.how_to_get]
+            )
         print(table(rows, ["tool", "version", "state", "where, or how to get it"]), flush=True)
     for tool in bad:
         warn(tool.complaint())
     if not ready:
         warn("the Python environment .venv is missing or out of date; install it with: make setup")
     return 2 if bad or not ready else 0
-
-
-def _row(tool: toolchains.Tool, needed: bool) -> list[str]:
-    state = tool.state if tool.usable or needed else f"{tool.state} (optional)"
-    return [tool.name, tool.version or "-", state, str(tool.path) if tool.usable else tool.how_to_get]
 
 
 if __name__ == "__main__":

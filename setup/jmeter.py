@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from .finders import toolchains
+from . import toolchains
 from .say import SetupError, run, step
 
 POM = Path("setup/jmeter/pom.xml")
@@ -62,16 +62,13 @@ def assemble(home: Path, fetch: Fetch) -> None:
         if jar.name == LAUNCHER:
             jar.rename(home / "bin/ApacheJMeter.jar")
         elif jar.name == CONFIG:
-            _unpack_bin(jar, home)
+            with zipfile.ZipFile(jar) as archive:
+                names = archive.namelist()
+                archive.extractall(
+                    home, [name for name in names if name.startswith("bin/") and name[-1] != "/"]
+                )
         else:
             jar.rename(home / "lib/ext" / jar.name)
-
-
-def _unpack_bin(jar: Path, home: Path) -> None:
-    with zipfile.ZipFile(jar) as archive:
-        for name in archive.namelist():
-            if name.startswith("bin/") and not name.endswith("/"):
-                archive.extract(name, home)
 
 
 def fetch_with_maven(project: Path, maven: Path, env: Mapping[str, str]) -> Fetch:
@@ -82,9 +79,7 @@ def fetch_with_maven(project: Path, maven: Path, env: Mapping[str, str]) -> Fetc
         run(
             [maven, "-B", "-q", "-f", project / POM, "dependency:copy-dependencies", "-DincludeScope=runtime",
              f"-DoutputDirectory={folder}"],
-            doing="fetching JMeter's jars",
-            env=env,
-            cwd=project,
+            doing="fetching JMeter's jars", env=env, cwd=project,
             then="check that Maven can reach its repository, then call this again",
         )  # fmt: skip
 

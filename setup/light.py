@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of the lock file that reading and teaching need: no load tools, no databases, no tools of the tests.
 
-``python3 -m setup.light`` prints it; for a class without a network ``pip download --no-deps -r FILE`` fetches what it
-lists.
+``python3 -m setup.light`` prints it.
 """
 
 from __future__ import annotations
@@ -39,27 +38,26 @@ def light_lock(lock: str, roots: Iterable[str] = READING, spared: Iterable[str] 
     if missing:
         raise ValueError(f"not in the lock file: {', '.join(missing)}")
     parents = {name: _required_by(text) for name, text in entries.items()}
-    kept, out = set(roots), set(spared)
-    while more := {name for name, above in parents.items() if name not in kept | out and above & kept}:
-        kept |= more
-    return "".join(text for name, text in entries.items() if name in kept)
+    chosen, out = set(roots), set(spared)
+    while more := {name for name, above in parents.items() if name not in chosen | out and above & chosen}:
+        chosen |= more
+    return "".join(text for name, text in entries.items() if name in chosen)
 
 
 def _entries(lock: str) -> dict[str, str]:
+    """Return the lines of each package by its name."""
     results: dict[str, str] = {}
     name = ""
     for line in lock.splitlines(keepends=True):
-        start = _NAME.match(line)
-        name = start[1].lower() if start else name
+        if start := _NAME.match(line):
+            name = start[1].lower()
         if name:
             results[name] = results.get(name, "") + line
     return results
 
 
 def _required_by(entry: str) -> set[str]:
-    return {
-        match[1].lower() for line in entry.splitlines() if (match := _VIA.match(line)) and match[1] != "via"
-    }
+    return {match[1].lower() for line in entry.splitlines() if (match := _VIA.match(line))} - {"via"}
 
 
 if __name__ == "__main__":

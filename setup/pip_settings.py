@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Say to uv what the user has told pip.
 
-uv reads neither pip.conf nor PIP_* variables, so a machine that is set up for pip
-(a company's index, a certificate, a folder of wheels) would not be set up for uv.
-A UV_* variable that is already set is the user's word and stays.
+uv reads neither pip.conf nor PIP_* variables, so a machine that is set up for pip (a company's index, a certificate, a
+folder of wheels) would not be set up for uv. A UV_* variable that is already set is the user's word and stays.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,19 +32,13 @@ def read_pip(listing: str, environ: Mapping[str, str]) -> dict[str, str]:
     """
     sections: dict[str, dict[str, str]] = {"global": {}, "install": {}}
     for line in listing.splitlines():
-        match = re.fullmatch(r"(global|install)\.([a-z-]+)=(.+)", line.strip())
-        if match is None:
-            continue
-        try:
-            value = str(ast.literal_eval(match.group(3)))
-        except (ValueError, SyntaxError):
-            value = match.group(3)
-        sections[match.group(1)][match.group(2)] = value
-    variables = {
-        name.removeprefix("PIP_").lower().replace("_", "-"): value
-        for name, value in environ.items()
-        if name.startswith("PIP_") and value
-    }
+        if match := re.fullmatch(r"(global|install)\.([a-z-]+)=(.+)", line.strip()):
+            section, key, value = match.groups()
+            with contextlib.suppress(ValueError, SyntaxError):
+                value = str(ast.literal_eval(value))
+            sections[section][key] = value
+    own = {name[4:]: value for name, value in environ.items() if name.startswith("PIP_") and value}
+    variables = {name.lower().replace("_", "-"): value for name, value in own.items()}
     return {**sections["global"], **sections["install"], **variables}
 
 
@@ -62,14 +56,10 @@ def uv_variables(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str
             wanted[variable] = separator.join(values)
     if pip.get("cert"):
         wanted["SSL_CERT_FILE"] = pip["cert"].strip()
-    if _is_true(pip.get("no-index")):
+    if pip.get("no-index", "").strip().lower() in ("1", "true", "yes", "on"):
         wanted["UV_NO_INDEX"] = "1"
     return {
         name: value
         for name, value in wanted.items()
         if not environ.get(name) and not environ.get(OLDER.get(name, name))
     }
-
-
-def _is_true(value: str | None) -> bool:
-    return value is not None and value.strip().lower() in ("1", "true", "yes", "on")

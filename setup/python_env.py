@@ -36,13 +36,15 @@ _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 
 def can_bootstrap(python: str) -> bool:
     """Whether this interpreter has pip, or can make an environment that has it (Debian may lack both)."""
-    return _has(python, "pip") or _has(python, "ensurepip")
+    return _answers(python, "-m", "pip") or _answers(python, "-m", "ensurepip")
 
 
-def _has(python: str, module: str) -> bool:
-    return (
-        subprocess.run([python, "-m", module, "--version"], capture_output=True, check=False).returncode == 0
-    )
+def _answers(*command: str) -> bool:
+    """Whether a program tells its version."""
+    try:
+        return subprocess.run([*command, "--version"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 def is_ready(project: Path, python: str, *, light: bool) -> bool:
@@ -133,28 +135,31 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str], *, 
         " into .venv (a minute when nothing is cached)"
     )
     locks = (lock, project / PINS / "build.txt")
+    pip: list[str | Path] = [uv, "pip"]
+    into: list[str | Path] = ["--python", venv / "bin/python"]
     run(
-        [uv, "pip", "install", "-q", "--no-deps", "--require-hashes", "--python", venv / "bin/python",
-         *(word for file in locks for word in ("-r", file))],
+        [*pip, "install", "-q", "--no-deps", "--require-hashes", *into, *(w for file in locks for w in ("-r", file))],
         doing="installing requirements.lock", env=env,
         then="check that the package index of pip's configuration can be reached, then call this again",
     )  # fmt: skip
-    run(
-        [uv, "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--python", venv / "bin/python",
-         "--editable", project],
-        doing="installing this project", env=env,
-    )  # fmt: skip
-    ours = {PROJECT, *(name for file in locks for name in _LOCKED.findall(file.read_text(encoding="utf-8")))}
-    ours = {_normal(name) for name in ours}
-    there = installed(project)
-    if gone := sorted(name for name in before & set(there) if _normal(name) not in ours):
+    editable = ["-q", "--no-deps", "--no-build-isolation", *into, "--editable", project]
+    run([*pip, "install", *editable], doing="installing this project", env=env)
+    locked = {
+        PROJECT,
+        *(name for file in locks for name in _LOCKED.findall(file.read_text(encoding="utf-8"))),
+    }
+    locked = {_normal(name) for name in locked}
+    present = installed(project)
+    if gone := sorted(
+        name.partition("==")[0] for name in before & set(present) if _normal(name) not in locked
+    ):
         run(
-            [uv, "pip", "uninstall", "-q", "--python", venv / "bin/python",
-             *(name.partition("==")[0] for name in gone)],
-            doing="removing what the lock file no longer has", env=env,
-        )  # fmt: skip
-    there = [name for name in there if _normal(name) in ours]
-    stamp = {"inputs": inputs_hash(project, python), "light": light, "installed": there}
+            [*pip, "uninstall", "-q", *into, *gone],
+            doing="removing what the lock file no longer has",
+            env=env,
+        )
+    listed = [name for name in present if _normal(name) in locked]
+    stamp = {"inputs": inputs_hash(project, python), "light": light, "installed": listed}
     (project / STAMP).write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
 
 
@@ -165,19 +170,16 @@ def _normal(distribution: str) -> str:
 
 def _works(venv: Path, python: str) -> bool:
     """Whether ``.venv`` starts and was made from this interpreter."""
+    code = "import sys; print(sys._base_executable); print(sys.version)"
     try:
         done = subprocess.run(
-            [str(venv / "bin/python"), "-I", "-c", "import sys; print(sys._base_executable); print(sys.version)"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            [str(venv / "bin/python"), "-I", "-c", code], capture_output=True, text=True, check=False
+        )
     except OSError:
         return False
     base, _, version = done.stdout.partition("\n")
-    return (
-        done.returncode == 0
-        and version.strip() == sys.version
-        and os.path.realpath(base) == os.path.realpath(python)
-    )
+    same = os.path.realpath(base) == os.path.realpath(python)
+    return done.returncode == 0 and version.strip() == sys.version and same
 
 
 def bring_uv(project: Path, python: str, environ: Mapping[str, str]) -> tuple[Path, dict[str, str]]:
@@ -186,7 +188,7 @@ def bring_uv(project: Path, python: str, environ: Mapping[str, str]) -> tuple[Pa
     folder = project / ".tools" / f"uv-{hashlib.sha256(pin.read_bytes()).hexdigest()[:12]}"
     uv = folder / "bin" / "uv"
     pip = _pip(project, python)
-    if not _answers(uv):
+    if not _answers(str(uv)):
         step("bringing uv with pip into .tools")
         run(
             [*pip, "install", "-q", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:",
@@ -214,25 +216,18 @@ def bring_uv(project: Path, python: str, environ: Mapping[str, str]) -> tuple[Pa
 
 def _pip(project: Path, python: str) -> list[str]:
     """The words that start pip: the interpreter's own, else that of a small environment in ``.tools``."""
-    if _has(python, "pip"):
+    if _answers(python, "-m", "pip"):
         return [python, "-m", "pip"]
     folder = project / ".tools/pip"
-    inner = folder / "bin/python"
-    if not (inner.exists() and _has(str(inner), "pip")):
-        if not _has(python, "ensurepip"):
+    inner = str(folder / "bin/python")
+    if not _answers(inner, "-m", "pip"):
+        if not _answers(python, "-m", "ensurepip"):
             raise SetupError(
                 f"{python} has neither pip nor ensurepip, one of which is required to install uv;"
                 " install it with: apt-get install -y python3-venv"
             )
         run([python, "-m", "venv", "--clear", folder], doing="making a small environment for pip")
-    return [str(inner), "-m", "pip"]
-
-
-def _answers(program: Path) -> bool:
-    try:
-        return subprocess.run([str(program), "--version"], capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
+    return [inner, "-m", "pip"]
 
 
 def _writable_home(environ: Mapping[str, str]) -> bool:

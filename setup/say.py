@@ -18,18 +18,15 @@ class SetupError(Exception):
     """Something cannot be had: says what, why it is wanted and what to do next. Ends with status 2."""
 
 
-def step(text: str) -> None:
-    _say(text, sys.stdout)
+def step(text: str, stream: TextIO | None = None) -> None:
+    """Print a line of progress, in one piece: threads leave each line whole."""
+    stream = stream or sys.stdout
+    stream.write(f"[{time.monotonic() - _STARTED_S:5.0f} s] {text}\n")
+    stream.flush()
 
 
 def warn(text: str) -> None:
-    _say(text, sys.stderr)
-
-
-def _say(text: str, stream: TextIO) -> None:
-    line = f"[{time.monotonic() - _STARTED_S:5.0f} s] {text}\n"
-    stream.write(line)  # in one piece: threads leave each line whole
-    stream.flush()
+    step(text, sys.stderr)
 
 
 def run(
@@ -47,41 +44,23 @@ def run(
     """
     words = [str(word) for word in command]
     try:
-        child = subprocess.Popen(
-            words,
-            env=dict(env) if env is not None else None,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-        )
+        done = subprocess.run(  # kills the command when the waiting is interrupted
+            words, env=dict(env) if env is not None else None, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, errors="replace", check=False,
+        )  # fmt: skip
     except OSError as error:
         raise SetupError(f"{doing}: {words[0]} does not start ({error.strerror}); {then}") from error
-    out, err = _communicate(child)
-    if child.returncode != 0:
-        tail = "\n".join(f"    {line}" for line in (out + err).splitlines()[-TAIL_LINES:])
+    if done.returncode != 0:
+        tail = "\n".join(f"    {line}" for line in (done.stdout + done.stderr).splitlines()[-TAIL_LINES:])
         print(tail, file=sys.stderr, flush=True)
-        raise SetupError(f"{doing}: `{' '.join(words[:4])} ...` ended with status {child.returncode}; {then}")
-    return out
-
-
-def _communicate(child: subprocess.Popen[str]) -> tuple[str, str]:
-    """Return what a command writes until its end; when the waiting is interrupted, so is the command."""
-    with child:
-        try:
-            return child.communicate()
-        except BaseException:
-            child.kill()
-            raise
+        raise SetupError(f"{doing}: `{' '.join(words[:4])} ...` ended with status {done.returncode}; {then}")
+    return done.stdout
 
 
 def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
     """Rows as aligned text; the last column is left as long as it is."""
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header) - 1)]
-    lines = []
-    for row in (header, ["-" * width for width in (*widths, len(header[-1]))], *rows):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        lines.append("  ".join((*cells, row[-1])).rstrip())
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    widths[-1] = 0
+    rule = ["-" * (width or len(name)) for width, name in zip(widths, header, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (header, rule, *rows))
     return "\n".join(lines)

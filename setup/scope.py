@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
-from .finders import toolchains
+from . import toolchains
 
 Purpose = Literal["all", "paper", "test", "lab", "workshop", "generators", "toolchains", "kick-tires"]
-PURPOSES: tuple[Purpose, ...] = (
-    "all", "paper", "test", "lab", "workshop", "generators", "toolchains", "kick-tires",
-)  # fmt: skip
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 PROFILES = ("smoke", "quick", "full", "sample")
 
 MEASURING = toolchains.MEASURING
@@ -21,8 +19,7 @@ CHECKING = ("poppler",)
 #: Brought where a package is in reach, done without elsewhere: what uses it says so and goes on.
 WISHED = ("wrk", "cc")
 #: Built from source once: k6 in a minute or two (the clients' loads are its, and without it the rest is measured),
-#: glances and metronome in a second each (the sampler's ticks, which the interpreter takes without it, and the load
-#: generator that never sleeps).
+#: glances (the sampler's ticks) and metronome (the load generator that never sleeps) in a second each.
 BUILT = ("k6", "glances", "metronome")
 #: sshd serves the tests of hosts over SSH, node runs the example service, chromium opens pages. Without
 #: them their tests say that they were not run, which is a failure in CI.

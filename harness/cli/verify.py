@@ -31,6 +31,11 @@ MOVED = frozenset(
         "rare-mode",
         "cross-check",
         "recorded",
+        "tost",
+        "multiplicity",
+        "agreement",
+        "pooled-quantile",
+        "stalls",
     )
 )
 
@@ -61,7 +66,7 @@ def verify_command(
 
         rematch verify coverage
 
-        rematch verify aa tost --sims 500 --seed 7
+        rematch verify aa speed --sims 500 --seed 7
 
         rematch verify all --write
     """
@@ -70,7 +75,9 @@ def verify_command(
 
     moved = sorted(MOVED & set(names or ()))
     if moved:
-        raise InputError("is a part of the tests now", place="NAMES", found=moved[0], allowed="make test")
+        is_row = moved[0] == "pooled-quantile"
+        part, now = ("quantile", "rematch verify quantile") if is_row else ("the tests", "make test")
+        raise InputError(f"is a part of {part} now", place="NAMES", found=moved[0], allowed=now)
     root = find_root()
     every = not names or ALL in names
     wanted = list(ROWS) if every else list(names or ())

@@ -15,7 +15,7 @@ from harness.backing import BackingNeed, BackingService, source_of
 from harness.errors import TrialFailure
 from harness.hosts.measuring import Sampling
 from harness.model import BackingSettings, InvariantReading, Outcome
-from harness.runner.context import Notes, TrialContext, TrialSpec, phase
+from harness.runner.context import Notes, TrialContext, TrialSpec, open_folder, phase
 from harness.runner.request_log import compare_promises, words
 from harness.sampling import merge
 
@@ -25,12 +25,8 @@ OWN_FOLDER, OWN_SAMPLES, OWN_MACHINE = "backing", "backing-samples.csv", "machin
 ROLES = {"postgresql": "database", "upstream": "upstream"}
 #: How a trial may have ended when its database turns out to be gone: what it then says is a consequence.
 _NO_REASON_OF_ITS_OWN = (
-    Outcome.OK,
-    Outcome.FAILED,
-    Outcome.TIMED_OUT,
-    Outcome.OVERLOADED,
-    Outcome.NONCONFORMING,
-)
+    Outcome.OK, Outcome.FAILED, Outcome.TIMED_OUT, Outcome.OVERLOADED, Outcome.NONCONFORMING,
+)  # fmt: skip
 
 
 def bring_up_backing(
@@ -70,12 +66,11 @@ def _sampler_there(
     """Return the sampler of the machine that backing services stand on."""
     if not context.backing_apart:
         return sampler
-    ours = spec.folder / OWN_FOLDER
-    ours.mkdir(exist_ok=True)
-    there = context.backing_host.open_folder(ours)
-    notes.folders_there[there] = ours
-    cleanup.callback(context.backing_host.close_folder, ours)
-    own = context.backing_host.sampler(there / OWN_SAMPLES, there / OWN_MACHINE, context.sampling_hz)
+    local = spec.folder / OWN_FOLDER
+    local.mkdir(exist_ok=True)
+    remote = open_folder(context.backing_host, local, notes)
+    cleanup.callback(context.backing_host.close_folder, local)
+    own = context.backing_host.sampler(remote / OWN_SAMPLES, remote / OWN_MACHINE, context.sampling_hz)
     cleanup.callback(own.stop)
     return own
 
@@ -131,19 +126,16 @@ def judge_backing(notes: Notes) -> None:
     """
     broken = [_words(row) for row in notes.invariants if not row.holds]
     broken += [words(row) for row in notes.stored if not row.holds]
-    if notes.backing_failure is not None and notes.outcome in _NO_REASON_OF_ITS_OWN:
-        before = notes.reason
-        notes.outcome, notes.reason = Outcome.FAILED, notes.backing_failure
-        if before is not None and notes.backing_failure not in before:
-            notes.reason = f"{notes.backing_failure}; seen by the trial: {before}"
-        elif before is not None:
-            notes.reason = before
+    failure, before = notes.backing_failure, notes.reason
+    if failure is not None and notes.outcome in _NO_REASON_OF_ITS_OWN:
+        notes.outcome = Outcome.FAILED
+        if before is None or failure not in before:
+            notes.reason = failure if before is None else f"{failure}; seen by the trial: {before}"
     if broken:
-        before = (
-            f"; before that: {notes.outcome.value}: {notes.reason}" if notes.outcome != Outcome.OK else ""
-        )
+        is_ok = notes.outcome == Outcome.OK
+        earlier = "" if is_ok else f"; before that: {notes.outcome.value}: {notes.reason}"
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-        notes.outcome, notes.reason = Outcome.INCONSISTENT, f"{broken[0]}{more}{before}"
+        notes.outcome, notes.reason = Outcome.INCONSISTENT, f"{broken[0]}{more}{earlier}"
 
 
 def _words(row: InvariantReading) -> str:

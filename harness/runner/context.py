@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from harness.agent.machine_counters import MachineReading
 from harness.agent.sampler import Watched
 from harness.backing import BackingService, BackingSource
-from harness.hosts.base import now
+from harness.hosts.base import Process, now
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.base import Instance, Launcher
 from harness.loadgen.base import LoadGenerator
@@ -253,10 +253,22 @@ def watch(instance: Instance) -> Watched:
     )
 
 
+def open_folder(host: MeasuringHost, folder: Path, notes: Notes) -> Path:
+    """Open a folder on a host and return its name there, which ``tidy_words`` turns into the local one."""
+    remote = host.open_folder(folder)
+    notes.folders_there[remote] = folder
+    return remote
+
+
+def watch_process(process: Process) -> Watched:
+    """Return what a sampler needs to know of a process that is no instance."""
+    return Watched(process.pid, process.start_ticks, process.cpu_at_launch_s)
+
+
 def tidy_words(words: Sequence[str], spec: TrialSpec, notes: Notes) -> tuple[str, ...]:
     """Return the words without places of any machine: a far host's folders are first named as ours are."""
-    for there, ours in notes.folders_there.items():
-        words = [word.replace(str(there), str(ours)) for word in words]
+    for remote, local in notes.folders_there.items():
+        words = [word.replace(str(remote), str(local)) for word in words]
     return spec.tidy(words)
 
 
@@ -271,36 +283,9 @@ def compare_clocks(context: TrialContext, notes: Notes) -> None:
         HostError: one of them does not answer.
     """
     service = context.host.clock()
-    if service is not None:
-        notes.clocks.append(service)
     load = service if context.load_host is context.host else context.load_host.clock()
-    if load is not None:
-        notes.clocks.append(load.model_copy(update={"role": "load"}))
-    for place in context.further_loads:
-        further = place.host.clock()
-        if further is not None:
-            notes.clocks.append(further.model_copy(update={"role": "further load"}))
+    clocks: list[tuple[HostClock | None, dict[str, str]]] = [(service, {}), (load, {"role": "load"})]
+    clocks += [(place.host.clock(), {"role": "further load"}) for place in context.further_loads]
     if context.backing_apart and notes.backing:
-        there = context.backing_host.clock()
-        if there is not None:
-            notes.clocks.append(there.model_copy(update={"role": "database"}))
-
-
-__all__ = [
-    "SAMPLING_HZ",
-    "WARM_UP_HZ",
-    "Ledger",
-    "Limits",
-    "LoadSlot",
-    "Notes",
-    "PhaseName",
-    "TrialContext",
-    "TrialSpec",
-    "compare_clocks",
-    "going_on",
-    "now",
-    "phase",
-    "tidy_values",
-    "tidy_words",
-    "watch",
-]
+        clocks.append((context.backing_host.clock(), {"role": "database"}))
+    notes.clocks += [clock.model_copy(update=role) for clock, role in clocks if clock is not None]

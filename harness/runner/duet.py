@@ -12,7 +12,7 @@ import threading
 
 from harness.agent.affinity import Exchanger
 from harness.model import DuetRecord, Outcome, TrialRecord
-from harness.runner.context import Notes, TrialContext, TrialSpec
+from harness.runner.context import Notes, TrialSpec
 from harness.runner.duet_arm import DuetArm, Rendezvous, failed_with
 from harness.runner.pinning import place_two
 from harness.runner.record import trial_record
@@ -33,17 +33,19 @@ def run_duet(first: Step, second: Step) -> tuple[TrialRecord, TrialRecord]:
     """
     steps, arms = (first, second), _arms(first, second)
     exchanger, rendezvous = arms[0].exchanger, arms[0].rendezvous
-    made: list[Notes | None] = [None, None]
+    results: dict[int, Notes] = {}
     raised: list[BaseException] = []
 
     def go(number: int) -> None:
         spec, context = steps[number]
         try:
-            (notes,) = attempt([(spec, _of_arm(context, arms[number]))])
+            arm = arms[number]
+            own = dataclasses.replace(context, host=arm.host, other_host=None, duet=arm)
+            (notes,) = attempt([(spec, own)])
         except BaseException as problem:
             rendezvous.leave(number, type(problem).__name__)
             raise
-        made[number] = notes
+        results[number] = notes
         if notes.outcome != Outcome.OK:
             rendezvous.leave(number, _words(notes))
 
@@ -53,25 +55,21 @@ def run_duet(first: Step, second: Step) -> tuple[TrialRecord, TrialRecord]:
         except BaseException as problem:  # raised where somebody listens
             raised.append(problem)
 
-    other = threading.Thread(target=beside, name="duet")
-    other.start()
+    thread = threading.Thread(target=beside, name="duet")
+    thread.start()
     try:
         go(0)
-        other.join()
+        thread.join()
     except BaseException as end:  # a signal may come while we wait, too
         rendezvous.leave(0, type(end).__name__)
         raise
     finally:
-        other.join()
+        thread.join()
         exchanger.stop()
     if raised:
         raise raised[0]
-    values = [notes for notes in made if notes is not None]
-    item, two = (
-        _recorded(number, steps[number][0], values[number], values[1 - number], arms[number])
-        for number in (0, 1)
-    )
-    return item, two
+    a, b = (_recorded(n, steps[n][0], results[n], results[1 - n], arms[n]) for n in (0, 1))
+    return a, b
 
 
 def _arms(first: Step, second: Step) -> tuple[DuetArm, DuetArm]:
@@ -99,17 +97,11 @@ def _arms(first: Step, second: Step) -> tuple[DuetArm, DuetArm]:
     return a, b
 
 
-def _of_arm(context: TrialContext, arm: DuetArm) -> TrialContext:
-    return dataclasses.replace(context, host=arm.host, other_host=None, duet=arm)
-
-
-def _recorded(number: int, spec: TrialSpec, mine: Notes, theirs: Notes, arm: DuetArm) -> TrialRecord:
-    if mine.outcome == Outcome.OK and theirs.outcome != Outcome.OK:
-        mine = dataclasses.replace(
-            mine, outcome=Outcome.FAILED, reason=failed_with(arm.partner, _words(theirs))
-        )
+def _recorded(number: int, spec: TrialSpec, notes: Notes, partner: Notes, arm: DuetArm) -> TrialRecord:
+    if notes.outcome == Outcome.OK and partner.outcome != Outcome.OK:
+        reason = failed_with(arm.partner, _words(partner))
+        notes = dataclasses.replace(notes, outcome=Outcome.FAILED, reason=reason)
     arm.exchanger.write(spec.folder / EXCHANGES, number)
-    record = trial_record(spec, mine)
     duet = DuetRecord(
         partner=arm.partner,
         cpus=arm.placement.service or (),
@@ -119,11 +111,8 @@ def _recorded(number: int, spec: TrialSpec, mine: Notes, theirs: Notes, arm: Due
         partner_cpu_s=arm.partner_cpu_s,
         file=EXCHANGES,
     )
-    return record.model_copy(update={"duet": duet})
+    return trial_record(spec, notes).model_copy(update={"duet": duet})
 
 
 def _words(notes: Notes) -> str:
     return f"{notes.outcome.value}: {notes.reason}" if notes.reason else notes.outcome.value
-
-
-__all__ = ["EXCHANGES", "run_duet"]

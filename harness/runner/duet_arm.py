@@ -31,22 +31,22 @@ class Rendezvous:
 
     def __init__(self) -> None:
         self._barrier = threading.Barrier(2)
-        self._said: list[object] = [None, None]
+        self._words: list[object] = [None, None]
         self._why: list[str | None] = [None, None]
         #: One starts after the other, so that both cannot be given one free port.
         self.starting = threading.Lock()
 
-    def swap(self, arm: int, said: object) -> object:
-        """Wait for the other arm, and return what it said at the same point.
+    def swap(self, arm: int, word: object) -> object:
+        """Wait for the other arm, and return its word of the same point.
 
         Raises:
             BrokenBarrierError: it has failed.
         """
-        self._said[arm] = said
+        self._words[arm] = word
         self._barrier.wait()
-        theirs = self._said[1 - arm]
-        self._barrier.wait()  # before either says the next thing
-        return theirs
+        answer = self._words[1 - arm]
+        self._barrier.wait()  # before either has its next word
+        return answer
 
     def leave(self, arm: int, why: str) -> None:
         """Say that an arm has failed, and why."""
@@ -65,7 +65,10 @@ class Rendezvous:
 
 @dataclass(kw_only=True)
 class DuetArm:
-    """One of the two (``arm``: 0 or 1); ``partner``: the other's trial id, ``exchanger``: of both."""
+    """One of the two (``arm``: 0 or 1); ``partner``: the other's trial id, ``exchanger``: of both.
+
+    Whatever waits for the partner raises a TrialFailure where that has failed.
+    """
 
     arm: int
     partner: str
@@ -90,43 +93,27 @@ class DuetArm:
         self.exchanger.start()
 
     def meet(self) -> None:
-        """Wait for the partner.
-
-        Raises:
-            TrialFailure: it has failed.
-        """
+        """Wait for the partner."""
         self._swap(None)
 
-    def both(self, ready: bool) -> bool:
-        """Wait for the partner; whether both are ready.
-
-        Raises:
-            TrialFailure: it has failed.
-        """
+    def both_ready(self, ready: bool) -> bool:
+        """Wait for the partner; whether both are ready."""
         return bool(self._swap(ready)) and ready
 
     def tell(self, cpu_s: float | None) -> None:
-        """Tell the partner what this arm used while both loads ran, and keep what the partner used; exchanges end.
-
-        Raises:
-            TrialFailure: it has failed.
-        """
-        theirs = self._swap(cpu_s)
+        """Tell the partner what this arm used while both loads ran, and note what the partner used; exchanges end."""
+        answer = self._swap(cpu_s)
         self.exchanger.stop()
-        self.partner_cpu_s = theirs if isinstance(theirs, float) else None
+        self.partner_cpu_s = answer if isinstance(answer, float) else None
 
     def refuse_alone(self) -> None:
-        """Go no further without the partner.
-
-        Raises:
-            TrialFailure: it has failed.
-        """
+        """Go no further without the partner."""
         if self.rendezvous.broken:
             raise self._alone()
 
-    def _swap(self, said: object) -> object:
+    def _swap(self, word: object) -> object:
         try:
-            return self.rendezvous.swap(self.arm, said)
+            return self.rendezvous.swap(self.arm, word)
         except threading.BrokenBarrierError:
             raise self._alone() from None
 
@@ -161,6 +148,3 @@ class ArmHost(LocalHost):
 
     def _here(self, command: Command) -> Command:
         return command.model_copy(update={"cpus": self._arm.exchanger.cpus(self._arm.arm)})
-
-
-__all__ = ["PARTNER_FAILED", "ArmHost", "DuetArm", "Rendezvous", "failed_with"]

@@ -16,7 +16,7 @@ from typing import Literal
 from harness.backing import refuse_ended
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command
-from harness.hosts.measuring import Sampling, SpeedMeter
+from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance
 from harness.loadgen.row_counts import count_rows
 from harness.model import EarlierLoad, MachineWindow, Outcome, Phase
@@ -30,7 +30,7 @@ from harness.runner.load_process import (
     make_load_processes,
     read_together,
 )
-from harness.runner.outcome import crash, judge_load
+from harness.runner.outcome import SIGNALLED, crash, judge_load
 from harness.runner.request_log import note_before
 from harness.runner.speed_gate import REPEATS as SPEED_REPEATS
 from harness.sampling import machine_window
@@ -38,8 +38,6 @@ from harness.sampling import machine_window
 _POLL_S = 0.05
 #: Turning a tool's own form into a readable one takes seconds even for millions of requests.
 _AFTER_WITHIN_S = 120.0
-#: A shell's way to tell the signal that ended a program: 128 + its number.
-_SIGNALLED = 128
 
 
 def measure(
@@ -64,7 +62,7 @@ def measure(
             _offer(engines, instance, sampler, spec, context, notes)
         notes.load = read_together(engines, generator, notes)
         if load.rows == "counted":
-            notes.load = count_rows(engines[0].ours, notes.load)
+            notes.load = count_rows(engines[0].local, notes.load)
         notes.answers = notes.load.answers
     except TrialFailure:
         notes.answers = answered_so_far(engines, generator)
@@ -94,17 +92,14 @@ def _offer(
             engine.begin(sampler, context, notes)
         if context.duet is None:  # whose arms meet the same CPUs for the same share of the time
             meter = context.host.speed_meter(cpus_at_work(context, notes))
-            cleanup.callback(_note_speeds, meter, notes)
+            cleanup.callback(lambda: setattr(notes, "cpu_speeds", meter.stop()))
         _wait_for_load(engines, instance, spec, context, notes)
     notes.machine_after = context.host.machine()
     compare_clocks(context, notes)
     backing_after_s, reader_after_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
-    known = backing_before_s is not None and backing_after_s is not None
-    notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
-    if reader_before_s is not None and reader_after_s is not None:
-        notes.log_reader_cpu_s = reader_after_s - reader_before_s
-    if context.backing_apart:
-        notes.backing_cpu_s = 0.0  # on a machine of their own they used nothing of this one
+    # on a machine of their own they used nothing of this one
+    notes.backing_cpu_s = 0.0 if context.backing_apart else difference(backing_before_s, backing_after_s)
+    notes.log_reader_cpu_s = difference(reader_before_s, reader_after_s)
     for engine in engines:
         _refuse_ended_badly(engine)
         _run_after(engine)
@@ -119,15 +114,11 @@ def cpus_at_work(context: TrialContext, notes: Notes) -> tuple[int, ...]:
     return tuple(sorted({*(service or context.cpus), *(generator or ())}))
 
 
-def _note_speeds(meter: SpeedMeter, notes: Notes) -> None:
-    notes.cpu_speeds = meter.stop()
-
-
 def _refuse_ended_badly(engine: LoadProcess) -> None:
     """A killed generator is no measurement; of several, neither is one that failed: its share is missing."""
     code = engine.exit_code or 0
-    if code > _SIGNALLED:
-        raise TrialFailure("failed", f"{engine.name} was killed by signal {code - _SIGNALLED}")
+    if code > SIGNALLED:
+        raise TrialFailure("failed", f"{engine.name} was killed by signal {code - SIGNALLED}")
     if code and engine.of > 1:
         raise TrialFailure(
             "failed", f"{engine.name} ended with exit code {code}: its share of the load is missing"
@@ -137,7 +128,7 @@ def _refuse_ended_badly(engine: LoadProcess) -> None:
 def _run_after(engine: LoadProcess) -> None:
     """What a tool does with its own output when the load is over, outside the measurement."""
     for argv in engine.command.after:
-        command = Command(argv=argv, folder=engine.there, environment=engine.command.environment)
+        command = Command(argv=argv, folder=engine.remote, environment=engine.command.environment)
         try:
             done = engine.place.host.run(command, timeout_s=_AFTER_WITHIN_S)
         except HostError as problem:
@@ -154,11 +145,7 @@ def _some_run(engines: Sequence[LoadProcess]) -> bool:
 
 
 def _wait_for_load(
-    engines: Sequence[LoadProcess],
-    instance: Instance,
-    spec: TrialSpec,
-    context: TrialContext,
-    notes: Notes,
+    engines: Sequence[LoadProcess], instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes
 ) -> None:
     expected_s = max(engine.command.expected_s for engine in engines)
     limit_s = spec.limits.load_s(expected_s)
@@ -174,8 +161,7 @@ def _wait_for_load(
         # asked anew: the last answer may be as old as a connection was lost for
         if time.monotonic() > deadline and _some_run(engines):
             raise TrialFailure(
-                "timed out",
-                f"the load took longer than {limit_s:.0f} s (expected: {expected_s:.0f} s)",
+                "timed out", f"the load took longer than {limit_s:.0f} s (expected: {expected_s:.0f} s)"
             )
     if (service_exit := instance.exited()) is not None:
         raise crash(service_exit, "while under load", notes.service_folder, context.host)
@@ -185,7 +171,11 @@ def used_in_load(notes: Notes, what: Literal["cpu_s", "compile_s", "wait_s"]) ->
     """The service's CPU time, that of its JIT compilers, or how long its threads waited for a CPU, between the two
     boundaries of the measurement."""
     used = {boundary.name: getattr(boundary.reading, what) for boundary in notes.boundaries}
-    before, after = used.get("before-load"), used.get("after-load")
+    return difference(used.get("before-load"), used.get("after-load"))
+
+
+def difference(before: float | None, after: float | None) -> float | None:
+    """Return after less before; ``None``: one of them is not known."""
     return None if before is None or after is None else after - before
 
 
@@ -264,16 +254,11 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
     aside = spec.folder / f"{_EARLIER}-{len(notes.earlier_loads) + 1}"
     notes.earlier_loads.append(
         EarlierLoad(
-            folder=aside.name,
-            duration_s=load.duration_s,
-            n_requests=load.n_requests,
-            n_errors=load.n_errors,
-            cpu_s=used_in_load(notes, "cpu_s"),
-            compile_s=used_in_load(notes, "compile_s"),
-            late_share=load.late_share,
-            cpu_speeds=notes.cpu_speeds,
+            folder=aside.name, duration_s=load.duration_s, n_requests=load.n_requests, n_errors=load.n_errors,
+            cpu_s=used_in_load(notes, "cpu_s"), compile_s=used_in_load(notes, "compile_s"),
+            late_share=load.late_share, cpu_speeds=notes.cpu_speeds,
         )
-    )
+    )  # fmt: skip
     (spec.folder / _LOAD).rename(aside)
     (spec.folder / _LOAD).mkdir()
     for file in list(spec.folder.iterdir()):

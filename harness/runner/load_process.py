@@ -9,15 +9,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.agent.sampler import Watched
 from harness.errors import RematchError, TrialFailure
 from harness.hosts.base import Command, Process
 from harness.hosts.measuring import Sampling
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import merge_summaries, seed_of, shares
-from harness.model import AnswerCount, GeneratorRecord, HostClock, Load, LoadProfile, LoadSummary
+from harness.model import AnswerCount, GeneratorRecord, HostClock, Load, LoadSummary
 from harness.model.endpoint import Endpoint
-from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, tidy_values, tidy_words
+from harness.runner.context import (
+    LoadSlot,
+    Notes,
+    TrialContext,
+    TrialSpec,
+    open_folder,
+    tidy_values,
+    tidy_words,
+    watch_process,
+)
 
 #: What a sampler on the load's own host writes, beside the load's files.
 OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
@@ -27,14 +35,14 @@ OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
 class LoadProcess:
     """One generator: its share of the load, where it runs, and what became of it.
 
-    ``ours``: its folder here; ``there``: the same on its host. ``number`` counts from 1, ``of``: how many.
+    ``local``: its folder here; ``remote``: the same on its host. ``number`` counts from 1, ``of``: how many.
     """
 
     number: int
     of: int
     place: LoadSlot
-    ours: Path
-    there: Path
+    local: Path
+    remote: Path
     command: LoadCommand
     record: GeneratorRecord
     running: Process | None = None
@@ -57,7 +65,7 @@ class LoadProcess:
         self.running = running = host.spawn(
             Command(
                 argv=self.command.argv,
-                folder=self.there,
+                folder=self.remote,
                 environment=self.command.environment,
                 cpus=notes.placement.generator if notes.placement else None,
                 stdout=Path(self.command.stdout),
@@ -67,12 +75,9 @@ class LoadProcess:
         if host.here:
             context.ledger.note(pid=running.pid, role=f"load generator {self.record.name}")
         if context.load_apart:
-            files = (self.there / OWN_SAMPLES, self.there / OWN_MACHINE)
+            files = (self.remote / OWN_SAMPLES, self.remote / OWN_MACHINE)
             self.own_sampler = sampler = host.sampler(*files, context.sampling_hz)
-        watched = Watched(
-            pid=running.pid, start_ticks=running.start_ticks, cpu_at_launch_s=running.cpu_at_launch_s
-        )
-        sampler.add(self.role, watched)
+        sampler.add(self.role, watch_process(running))
 
     def ended(self, wait_s: float) -> bool:
         """Wait so long for its end; whether it has ended."""
@@ -96,8 +101,8 @@ class LoadProcess:
 
     def close(self) -> None:
         """Bring back what it left; what a tool made for itself goes (JMeter's JVM keeps preferences)."""
-        self.place.host.close_folder(self.ours)
-        for path in self.ours.iterdir():
+        self.place.host.close_folder(self.local)
+        for path in self.local.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
 
@@ -121,67 +126,36 @@ def make_load_processes(
     places = context.load_places
     profiles = shares(load.profile, load.processes * len(places))
     for number, share in enumerate(profiles, start=1):
-        engine = _Making(
+        place, several = places[(number - 1) % len(places)], len(profiles) > 1
+        local = spec.folder / "load" / (str(number) if several else "")
+        local.mkdir(exist_ok=True)
+        remote = open_folder(place.host, local, notes)
+        seed = seed_of(spec.seed, number, len(profiles))
+        asked = LoadSpec(profile=share, requests=spec.requests, endpoint=endpoint, folder=remote, seed=seed)
+        command = put_files(place, generator.command(asked), local, remote)
+        record = _record(generator, command, spec, notes)
+        if several:
+            folder = local.relative_to(spec.folder).as_posix()
+            record = record.model_copy(update={"host": place.host.name, "folder": folder})
+        yield LoadProcess(
             number=number,
             of=len(profiles),
-            place=places[(number - 1) % len(places)],
-            name=str(number) if len(profiles) > 1 else "",
-        )
-        asked = engine.asked(share, endpoint, spec, notes)
-        yield engine.made(generator.command(asked), generator, spec, notes)
-
-
-@dataclass(kw_only=True)
-class _Making:
-    """One engine on its way: first its folder, which its command needs, then its files.
-
-    ``name``: of its folder below ``load``; empty: that itself.
-    """
-
-    number: int
-    of: int
-    place: LoadSlot
-    name: str
-    ours: Path = Path()
-    there: Path = Path()
-
-    def asked(self, share: LoadProfile, endpoint: Endpoint, spec: TrialSpec, notes: Notes) -> LoadSpec:
-        """Make its folder, and say what is asked of it there."""
-        self.ours = spec.folder / "load" / self.name
-        self.ours.mkdir(exist_ok=True)
-        self.there = self.place.host.open_folder(self.ours)
-        notes.folders_there[self.there] = self.ours
-        return LoadSpec(
-            profile=share,
-            requests=spec.requests,
-            endpoint=endpoint,
-            folder=self.there,
-            seed=seed_of(spec.seed, self.number, self.of),
-        )
-
-    def made(
-        self, command: LoadCommand, generator: LoadGenerator, spec: TrialSpec, notes: Notes
-    ) -> LoadProcess:
-        """Put its files into its folder."""
-        host = self.place.host
-        command = in_words_of(self.place, command)
-        for name, content in command.files.items():
-            (self.ours / name).write_text(content, "utf-8")
-            if not host.here:
-                host.put(self.ours / name, self.there / name)
-        record = _record(generator, command, spec, notes)
-        if self.of > 1:
-            folder = self.ours.relative_to(spec.folder).as_posix()
-            record = record.model_copy(update={"host": host.name, "folder": folder})
-        return LoadProcess(
-            number=self.number,
-            of=self.of,
-            place=self.place,
-            ours=self.ours,
-            there=self.there,
+            place=place,
+            local=local,
+            remote=remote,
             command=command,
             record=record,
         )
+
+
+def put_files(place: LoadSlot, command: LoadCommand, local: Path, remote: Path) -> LoadCommand:
+    """Put a command's files into its folder, here and on the load's host; return it in that host's words."""
+    command = in_words_of(place, command)
+    for name, content in command.files.items():
+        (local / name).write_text(content, "utf-8")
+        if not place.host.here:
+            place.host.put(local / name, remote / name)
+    return command
 
 
 def in_words_of(place: LoadSlot, command: LoadCommand) -> LoadCommand:
@@ -190,17 +164,17 @@ def in_words_of(place: LoadSlot, command: LoadCommand) -> LoadCommand:
         return command
     longest_first = sorted(place.words.items(), key=lambda pair: len(pair[0]), reverse=True)
 
-    def said(text: str) -> str:
-        for ours, theirs in longest_first:
-            text = text.replace(ours, theirs)
+    def translated(text: str) -> str:
+        for local, word in longest_first:
+            text = text.replace(local, word)
         return text
 
     return command.model_copy(
         update={
-            "argv": tuple(said(word) for word in command.argv),
-            "after": tuple(tuple(said(word) for word in argv) for argv in command.after),
-            "environment": {name: said(value) for name, value in command.environment.items()},
-            "files": {name: said(content) for name, content in command.files.items()},
+            "argv": tuple(map(translated, command.argv)),
+            "after": tuple(tuple(map(translated, argv)) for argv in command.after),
+            "environment": {name: translated(value) for name, value in command.environment.items()},
+            "files": {name: translated(content) for name, content in command.files.items()},
         }
     )
 
@@ -226,10 +200,10 @@ def read_together(engines: Sequence[LoadProcess], generator: LoadGenerator, note
         TrialFailure: one left nothing to read.
     """
     if len(engines) == 1:
-        return generator.read(engines[0].ours)
+        return generator.read(engines[0].local)
     for engine in engines:
         try:
-            part = generator.read(engine.ours)
+            part = generator.read(engine.local)
         except TrialFailure as failure:
             raise TrialFailure(failure.outcome, f"{engine.name}: {failure.reason}") from failure
         shift_s = _offset_s(engines[0], notes.clocks) - _offset_s(engine, notes.clocks)
@@ -243,7 +217,7 @@ def answered_so_far(engines: Sequence[LoadProcess], generator: LoadGenerator) ->
     parts: list[LoadSummary] = []
     for engine in engines:
         with contextlib.suppress(RematchError):
-            parts.append(generator.read(engine.ours))
+            parts.append(generator.read(engine.local))
     return merge_summaries(parts, [0.0] * len(parts)).answers if parts else {}
 
 
@@ -258,38 +232,19 @@ def keep_records(engines: Sequence[LoadProcess], notes: Notes) -> None:
 
 def _together(records: Sequence[GeneratorRecord]) -> GeneratorRecord:
     """CPU time is the sum; the exit code is the first that is not zero."""
-    used = [record.cpu_s for record in records]
+    used = [record.cpu_s for record in records if record.cpu_s is not None]
     codes = [record.exit_code for record in records]
-    known = [seconds for seconds in used if seconds is not None]
-    return records[0].model_copy(
-        update={
-            "cpu_s": sum(known) if len(known) == len(used) else None,
-            "exit_code": None if None in codes else next((code for code in codes if code), 0),
-            "cpu_affinity": tuple(sorted({cpu for record in records for cpu in record.cpu_affinity})),
-            "host": None,
-            "folder": "load",
-            "load": None,
-            "clock_shift_s": 0.0,
-        }
-    )
+    whole = {
+        "cpu_s": sum(used) if len(used) == len(records) else None,
+        "exit_code": None if None in codes else next((code for code in codes if code), 0),
+        "cpu_affinity": tuple(sorted({cpu for record in records for cpu in record.cpu_affinity})),
+    }
+    alone = {"host": None, "folder": "load", "load": None, "clock_shift_s": 0.0}
+    return records[0].model_copy(update=whole | alone)
 
 
 def _offset_s(engine: LoadProcess, clocks: Sequence[HostClock]) -> float:
     """How far its host's wall clock was ahead of ours, before and after the load on average."""
-    own = [
-        clock.wall_offset_s
-        for clock in clocks
-        if clock.host == engine.place.host.name and clock.role != "service"
-    ]
+    name = engine.place.host.name
+    own = [clock.wall_offset_s for clock in clocks if clock.host == name and clock.role != "service"]
     return sum(own) / len(own) if own else 0.0
-
-
-__all__ = [
-    "OWN_SAMPLES",
-    "LoadProcess",
-    "answered_so_far",
-    "in_words_of",
-    "keep_records",
-    "make_load_processes",
-    "read_together",
-]

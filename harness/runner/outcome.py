@@ -59,17 +59,17 @@ SAMPLING_GAP_S = 0.25
 FEW_REQUESTS = 1_000
 #: Pauses are placed by wall clocks; this is far below the pauses that matter, and above what NTP leaves.
 CLOCK_SKEW_S = 0.005
-_SIGNALLED = 128
-
+#: A shell's way to tell the signal that ended a program: 128 + its number.
+SIGNALLED = 128
 _TAIL_BYTES = 65_536
 
 
 def crash(exit_code: int | None, when: str, folder: Path, host: Host) -> TrialFailure:
     """Describe a service that ended on its own, with the last line it wrote to stderr on its host."""
     last = _tail(host, folder / "service.stderr.txt").strip().rpartition("\n")[2][:200]
-    signalled = exit_code is not None and exit_code > _SIGNALLED  # as a shell tells it
-    how = f"signal {(exit_code or 0) - _SIGNALLED}" if signalled else f"exit code {exit_code}"
-    if exit_code == _SIGNALLED + signal.SIGKILL:
+    signalled = exit_code is not None and exit_code > SIGNALLED  # as a shell tells it
+    how = f"signal {(exit_code or 0) - SIGNALLED}" if signalled else f"exit code {exit_code}"
+    if exit_code == SIGNALLED + signal.SIGKILL:
         how += (
             ", which another program sent, or the kernel because memory was out: its log says which (dmesg)"
         )
@@ -91,23 +91,17 @@ def judge_load(load: LoadSummary) -> tuple[Outcome, str | None]:
 
 def _judge_open(load: LoadSummary, begun: int, offered_per_s: float) -> tuple[Outcome, str | None]:
     """Tell whether enough of an open loop's arrivals were answered rightly."""
-    arrivals = begun + (load.n_dropped or 0)
+    arrivals, right = begun + (load.n_dropped or 0), load.n_requests - load.n_errors
+    text: str | None = None
     if load.n_flows_right is not None and load.n_flows_right < OVERLOADED_SHARE * arrivals:
-        passes = f"{load.n_flows_right} of {arrivals} arrivals went rightly through all steps"
-        return Outcome.OVERLOADED, passes + kinds_of_errors(load)
-    if load.n_flows is None and load.n_dropped is not None:  # however late they came
-        right = load.n_requests - load.n_errors
+        text = f"{load.n_flows_right} of {arrivals} arrivals went rightly through all steps"
+    elif load.n_flows is None and load.n_dropped is not None:  # however late they came
         if right < OVERLOADED_SHARE * arrivals:
-            return Outcome.OVERLOADED, f"{right} of {arrivals} arrivals answered rightly" + kinds_of_errors(
-                load
-            )
-        return Outcome.OK, None
-    right_per_s = load.achieved_per_s * (1 - load.n_errors / load.n_requests)
-    if right_per_s < OVERLOADED_SHARE * offered_per_s:
+            text = f"{right} of {arrivals} arrivals answered rightly"
+    elif (right_per_s := load.achieved_per_s * right / load.n_requests) < OVERLOADED_SHARE * offered_per_s:
         unit = "arrivals/s" if load.n_flows is None else "requests/s of its arrivals"
         text = f"{right_per_s:.0f} of {offered_per_s:.0f} {unit} answered"
-        return Outcome.OVERLOADED, text + kinds_of_errors(load)
-    return Outcome.OK, None
+    return (Outcome.OK, None) if text is None else (Outcome.OVERLOADED, text + kinds_of_errors(load))
 
 
 def kinds_of_errors(load: LoadSummary) -> str:
@@ -188,13 +182,14 @@ def _is_skewed(clocks: Sequence[HostClock]) -> bool:
     """Whether a far wall clock was certainly wrong against ours, or moved against it during the load."""
     if any(abs(clock.wall_offset_s) - clock.uncertainty_s > CLOCK_SKEW_S for clock in clocks):
         return True
-    places = dict.fromkeys((clock.role, clock.host) for clock in clocks)
-    by_role = [[clock for clock in clocks if (clock.role, clock.host) == place] for place in places]
+    places: dict[tuple[str, str], list[HostClock]] = {}
+    for clock in clocks:
+        places.setdefault((clock.role, clock.host), []).append(clock)
     return any(
         abs(after.wall_offset_s - before.wall_offset_s) - before.uncertainty_s - after.uncertainty_s
         > CLOCK_SKEW_S
-        for item in by_role
-        for before, after in pairwise(item)
+        for readings in places.values()
+        for before, after in pairwise(readings)
     )
 
 

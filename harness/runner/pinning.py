@@ -34,10 +34,7 @@ class Placement(Frozen):
 
 
 def place(
-    available: tuple[int, ...],
-    service_cpus: int | None = None,
-    policy: Policy = "auto",
-    cores: Cores = (),
+    available: tuple[int, ...], service_cpus: int | None = None, policy: Policy = "auto", cores: Cores = ()
 ) -> Placement:
     """Return who runs where. ``available`` are the CPUs this process may use; ``service_cpus`` is the
     service's CPU limit (``None``: as many as the split gives it, half of them). Unless sharing is asked for, or the
@@ -52,9 +49,9 @@ def place(
         return _limited(cpus, service_cpus, cores)
     wanted = service_cpus or max(1, len(cpus) // 2)
     if policy == "same":
-        both = cpus[:wanted]
-        words = f"pinned together: service and generator on CPU {runs_of(both)}"
-        return Placement(service=both, generator=both, shared=True, words=words)
+        common = cpus[:wanted]
+        words = f"pinned together: service and generator on CPU {runs_of(common)}"
+        return Placement(service=common, generator=common, shared=True, words=words)
     enough = len(cpus) >= wanted + 1
     if policy == "apart" and not enough:
         raise InputError(
@@ -106,9 +103,7 @@ def place_two(
             "a duet needs a set of CPUs for each of its arms", place="design", found=f"{len(cpus)} CPU",
             allowed="2 CPUs or more, or design = 'alternating'",
         )  # fmt: skip
-    groups = _groups(cpus, cores)
-    if len(groups) == 1:  # one core: its threads are all there is to divide
-        groups = [(cpu,) for cpu in cpus]
+    groups = _divisible(cpus, cores)
     half = len(groups) // 2
     sides = [
         tuple(sorted(cpu for core in part for cpu in core))
@@ -117,10 +112,10 @@ def place_two(
     n = min(map(len, sides))  # a core whose other thread is not ours is as good as half of one
     first, second = sides[0][:n], sides[1][:n]
 
-    def placed(mine: tuple[int, ...], theirs: tuple[int, ...]) -> Placement:
-        words = f"duet: service and generator on CPU {runs_of(mine)}, exchanged with CPU {runs_of(theirs)} "
+    def placed(own_cpus: tuple[int, ...], partner_cpus: tuple[int, ...]) -> Placement:
+        words = f"duet: service and generator on CPU {runs_of(own_cpus)}, exchanged with CPU {runs_of(partner_cpus)} "
         words += f"about every {interval_s:g} s"
-        return Placement(service=mine, generator=mine, shared=True, words=words)
+        return Placement(service=own_cpus, generator=own_cpus, shared=True, words=words)
 
     return placed(first, second), placed(second, first)
 
@@ -159,19 +154,17 @@ def _limited(cpus: tuple[int, ...], wanted: int | None, cores: Cores) -> Placeme
             found=f"cpus = {wanted}, and {len(cpus)} CPUs",
             allowed=f"cpus from 1 to {len(cpus)}",
         )
-    groups = _groups(cpus, cores)
-    if len(groups) == 1:  # one core: its threads are all there is to divide
-        groups = [(cpu,) for cpu in cpus]
+    groups = _divisible(cpus, cores)
     n_service = max(1, len(groups) - len(groups) // 2)
-    own, others = groups[:n_service], groups[n_service:]
-    generator = tuple(sorted(cpu for core in others or own for cpu in core))
-    service = (*_one_thread_of_each_first(own), *_one_thread_of_each_first(others))[:wanted]
-    both = set(service) & set(generator)
+    own, rest = groups[:n_service], groups[n_service:]
+    generator = tuple(sorted(cpu for core in rest or own for cpu in core))
+    service = (*_one_thread_of_each_first(own), *_one_thread_of_each_first(rest))[:wanted]
+    common = set(service) & set(generator)
     n_cores = sum(1 for core in _groups(cpus, cores) if set(core) & set(service))
     words = f"pinned by the limit: service on CPU {runs_of(sorted(service))} of {n_cores} "
     words += f"{'core' if n_cores == 1 else 'cores'}, generator on CPU {runs_of(generator)}"
-    words += f"; they share CPU {runs_of(sorted(both))}" if both else ""
-    return Placement(service=tuple(sorted(service)), generator=generator, shared=bool(both), words=words)
+    words += f"; they share CPU {runs_of(sorted(common))}" if common else ""
+    return Placement(service=tuple(sorted(service)), generator=generator, shared=bool(common), words=words)
 
 
 def _groups(cpus: Sequence[int], cores: Cores) -> list[tuple[int, ...]]:
@@ -179,6 +172,12 @@ def _groups(cpus: Sequence[int], cores: Cores) -> list[tuple[int, ...]]:
     known = [tuple(cpu for cpu in sorted(core) if cpu in cpus) for core in cores]
     alone = set(cpus) - {cpu for core in known for cpu in core}
     return sorted([*(core for core in known if core), *((cpu,) for cpu in alone)])
+
+
+def _divisible(cpus: Sequence[int], cores: Cores) -> list[tuple[int, ...]]:
+    """CPUs by core; of one core its threads, which are all there is to divide."""
+    groups = _groups(cpus, cores)
+    return groups if len(groups) > 1 else [(cpu,) for cpu in cpus]
 
 
 def _one_thread_of_each_first(groups: Iterable[Sequence[int]]) -> tuple[int, ...]:

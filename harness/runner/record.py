@@ -9,10 +9,11 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from harness.hosts.base import now
 from harness.launchers.arguments import GC_LOG
 from harness.model import TrialRecord
 from harness.runner.backing_phase import lay_together
-from harness.runner.context import Notes, TrialSpec, now, tidy_values, tidy_words
+from harness.runner.context import Notes, TrialSpec, tidy_values, tidy_words
 from harness.runner.load_phase import headroom_ratio, used_in_load
 from harness.runner.load_process import OWN_SAMPLES
 from harness.runner.outcome import trial_flags
@@ -23,8 +24,6 @@ from harness.sampling import as_earlier, merge
 SAMPLES = "samples.csv"
 #: The request log that logging experiments write can outgrow everything else; its size is kept, not its text.
 REQUEST_LOG = "requests.log"
-
-
 #: Of the whole life of a process.
 LOGS = (GC_LOG, SERVICE_STDERR)
 
@@ -62,17 +61,17 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
     if notes.earlier_loads:
         began = [phase.start.monotonic_s for phase in notes.phases if phase.name == "measurement"]
         as_earlier(spec.folder / SAMPLES, began[0] if began else math.inf)
+    optional: dict[str, JsonValue] = {
+        "memory_asked": spec.memory_asked,
+        "speed_wait_s": None if notes.speed_wait_s is None else round(notes.speed_wait_s, 2),
+        "system_calls": notes.system_calls,
+    }
     extra: dict[str, JsonValue] = {
         "missed_ticks": notes.missed_ticks,
         "ticks_by": notes.ticks_by,
         "ticks_hz": dict(notes.ticks_hz),
+        **{name: value for name, value in optional.items() if value is not None},
     }
-    if spec.memory_asked is not None:
-        extra["memory_asked"] = spec.memory_asked
-    if notes.speed_wait_s is not None:
-        extra["speed_wait_s"] = round(notes.speed_wait_s, 2)
-    if notes.system_calls is not None:
-        extra["system_calls"] = notes.system_calls
     if spec.planned.configuration.variant.lean:
         extra["conformance"] = "not checked: a lean handler answers a constant"
     log, request_log = spec.folder / REQUEST_LOG, notes.request_log

@@ -15,13 +15,12 @@ import sys
 import time
 from pathlib import Path
 
-from harness.agent.sampler import Watched
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Process
 from harness.hosts.measuring import Sampling
 from harness.launchers.base import STDOUT, Instance
 from harness.model import ClosedLoad, LoadProfile, Outcome, RequestLogRecord, StoredReading
-from harness.runner.context import Notes, TrialContext, TrialSpec
+from harness.runner.context import Notes, TrialContext, TrialSpec, watch_process
 from harness.runner.snapshots import save_metrics
 
 PROGRAM = Path(__file__).resolve().parents[1] / "agent" / "line_reader.py"
@@ -39,8 +38,7 @@ class RequestLog:
 
     def __init__(self, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
         settings = spec.planned.configuration.variant.settings
-        on = settings.get("logging") == "on"
-        self._sink = settings.get("log_sink") if on else None
+        self._sink = settings.get("log_sink") if settings.get("logging") == "on" else None
         self._spec, self._context, self._notes = spec, context, notes
         self._there = notes.service_folder
         self._reader: Process | None = None
@@ -73,10 +71,7 @@ class RequestLog:
             raise TrialFailure(Outcome.FAILED, f"the reader of the request log: {problem}") from problem
         if context.host.here:
             context.ledger.note(pid=running.pid, role="reader of the request log")
-        watched = Watched(
-            pid=running.pid, start_ticks=running.start_ticks, cpu_at_launch_s=running.cpu_at_launch_s
-        )
-        self._notes.log_reader = watched
+        self._notes.log_reader = watched = watch_process(running)
         sampler.add(ROLE, watched)
         self._wait_until_ready(running)
 
@@ -115,14 +110,14 @@ class RequestLog:
             lines = self._counted() or {}
             self._run("rm", "-f", STDOUT, COUNTED, PROGRAM.name)
             self._run("mv", LAST, STDOUT)
-        instance = self._notes.instance
-        in_container = instance is not None and instance.container is not None
-        known = not in_container and self._sink == "pipe"
+        instance, pipe = self._notes.instance, self._sink == "pipe"
+        if not pipe or (instance is not None and instance.container is not None):
+            lines = {}
         self._notes.request_log = RequestLogRecord(
-            sink="pipe" if self._sink == "pipe" else "file",
+            sink="pipe" if pipe else "file",
             requests=self._requests,
-            lines=lines.get("lines") if known else None,
-            bytes=lines.get("bytes") if known else None,
+            lines=lines.get("lines"),
+            bytes=lines.get("bytes"),
             reader_cpu_s=self._notes.log_reader_cpu_s,
             reader_ended=early,
         )
@@ -182,10 +177,13 @@ def compare_promises(notes: Notes, profile: LoadProfile | None) -> tuple[StoredR
     """
     if not notes.stored_before or not notes.answers:
         return ()
-    whole = notes.load is not None and leaves_a_row_for_each(profile)
+    # a load that ends by the clock cuts some requests short, which are in no row of the tool's
+    whole = notes.load is not None and isinstance(profile, ClosedLoad) and profile.loops is not None
     rows: list[StoredReading] = []
     for request, n_after in _stored(notes, over=True).items():
-        asked = [count for name, count in notes.answers.items() if is_of(name, request)]
+        # a step of a flow is a request of this kind: ``create-a`` is a ``create``
+        names = [name for name in notes.answers if name == request or name.startswith(f"{request}-")]
+        asked = [notes.answers[name] for name in names]
         rows.append(
             StoredReading(
                 request=request,
@@ -197,16 +195,6 @@ def compare_promises(notes: Notes, profile: LoadProfile | None) -> tuple[StoredR
     return tuple(rows)
 
 
-def leaves_a_row_for_each(profile: LoadProfile | None) -> bool:
-    """Tell whether every request sent is in the tool's rows: a load that ends by the clock cuts some short."""
-    return isinstance(profile, ClosedLoad) and profile.loops is not None
-
-
-def is_of(name: str, request: str) -> bool:
-    """Tell whether a step of a flow is a request of this kind: ``create-a`` is a ``create``."""
-    return name == request or name.startswith(f"{request}-")
-
-
 def words(row: StoredReading) -> str:
     """Say what is wrong, for people."""
     if row.n_stored < row.n_right:
@@ -216,16 +204,3 @@ def words(row: StoredReading) -> str:
 
 def _stored(notes: Notes, *, over: bool) -> dict[str, int]:
     return {request: n for service in notes.backing for request, n in service.stored(over=over).items()}
-
-
-__all__ = [
-    "ROLE",
-    "RequestLog",
-    "compare_promises",
-    "count_lines",
-    "is_of",
-    "leaves_a_row_for_each",
-    "note_before",
-    "requests_counted",
-    "words",
-]

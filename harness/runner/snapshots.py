@@ -29,6 +29,7 @@ from harness.model import Boundary, ClosedLoad
 from harness.model.endpoint import Endpoint
 from harness.model.trial import pod_metrics_file
 from harness.runner.context import Notes, TrialContext, TrialSpec
+from harness.runner.load_process import put_files
 
 BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
 METRICS_PATH = "/metrics"
@@ -43,7 +44,7 @@ def take_boundary(
     folder: Path,
     *,
     host: MeasuringHost | None = None,
-    there: Path | None = None,
+    remote: Path | None = None,
     jcmd: Path | None = None,
     pods: Mapping[str, Endpoint] | None = None,
 ) -> Boundary:
@@ -52,7 +53,7 @@ def take_boundary(
     Resources come first: what else is asked changes them. A JVM wakes its management beans at the
     first ``GET /metrics``, which costs CPU and memory, so nothing is asked at the first response,
     where start-up is still to be compared. Native memory is asked for when ``jcmd`` (of the
-    service's own JDK) is given. ``host``: where the instance runs, ``there`` its folder on it, default:
+    service's own JDK) is given. ``host``: where the instance runs, ``remote`` its folder on it, default:
     here. ``pods``: where each of several processes listens alone; each keeps its metrics in
     ``boundary-<name>.<pod>.prom`` and says how many requests it answered. What could not be had is ``None``.
     """
@@ -61,7 +62,7 @@ def take_boundary(
     metrics = folder / f"boundary-{name}.prom"
     nmt = folder / f"boundary-{name}.nmt.txt"
     got_metrics = name not in UNASKED and save_metrics(endpoint, metrics)
-    got_nmt = jcmd is not None and save_native_memory(host, jcmd, watched.pid, nmt, there=there)
+    got_nmt = jcmd is not None and save_native_memory(host, jcmd, watched.pid, nmt, remote=remote)
     return Boundary(
         name=name,
         reading=reading,
@@ -96,17 +97,11 @@ def save_metrics(endpoint: Endpoint, file: Path, timeout_s: float = 5.0) -> bool
     return True
 
 
-def save_native_memory(host: Host, jcmd: Path, pid: int, file: Path, *, there: Path | None = None) -> bool:
+def save_native_memory(host: Host, jcmd: Path, pid: int, file: Path, *, remote: Path | None = None) -> bool:
     """Write ``jcmd PID VM.native_memory summary``; return whether the JVM gave one (it needs the NMT setting)."""
-    command = Command(argv=(str(jcmd), str(pid), "VM.native_memory", "summary"), folder=there or file.parent)
-    try:
-        completed = host.run(command, JCMD_WITHIN_S)
-    except HostError:  # gone or hanging: the load tells
-        return False
-    if completed.exit_code != 0 or "Total: reserved=" not in completed.stdout:
-        return False
-    file.write_text(completed.stdout)
-    return True
+    argv = (str(jcmd), str(pid), "VM.native_memory", "summary")
+    text = _printed(host, argv, remote or file.parent, JCMD_WITHIN_S)
+    return _kept(text if "Total: reserved=" in text else "", file)
 
 
 PRINTED = "recording.json"
@@ -114,36 +109,38 @@ EVENTS = "jdk.Compilation,jdk.Deoptimization"
 PRINT_WITHIN_S = 60.0
 
 
-def keep_recording(host: Host, jfr: Path, there: Path, folder: Path) -> bool:
-    """Write what ``jfr print --json`` says of the recording in ``there`` to ``folder``; return whether there was one.
+def keep_recording(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
+    """Write what ``jfr print --json`` says of the recording in ``remote`` to ``folder``; return whether there was one.
 
     The JVM writes it when it ends, so ask after that; one that was killed left none.
     """
-    words = ("print", "--json", "--stack-depth", "1", "--events", EVENTS, str(there / RECORDING))
-    try:
-        completed = host.run(Command(argv=(str(jfr), *words), folder=there), PRINT_WITHIN_S)
-    except HostError:  # no such program there: the analysis says that nothing was recorded
-        return False
-    if completed.exit_code != 0 or not completed.stdout.lstrip().startswith("{"):
-        return False
-    (folder / PRINTED).write_text(completed.stdout, "utf-8")
-    return True
+    words = ("print", "--json", "--stack-depth", "1", "--events", EVENTS, str(remote / RECORDING))
+    text = _printed(host, (str(jfr), *words), remote, PRINT_WITHIN_S)
+    return _kept(text if text.lstrip().startswith("{") else "", folder / PRINTED)
 
 
-def keep_contention(host: Host, jfr: Path, there: Path, folder: Path) -> bool:
-    """Write what ``jfr view`` says of waits for monitors in the recording in ``there``; return whether it did.
+def keep_contention(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
+    """Write what ``jfr view`` says of waits for monitors in the recording in ``remote``; return whether it did.
 
     As of :func:`keep_recording`; a JDK before 21 has no such view.
     """
-    words = ("view", "--width", "200", "--cell-height", "1", "contention-by-class", str(there / RECORDING))
+    words = ("view", "--width", "200", "--cell-height", "1", "contention-by-class", str(remote / RECORDING))
+    return _kept(_printed(host, (str(jfr), *words), remote, PRINT_WITHIN_S), folder / CONTENTION)
+
+
+def _printed(host: Host, argv: tuple[str, ...], folder: Path, within_s: float) -> str:
+    """Return what a program of the JDK prints; empty where it is missing, hangs or fails: the analysis then says so."""
     try:
-        completed = host.run(Command(argv=(str(jfr), *words), folder=there), PRINT_WITHIN_S)
+        completed = host.run(Command(argv=argv, folder=folder), within_s)
     except HostError:
-        return False
-    if completed.exit_code != 0:
-        return False
-    (folder / CONTENTION).write_text(completed.stdout, "utf-8")
-    return True
+        return ""
+    return completed.stdout if completed.exit_code == 0 else ""
+
+
+def _kept(text: str, file: Path) -> bool:
+    if text:
+        file.write_text(text, "utf-8")
+    return bool(text)
 
 
 #: Of the trial's folder, gone afterwards.
@@ -171,10 +168,8 @@ def count_system_calls(
     """
     try:
         return _counted(instance, spec, context, notes)
-    except TrialFailure as failure:
-        return {"unavailable": failure.reason}
-    except HostError as problem:
-        return {"unavailable": str(problem)}
+    except (TrialFailure, HostError) as problem:
+        return {"unavailable": problem.reason if isinstance(problem, TrialFailure) else str(problem)}
     finally:
         shutil.rmtree(spec.folder / FOLDER, ignore_errors=True)
 
@@ -193,32 +188,22 @@ def _counted(
     folder = spec.folder / FOLDER
     folder.mkdir()
     profile = ClosedLoad(users=load.profile.users, duration_s=LOAD_S)
-    command = generator.command(
-        LoadSpec(
-            profile=profile, requests=spec.requests, endpoint=instance.endpoint, folder=folder, seed=spec.seed
-        )
+    asked = LoadSpec(
+        profile=profile, requests=spec.requests, endpoint=instance.endpoint, folder=folder, seed=spec.seed
     )
-    for name, content in command.files.items():
-        (folder / name).write_text(content, "utf-8")
+    command = put_files(place, generator.command(asked), folder, folder)
     unshare, perf = map(str, programs)
     events = ",".join((ALL, *(_NAMED + name for name in NAMES)))
     counting = ("stat", "-x", ",", "-o", str(folder / COUNTS), "-e", events, "-p", str(instance.record.pid))
-    done = place.host.run(
-        Command(
-            argv=(unshare, "--mount", perf, *counting, "--", *command.argv),
-            folder=folder,
-            environment=command.environment,
-            cpus=notes.placement.generator if notes.placement else None,
-        ),
-        timeout_s=LOAD_S + EXTRA_S,
-    )
+    argv = (unshare, "--mount", perf, *counting, "--", *command.argv)
+    cpus = notes.placement.generator if notes.placement else None
+    order = Command(argv=argv, folder=folder, environment=command.environment, cpus=cpus)
+    done = place.host.run(order, timeout_s=LOAD_S + EXTRA_S)
     file = folder / COUNTS
     calls = counts_of(file.read_text("utf-8", "replace")) if file.is_file() else {}
     if done.exit_code or "all" not in calls:
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        raise TrialFailure(
-            "failed", f"perf counted nothing: {lines[0][:200] if lines else 'without a reason'}"
-        )
+        first = next(iter((done.stderr or done.stdout).strip().splitlines()), "without a reason")
+        raise TrialFailure("failed", f"perf counted nothing: {first[:200]}")
     return {"n_requests": generator.read(folder).n_requests, "calls": dict(calls)}
 
 

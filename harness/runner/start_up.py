@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from harness.agent.sampler import Watched
 from harness.conformance import judge
@@ -22,7 +21,6 @@ from harness.model import InstanceRecord, Outcome, Request, StartUp
 from harness.runner.context import TrialContext
 
 ATTEMPTS_WHEN_PORT_TAKEN = 3
-AnInstance = TypeVar("AnInstance", bound=Instance)
 
 
 def wait_first_response(
@@ -72,28 +70,6 @@ def wait_first_response(
     )
 
 
-def bring_up(
-    launch: Callable[[], AnInstance],
-    wait: Callable[[AnInstance], StartUp],
-    port_taken: Callable[[AnInstance], bool],
-) -> tuple[AnInstance, StartUp]:
-    """Launch and wait; when somebody took the chosen port in between, stop and launch anew with another.
-
-    The instance is stopped when this raises.
-    """
-    attempt = 1
-    while True:
-        instance = launch()
-        try:
-            return instance, wait(instance)
-        except BaseException as problem:
-            instance.stop()
-            again = isinstance(problem, TrialFailure) and port_taken(instance)
-            if not again or attempt == ATTEMPTS_WHEN_PORT_TAKEN:
-                raise
-            attempt += 1
-
-
 def first_complaint(text: str) -> str | None:
     """Return the first line of a service's stderr that says what went wrong, or ``None``.
 
@@ -136,27 +112,19 @@ def bring_up_service(
 ) -> tuple[Instance, StartUp]:
     """Launch and wait for the first right answer; once more on another port when somebody took ours.
 
-    ``begun`` is told of each process right after its launch. ``stop`` is called, once or twice, with each that is not
-    returned; it must at least do what ``stop_service`` does.
+    ``begun`` is told of each process right after its launch. ``stop`` is called with each that is not returned; it must
+    at least do what ``stop_service`` does.
 
     Raises:
         TrialFailure: as ``wait_first_response``.
     """
-
-    def launch() -> Instance:
+    for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
         instance = context.launcher.launch(spec.launch)
         try:
             if context.host.here:  # over there the agent keeps the books
                 context.ledger.note(pid=instance.record.pid, role=spec.role, port=instance.record.port)
             begun(instance)
-        except BaseException:
-            stop(instance)
-            raise
-        return instance
-
-    def wait(instance: Instance) -> StartUp:
-        try:
-            return wait_first_response(
+            return instance, wait_first_response(
                 instance,
                 spec.first,
                 spec.ready_s,
@@ -164,11 +132,12 @@ def bring_up_service(
                 stderr=spec.launch.folder / SERVICE_STDERR,
                 cpu_at_launch_s=instance.cpu_at_launch_s,
             )
-        except BaseException:
+        except BaseException as problem:
             stop(instance)
-            raise
-
-    return bring_up(launch, wait, lambda instance: instance.port_taken())
+            again = isinstance(problem, TrialFailure) and instance.port_taken()
+            if not again or attempt == ATTEMPTS_WHEN_PORT_TAKEN:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def stop_service(instance: Instance, context: TrialContext) -> InstanceRecord:

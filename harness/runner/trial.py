@@ -26,6 +26,7 @@ from types import MappingProxyType
 
 from harness.conformance import check
 from harness.errors import TrialFailure
+from harness.hosts.base import now
 from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance, LaunchSpec, OfPods
 from harness.loadgen.flow import readiness_request
@@ -47,7 +48,7 @@ from harness.runner.context import (
     TrialContext,
     TrialSpec,
     going_on,
-    now,
+    open_folder,
     phase,
     watch,
 )
@@ -77,8 +78,6 @@ from harness.workloads import face_of
 _POLICIES: Mapping[str | None, Policy] = MappingProxyType(
     {None: "auto", "limit": "limit", "same": "same", "none": "shared"}
 )
-
-
 Step = tuple[TrialSpec, TrialContext]
 #: Offers one more load to a process whose loads are over, and returns what its generator reported.
 LoadAgain = Callable[[TrialSpec, TrialContext], LoadSummary]
@@ -113,7 +112,7 @@ def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[Tria
 
 def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
     """Take a fresh instance through its trials as ``run_trials``, and return what was written down of each."""
-    (spec, _), *others = steps
+    (spec, _), *later = steps
     first = Notes(started=now())
     first.anchors.append(first.started)
     made = [first]
@@ -125,31 +124,27 @@ def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
         made[-1].outcome = Outcome.OUT_OF_MEMORY
         made[-1].reason = f"{made[-1].reason} ({first.out_of_memory})"
     judge_backing(first)
-    for number, (later, _) in enumerate(others, start=1):
+    for number, (going, _) in enumerate(later, start=1):
         if number == len(made):  # it was never begun
             made.append(going_on(first))
             made[-1].outcome = Outcome.FAILED
             made[-1].reason = f"the process of {spec.planned.trial_id} ended before it: {made[-2].reason}"
         made[number].instance = first.instance
-        keep_logs(spec.folder, later.folder)
+        keep_logs(spec.folder, going.folder)
     for notes in made:
         notes.anchors.append(now())
     return made
 
 
 def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> None:
-    (spec, context), *others = steps
+    (spec, context), *later = steps
     notes = made[0]
     configuration = spec.planned.configuration
     duet = context.duet
     notes.placement = duet.placement if duet else placement_of(configuration.variant.runtime, context)
     with contextlib.ExitStack() as cleanup:
-        there = notes.service_folder = context.host.open_folder(spec.folder)
-        notes.folders_there[there] = spec.folder
-        cleanup.callback(context.host.close_folder, spec.folder)
-        sampler = context.host.sampler(there / SAMPLES, there / "machine.csv", context.sampling_hz)
-        cleanup.callback(_stop_sampler, sampler, notes)
-        notes.ticks_hz["load"] = context.sampling_hz
+        remote, sampler = _sampled_folder(spec, context, notes, cleanup)
+        notes.service_folder = remote
         bring_up_backing(spec, context, sampler, notes, cleanup)
         request_log = RequestLog(spec, context, notes)
         request_log.open(sampler, cleanup)
@@ -160,9 +155,9 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
                 instance = _bring_up(spec, context, sampler, notes)
             jfr = Path(instance.record.argv[0]).with_name("jfr")  # recordings are written as the JVM ends
             if configuration.variant.runtime.flight_recording:
-                cleanup.callback(keep_recording, context.host, jfr, there, spec.folder)
+                cleanup.callback(keep_recording, context.host, jfr, remote, spec.folder)
             if configuration.variant.runtime.lock_recording:
-                cleanup.callback(keep_contention, context.host, jfr, there, spec.folder)
+                cleanup.callback(keep_contention, context.host, jfr, remote, spec.folder)
             cleanup.callback(_stop_instance, instance, context, notes)
             cleanup.callback(request_log.ask, instance)
             request_log.launched()
@@ -176,10 +171,10 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
             if configuration.system_calls:
                 notes.system_calls = count_system_calls(instance, spec, context, notes)
         cool_down_began = now()
-        if others or then is not None:
+        if later or then is not None:
             _stop_sampler(sampler, notes)
             notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
-            for step in others:
+            for step in later:
                 made.append(going_on(notes))
                 _go_on(instance, *step, made[-1])
             last = made[-1].load
@@ -187,8 +182,20 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
                 then(last, partial(_again, instance, notes))
         if configuration.warm_up is not None:
             _check_late(instance, spec, context, made)
-    if not others and then is None:
+    if not later and then is None:
         notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
+
+
+def _sampled_folder(
+    spec: TrialSpec, context: TrialContext, notes: Notes, cleanup: contextlib.ExitStack
+) -> tuple[Path, Sampling]:
+    """Open the trial's folder on the service's host and a sampler that writes there, until ``cleanup``."""
+    remote = open_folder(context.host, spec.folder, notes)
+    cleanup.callback(context.host.close_folder, spec.folder)
+    sampler = context.host.sampler(remote / SAMPLES, remote / "machine.csv", context.sampling_hz)
+    cleanup.callback(_stop_sampler, sampler, notes)
+    notes.ticks_hz["load"] = context.sampling_hz
+    return remote, sampler
 
 
 def _check_late(instance: Instance, spec: TrialSpec, context: TrialContext, made: Sequence[Notes]) -> None:
@@ -207,12 +214,7 @@ def _check_late(instance: Instance, spec: TrialSpec, context: TrialContext, made
 def _go_on(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
     """Load a process that was loaded before, with a folder and a sampler of its own."""
     with contextlib.ExitStack() as cleanup:
-        there = context.host.open_folder(spec.folder)
-        notes.folders_there[there] = spec.folder
-        cleanup.callback(context.host.close_folder, spec.folder)
-        sampler = context.host.sampler(there / SAMPLES, there / "machine.csv", context.sampling_hz)
-        cleanup.callback(_stop_sampler, sampler, notes)
-        notes.ticks_hz["load"] = context.sampling_hz
+        _, sampler = _sampled_folder(spec, context, notes, cleanup)
         sampler.add("service", watch(instance))
         _load(instance, sampler, spec, context, notes)
 
@@ -321,7 +323,7 @@ def _boundary(
             context.host.reach(instance.endpoint),
             spec.folder,
             host=context.host,
-            there=notes.service_folder,
+            remote=notes.service_folder,
             jcmd=Path(instance.record.argv[0]).with_name("jcmd") if nmt else None,
             pods=instance.pod_endpoints() if isinstance(instance, OfPods) else None,
         )
@@ -360,29 +362,24 @@ def _make_warm(
     if context.duet is not None:
         context.duet.add(instance.record.pid, instance.record.process_start_ticks)
         context.duet.begin()
-    windows = spec.planned.configuration.warm_up
-    if windows is not None:
+    configuration = spec.planned.configuration
+    if configuration.warm_up is not None:
         notes.ticks_hz["warm-up"] = min(WARM_UP_HZ, context.sampling_hz)
         sampler.pace(notes.ticks_hz["warm-up"])
         with phase("warm-up", notes):
-            warm_up_in_windows(instance, windows, spec, context, notes)
+            warm_up_in_windows(instance, configuration.warm_up, spec, context, notes)
         sampler.pace(context.sampling_hz)
     else:
         _check_conformance(instance, spec, context, notes)
-        _warm_up(instance, spec, context, notes)
-
-
-def _warm_up(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
-    configuration = spec.planned.configuration
-    if configuration.warm_up_requests:
-        with phase("warm-up", notes):
-            warm_up(
-                context.host.reach(instance.endpoint),
-                spec.requests if spec.warm_up_requests is None else spec.warm_up_requests,
-                configuration.warm_up_requests,
-                users=configuration.warm_up_users,
-                fresh=configuration.warm_up_connections == "fresh",
-            )
+        if configuration.warm_up_requests:
+            with phase("warm-up", notes):
+                warm_up(
+                    context.host.reach(instance.endpoint),
+                    spec.requests if spec.warm_up_requests is None else spec.warm_up_requests,
+                    configuration.warm_up_requests,
+                    users=configuration.warm_up_users,
+                    fresh=configuration.warm_up_connections == "fresh",
+                )
 
 
 def _stay_idle(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:

@@ -39,8 +39,8 @@ from harness.model import (
 )
 from harness.model.endpoint import Endpoint
 from harness.model.warm_up import WarmClass, unsettled
-from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, watch
-from harness.runner.load_process import in_words_of
+from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, open_folder, watch
+from harness.runner.load_process import put_files
 from harness.runner.outcome import crash
 from harness.runner.snapshots import save_metrics
 
@@ -111,11 +111,8 @@ class User:
         (self._flow if is_flow(requests) else self._mix)(requests, n)
 
     def _mix(self, requests: tuple[Request, ...], n: int) -> None:
-        turns = [
-            (request, raw_request(request, self._endpoint))
-            for request in requests
-            for _ in range(request.weight)
-        ]
+        raw_of = [(request, raw_request(request, self._endpoint)) for request in requests]
+        turns = [pair for pair in raw_of for _ in range(pair[0].weight)]
         right: dict[str, bytes] = {}
         for number in range(n):
             if not self._go_on():
@@ -179,19 +176,18 @@ def warm_up_in_windows(
     if spec.warm_up_generator is None:
         raise TrialFailure(Outcome.FAILED, "a warm-up in windows was planned without a load generator")
     place = context.load_places[0]
-    ours = spec.folder / FOLDER
-    ours.mkdir()
-    there = place.host.open_folder(ours)
-    notes.folders_there[there] = ours
+    local = spec.folder / FOLDER
+    local.mkdir()
+    remote = open_folder(place.host, local, notes)
     windows = _Windows(
         instance=instance, asked=asked, spec=spec, context=context, notes=notes,
-        generator=spec.warm_up_generator, place=place, ours=ours, there=there,
+        generator=spec.warm_up_generator, place=place, local=local, remote=remote,
     )  # fmt: skip
     end: WarmClass = "ended"
     try:
         end = windows.go()
     finally:
-        place.host.close_folder(ours)
+        place.host.close_folder(local)
         notes.warm_up = WarmUpRecord(
             spec=asked,
             windows=tuple(windows.seen),
@@ -212,8 +208,8 @@ class _Windows:
     notes: Notes
     generator: LoadGenerator
     place: LoadSlot
-    ours: Path
-    there: Path
+    local: Path
+    remote: Path
     seen: list[WarmUpWindow] = field(default_factory=list)
 
     def go(self) -> WarmClass:
@@ -224,24 +220,20 @@ class _Windows:
             start_s = time.monotonic() - began_s
             self._run(command)
             # As the edges of the load do: a path first taken there would make a warm JVM compile again for seconds.
-            save_metrics(self.context.host.reach(self.instance.endpoint), self.ours / METRICS)
+            save_metrics(self.context.host.reach(self.instance.endpoint), self.local / METRICS)
             after = self._reading()
-            load = self.generator.read(self.ours)
+            load = self.generator.read(self.local)
             self.seen.append(
                 WarmUpWindow(
-                    start_s=start_s,
-                    duration_s=load.duration_s,
-                    n_requests=load.n_requests,
-                    n_errors=load.n_errors,
+                    start_s=start_s, duration_s=load.duration_s, n_requests=load.n_requests, n_errors=load.n_errors,
                     cpu_s=_difference(before.cpu_s, after.cpu_s),
                     compile_s=_difference(before.compile_s, after.compile_s),
                 )
-            )
+            )  # fmt: skip
             before = after
             if not load.n_requests or load.n_errors == load.n_requests:
-                raise TrialFailure(
-                    Outcome.FAILED, f"no right answer in window {len(self.seen)} of the warm-up"
-                )
+                why = f"no right answer in window {len(self.seen)} of the warm-up"
+                raise TrialFailure(Outcome.FAILED, why)
             settled = not unsettled(self.seen, self.asked)
             over = time.monotonic() - began_s + self.asked.window_s > self.asked.at_most_s
             if self._ends(settled, over):
@@ -252,51 +244,36 @@ class _Windows:
         duet = self.context.duet
         if duet is None:
             return settled or over
-        both_settled = duet.both(settled)
-        return not duet.both(not over) or both_settled
+        both_settled = duet.both_ready(settled)
+        return not duet.both_ready(not over) or both_settled
 
     def _command(self) -> LoadCommand:
         """Its files lie in the folder afterwards, on the load's host."""
-        host = self.place.host
-        made = self.generator.command(
-            LoadSpec(
-                profile=ClosedLoad(users=self.asked.users, duration_s=self.asked.window_s),
-                requests=self.spec.requests,
-                endpoint=self.instance.endpoint,
-                folder=self.there,
-                seed=self.spec.seed,
-            )
+        asked = LoadSpec(
+            profile=ClosedLoad(users=self.asked.users, duration_s=self.asked.window_s),
+            requests=self.spec.requests,
+            endpoint=self.instance.endpoint,
+            folder=self.remote,
+            seed=self.spec.seed,
         )
-        command = in_words_of(self.place, made)
-        for name, content in command.files.items():
-            (self.ours / name).write_text(content, "utf-8")
-            if not host.here:
-                host.put(self.ours / name, self.there / name)
-        return command
+        return put_files(self.place, self.generator.command(asked), self.local, self.remote)
 
     def _run(self, command: LoadCommand) -> None:
         host, placement = self.place.host, self.notes.placement
-        made = [name for name in command.outputs if name not in command.files]
-        for name in made:
-            (self.ours / name).unlink(missing_ok=True)
-        done = host.run(
-            Command(
-                argv=command.argv,
-                folder=self.there,
-                environment=command.environment,
-                cpus=placement.generator if placement else None,
-            ),
-            timeout_s=self.asked.window_s + EXTRA_S,
-        )
+        outputs = [name for name in command.outputs if name not in command.files]
+        for name in outputs:
+            (self.local / name).unlink(missing_ok=True)
+        cpus = placement.generator if placement else None
+        order = Command(argv=command.argv, folder=self.remote, environment=command.environment, cpus=cpus)
+        done = host.run(order, timeout_s=self.asked.window_s + EXTRA_S)
         if (service_exit := self.instance.exited()) is not None:
             raise crash(service_exit, "in its warm-up", self.notes.service_folder, self.context.host)
         if done.exit_code:
             output = (done.stderr or done.stdout).strip()[-300:]
-            raise TrialFailure(
-                Outcome.FAILED, f"{self.generator.name} ended with {done.exit_code} in the warm-up: {output}"
-            )
-        for name in made if not host.here else ():
-            host.get(self.there / name, self.ours / name)
+            why = f"{self.generator.name} ended with {done.exit_code} in the warm-up: {output}"
+            raise TrialFailure(Outcome.FAILED, why)
+        for name in outputs if not host.here else ():
+            host.get(self.remote / name, self.local / name)
 
     def _reading(self) -> ResourceReading:
         return self.context.host.resources(watch(self.instance), pss=False)

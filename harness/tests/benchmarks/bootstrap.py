@@ -12,8 +12,8 @@ from scipy import stats
 
 from harness.analysis.stats.quantiles import bootstrap_quantile, rank
 from harness.provenance import describe_place
+from harness.tests.benchmarks.others import Others, judge, words
 from harness.tests.benchmarks.result import BenchResult, BenchRow, over
-from harness.verify.page import Others, judge, words
 
 N_VALUES, N_RESAMPLES = 1_000_000, 10_000
 #: What ``scipy.stats.bootstrap`` is asked for; its time is scaled up, for it grows with the count.

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from harness.provenance import describe_place
 from harness.tests.benchmarks.child import Taken, take
+from harness.tests.benchmarks.others import Others, at_most, judge, words
 from harness.tests.benchmarks.result import BenchResult, BenchRow, over
 from harness.tests.benchmarks.simulated import write_jtl
 from harness.toolchains import Surroundings, find_jdks, find_tool
-from harness.verify.page import Others, at_most, judge, words
 
 MIB = 1 << 20
 #: Of ``rematch report FILE``: at most twice the time of a plain script, a tenth of JMeter's own report.

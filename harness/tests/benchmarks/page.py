@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from harness.tests.benchmarks.others import number
 from harness.tests.benchmarks.result import BenchResult, BenchRow
-from harness.verify.page import number
 
 PAGE = Path("docs") / "benchmarks.md"
 HEAD = """# Benchmarks of the harness

@@ -19,8 +19,8 @@ from harness.agent.processes import read_stat
 from harness.agent.sampler import SLOW_HZ, Calls, PythonTicks, Sampler, Schedule, Watched
 from harness.provenance import describe_place
 from harness.sampling import tick_source_here
+from harness.tests.benchmarks.others import Others, judge, words
 from harness.tests.benchmarks.result import BenchResult, BenchRow, over
-from harness.verify.page import Others, judge, words
 
 HZ = 100.0
 #: As long as the load of a short trial, in turn with the peers.

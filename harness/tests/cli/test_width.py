@@ -74,9 +74,9 @@ def test_a_verification_prints_every_cell_whole(columns: int, capsys: pytest.Cap
     )
     result = VerifyResult(
         name="attribution", bar="share error <= .02; " * 8, control="the overlap alone is wrong", cells=cells,
-        sims=10, seed=1, holds=True,
+        sims=10, seed=1,
     )  # fmt: skip
-    verify._show(VerifiedRow(result=result, wall_s=1.0, others_share=None, place="2 cores"))
+    verify._show(VerifiedRow(result=result, wall_s=1.0, place="2 cores"))
     said = lines_that_fit(capsys.readouterr().out, columns)
     assert all(cell.name in said for cell in cells)
 

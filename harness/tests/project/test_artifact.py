@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,10 +26,11 @@ from harness.publish.artifact_page import (
     working_s,
     write_page,
 )
+from harness.tests.support.fake_machine import program
 from harness.tests.support.golden_values import moved_keys, read_golden
-from setup.kick_tires import NEXT, Step, run_all, steps
 
 ROOT = find_root(Path(__file__).parent)
+KICK_TIRES = ROOT / "setup" / "kick_tires.sh"
 PAGE = (ROOT / "ARTIFACT.md").read_text("utf-8")
 
 
@@ -88,44 +90,33 @@ def test_a_session_that_was_interrupted_is_not_charged_for_the_break() -> None:
     assert working_s([]) is None
 
 
-def test_each_step_prints_pass_or_fail_and_a_failure_does_not_stop_the_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    python = sys.executable
-    every = (
-        Step("works", (python, "-c", "print('done')"), shows="done"),
-        Step("breaks", (python, "-c", "print('the reason'); raise SystemExit(3)")),
-        Step("does nothing", (python, "-c", ""), shows="done"),
-        Step("is missing", (str(tmp_path / "no-program"),)),
-        Step("leaves nothing", (python, "-c", ""), leaves=tmp_path / "file"),
-    )
-    assert run_all(every, tmp_path, {}) == 4
-    said = capsys.readouterr().out
-    assert re.findall(r"^(PASS|FAIL)  ([a-z ]+) \(", said, re.MULTILINE) == [
-        ("PASS", "works"), ("FAIL", "breaks"), ("FAIL", "does nothing"), ("FAIL", "is missing"), ("FAIL", "leaves nothing"),
-    ]  # fmt: skip
-    assert "the reason" in said and "FAIL: 1 of 5 steps passed" in said
-    assert said.rstrip().endswith(NEXT)
-
-
-def test_the_files_that_the_steps_name_exist() -> None:
-    words = [word for one in steps(ROOT) for word in one.command]
-    assert all(
-        (ROOT / word).exists() for word in words if word.startswith(("notebooks/", str(ROOT / "harness")))
-    )
-
-
-def test_the_comparison_of_the_steps_really_withholds_verdicts() -> None:
-    compare = next(one for one in steps(ROOT) if one.name.startswith("compare"))
+def test_each_step_prints_pass_or_fail_and_a_failure_does_not_stop_the_others(tmp_path: Path) -> None:
+    (tmp_path / "setup").mkdir()
+    shutil.copy(KICK_TIRES, tmp_path / "setup")
+    rematch = 'case "$1" in check) echo "the reason"; exit 3;; measure) echo " ok";; compare) echo one_run;; esac'
+    for name, script in {"rematch": rematch, "papermill": "echo Output Notebook"}.items():
+        path = program(tmp_path / ".venv/bin" / name)
+        path.write_text(f"#!/bin/sh\n{script}\n")
     done = subprocess.run(
-        [sys.executable, "-m", "harness", *compare.command[1:]],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        ["sh", tmp_path / "setup" / KICK_TIRES.name], capture_output=True, text=True, check=False
     )
+    assert done.returncode == 1
+    assert re.findall(r"^(PASS|FAIL)  ([a-z ]+) \(", done.stdout, re.MULTILINE) == [
+        ("FAIL", "check the tools"), ("PASS", "measure a session"), ("FAIL", "print its results"),
+        ("PASS", "execute a notebook"), ("PASS", "compare two files"),
+    ]  # fmt: skip
+    assert "the reason" in done.stdout and "FAIL: 3 of 5 steps passed" in done.stdout
+
+
+def test_the_files_that_the_steps_name_exist_and_their_comparison_really_withholds_verdicts() -> None:
+    words = KICK_TIRES.read_text("utf-8").split()
+    paths = [word for word in words if word.startswith(("notebooks/", "harness/"))]
+    assert len(paths) == 3 and all((ROOT / path).exists() for path in paths)
+    closed, opened = (path for path in paths if path.startswith("harness/"))
+    command = [sys.executable, "-m", "harness", "compare", closed, "--", opened]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert compare.shows in done.stdout
+    assert "one_run" in done.stdout
 
 
 def test_costs_name_commands_that_exist() -> None:

@@ -65,14 +65,14 @@ class Packaged:
         """Write a package without content; return its hash."""
         path, info = self.wheels / f"{name}-{version}-py3-none-any.whl", f"{name}-{version}.dist-info"
         if not path.exists():
-            with zipfile.ZipFile(path, "w") as made:
-                made.writestr(
-                    f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-                )
-                made.writestr(
-                    f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-                )
-                made.writestr(f"{info}/RECORD", "")
+            files = {
+                "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+                "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+                "RECORD": "",
+            }
+            with zipfile.ZipFile(path, "w") as wheel:
+                for file, text in files.items():
+                    wheel.writestr(f"{info}/{file}", text)
         return hashlib.sha256(path.read_bytes()).hexdigest()
 
     def make(self) -> None:

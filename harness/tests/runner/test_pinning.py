@@ -16,50 +16,39 @@ from harness.hosts.local import LocalHost
 from harness.runner.pinning import Policy, check_pinned, cpus_allowed, place, place_on_two
 
 
-def test_a_service_that_wants_every_cpu_shares_them_and_the_record_says_so() -> None:
-    placement = place((0, 1), 2)
-    assert (placement.service, placement.generator, placement.shared) == (None, None, True)
-    assert placement.words == (
-        "not pinned (2 CPUs are too few for a service of 2 apart): service and generator share CPU 0-1"
+@pytest.mark.parametrize(
+    ("cpus", "limit", "policy", "service", "generator", "words"),
+    [
+        ((0, 1), 2, "auto", None, None,
+         "not pinned (2 CPUs are too few for a service of 2 apart): service and generator share CPU 0-1"),
+        ((0, 1), None, "auto", (0,), (1,), "pinned apart: service on CPU 0, generator on CPU 1"),
+        ((0, 1), None, "shared", None, None, "not pinned (as asked): service and generator share CPU 0-1"),
+        ((0, 1, 2, 3), None, "auto", (0, 1), (2, 3), "pinned apart: service on CPU 0-1, generator on CPU 2-3"),
+        ((0, 2, 4, 6, 7, 8), 2, "auto", (0, 2), (4, 6, 7, 8),
+         "pinned apart: service on CPU 0,2, generator on CPU 4,6-8"),
+        ((0, 1), 1, "same", (0,), (0,), "pinned together: service and generator on CPU 0"),
+        ((0, 1, 2, 3), None, "same", (0, 1), (0, 1), "pinned together: service and generator on CPU 0-1"),
+        ((0, 1), 2, "limit", (0, 1), (1,),
+         "pinned by the limit: service on CPU 0-1 of 2 cores, generator on CPU 1; they share CPU 1"),
+        ((0, 1), 1, "limit", (0,), (1,), "pinned by the limit: service on CPU 0 of 1 core, generator on CPU 1"),
+    ],
+)  # fmt: skip
+def test_service_and_generator_are_placed_by_policy_and_the_words_say_how(
+    cpus: tuple[int, ...], limit: int | None, policy: Policy, service: object, generator: object, words: str
+) -> None:
+    placement = place(cpus, limit, policy)
+    assert (placement.service, placement.generator, placement.words) == (service, generator, words)
+    assert placement.shared == (
+        service is None or bool(set(placement.service or ()) & set(placement.generator or ()))
     )
-
-
-def test_of_two_cpus_service_and_generator_have_one_each() -> None:
-    placement = place((0, 1))
-    assert (placement.service, placement.generator, placement.shared) == ((0,), (1,), False)
-
-
-def test_sharing_is_a_wish_like_any_other() -> None:
-    assert place((0, 1), policy="shared").shared
-
-
-def test_each_has_half_of_the_machine() -> None:
-    placement = place((0, 1, 2, 3))
-    assert (placement.service, placement.generator) == ((0, 1), (2, 3))
-    assert placement.words == "pinned apart: service on CPU 0-1, generator on CPU 2-3"
-
-
-def test_the_service_gets_its_limit_and_the_generator_all_the_rest() -> None:
-    placement = place((0, 2, 4, 6, 7, 8), service_cpus=2)
-    assert (placement.service, placement.generator) == ((0, 2), (4, 6, 7, 8))
-    assert placement.words.endswith("generator on CPU 4,6-8")
 
 
 def test_a_limit_that_leaves_the_generator_nothing_is_shared_or_refused() -> None:
     assert place((0, 1, 2, 3), service_cpus=4).shared
     with pytest.raises(InputError, match=r"too few CPUs to pin .*found '4 CPUs'; allowed: at least 5"):
         place((0, 1, 2, 3), service_cpus=4, policy="apart")
-
-
-def test_both_on_the_cpus_of_the_services_limit_is_said() -> None:
-    placement = place((0, 1), 1, policy="same")
-    assert (placement.service, placement.generator, placement.shared) == ((0,), (0,), True)
-    assert placement.words == "pinned together: service and generator on CPU 0"
-    assert place((0, 1, 2, 3), policy="same").service == (0, 1)
-
-
-def test_shared_on_request_is_said() -> None:
-    assert place(tuple(range(8)), policy="shared").words.startswith("not pinned (as asked)")
+    with pytest.raises(InputError, match=r"found 'cpus = 3, and 2 CPUs'; allowed: cpus from 1 to 2"):
+        place((0, 1), 3, "limit")
 
 
 @given(
@@ -89,39 +78,17 @@ def test_pinned_by_its_limit_the_generator_stays_where_it_is_at_every_limit() ->
     assert not any(placement.shared for placement in placements)
 
 
-def test_a_limit_that_reaches_into_the_generators_half_is_shared_and_says_where() -> None:
-    placement = place((0, 1), 2, "limit")
-    assert (placement.service, placement.generator, placement.shared) == ((0, 1), (1,), True)
-    assert placement.words == (
-        "pinned by the limit: service on CPU 0-1 of 2 cores, generator on CPU 1; they share CPU 1"
-    )
-    one = place((0, 1), 1, "limit")
-    assert (one.service, one.generator, one.shared) == ((0,), (1,), False)
-
-
 def test_second_threads_of_cores_come_after_all_cores_and_the_generator_has_whole_cores() -> None:
     cores = [(0, 4), (1, 5), (2, 6), (3, 7)]
     two, three = (place(tuple(range(8)), n, "limit", cores) for n in (2, 3))
     assert (two.service, two.generator) == ((0, 1), (2, 3, 6, 7))
     assert (three.service, three.shared) == ((0, 1, 4), False)
     assert "service on CPU 0-1,4 of 2 cores" in three.words
+    one = place((0, 1), 1, "limit", [(0, 1)])  # a single core is divided by its threads
+    assert (one.service, one.generator, one.shared) == ((0,), (1,), False)
 
 
-def test_a_single_core_is_divided_by_its_threads() -> None:
-    placement = place((0, 1), 1, "limit", [(0, 1)])
-    assert (placement.service, placement.generator, placement.shared) == ((0,), (1,), False)
-
-
-def test_a_limit_above_the_machine_is_refused() -> None:
-    with pytest.raises(InputError, match=r"found 'cpus = 3, and 2 CPUs'; allowed: cpus from 1 to 2"):
-        place((0, 1), 3, "limit")
-
-
-@given(
-    n_cpus=st.integers(1, 64),
-    limit=st.integers(1, 64),
-    threads=st.sampled_from([1, 2, 4]),
-)
+@given(n_cpus=st.integers(1, 64), limit=st.integers(1, 64), threads=st.sampled_from([1, 2, 4]))
 def test_whatever_the_topology_the_service_has_as_many_cpus_as_its_limit(
     n_cpus: int, limit: int, threads: int
 ) -> None:

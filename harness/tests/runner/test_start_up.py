@@ -13,11 +13,10 @@ import pytest
 from harness.agent.http_exchange import Connection
 from harness.agent.sampler import Watched
 from harness.errors import TrialFailure
-from harness.launchers.process import ProcessInstance
 from harness.model import Outcome
 from harness.model.started import SettingValue
 from harness.runner.snapshots import save_native_memory, take_boundary
-from harness.runner.start_up import bring_up, first_complaint, wait_first_response
+from harness.runner.start_up import first_complaint, wait_first_response
 from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server, open_and_show, transfer_flow
@@ -33,69 +32,39 @@ def project(tmp_path: Path) -> Iterator[Project]:
     made.close()
 
 
-def failure(instance: ProcessInstance, deadline_s: float = patient(20.0)) -> TrialFailure:
-    with pytest.raises(TrialFailure) as caught:
-        wait_first_response(instance, HELLO, deadline_s, stderr=instance.stderr_file)
-    return caught.value
-
-
 def test_the_time_to_first_response_is_from_launch_to_the_first_correct_answer(project: Project) -> None:
-    instance = project.launch(not_yet=2)
+    instance = project.launch(not_yet=5)
     start_up = wait_first_response(instance, HELLO, patient(20), cpu_at_launch_s=instance.cpu_at_launch_s)
     waited_s = time.monotonic() - instance.record.launched.monotonic_s
     assert 0 < start_up.time_to_first_response_s <= waited_s
-    assert start_up.polls > 2
+    assert start_up.polls > 5
     assert start_up.rss_bytes_at_first_response is not None
     assert start_up.cpu_s_at_first_response is not None
     assert 0 < start_up.cpu_s_at_first_response < waited_s * 4
 
 
-def test_not_yet_is_waited_for(project: Project) -> None:
-    quick = wait_first_response(project.launch(), HELLO, patient(20))
-    late = wait_first_response(project.launch(not_yet=5), HELLO, patient(20))
-    assert late.polls > 5
-    assert quick.polls > 0
-
-
-@pytest.mark.parametrize("kind", ["silent", "deaf"])
-def test_a_service_that_never_gets_ready_times_out(project: Project, kind: str) -> None:
-    problem = failure(project.launch(never_ready=kind), deadline_s=0.6)
-    assert (problem.outcome, problem.reason) == (
-        Outcome.TIMED_OUT,
-        "no answer to POST /uppercase within 0.6 s of launch",
-    )
-
-
-def test_a_service_that_says_not_yet_all_the_time_is_told_from_one_that_is_silent(project: Project) -> None:
-    problem = failure(project.launch(not_yet=1_000_000), deadline_s=patient(2))
-    assert problem.outcome == Outcome.TIMED_OUT and problem.reason.startswith(
-        "only status 503 as an answer to POST"
-    )
-
-
-def test_a_service_that_exits_fails_with_its_first_words(project: Project) -> None:
-    problem = failure(project.launch(fail_start="no database at db:5432"))
-    assert (problem.outcome, problem.reason) == (
-        Outcome.FAILED,
-        "exited with 3 before its first answer: no database at db:5432",
-    )
-
-
-def test_a_service_that_dies_of_the_first_request_fails(project: Project) -> None:
-    problem = failure(project.launch(crash_after=0))
-    assert (problem.outcome, problem.reason) == (
-        Outcome.FAILED,
-        "exited with 2 before its first answer: panic: told to crash",
-    )
-
-
-def test_a_wrong_first_answer_is_nonconforming(project: Project) -> None:
-    problem = failure(project.launch(wrong_answers=0))
-    assert problem.outcome == Outcome.NONCONFORMING
-    assert (
-        problem.reason
-        == """first answer to uppercase-hello: expected JSON {"v": "HELLO"}, got '{"v":"wrong"}'"""
-    )
+@pytest.mark.parametrize(
+    ("settings", "deadline_s", "outcome", "reason"),
+    [
+        ({"never_ready": "silent"}, 0.6, Outcome.TIMED_OUT, "no answer to POST /uppercase within 0.6 s of launch"),
+        ({"never_ready": "deaf"}, 0.6, Outcome.TIMED_OUT, "no answer to POST /uppercase within 0.6 s of launch"),
+        ({"not_yet": 1_000_000}, patient(2), Outcome.TIMED_OUT, "only status 503 as an answer to POST"),
+        ({"fail_start": "no database at db:5432"}, patient(20), Outcome.FAILED,
+         "exited with 3 before its first answer: no database at db:5432"),
+        ({"crash_after": 0}, patient(20), Outcome.FAILED,
+         "exited with 2 before its first answer: panic: told to crash"),
+        ({"wrong_answers": 0}, patient(20), Outcome.NONCONFORMING,
+         """first answer to uppercase-hello: expected JSON {"v": "HELLO"}, got '{"v":"wrong"}'"""),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)  # fmt: skip
+def test_a_service_that_does_not_get_ready_has_its_outcome_and_reason(
+    project: Project, settings: dict[str, SettingValue], deadline_s: float, outcome: Outcome, reason: str
+) -> None:
+    instance = project.launch(**settings)
+    with pytest.raises(TrialFailure) as caught:
+        wait_first_response(instance, HELLO, deadline_s, stderr=instance.stderr_file)
+    assert caught.value.outcome == outcome and caught.value.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -167,10 +136,7 @@ def test_users_at_once_divide_the_requests_of_a_warm_up_and_keep_to_their_own_pa
         )  # 12, 11, 11 and 11 steps in passes of four: three transfers each
         froms = [json.loads(body)["from"] for body in server.transfers]
         assert len(set(froms)) == len(froms)  # nobody sent another's money
-
-
-def test_more_users_than_requests_send_each_request_once() -> None:
-    with accounts_server() as server:
+    with accounts_server() as server:  # more users than requests
         warm_up(server.endpoint, transfer_flow(), 3, users=8)
         assert dict(server.seen) == {"/account": 3}
 
@@ -192,56 +158,6 @@ def test_a_crash_in_warm_up_names_the_request(project: Project, settings: dict[s
         warm_up(instance.endpoint, (HELLO,), 100)
 
 
-def wait(instance: ProcessInstance, deadline_s: float = patient(20.0)) -> object:
-    return wait_first_response(instance, HELLO, deadline_s, stderr=instance.stderr_file)
-
-
-def test_a_taken_port_is_tried_again_with_another(project: Project) -> None:
-    launched: list[ProcessInstance] = []
-
-    def launch() -> ProcessInstance:
-        launched.append(project.launch(port_taken="always" if len(launched) < 2 else ""))
-        return launched[-1]
-
-    instance, _ = bring_up(
-        launch,
-        lambda one: wait_first_response(one, HELLO, patient(20), stderr=one.stderr_file),
-        ProcessInstance.port_taken,
-    )
-    assert len(launched) == 3
-    assert instance is launched[-1]
-    assert instance.exited() is None
-    assert len({one.record.port for one in launched}) == 3
-
-
-def test_a_port_that_is_always_taken_ends_after_three_attempts(project: Project) -> None:
-    launched: list[ProcessInstance] = []
-
-    def launch() -> ProcessInstance:
-        launched.append(project.launch(port_taken="always"))
-        return launched[-1]
-
-    with pytest.raises(TrialFailure, match="is taken"):
-        bring_up(
-            launch,
-            lambda one: wait_first_response(one, HELLO, patient(20), stderr=one.stderr_file),
-            ProcessInstance.port_taken,
-        )
-    assert len(launched) == 3
-
-
-def test_an_instance_that_did_not_get_ready_is_stopped(project: Project) -> None:
-    launched: list[ProcessInstance] = []
-
-    def launch() -> ProcessInstance:
-        launched.append(project.launch(never_ready="silent"))
-        return launched[-1]
-
-    with pytest.raises(TrialFailure, match="timed out"):
-        bring_up(launch, lambda one: wait_first_response(one, HELLO, 0.3), ProcessInstance.port_taken)
-    assert [one.exited() is None for one in launched] == [False]
-
-
 def test_a_boundary_keeps_resources_and_the_metrics_as_they_came(project: Project, tmp_path: Path) -> None:
     instance = project.launch()
     wait_first_response(instance, HELLO, patient(20))
@@ -250,21 +166,13 @@ def test_a_boundary_keeps_resources_and_the_metrics_as_they_came(project: Projec
     assert boundary.reading.pss_bytes is not None
     assert boundary.reading.rss_bytes is not None
     assert boundary.runtime_metrics_file == "boundary-before-load.prom"
-    assert (
-        (tmp_path / "boundary-before-load.prom")
-        .read_text()
-        .startswith("# TYPE http_requests_total counter\n")
-    )
+    file = tmp_path / "boundary-before-load.prom"
+    assert file.read_text().startswith("# TYPE http_requests_total counter\n")
     assert boundary.nmt_file is None
-
-
-def test_a_boundary_of_a_service_that_is_gone_is_empty_and_no_error(project: Project, tmp_path: Path) -> None:
-    instance = project.launch()
-    wait_first_response(instance, HELLO, patient(20))
-    watched = Watched(pid=instance.record.pid, start_ticks=instance.record.process_start_ticks)
+    file.unlink()
     instance.stop()
-    boundary = take_boundary("after-load", watched, instance.endpoint, tmp_path)
-    assert (boundary.reading.rss_bytes, boundary.runtime_metrics_file) == (None, None)
+    gone = take_boundary("after-load", watched, instance.endpoint, tmp_path)
+    assert (gone.reading.rss_bytes, gone.runtime_metrics_file) == (None, None)
     assert list(tmp_path.glob("boundary-*")) == []
 
 

@@ -129,17 +129,6 @@ def test_every_plan_has_the_same_order_before_and_after_its_calibration(name: st
         assert make_plan(experiment.calibrated(profile, 345.6), profile, 1) == after
 
 
-@pytest.mark.parametrize("name", experiment_files(ROOT))
-def test_what_is_planned_for_small_machines_is_no_published_number_and_full_is_no_share(name: str) -> None:
-    experiment = load_study(ROOT, name).experiment
-    if experiment.workload in ("bank", "clients"):
-        assert not experiment.profiles["full"].scaled_loads
-        assert all(
-            load.profile.model == "closed" and load.profile.loops is None
-            for load in experiment.profiles["quick"].loads.values()
-        )
-
-
 def test_a_database_that_lives_on_is_not_touched_by_the_calibration() -> None:
     experiment = load_study(ROOT, "bank-original").experiment
     first = configurations(experiment, "quick")[0]

@@ -11,13 +11,12 @@ import pytest
 
 from harness.agent.http_exchange import Answer
 from harness.conformance import judge
-from harness.definitions import load_implementations, load_study
+from harness.definitions import load_implementations
 from harness.errors import TrialFailure
 from harness.formats.wrk_histogram import LEFT, UNDONE
 from harness.loadgen.correlation import Scalar
 from harness.loadgen.flow import flow_fault
-from harness.loadgen.tools.locust import Locust
-from harness.model import ClosedLoad, GeneratorName, OpenLoad
+from harness.model import ClosedLoad, GeneratorName
 from harness.model.load_tools import BY_NAME
 from harness.project import find_root
 from harness.questions.validity import generators
@@ -129,23 +128,3 @@ def test_wrks_latencies_are_compared_only_where_its_correction_was_undone() -> N
 def test_where_the_base_of_a_kind_is_missing_its_others_are_left_out() -> None:
     trials = trials_of(("wrk", "closed", 1e-3), ("oha", "closed", 1e-3), ("oha-open", "open", 1e-4))
     assert list(compared(trials).index) == ["oha"]
-
-
-def test_the_experiment_offers_every_generator_what_it_can_and_all_the_same() -> None:
-    experiment = load_study(find_root(), "headroom").experiment
-    for profile in experiment.profiles.values():
-        offered = {name: load for name, load in profile.loads.items() if isinstance(load.profile, OpenLoad)}
-        assert {load.generator for load in offered.values()} == {
-            "k6",
-            "jmeter",
-            "locust",
-            "oha",
-            "vegeta",
-            "wrk2",
-        }
-        assert {name.removesuffix("-open") for name in offered} == {
-            load.generator for load in offered.values()
-        }
-        assert len({load.profile for load in profile.loads.values()}) == 2  # users, and a rate
-        refusal = Locust().supports(profile.loads["locust-open"].profile, ())
-        assert "no open loop" in (refusal or "")  # it stands there to be told why not

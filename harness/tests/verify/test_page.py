@@ -24,57 +24,44 @@ from harness.verify.page import (
     read_record,
     render,
     section,
-    total_words,
     verdict,
     verify_row,
     write_page,
 )
-from harness.verify.simulated import VERIFICATIONS
-from harness.verify.simulated.result import Cell, average, f1, frequency, result, share
+from harness.verify.simulated import VERIFICATIONS, VerifyResult
+from harness.verify.simulated.result import Cell, average, f1, frequency, share
 
 ROOT = find_root(Path(__file__).parent)
 
 
-def row(name: str, *cells: Cell, wall_s: float = 3.0, others: float | None = 0.0) -> VerifiedRow:
-    found = result(name, bar="x <= 1", control="y", cells=cells, sims=100, seed=1)
-    return VerifiedRow(result=found, wall_s=wall_s, others_share=others, place="2 cores, commit c")
+def row(name: str, *cells: Cell, open_problem: str | None = None) -> VerifiedRow:
+    result = VerifyResult(
+        name=name, bar="x <= 1", control="y", cells=cells, sims=100, seed=1, open_problem=open_problem
+    )
+    return VerifiedRow(result=result, wall_s=3.0, place="2 cores, commit c")
 
 
-def test_the_page_that_comes_with_the_project_has_exactly_the_known_rows() -> None:
-    text = (ROOT / PAGE).read_text("utf-8")
+def test_the_page_says_what_its_record_says_and_has_exactly_the_known_rows() -> None:
+    text, rows = (ROOT / PAGE).read_text("utf-8"), read_record(ROOT)
+    assert text == render(rows)
     assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == list(ROWS)
-    assert "do not edit" in text
-
-
-def test_the_page_says_what_its_record_says() -> None:
-    assert (ROOT / PAGE).read_text("utf-8") == render(read_record(ROOT))
-
-
-def test_every_row_of_the_record_ran_at_the_simulations_its_bar_is_meant_for() -> None:
-    wanted = {name: one.sims for name, one in VERIFICATIONS.items()}
-    held = {one.result.name: one.result.sims for one in read_record(ROOT)}
-    assert {name: held[name] for name in wanted} == wanted
+    assert {row.result.name: row.result.sims for row in rows}.items() >= {
+        (name, verification.sims) for name, verification in VERIFICATIONS.items()
+    }
 
 
 def test_a_row_that_runs_again_replaces_its_section_and_leaves_the_others(tmp_path: Path) -> None:
     first, second = ROWS[0], ROWS[1]
     good = Cell(name="c", value=0.5, at_most=1.0)
-    write_page(tmp_path, [row(second, good), row(first, good)])
+    write_page(tmp_path, [row(second, good), row(first, good, open_problem="flat 0.96")])
+    assert "- Open problem: flat 0.96" in (tmp_path / PAGE).read_text()
     write_page(tmp_path, [row(first, Cell(name="c", value=2.0, at_most=1.0))])
     text = (tmp_path / PAGE).read_text()
     assert text.index(f"## {first}") < text.index(f"## {second}")
     assert "DOES NOT HOLD" in section(read_record(tmp_path)[0])
     assert "DOES NOT HOLD" not in section(read_record(tmp_path)[1])
-    assert "not run yet: " in text
+    assert "not run yet: " in text and "flat 0.96" not in text
     assert json.loads((tmp_path / RECORD).read_text())[0]["result"]["name"] == first
-
-
-def test_the_whole_table_is_held_against_its_limit_and_other_work_excuses_a_miss() -> None:
-    quick = [row(name) for name in ROWS]
-    slow = [row(name, wall_s=1000.0) for name in ROWS]
-    assert "two cores: holds" in total_words(quick)
-    assert "two cores: DOES NOT HOLD" in total_words(slow)
-    assert "cannot say" in total_words([row(name, wall_s=1000.0, others=0.9) for name in ROWS])
 
 
 def test_a_cell_without_a_limit_is_no_bar_and_one_near_its_limit_says_so() -> None:
@@ -82,48 +69,39 @@ def test_a_cell_without_a_limit_is_no_bar_and_one_near_its_limit_says_so() -> No
     assert verdict(share(100, name="c", value=0.95, at_least=0.93)) == "undecided"
     assert verdict(share(100_000, name="c", value=0.95, at_least=0.93)) == "holds"
     assert verdict(share(100, name="c", value=0.92, at_least=0.93)) == "undecided"
+    assert (
+        share(0, name="c", value=0.0, at_least=0.93).refuted
+        and share(0, name="c", value=0.0, at_most=0.1).refuted
+    )
     assert "0 of 0" in overview([row(ROWS[0], Cell(name="c", value=1.0))])
-
-
-def test_what_stays_open_stands_in_its_section_with_its_figures() -> None:
-    found = result("warmup", bar="b", control="c", cells=(), sims=10, seed=1, open_problem="flat 0.96")
-    text = section(VerifiedRow(result=found, wall_s=1.0, others_share=None, place="here"))
-    assert "- Open problem: flat 0.96" in text
 
 
 @pytest.mark.parametrize(("truth", "n"), [(0.5, 60), (0.95, 200), (0.02, 400)])
 def test_monte_carlo_intervals_of_shares_hold_the_truth_as_often_as_they_say(truth: float, n: int) -> None:
     drawn = np.random.default_rng(3).binomial(n, truth, 600) / n
-    made = [share(n, name="c", value=float(value)) for value in drawn]
-    assert 0.92 < np.mean([(cell.low or 0) <= truth <= (cell.high or 0) for cell in made]) <= 0.99
+    cells = [share(n, name="c", value=float(value)) for value in drawn]
+    assert 0.92 < np.mean([(cell.low or 0) <= truth <= (cell.high or 0) for cell in cells]) <= 0.99
 
 
-def test_events_that_never_happened_still_have_an_upper_end() -> None:
-    cell = frequency(0, 10.0, name="false stalls a minute", at_most=0.1)
-    assert (cell.value, cell.low) == (0.0, 0.0)
-    assert cell.high == pytest.approx(0.3689, abs=1e-3)
-    assert cell.holds and cell.close
-
-
-def test_an_f1_lies_in_its_interval_and_a_perfect_one_ends_at_one() -> None:
-    cell = f1(9, 10, 10, name="F1")
-    assert cell.low is not None and cell.high is not None
-    assert cell.value == pytest.approx(0.9) and cell.low < 0.9 < cell.high
+def test_intervals_of_events_f1_and_means() -> None:
+    never = frequency(0, 10.0, name="false stalls a minute", at_most=0.1)
+    assert (never.value, never.low) == (0.0, 0.0)
+    assert never.high == pytest.approx(0.3689, abs=1e-3)
+    assert never.holds and never.close
+    score = f1(9, 10, 10, name="F1")
+    assert score.low is not None and score.high is not None
+    assert score.value == pytest.approx(0.9) and score.low < 0.9 < score.high
     assert f1(60, 60, 60, name="F1").high == pytest.approx(1.0)
     assert f1(0, 0, 0, name="F1").low is None
-
-
-def test_a_mean_over_experiments_has_its_t_interval() -> None:
-    cell = average([0.0, 0.1, 0.0, 0.1], name="m")
-    assert cell.value == pytest.approx(0.05)
-    assert cell.low is not None and cell.high is not None
-    assert cell.low < 0 and cell.high > 0.05
+    mean = average([0.0, 0.1, 0.0, 0.1], name="m")
+    assert mean.value == pytest.approx(0.05)
+    assert mean.low is not None and mean.high is not None and mean.low < 0 and mean.high > 0.05
 
 
 def test_a_row_is_timed_and_an_unknown_one_names_those_there_are() -> None:
-    found = verify_row("tost", "here", sims=20, seed=2)
-    assert found.wall_s > 0 and found.result.sims == 20 and found.place == "here"
-    assert all(cell.low is not None for cell in found.result.cells)
+    timed = verify_row("aa", "here", sims=20, seed=2)
+    assert timed.wall_s > 0 and timed.result.sims == 20 and timed.place == "here"
+    assert all(cell.low is not None for cell in timed.result.cells)
     with pytest.raises(InputError, match="allowed: coverage, .*, sigstop, bound, all"):
         verify_row("nothing", "here")
 
@@ -143,5 +121,5 @@ def test_a_row_that_cannot_run_is_said_and_the_others_are_written(
         app()
     out, err = capsys.readouterr()
     assert end.value.code == 1 and f"not run: {ROWS[-1]}: no service" in err
-    assert [one["name"] for one in json.loads(out)] == list(ROWS[:-1])
+    assert [row["name"] for row in json.loads(out)] == list(ROWS[:-1])
     assert f"not run yet: {ROWS[-1]}" in (tmp_path / "project" / PAGE).read_text()

@@ -1,57 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for the verifications of stalls, attribution and omission, in their short form."""
+"""Rules for the verifications of attribution, omission and stops of a real service, in their short form."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from harness.analysis.attribution.attribute import attributable_fractions
+from harness.analysis.attribution.event_matching import coincidence_test
+from harness.analysis.attribution.spans import Span
 from harness.tests.support.available import cannot_tell
 from harness.verify.real.sigstop import SHORTEST_S, judged, stop_service
 from harness.verify.simulated import attribution, omission, run_verify
-from harness.verify.simulated import stalls as row
-from harness.verify.simulated.queueing import Pauses
+from harness.verify.simulated.queueing import (
+    Arrivals,
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_open,
+)
+from harness.verify.simulated.result import share
 
 
-@pytest.mark.parametrize("name", ["attribution", "omission"])
-def test_a_row_holds_with_its_control_in_its_short_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(omission, "_USERS", omission._USERS[:1])  # the smallest of its closed loops
-    monkeypatch.setattr(attribution, "_LOADS", attribution._LOADS[:2])
-    monkeypatch.setattr(attribution, "SESSIONS", ())
-    found = run_verify(name, {"attribution": 60, "omission": 10}[name], 1)
-    assert [cell for cell in found.cells if not cell.holds] == []
-    assert any(cell.control for cell in found.cells)
+def test_omission_holds_with_its_control_for_the_smallest_of_its_closed_loops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(omission, "_USERS", omission._USERS[:1])
+    result = run_verify("omission", 10, 1)
+    assert [cell for cell in result.cells if not cell.holds] == []
+    assert any(cell.control for cell in result.cells)
 
 
-def test_the_interval_of_the_pooled_share_holds_the_truth_and_one_over_requests_does_not() -> None:
-    few = next(one for one in attribution.SESSIONS if one.rho == 0.9)
-    found = attribution.simulate_sessions(few._replace(n_trials=8), 40, np.random.default_rng(1), naive=True)
-    clear = found.ways["clear"]
-    assert clear.n_said >= 20
-    assert clear.n_held / clear.n_said >= 0.85
-    assert found.n_held_naively / 40 < 0.8
-    assert abs(clear.truth - found.without) < 0.05
+def test_the_interval_of_the_pooled_share_holds_the_truth_and_one_over_requests_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few = next(session for session in attribution.SESSIONS if session.rho == 0.9)
+    monkeypatch.setattr(attribution, "SESSIONS", (few._replace(n_trials=8),))
+    monkeypatch.setattr(attribution, "NAIVE", 0)
+    result = run_verify("attribution", 40, 1)
+    assert [cell for cell in result.cells if cell.refuted] == []
+    assert sum(cell.control for cell in result.cells) == 1
 
 
-def test_stalls_hold_on_slow_loads_of_every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The row's own scenarios, without the two faster rates that take its time.
-    slow = [s for s in row.open_loops() if s.name == "200/s"]
-    held = [s for s in row.held_out() if "400/s" in s.name]
-    monkeypatch.setattr(row, "open_loops", lambda: slow)
-    monkeypatch.setattr(row, "held_out", lambda: held)
-    monkeypatch.setattr(row, "closed_loops", list)
-    found = row.stalls(30, 1)
-    assert [cell for cell in found.cells if not cell.holds] == []
-    assert sum(cell.control for cell in found.cells) == 2
+@pytest.mark.parametrize(
+    ("kind", "rho", "rate_per_s", "pause_s", "every_s"),
+    [("poisson", 0.0, 1000.0, 0.03, 1.0), ("gamma", 0.0, 1500.0, 0.05, 1.0), ("even", 0.6, 500.0, 0.10, 2.0)],
+)
+def test_the_share_of_one_trial_is_that_of_a_run_without_its_pauses(
+    kind: Arrivals, rho: float, rate_per_s: float, pause_s: float, every_s: float
+) -> None:
+    rng, errors, naive = np.random.default_rng(1), [], []
+    for _ in range(3):
+        arrivals = arrival_times(kind, rate_per_s, 60.0, rng)
+        service = service_times(len(arrivals), ServiceLaw(rho=rho), rng)
+        pauses = regular_pauses(60.0, pause_s, every_s, rng)
+        servers = max(6, int(rate_per_s * 0.01))
+        start, latency = simulate_open(arrivals, service, servers=servers, pauses=pauses)
+        without = simulate_open(arrivals, service, servers=servers)[1]
+        events: dict[str, list[Span]] = {"gc_pause": pauses.spans}
+        (parts,) = attributable_fractions(start, latency, events, quantiles=(0.99,), resamples=20)  # type: ignore[arg-type]
+        truth = 1 - float(np.quantile(without, 0.99)) / float(np.quantile(latency, 0.99))
+        errors.append(abs((parts.quantile_share.value or 0.0) - truth))
+        naive.append(abs((parts.quantile_share_lower.value or 0.0) - truth))
+    assert np.mean(errors) <= 0.02
+    assert np.mean(naive) > np.mean(errors), "the overlap alone, without the queues behind pauses"
 
 
-def test_a_pause_too_small_to_be_seen_counts_neither_way() -> None:
-    start = np.arange(0.0, 2.0, 0.001)
-    latency = np.full(len(start), 0.002)
-    pauses = Pauses(starts_s=(0.5, 1.0), lengths_s=(0.004, 0.05))
-    wanted = row.to_find(pauses, start, latency + 0.01, 0.02)
-    assert row.scored([(0.5, 0.504), (1.0, 1.05)], wanted) == row.Score(1, 1, 1)
-    assert row.scored([(1.5, 1.6)], wanted) == row.Score(0, 1, 1)
+def rhythm(rng: np.random.Generator, n: int) -> list[Span]:
+    """Spans as regular as collections are: gaps of gamma law, lengths of 10 to 40 ms."""
+    gaps = rng.gamma(6.0, 1.0, n + 1)
+    starts = (np.cumsum(gaps)[:-1] / gaps.sum() * 60.0 + rng.uniform(0, 60.0)) % 60.0
+    return sorted((float(s), float(s + rng.uniform(0.01, 0.04))) for s in starts)
+
+
+def test_stalls_with_a_rhythm_of_their_own_seldom_seem_related_and_those_that_follow_pauses_do() -> None:
+    rng, n = np.random.default_rng(99), 150
+    chance = real = any_match = 0
+    for i in range(n):
+        pauses, stalls = rhythm(rng, 40), rhythm(rng, 30)
+        unrelated = coincidence_test(
+            stalls, pauses, window=(0.0, 60.0), tolerance_s=0.005, shifts=199, seed=i
+        )
+        chance += unrelated.p_value is not None and unrelated.p_value <= 0.05
+        any_match += unrelated.n_matched > 0
+        # two in three stalls are pauses seen a little later, the rest something else
+        mixed = sorted([*((low + 0.002, high + 0.004) for low, high in pauses[::2]), *stalls[::3]])
+        related = coincidence_test(mixed, pauses, window=(0.0, 60.0), tolerance_s=0.005, shifts=199, seed=i)
+        real += related.p_value is not None and related.p_value <= 0.05
+    assert not share(n, name="called related", value=chance / n, at_most=0.06).refuted
+    assert not share(n, name="seen", value=real / n, at_least=0.95).refuted
+    assert any_match / n >= 0.5, "a match alone is no relation"
 
 
 def test_a_real_service_stopped_at_known_times_shows_each_stop() -> None:

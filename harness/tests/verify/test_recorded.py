@@ -20,7 +20,7 @@ from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.spans import Span
 from harness.project import find_root
 from harness.report.analyse import report_file
-from harness.verify.page import BUSY_SHARE
+from harness.tests.benchmarks.others import BUSY_SHARE
 from harness.verify.simulated.result import frequency, share
 
 STOPS = find_root() / "harness" / "tests" / "golden" / "stops"

@@ -5,9 +5,7 @@ Six kinds of trial, each of real processes on this machine: wrk with a script th
 that it shares with the service (a slowed generator); an upstream API on a CPU of its own that may hold no memory and
 collects all the time (a slowed upstream); PostgreSQL on a CPU of its own that reads a grown table without an index for
 each request (a slowed database), or in which somebody else holds a lock nearly all the time and nobody works (a locked
-database); a steady rate far below what the service can do; a service on one CPU under wrk on others. Every trial is
-judged by :func:`harness.analysis.tables.bound.what_bounds` from CPU times read while its
-load ran.
+database); a steady rate far below what the service can do; a service on one CPU under wrk on others.
 
 A trial during which other processes or the hypervisor took a tenth of a CPU or more is set aside and made again: what
 bounded it is then not what was made. Control: the flag that looks at pinned CPUs and at the headroom of the session
@@ -21,21 +19,16 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from harness.agent.platforms import usable_cpus
 from harness.agent.ports import free_port
-from harness.analysis.tables.bound import (
-    HEADROOM_ENOUGH,
-    Asked,
-    Connections,
-    PartName,
-    what_bounds,
-)
+from harness.analysis.tables.bound import HEADROOM_ENOUGH, Asked, Connections, PartName, what_bounds
 from harness.errors import RematchError
 from harness.hosts.base import Command, Process
 from harness.hosts.local import LocalHost
-from harness.model import Bound, BoundBy
+from harness.model import Bound
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_go, find_tool
 from harness.verify.real.go_service import (
@@ -48,7 +41,7 @@ from harness.verify.real.go_service import (
     cpu_s,
     wait_until_ready,
 )
-from harness.verify.simulated.result import Cell, Cells, VerifyResult, share
+from harness.verify.simulated.result import Cells, VerifyResult
 
 NAMED = 0.95
 #: Tries for each trial that is wanted; what others disturb is made again.
@@ -76,7 +69,7 @@ _NO_DATABASE = dict.fromkeys(("PGHOST", "PGUSER", "PGPASSWORD", "PGDATABASE"), "
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial: what was found, and what the flag of old would have said."""
+    """One trial: what bounded it, what others took meanwhile, and whether the headroom flag was set."""
 
     bound: Bound
     taken_cores: float
@@ -96,55 +89,34 @@ def bound(sims: int, seed: int) -> VerifyResult:
     Raises:
         RematchError: a service cannot be built or does not answer, wrk or Go is missing, or there is one CPU.
     """
-    kinds: dict[str, BoundBy] = {
-        "a slowed generator": "generator",
-        "a slowed upstream": "backing",
-        "a slowed database": "backing",
-        "a locked database": "backing",
-        "a rate below capacity": "offered",
-        "a saturated service": "service",
-    }
     cells = Cells(
         "bound", sims, seed,
         bar="each named in >= .95",
         control="the headroom flag misses the slowed generator",
     )  # fmt: skip
     with Machinery() as machinery:
-        for kind, truth in kinds.items():
-            kept, aside = _undisturbed(machinery.trials(kind), sims)
-            named = sum(trial.bound.by == truth for trial in kept)
-            name = f"{kind}, named; {len(kept)} trials, {aside} more set aside"
-            cells.extend([_share(len(kept), name=name, value=named, at_least=NAMED)])
-            if truth == "generator":
-                flagged = sum(trial.flagged for trial in kept)
-                control = _share(
-                    len(kept), name=f"{kind}, flagged by headroom", value=flagged, at_most=0.05, control=True
-                )
-                cells.extend([control])
+        for name, kind in machinery.kinds.items():
+            trials, n_aside = _undisturbed(machinery.trials(name), sims)
+            n = len(trials)
+            named = sum(trial.bound.by == kind.truth for trial in trials) / max(n, 1)
+            cells.share(f"{name}, named; {n} trials, {n_aside} more set aside", named, n=n, at_least=NAMED)
+            if kind.slowed_wrk:
+                flagged = sum(trial.flagged for trial in trials) / max(n, 1)
+                cells.share(f"{name}, flagged by headroom", flagged, n=n, at_most=0.05, control=True)
     return cells.result()
-
-
-def _share(
-    n: int, *, name: str, value: int, at_least: float | None = None, at_most: float | None = None, control: bool = False
-) -> Cell:  # fmt: skip
-    """A share of the trials that nothing disturbed; without one the cell cannot hold."""
-    if n == 0:
-        lost = 0.0 if at_least is not None else 1.0
-        return Cell(name=name, value=lost, at_least=at_least, at_most=at_most, control=control)
-    return share(n, name=name, value=value / n, at_least=at_least, at_most=at_most, control=control)
 
 
 def _undisturbed(trials: Iterator[Trial], wanted: int) -> tuple[list[Trial], int]:
     """Return up to so many trials that others did not disturb, and how many were set aside."""
-    kept: list[Trial] = []
-    aside = 0
-    while len(kept) < wanted and len(kept) + aside < TRIES * wanted:
+    calm: list[Trial] = []
+    n_aside = 0
+    while len(calm) < wanted and len(calm) + n_aside < TRIES * wanted:
         trial = next(trials)
         if trial.disturbed:
-            aside += 1
+            n_aside += 1
         else:
-            kept.append(trial)
-    return kept, aside
+            calm.append(trial)
+    return calm, n_aside
 
 
 class Machinery:
@@ -156,49 +128,51 @@ class Machinery:
             raise RematchError(
                 f"verify bound needs 2 CPUs, one for the service and one for the load; here: {len(cpus)}"
             )
-        self._cpus, first, rest = cpus, cpus[:1], cpus[1:]
-        self._kinds = {
-            "a slowed generator": Kind(cpus, cpus, slowed_wrk=True),
-            "a slowed upstream": Kind(first, first, behind=rest[:1], path="/hello"),
-            "a slowed database": Kind(first, first, behind=rest[:1], database="grown", path=_BALANCE),
-            "a locked database": Kind(first, first, behind=rest[:1], database="locked", path=_BALANCE),
-            "a rate below capacity": Kind(first, rest, rate_per_s=RATE_PER_S),
-            "a saturated service": Kind(first, rest),
+        first, rest = cpus[:1], cpus[1:]
+        waiting = partial(Kind, "backing", first, first, behind=rest[:1])
+        self.kinds = {
+            "a slowed generator": Kind("generator", cpus, cpus, slowed_wrk=True),
+            "a slowed upstream": waiting(path="/hello"),
+            "a slowed database": waiting(database="grown", path=_BALANCE),
+            "a locked database": waiting(database="locked", path=_BALANCE),
+            "a rate below capacity": Kind("offered", first, rest, rate_per_s=RATE_PER_S),
+            "a saturated service": Kind("service", first, rest),
         }
         around = Surroundings(project=find_root())
         self._go, self._around = find_go(around), around
         self._wrk = find_tool("wrk", around)
-        self._host, self._cleanup = LocalHost(), ExitStack()
+        self._host = LocalHost()
         self._built: dict[str, Path] = {}
 
     def __enter__(self) -> Machinery:
-        self._folder = Path(self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-bound-")))
+        self._temporary = tempfile.TemporaryDirectory(prefix="rematch-bound-")
+        self._folder = Path(self._temporary.name)
         (self._folder / "slow.lua").write_text(_SLOW.replace("TURNS", str(TURNS)), "utf-8")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._cleanup.close()
+        self._temporary.cleanup()
 
-    def trials(self, kind: str) -> Generator[Trial, None, None]:
+    def trials(self, name: str) -> Generator[Trial, None, None]:
         """Yield trials of one kind for as long as they are asked for; each meets the same running services."""
-        made = self._kinds[kind]
+        kind = self.kinds[name]
         with ExitStack() as running:
-            behind = running.enter_context(self._behind(made))
+            behind = running.enter_context(self._behind(kind))
             port = free_port()
-            service = running.enter_context(self._service(made, port, behind))
+            service = running.enter_context(self._service(kind, port, behind))
             echo_per_s = None
-            if made.slowed_wrk:  # as a session has it: read once, before, with the generator as it is
-                with self._wrk_at(port, made, slowed=False) as (_, answered):
+            if kind.slowed_wrk:  # as a session has it: read once, before, with the generator as it is
+                with self._wrk_at(port, kind, slowed=False) as (_, answered):
                     time.sleep(WINDOW_S)
                 echo_per_s = answered()
             while True:
-                yield self._trial(made, port, service, behind, echo_per_s)
+                yield self._trial(kind, port, service, behind, echo_per_s)
 
     def _trial(
-        self, made: Kind, port: int, service: Process, behind: Behind | None, echo_per_s: float | None
+        self, kind: Kind, port: int, service: Process, behind: Behind | None, echo_per_s: float | None
     ) -> Trial:
         load = (
-            self._rate_at(port, made) if made.rate_per_s else self._wrk_at(port, made, slowed=made.slowed_wrk)
+            self._rate_at(port, kind) if kind.rate_per_s else self._wrk_at(port, kind, slowed=kind.slowed_wrk)
         )
         with load as (generator_cpu_s, answered):
             time.sleep(AROUND_S)
@@ -213,17 +187,17 @@ class Machinery:
             after = Counters.read(parts)
             time.sleep(AROUND_S)
         achieved_per_s = answered()
-        ratio = None if echo_per_s is None or made.rate_per_s else echo_per_s / max(achieved_per_s, 1.0)
+        ratio = None if echo_per_s is None or kind.rate_per_s else echo_per_s / max(achieved_per_s, 1.0)
         asked = Asked(
-            offered_per_s=made.rate_per_s,
+            offered_per_s=kind.rate_per_s,
             achieved_per_s=achieved_per_s,
             echo_per_s=echo_per_s,
             headroom_ratio=ratio,
-            users=None if made.rate_per_s else made.users,
+            users=None if kind.rate_per_s else kind.users,
         )
-        seen = after.since(before, made, asked, connections)
+        seen = after.since(before, kind, asked, connections)
         used = seen.part("generator")
-        pinned = made.generator if made.generator != made.service else ()
+        pinned = kind.generator if kind.generator != kind.service else ()
         busy = bool(pinned) and used is not None and (used.cores or 0.0) > BUSY_SHARE * len(pinned)
         return Trial(
             bound=what_bounds(seen),
@@ -258,48 +232,50 @@ class Machinery:
             process.stop(grace_s=2.0)
 
     @contextmanager
-    def _behind(self, made: Kind) -> Iterator[Behind | None]:
-        if not made.behind:
+    def _behind(self, kind: Kind) -> Iterator[Behind | None]:
+        if not kind.behind:
             yield None
-        elif made.database is not None:
+        elif kind.database is not None:
             from harness.verify.real.slowed_database import slowed_database  # with PostgreSQL's driver
 
-            with slowed_database(made.database, made.behind, self._host, self._around, self._folder) as match:
-                yield match
+            with slowed_database(
+                kind.database, kind.behind, self._host, self._around, self._folder
+            ) as behind:
+                yield behind
         else:
             # over its memory limit from the start, so that it never stops collecting
             port, slowed = free_port(), {"GOMEMLIMIT": "1MiB", "GOGC": "1"}
-            with self._running("clients/upstream-api", port, made.behind, "/health", **slowed) as process:
+            with self._running("clients/upstream-api", port, kind.behind, "/health", **slowed) as process:
                 values = _NO_DATABASE | {"UPSTREAM_URL": f"http://127.0.0.1:{port}"}
                 yield Behind(environment=values, cpu_s=lambda: cpu_s(process), wait=_wait)
 
     @contextmanager
-    def _service(self, made: Kind, port: int, behind: Behind | None) -> Iterator[Process]:
+    def _service(self, kind: Kind, port: int, behind: Behind | None) -> Iterator[Process]:
         options: tuple[str, ...] = ()
         if behind is None:
             source, ready = "echo/go-raw", "/"
-        elif made.database is not None:
+        elif kind.database is not None:
             source, ready, options = "bank/go-gorilla", "/health", ("--pool-size", str(POOL_SIZE))
         else:
             source, ready, options = "clients/go-nethttp", "/health", ("--pool-min", "0", "--pool-size", "1")
         needs: Mapping[str, str] = {} if behind is None else behind.environment
-        with self._running(source, port, made.service, ready, *options, **needs) as process:
+        with self._running(source, port, kind.service, ready, *options, **needs) as process:
             yield process
 
     @contextmanager
     def _wrk_at(
-        self, port: int, made: Kind, *, slowed: bool
+        self, port: int, kind: Kind, *, slowed: bool
     ) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
         """Start wrk; yield what tells its CPU seconds so far, and, once it is stopped, what tells its rate."""
         text = self._folder / "wrk.txt"
         text.unlink(missing_ok=True)
         script = ("-s", str(self._folder / "slow.lua")) if slowed else ()
-        threads = str(len(made.generator))
-        argv = (str(self._wrk.require()), "-t", threads, "-c", str(made.users), "-d", "10s", *script)
+        threads = str(len(kind.generator))
+        argv = (str(self._wrk.require()), "-t", threads, "-c", str(kind.users), "-d", "10s", *script)
         command = Command(
-            argv=(*argv, f"http://127.0.0.1:{port}{made.path}"),
+            argv=(*argv, f"http://127.0.0.1:{port}{kind.path}"),
             folder=self._folder,
-            cpus=made.generator,
+            cpus=kind.generator,
             stdout=text,
         )
         process = self._host.spawn(command)
@@ -309,9 +285,9 @@ class Machinery:
             process.stop(grace_s=5.0, first="SIGINT")  # it prints what it has done so far
 
     @contextmanager
-    def _rate_at(self, port: int, made: Kind) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
+    def _rate_at(self, port: int, kind: Kind) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
         """Ask at a steady rate over one connection, in a thread of this process."""
-        client = SteadyRate(port, made.rate_per_s or RATE_PER_S)
+        client = SteadyRate(port, kind.rate_per_s or RATE_PER_S)
         client.start()
         try:
             yield time.process_time, client.rate_per_s
@@ -324,8 +300,8 @@ def _wait(span_s: float) -> Connections | None:
     return None
 
 
-def _wrk_rate(said: Path) -> float:
-    lines = [line for line in said.read_text("utf-8").splitlines() if line.startswith("Requests/sec:")]
+def _wrk_rate(output: Path) -> float:
+    lines = [line for line in output.read_text("utf-8").splitlines() if line.startswith("Requests/sec:")]
     if not lines:
         raise RematchError("wrk ended without a rate")
     return float(lines[-1].split()[1])

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import http.client
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -19,8 +18,9 @@ from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, Pa
 from harness.errors import RematchError
 from harness.hosts.base import Command, Process
 from harness.hosts.local import LocalHost
+from harness.model import BoundBy
 from harness.project import find_root
-from harness.toolchains import Surroundings, Tool, build_environment, find_go
+from harness.toolchains import Surroundings, Tool, build_environment
 
 _READY_WITHIN_S = 30.0
 
@@ -39,21 +39,6 @@ def build_go_service(source: str, target: Path, go: Tool, around: Surroundings) 
         raise RematchError(
             f"services/{source}: go build ended with {done.exit_code}: {done.stderr.strip()[:300]}"
         )
-
-
-def echo_service(folder: Path, port: int) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a service that answers at once, and how to start it.
-
-    It is the echo service in Go, built into ``folder``, where Go is; otherwise Python's own HTTP server.
-    """
-    around = Surroundings(project=find_root())
-    go = find_go(around)
-    if not go.usable:
-        server = ("-m", "http.server", "--bind", "127.0.0.1", "--protocol", "HTTP/1.1", str(port))
-        return "Python's http.server", (sys.executable, *server)
-    target = folder / "service"
-    build_go_service("echo/go-raw", target, go, around)
-    return "go-raw", (str(target), "--host", "127.0.0.1", "--port", str(port))
 
 
 def wait_until_ready(port: int, path: str, name: str) -> None:
@@ -111,8 +96,9 @@ POOL_SIZE = 40
 
 @dataclass(frozen=True)
 class Kind:
-    """What runs where, and what is asked of it."""
+    """What runs where, what is asked of it, and what bounds it in truth."""
 
+    truth: BoundBy
     service: tuple[int, ...]
     generator: tuple[int, ...]
     slowed_wrk: bool = False
@@ -148,20 +134,16 @@ class Counters:
         """Read all of them now."""
         return cls(machine=read_machine(), used_s={name: used_s() for name, used_s in parts.items()})
 
-    def since(self, before: Counters, made: Kind, asked: Asked, connections: Connections | None) -> Seen:
+    def since(self, before: Counters, kind: Kind, asked: Asked, connections: Connections | None) -> Seen:
         """Return what was seen between two moments."""
         span = self.machine.monotonic_s - before.machine.monotonic_s
-        where: dict[PartName, tuple[int, ...]] = {
-            "service": made.service,
-            "generator": made.generator,
-            "backing": made.behind,
-        }
+        cpus = {"service": kind.service, "generator": kind.generator, "backing": kind.behind}
         parts = tuple(
             Part(
                 name=name,
                 cores=(used_s - before.used_s[name]) / span,
-                cpus=frozenset(("here", cpu) for cpu in where[name]),
-                most=1.0 if made.rate_per_s and name == "generator" else None,
+                cpus=frozenset(("here", cpu) for cpu in cpus[name]),
+                most=1.0 if kind.rate_per_s and name == "generator" else None,
             )
             for name, used_s in self.used_s.items()
         )
@@ -187,7 +169,12 @@ def cpu_s(process: Process) -> float:
     Raises:
         RematchError: it ended.
     """
-    read = read_tree(process.pid, process.start_ticks, cpu_at_launch_s=process.cpu_at_launch_s, pss=False)
+    return tree_cpu_s(process.pid, process.start_ticks, process.cpu_at_launch_s)
+
+
+def tree_cpu_s(pid: int, start_ticks: int, cpu_at_launch_s: float, *, short_lived: bool = False) -> float:
+    """Return what a process and its descendants used, those that ended among them; raises as ``cpu_s``."""
+    read = read_tree(pid, start_ticks, cpu_at_launch_s=cpu_at_launch_s, short_lived=short_lived, pss=False)
     if read.cpu_s is None:
-        raise RematchError(f"process {process.pid} ended while its CPU time was read")
+        raise RematchError(f"process {pid} ended while its CPU time was read")
     return read.cpu_s

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """``verify sigstop``: stalls made for real, by stopping and continuing a running service at known times.
 
-It stands beside the measuring side because it starts a process; the verdict is the analysis's.
-A span in which the client's own event loop was late belongs to the client, and a find in it
-is not counted: a completion gap with a send gap is the generator's; likewise where the client
-waited for a CPU through half of it or more. A find through half of which the service waited for
-a CPU, or the hypervisor took it away, belongs to the machine: it is a real stall, only none of
-those that were made. A control asks that of the stops themselves, which must not be explained by it.
+A span in which the client's own event loop was late, or in half of which it waited for a CPU, belongs to the client,
+and a detection in it is not counted. One through half of which the service waited for a CPU, or the hypervisor took it
+away, belongs to the machine: it is a real stall, only none of those that were made. A control asks that of the stops
+themselves, which must not be explained by it.
 
 ``RunQueue`` is an independent witness of the machine's own noise: the kernel counts in
-``/proc/PID/task/TID/schedstat`` how long each thread was runnable and not run. Time that a hypervisor took away
-altogether is steal, and counts as well. A stopped process is not runnable, so a stop for which somebody sent SIGSTOP
-leaves no trace here.
+``/proc/PID/task/TID/schedstat`` how long each thread was runnable and not run; time that a hypervisor took away
+altogether is steal. A stopped process is not runnable, so a stop leaves no trace here.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ import threading
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -35,14 +32,25 @@ from harness.agent.ports import free_port
 from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.spans import Span
 from harness.analysis.attribution.stalls import detect_stalls
-from harness.errors import RematchError
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
-from harness.verify.real.go_service import echo_service
+from harness.project import find_root
+from harness.toolchains import Surroundings, find_go
+from harness.verify.real.go_service import build_go_service, wait_until_ready
 from harness.verify.simulated.result import Cells, VerifyResult
 
 _STEAL_FIELD = 8
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
+RATE_PER_S = 200.0
+EVERY_S = 1.0
+SHORTEST_S, LONGEST_S = 0.15, 0.4
+TOLERANCE_S = 0.005
+RECALL, PRECISION = 1.0, 0.95
+#: After a stop its queue drains for so long.
+AFTER_S = 0.1
+#: The client sends this late only when it was held up itself.
+LATE_S = 0.005
+_REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class RunQueue:
@@ -82,55 +90,30 @@ class RunQueue:
         return self._counts[last][column] - self._counts[first][column]
 
     def _work(self) -> None:
-        readers = [_Waiting(pid) for pid in self._pids]
+        before: list[dict[str, float]] = [{} for _ in self._pids]
+        totals = [0.0] * len(self._pids)
         while not self._stopping.wait(self._every_s):
             at = time.monotonic()
-            self._counts.append([*(reader.read_s() for reader in readers), _steal_s()])
+            for i, pid in enumerate(self._pids):
+                now = _waits_s(pid)
+                totals[i] += max((s - before[i].get(thread, s) for thread, s in now.items()), default=0.0)
+                before[i] = now
+            self._counts.append([*totals, _steal_s()])
             self._at.append(at)  # last: who asks meanwhile finds a count for each time
-        for reader in readers:
-            reader.close()
 
 
-class _Waiting:
-    """The waiting time of one process: over its threads, the sum of what the longest waiting one waited each time."""
-
-    _LOOK_AGAIN = 20
-
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-        self._threads: dict[str, int] = {}
-        self._before: dict[str, float] = {}
-        self._total_s = 0.0
-        self._n_reads = 0
-
-    def read_s(self) -> float:
-        if self._n_reads % self._LOOK_AGAIN == 0:
-            self._look()
-        self._n_reads += 1
-        longest_s = 0.0
-        for thread, descriptor in list(self._threads.items()):
-            try:
-                waited_s = int(os.pread(descriptor, 128, 0).split()[1]) / 1e9
-            except (OSError, IndexError):  # it ended
-                os.close(self._threads.pop(thread))
-                continue
-            longest_s = max(longest_s, waited_s - self._before.get(thread, waited_s))
-            self._before[thread] = waited_s
-        self._total_s += longest_s
-        return self._total_s
-
-    def _look(self) -> None:
-        folder = f"/proc/{self._pid}/task"
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(folder):
-                if thread not in self._threads:
-                    with contextlib.suppress(OSError):
-                        self._threads[thread] = os.open(f"{folder}/{thread}/schedstat", os.O_RDONLY)
-
-    def close(self) -> None:
-        for descriptor in self._threads.values():
-            os.close(descriptor)
-        self._threads = {}
+def _waits_s(pid: int) -> dict[str, float]:
+    """Return how long each thread of a process has waited for a CPU so far."""
+    waits: dict[str, float] = {}
+    folder = f"/proc/{pid}/task"
+    with contextlib.suppress(OSError):  # the process ended; within: a thread did
+        for thread in os.listdir(folder):
+            with (
+                contextlib.suppress(OSError, IndexError),
+                open(f"{folder}/{thread}/schedstat", "rb") as stream,
+            ):
+                waits[thread] = int(stream.read().split()[1]) / 1e9
+    return waits
 
 
 def _steal_s() -> float:
@@ -142,24 +125,10 @@ def _steal_s() -> float:
         return 0.0
 
 
-RATE_PER_S = 200.0
-EVERY_S = 1.0
-SHORTEST_S, LONGEST_S = 0.15, 0.4
-TOLERANCE_S = 0.005
-RECALL, PRECISION = 1.0, 0.95
-#: After a stop its queue drains for so long.
-AFTER_S = 0.1
-#: The client sends this late only when it was held up itself.
-LATE_S = 0.005
-_READY_WITHIN_S = 30.0
-_REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
-
-
 @dataclass(frozen=True)
 class Stopped:
     """A service that was stopped and continued, as the client and the kernel saw it."""
 
-    service: str
     pid: int
     trial: _Trial
     queue: RunQueue
@@ -184,26 +153,25 @@ def sigstop(sims: int, seed: int) -> VerifyResult:
 
 
 def stop_service(sims: int, seed: int) -> Stopped:
-    """Stop and continue a real service ``sims`` times under load.
-
-    Raises:
-        RematchError: the service could not be built, or does not answer.
-    """
+    """Stop and continue a real service ``sims`` times under load; raises as ``sigstop``."""
     rng = np.random.default_rng(seed)
     starts = EVERY_S * (np.arange(sims) + 1 + rng.uniform(0.1, 0.4, sims))
     lengths = rng.uniform(SHORTEST_S, LONGEST_S, sims)
+    around = Surroundings(project=find_root())
     with tempfile.TemporaryDirectory(prefix="rematch-sigstop-") as folder:
-        port = free_port()
-        words, argv = echo_service(Path(folder), port)
+        port, binary = free_port(), Path(folder) / "service"
+        build_go_service("echo/go-raw", binary, find_go(around), around)
+        argv = (str(binary), "--host", "127.0.0.1", "--port", str(port))
         process = LocalHost().spawn(Command(argv=argv, folder=Path(folder)))
         queue = RunQueue((process.pid, os.getpid()))
         try:
+            wait_until_ready(port, "/", "go-raw")
             with queue:
                 trial = asyncio.run(_run(process.pid, port, starts, lengths))
         finally:
             os.kill(process.pid, signal.SIGCONT)  # a stopped process does not see SIGTERM
             process.stop(grace_s=2.0)
-    return Stopped(service=words, pid=process.pid, trial=trial, queue=queue)
+    return Stopped(pid=process.pid, trial=trial, queue=queue)
 
 
 def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
@@ -214,10 +182,10 @@ def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
     ]
     right = match_events(results, trial.stops, tolerance_s=TOLERANCE_S)
     matched = {i for i, _ in right.pairs}
-    others = [span for i, span in enumerate(results) if i not in matched]
-    machines = [span for span in others if _machine_made(queue, pid, span)]
-    clients = [span for span in others if span not in machines and _client_made(queue, trial, span)]
-    n_ours = len(results) - len(clients) - len(machines)
+    rest = [span for i, span in enumerate(results) if i not in matched]
+    machines = [span for span in rest if _machine_made(queue, pid, span)]
+    clients = [span for span in rest if span not in machines and _client_made(queue, trial, span)]
+    n = len(results) - len(clients) - len(machines)
     shifted = match_events(
         results, [(a + EVERY_S / 2, b + EVERY_S / 2) for a, b in trial.stops], tolerance_s=TOLERANCE_S
     )
@@ -226,14 +194,9 @@ def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
         bar="recall 1.0, precision >= .95",
         control="stops half a period off are not found; noise explains no stop",
     )  # fmt: skip
-    cells.share(f"recall, {stopped.service}, n = {sims}", right.recall or 0.0, at_least=RECALL)
-    name = (
-        f"precision, {n_ours} found; {len(clients)} more are the client's own, {len(machines)} the machine's"
-    )
-    if n_ours:
-        cells.share(name, len(right.pairs) / n_ours, n=n_ours, at_least=PRECISION)
-    else:  # without a find there is none to give an interval to
-        cells.plain(name, 0.0, at_least=PRECISION)
+    cells.share(f"recall, go-raw, n = {sims}", right.recall or 0.0, at_least=RECALL)
+    name = f"precision, {n} found; {len(clients)} more are the client's own, {len(machines)} the machine's"
+    cells.share(name, len(right.pairs) / max(n, 1), n=n, at_least=PRECISION)
     cells.share("recall with the stops half a period off", shifted.recall or 0.0, at_most=0.5, control=True)
     cells.share(
         "stops that the machine's own noise would explain",
@@ -255,13 +218,13 @@ def _client_made(queue: RunQueue, trial: _Trial, span: Span) -> bool:
     return late or queue.waited_s(os.getpid(), *span) >= (span[1] - span[0]) / 2
 
 
+@dataclass(frozen=True)
 class _Trial:
-    """What the client saw, seconds on its monotonic clock."""
+    """What the client observed, seconds on its monotonic clock: requests, stops, and when it was late itself."""
 
-    def __init__(self) -> None:
-        self.rows: list[Span] = []
-        self.stops: list[Span] = []
-        self.late: list[Span] = []
+    rows: list[Span] = field(default_factory=list)
+    stops: list[Span] = field(default_factory=list)
+    late: list[Span] = field(default_factory=list)
 
     @property
     def start_s(self) -> npt.NDArray[np.float64]:
@@ -319,16 +282,7 @@ class _Pool:
         self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def open(self, n: int) -> None:
-        until = time.monotonic() + _READY_WITHIN_S
-        while len(self._free) < n:
-            try:
-                self._free.append(await asyncio.open_connection("127.0.0.1", self._port))
-            except OSError as error:
-                if time.monotonic() > until:
-                    raise RematchError(
-                        f"the service does not answer on port {self._port}: {error}"
-                    ) from error
-                await asyncio.sleep(0.05)
+        self._free += [await asyncio.open_connection("127.0.0.1", self._port) for _ in range(n)]
 
     async def request(self, trial: _Trial) -> None:
         connection = (

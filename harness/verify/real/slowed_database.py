@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
 import psycopg
 
-from harness.agent.process_tree import read_tree
 from harness.analysis.tables.bound import Connections
 from harness.backing.base import BackingNeed, BackingService
 from harness.backing.postgres import Postgres
@@ -28,7 +27,7 @@ from harness.hosts.measuring import MeasuringHost
 from harness.model import BackingSettings
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_tool
-from harness.verify.real.go_service import POOL_SIZE, Behind
+from harness.verify.real.go_service import POOL_SIZE, Behind, tree_cpu_s
 
 #: Of each tenth of a second the lock is held for so long.
 HELD_S, FREE_S = 0.095, 0.005
@@ -66,17 +65,15 @@ def slowed_database(
         lent = source.start(need, folder)
         try:
             login = _login(lent)
-            with connect(login, "verify") as asking:
-                behind = Behind(
+            record, locked = lent.record, how == "locked"
+            with connect(login, "verify") as asking, _locked(login) if locked else nullcontext():
+                yield Behind(
                     environment=dict(lent.environment),
-                    cpu_s=lambda: _cpu_s(lent),
+                    cpu_s=lambda: tree_cpu_s(
+                        record.pid, record.process_start_ticks, lent.cpu_at_launch_s, short_lived=True
+                    ),
                     wait=lambda span_s: _seen(asking, span_s),
                 )
-                if how == "grown":
-                    yield behind
-                else:
-                    with _locked(lambda: connect(login, "lock")):
-                        yield behind
         finally:
             lent.stop()
     finally:
@@ -85,26 +82,8 @@ def slowed_database(
 
 def _login(lent: BackingService) -> Login:
     values = lent.environment
-    return Login(
-        port=int(values["PGPORT"]),
-        user=values["PGUSER"],
-        password=values["PGPASSWORD"],
-        database=values["PGDATABASE"],
-    )
-
-
-def _cpu_s(lent: BackingService) -> float:
-    record = lent.record
-    read = read_tree(
-        record.pid,
-        record.process_start_ticks,
-        cpu_at_launch_s=lent.cpu_at_launch_s,
-        short_lived=True,
-        pss=False,
-    )
-    if read.cpu_s is None:
-        raise RematchError(f"the database ended while its CPU time was read: {lent.ended()}")
-    return read.cpu_s
+    user, password, database = (values[f"PG{name}"] for name in ("USER", "PASSWORD", "DATABASE"))
+    return Login(port=int(values["PGPORT"]), user=user, password=password, database=database)
 
 
 def _seen(asking: Connection, span_s: float) -> Connections:
@@ -126,29 +105,23 @@ def _seen(asking: Connection, span_s: float) -> Connections:
 
 
 @contextmanager
-def _locked(connected: Callable[[], Connection]) -> Iterator[None]:
+def _locked(login: Login) -> Iterator[None]:
     """Hold the lock of the table that a balance reads, nearly all the time, until the end."""
     ending = threading.Event()
-    connection = connected()
 
     def hold() -> None:
-        try:
-            while not ending.is_set():
+        # an error is the end of the database, which the service's answers show
+        with suppress(psycopg.Error):
+            while not ending.wait(FREE_S):
                 with connection.transaction():
                     connection.execute("LOCK TABLE transaction IN ACCESS EXCLUSIVE MODE")
                     ending.wait(HELD_S)
-                ending.wait(FREE_S)
-        except psycopg.Error:
-            return  # it is gone: the trial finds out by the service's answers
 
-    holder = threading.Thread(target=hold, name="lock", daemon=True)
-    holder.start()
-    try:
-        yield
-    finally:
-        ending.set()
-        holder.join()
-        connection.close()
-
-
-__all__ = ["slowed_database"]
+    with closing(connect(login, "lock")) as connection:
+        holder = threading.Thread(target=hold, name="lock", daemon=True)
+        holder.start()
+        try:
+            yield
+        finally:
+            ending.set()
+            holder.join()

@@ -16,13 +16,11 @@ from harness.verify.simulated import (
     duets,
     omission,
     repeated_loads,
-    sessions,
     speeds,
-    stalls,
     tails,
+    warmup,
 )
 from harness.verify.simulated.result import Cell, VerifyResult, together
-from harness.verify.simulated.warmup import simulate_warmup
 
 
 class Verification(NamedTuple):
@@ -37,23 +35,16 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
         "coverage": Verification(comparisons.coverage, 2000),
         "aa": Verification(comparisons.aa, 4000),
         "duet": Verification(duets.duet, 4000),
-        "tost": Verification(comparisons.tost, 4000),
-        "multiplicity": Verification(comparisons.multiplicity, 2000),
         "compare": Verification(compared_runs.compare, 2000),
-        "agreement": Verification(sessions.agreement, 1000),
         "speed": Verification(speeds.speed, 2000),
         "repeats": Verification(repeated_loads.repeats, 2000),
         "capacity": Verification(capacity.capacity, 200),
         "quantile": Verification(tails.quantile, 1000),
-        "pooled-quantile": Verification(tails.pooled_quantile, 1000),
-        "stalls": Verification(stalls.stalls, 60),
         "attribution": Verification(attribution.attribution, 300),
         "omission": Verification(omission.omission, 20),
-        "warmup": Verification(simulate_warmup, 120),
+        "warmup": Verification(warmup.simulate_warmup, 120),
     }
 )
-
-
 #: A cell whose limit still lies within its Monte Carlo interval after so many rounds says that it is undecided.
 MOST_ROUNDS = 4
 #: Apart from any seed that a person gives.

@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verification of attribution: the share that pauses explain, chance coincidence, and the clocks' offset.
+"""Verification of attribution: the share of a tail that pauses explain, over the trials of a session.
 
-The truth of a share is a second run of the same simulated queue, with the same arrivals and
-the same service times, from which only the pauses are gone. A share of p99.9 is told by the clear ones among a
-hundred requests beyond it: which of them are clear is chance, and makes nearly all of its error, to either side. The
-error with its sign stands beside.
-
-In sessions for the pooled share trials differ in their level, in how often they pause, and for how long. The truth of
-a coverage is what the
-same estimate says of all simulated trials together; a second run of each trial, without its pauses, tells how
-far that is from what the pauses really did.
+Trials of simulated queues differ in their level, in how often they pause, and for how long. The truth of a coverage is
+what the same estimate says of all simulated trials together; a second run of each trial, with the same arrivals and
+service times and without its pauses, tells how far that is from what the pauses really did.
 """
 
 from __future__ import annotations
@@ -19,9 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.attribution.attribute import attributable_fractions
-from harness.analysis.attribution.clock_offset import estimate_clock_offset
-from harness.analysis.attribution.event_matching import coincidence_test
 from harness.analysis.attribution.share_of_quantile import (
     FEWEST_IN_A_TRIAL,
     LatencyCounts,
@@ -37,15 +28,13 @@ from harness.analysis.attribution.spans import CauseName, RequestOverlap, Span, 
 from harness.formats.arrays import FloatArray
 from harness.model import Estimate
 from harness.verify.simulated.queueing import (
-    Arrivals,
-    Pauses,
     ServiceLaw,
     arrival_times,
     regular_pauses,
     service_times,
     simulate_open,
 )
-from harness.verify.simulated.result import Cell, Cells, VerifyResult, average, share
+from harness.verify.simulated.result import Cells, VerifyResult, contains
 
 QUANTILE, LEVEL = 0.99, 0.95
 #: The mean error of the share, either way.
@@ -114,24 +103,27 @@ SESSIONS = (
     Session("short pauses, whole milliseconds", 5, 20, **_MS),
 )
 #: Of the first session every way is asked, of this one what taking requests for the unit would do.
-_NAIVE = 3
-
-
-class Covered(NamedTuple):
-    """What came of a cell's sessions, one way of taking pauses away; ``errors``: of those that say a share."""
-
-    n_said: int
-    n_held: int
-    errors: FloatArray
-    truth: float
+NAIVE = 3
 
 
 class Simulated(NamedTuple):
-    """A cell's sessions: by way; how many hold the truth naively; and the share in runs without their pauses."""
+    """A cell's sessions: the estimates each way and the truth, which hold it naively, and the share without pauses."""
 
-    ways: dict[Way, Covered]
+    estimates: dict[Way, list[Estimate]]
+    truth: dict[Way, float]
     n_held_naively: int
     without: float
+
+    def errors(self, way: Way) -> FloatArray:
+        """Of the sessions that state a share."""
+        return (
+            np.array([item.value for item in self.estimates[way] if item.value is not None]) - self.truth[way]
+        )
+
+    def coverage(self, way: Way) -> float:
+        """Share of those whose interval holds the truth."""
+        held = sum(contains(item, self.truth[way]) for item in self.estimates[way])
+        return held / max(len(self.errors(way)), 1)
 
 
 def simulate_sessions(
@@ -142,7 +134,7 @@ def simulate_sessions(
     ways: Sequence[Way] = ("clear",),
     naive: bool = False,
 ) -> Simulated:
-    """Simulate ``sims`` sessions and count those whose interval holds the truth.
+    """Simulate ``sims`` sessions and estimate the share of each.
 
     Args:
         naive: ask as well what the interval holds when requests are dealt to groups that stand for trials.
@@ -163,84 +155,51 @@ def simulate_sessions(
             dealt.append(_dealt([trial.seen for trial in trials], session.step_s, rng))
     measured = _quantile([item.measured for item in true])
     truth = {way: 1 - _quantile([getattr(item, way) for item in true]) / measured for way in ways}
-    return Simulated(
-        ways={way: _covered([_share(trials, way) for trials in sessions], truth[way]) for way in ways},
-        n_held_naively=sum(_holds_naively(groups, truth["clear"]) for groups in dealt),
-        without=1 - _quantile(bare) / measured,
-    )
-
-
-def pooled_cells(sims: int, seed: int) -> list[Cell]:
-    """Coverage of the pooled share over ``sims`` sessions a cell, its bias, and the control."""
-    cells: list[Cell] = []
-    for number, session in enumerate(SESSIONS):
-        where = f"{session.n_trials} trials of {session.clear_tail}, {session.name}"
-        ways: tuple[Way, ...] = ("clear", "unpaused", "drained") if number == 0 else ("clear",)
-        result = simulate_sessions(
-            session, sims, np.random.default_rng([seed, 7, number]), ways=ways, naive=number == _NAIVE
-        )
-        for way, item in result.ways.items():
-            cells.append(
-                share(
-                    max(item.n_said, 1),
-                    name=f"coverage of the pooled share ({_WORDS[way]}), {where}",
-                    value=item.n_held / max(item.n_said, 1),
-                    at_least=0.92,
-                    at_most=0.99 if session.step_s or way == "drained" else 0.97,
-                )
-            )
-        clear = result.ways["clear"]
-        cells.append(_bias(clear.errors, f"bias of the pooled share, {where}"))
-        cells.append(
-            Cell(
-                name=f"pooled share less that of runs without pauses, {where}",
-                value=clear.truth - result.without,
-            )
-        )
-        if number == _NAIVE:
-            naive = result.n_held_naively / sims
-            cells.append(
-                share(
-                    sims,
-                    name=f"coverage with the request as the unit, {where}",
-                    value=naive,
-                    at_most=0.8,
-                    control=True,
-                )
-            )
-    return cells
-
-
-def _bias(errors: FloatArray, name: str) -> Cell:
-    """A mean over sessions, with what their number leaves open: some three hundred tell it to about a hundredth."""
-    if len(errors) < 2:
-        return Cell(name=name, value=float("nan"), at_least=-BIAS, at_most=BIAS)
-    return average(errors, name=name, at_least=-BIAS, at_most=BIAS)
+    estimates = {
+        way: [pooled_share(trials, way, QUANTILE, what="share") for trials in sessions] for way in ways
+    }
+    n_held = sum(_holds_naively(groups, truth["clear"]) for groups in dealt)
+    return Simulated(estimates, truth, n_held, without=1 - _quantile(bare) / measured)
 
 
 _WORDS: dict[Way, str] = {"clear": "estimate", "unpaused": "lower bound", "drained": "upper bound"}
 
 
-def _share(trials: Sequence[WithoutPauses], way: Way) -> Estimate:
-    return pooled_share(trials, way, QUANTILE, what="share")
-
-
-def _covered(found: Sequence[Estimate], truth: float) -> Covered:
-    values = [item.value for item in found if item.value is not None]
-    return Covered(
-        n_said=len(values),
-        n_held=sum(_holds(item, truth) for item in found),
-        errors=np.array(values, dtype=np.float64) - truth,
-        truth=truth,
-    )
+def attribution(sims: int, seed: int) -> VerifyResult:
+    """Coverage and bias of the pooled share over ``sims`` sessions a cell; control: requests as the unit."""
+    cells = Cells(
+        "attribution", sims, seed,
+        bar="pooled share: coverage in [.92, .97] ([.92, .99] of the upper bound and where nearly all requests are "
+        "clear), bias <= .02",
+        control="requests as the unit: coverage <= .80",
+    )  # fmt: skip
+    for number, session in enumerate(SESSIONS):
+        where = f"{session.n_trials} trials of {session.clear_tail}, {session.name}"
+        ways: tuple[Way, ...] = ("clear", "unpaused", "drained") if number == 0 else ("clear",)
+        rng = np.random.default_rng([seed, 7, number])
+        result = simulate_sessions(session, sims, rng, ways=ways, naive=number == NAIVE)
+        for way in ways:
+            cells.share(
+                f"coverage of the pooled share ({_WORDS[way]}), {where}",
+                result.coverage(way),
+                n=len(result.errors(way)),
+                at_least=0.92,
+                at_most=0.99 if session.step_s or way == "drained" else 0.97,
+            )
+        name = f"bias of the pooled share, {where}"
+        cells.average(name, result.errors("clear"), at_least=-BIAS, at_most=BIAS)
+        less = result.truth["clear"] - result.without
+        cells.plain(f"pooled share less that of runs without pauses, {where}", less)
+        if number == NAIVE:
+            name = f"coverage with the request as the unit, {where}"
+            cells.share(name, result.n_held_naively / sims, at_most=0.8, control=True)
+    return cells.result()
 
 
 def _quantile(counts: Sequence[LatencyCounts]) -> float:
-    return pooled_and_without([_together(counts)], QUANTILE)[0]
-
-
-def _holds(said: Estimate, truth: float) -> bool:
-    return said.low is not None and said.high is not None and said.low <= truth <= said.high
+    used, where = np.unique(np.concatenate([count.bins for count in counts]), return_inverse=True)
+    n = np.bincount(where, weights=np.concatenate([count.counts for count in counts]))
+    return pooled_and_without([LatencyCounts(used, n.astype(np.int64))], QUANTILE)[0]
 
 
 def _holds_naively(groups: Sequence[WithoutPauses], truth: float) -> bool:
@@ -251,140 +210,17 @@ def _holds_naively(groups: Sequence[WithoutPauses], truth: float) -> bool:
     return bool(low <= np.log1p(-truth) <= high)
 
 
-def _together(counts: Sequence[LatencyCounts]) -> LatencyCounts:
-    used, where = np.unique(np.concatenate([count.bins for count in counts]), return_inverse=True)
-    n = np.bincount(where, weights=np.concatenate([count.counts for count in counts]))
-    return LatencyCounts(used, n.astype(np.int64))
-
-
 def _dealt(trials: Sequence[RequestOverlap], step_s: float, rng: np.random.Generator) -> list[WithoutPauses]:
     """Deal the requests of all trials to groups at random, as if it did not matter whose they are."""
-    start, latency, paused, unpaused, wake = (
-        np.concatenate([getattr(trial, name) for trial in trials])
-        for name in ("start", "latency", "paused", "unpaused", "wake")
-    )
-    group = rng.integers(0, _GROUPS, len(start))
+    names = ("start", "latency", "paused", "unpaused", "wake")
+    every = {name: np.concatenate([getattr(trial, name) for trial in trials]) for name in names}
+    group = rng.integers(0, _GROUPS, len(every["start"]))
     return [
         without_pauses(
-            RequestOverlap(start=start[its], latency=latency[its], by_cause={}, events={}, spans=(), paused=paused[its],
-                  unpaused=unpaused[its], wake=wake[its]),
+            RequestOverlap(
+                by_cause={}, events={}, spans=(), **{name: x[group == number] for name, x in every.items()}
+            ),
             step_s,
         )
-        for its in (group == number for number in range(_GROUPS))
-    ]  # fmt: skip
-
-
-SHARE_ERROR, OFFSET_ERROR_S = 0.02, 0.001
-#: Requests beyond the quantile in the counterfactual; with fewer its own sampling error would be measured.
-FEWEST_TAIL = 100
-
-#: One pair of runs of a queue for so many lists of the coincidence test.
-RUNS_SHARE = 25
-
-
-class _Load(NamedTuple):
-    kind: Arrivals
-    rho: float
-    rate_per_s: float
-    pause_s: float
-    every_s: float
-
-
-_LOADS = (
-    _Load("poisson", 0.0, 1000.0, 0.03, 1.0),
-    _Load("poisson", 0.6, 1000.0, 0.10, 2.0),
-    _Load("gamma", 0.0, 1500.0, 0.05, 1.0),
-    _Load("even", 0.6, 500.0, 0.10, 2.0),
-    _Load("on_off", 0.0, 3000.0, 0.02, 0.5),
-)
-
-
-def attribution(sims: int, seed: int) -> VerifyResult:
-    """Mean error of the share over ``sims`` / 25 runs a load, two at least; coincidence over ``sims`` lists."""
-    cells = Cells(
-        "attribution", sims, seed,
-        bar="mean error of the share <= .02; shift test: false positives <= .06, power >= .95; offset within 1 ms; "
-        "pooled share: coverage in [.92, .97] ([.92, .99] of the upper bound and where nearly all requests are "
-        "clear), bias <= .02",
-        control="subtracting the overlap alone, matching without a shift test, and requests as the unit are wrong",
-    )  # fmt: skip
-    naive: list[float] = []
-    offset_worst = 0.0
-    runs = max(2, sims // RUNS_SHARE)
-    for number, load in enumerate(_LOADS):
-        rng = np.random.default_rng([seed, number])
-        errors: dict[float, list[float]] = {0.99: [], 0.999: []}
-        for _ in range(runs):
-            start, latency, pauses, without = _twice(load, rng)
-            for quantile, match in errors.items():
-                if len(without) * (1 - quantile) < FEWEST_TAIL:
-                    continue
-                (share,) = attributable_fractions(
-                    start, latency, {"gc_pause": pauses.spans}, quantiles=(quantile,), resamples=20
-                )
-                truth = 1 - float(np.quantile(without, quantile)) / float(np.quantile(latency, quantile))
-                match.append((share.quantile_share.value or 0.0) - truth)
-                naive.append(abs((share.quantile_share_lower.value or 0.0) - truth))
-            offset_worst = max(offset_worst, _offset_error(start + latency, pauses, latency, rng))
-        for quantile, match in errors.items():
-            if match:
-                where = f"{load.kind} {load.rate_per_s:g}/s, {load.pause_s * 1e3:g} ms, AR {load.rho:g}"
-                name = f"mean error of the share of p{quantile * 100:g}, {where}"
-                cells.average(name, np.abs(match), at_most=SHARE_ERROR)
-                cells.average(f"with its sign: {name}", match)
-    cells.average("overlap subtracted only, mean error", naive, at_least=SHARE_ERROR, control=True)
-    cells.plain("clock offset, largest error in s", offset_worst, at_most=OFFSET_ERROR_S)
-    _coincidence(cells, sims, np.random.default_rng([seed, 99]))
-    cells.extend(pooled_cells(sims, seed))
-    return cells.result()
-
-
-def _twice(load: _Load, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, Pauses, FloatArray]:
-    """Return start, latency and pauses of one run, and the latency of the same run without pauses."""
-    # Long enough that a tail of FEWEST_TAIL requests exists beyond p99.9 at a thousand a second.
-    duration_s = 120.0
-    arrivals = arrival_times(load.kind, load.rate_per_s, duration_s, rng)
-    service = service_times(len(arrivals), ServiceLaw(rho=load.rho), rng)
-    pauses = regular_pauses(duration_s, load.pause_s, load.every_s, rng)
-    servers = max(6, int(load.rate_per_s * 0.01))
-    start, latency = simulate_open(arrivals, service, servers=servers, pauses=pauses)
-    return start, latency, pauses, simulate_open(arrivals, service, servers=servers)[1]
-
-
-def _offset_error(
-    completion: FloatArray, pauses: Pauses, latency: FloatArray, rng: np.random.Generator
-) -> float:
-    true_offset = float(rng.uniform(-2, 2))
-    match = estimate_clock_offset(
-        completion + true_offset, pauses.spans, median_service_s=float(np.median(latency))
-    )
-    return float("inf") if match.offset_s is None else abs(match.offset_s - true_offset)
-
-
-def _coincidence(cells: Cells, sims: int, rng: np.random.Generator) -> None:
-    """The shift test on stalls that follow pauses, and on stalls with a rhythm of their own."""
-    window = (0.0, 60.0)
-    chance, real, any_match = 0, 0, 0
-    for i in range(sims):
-        pauses = _rhythm(rng, 40)
-        others = _rhythm(rng, 30)
-        unrelated = coincidence_test(others, pauses, window=window, tolerance_s=0.005, shifts=199, seed=i)
-        chance += unrelated.p_value is not None and unrelated.p_value <= 0.05
-        any_match += unrelated.n_matched > 0
-        # Two in three stalls are pauses seen a little later, the rest something else.
-        mixed = sorted([*((low + 0.002, high + 0.004) for low, high in pauses[::2]), *others[::3]])
-        related = coincidence_test(mixed, pauses, window=window, tolerance_s=0.005, shifts=199, seed=i)
-        real += related.p_value is not None and related.p_value <= 0.05
-    cells.share("shift test, unrelated: share called related", chance / sims, n=sims, at_most=0.06)
-    cells.share("shift test, related: share seen", real / sims, n=sims, at_least=0.95)
-    cells.share(
-        "any match taken for a relation, unrelated", any_match / sims, n=sims, at_least=0.5, control=True
-    )
-
-
-def _rhythm(rng: np.random.Generator, n: int) -> list[Span]:
-    """Spans as regular as collections are: gaps of gamma law, lengths of 10 to 40 ms."""
-    gaps = rng.gamma(6.0, 1.0, n + 1)
-    starts = np.cumsum(gaps)[:-1] / gaps.sum() * 60.0
-    starts = (starts + rng.uniform(0, 60.0)) % 60.0
-    return sorted((float(s), float(s + rng.uniform(0.01, 0.04))) for s in starts)
+        for number in range(_GROUPS)
+    ]

@@ -8,7 +8,7 @@ trials by the same goals as the search does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from math import exp
 
 import numpy as np
@@ -22,6 +22,7 @@ from harness.verify.simulated.result import Cells, VerifyResult
 GOALS = CapacityGoals()
 #: Requests per second that a server that is never idle answers on average: users without a pause reach that.
 SATURATED_PER_S = 2000.0
+LOW, HIGH = GOALS.from_share * SATURATED_PER_S, GOALS.to_share * SATURATED_PER_S
 #: Of a trial: standard deviation of the log of its speed; stalls of a whole trial, per second, and how long they last.
 SPEED_SD, STALLS_PER_S, STALL_S = 0.01, 0.02, 0.35
 #: Laws of service times: given a generator and how many, times of mean 1.
@@ -51,52 +52,39 @@ def capacity(sims: int, seed: int) -> VerifyResult:
         searched, stepped = np.empty(sims), np.empty(sims)
         for sim in range(sims):
             rng = np.random.default_rng([seed, number, sim])
-            match = search_capacity(
-                lambda rate, d, law=law, rng=rng: trial(rng, law, rate, d),  # type: ignore[misc]  # bound in this turn
-                GOALS,
-                lowest_per_s=GOALS.from_share * SATURATED_PER_S,
-                highest_per_s=GOALS.to_share * SATURATED_PER_S,
-            )
-            searched[sim], stepped[sim] = match.lower_per_s, ladder(rng, law)
-            load_s.append(match.load_s)
+            result = search_capacity(partial(trial, rng, law), GOALS, lowest_per_s=LOW, highest_per_s=HIGH)
+            searched[sim], stepped[sim] = result.lower_per_s, ladder(rng, law)
+            load_s.append(result.load_s)
             single.append(abs(binary_search(rng, law) / truth - 1) <= WITHIN)
-        same = float(np.mean(np.abs(searched / stepped - 1) <= WITHIN))
-        right = float(np.mean(np.abs(searched / truth - 1) <= WITHIN))
-        cells.share(f"within 3 % of the ladder, {law}", same, at_least=0.9)
-        cells.share(f"within 3 % of the truth, {law}", right, at_least=0.9)
+        for name, rate in (("ladder", stepped), ("truth", truth)):
+            near = float(np.mean(np.abs(searched / rate - 1) <= WITHIN))
+            cells.share(f"within 3 % of the {name}, {law}", near, at_least=0.9)
     ladder_s = len(RUNGS) * GOALS.trials_s
     cells.average("load time over that of the ladder", np.array(load_s) / ladder_s, at_most=0.4)
-    cells.share(
-        "binary search, each rate once: within 3 % of the truth",
-        float(np.mean(single)),
-        n=len(single),
-        at_most=0.75,
-        control=True,
-    )
+    name = "binary search, each rate once: within 3 % of the truth"
+    cells.share(name, float(np.mean(single)), n=len(single), at_most=0.75, control=True)
     return cells.result()
 
 
 def trial(rng: np.random.Generator, law: str, rate_per_s: float, duration_s: float) -> SearchTrial:
     """Return one trial of a queue with one server: Poisson arrivals, first come first served, all answered."""
     n = int(rng.poisson(rate_per_s * duration_s))
-    if n == 0:
-        return judged(
-            GOALS, rate_per_s=rate_per_s, duration_s=duration_s, n_arrivals=0, right_per_s=0.0, lost_share=0.0,
-            late_share=0.0,
-        )  # fmt: skip
-    gaps = np.cumsum(rng.exponential(1.0, n + 1))
-    arrived = duration_s * gaps[:-1] / gaps[-1]  # uniform, in order
-    speed = SATURATED_PER_S * exp(rng.normal(0.0, SPEED_SD))
-    service = LAWS[law](rng, n) / speed
-    for at in rng.uniform(0.0, duration_s, int(rng.poisson(STALLS_PER_S * duration_s))):
-        service[min(int(np.searchsorted(arrived, at)), n - 1)] += STALL_S
-    # Lindley: an answer is ready at the end of all work since the server was last idle
-    work = np.cumsum(service)
-    done = work + np.maximum.accumulate(arrived - (work - service))
-    late = float(np.mean(done - arrived > GOALS.late_after_s))
+    right_per_s = late = 0.0
+    if n:
+        gaps = np.cumsum(rng.exponential(1.0, n + 1))
+        arrived = duration_s * gaps[:-1] / gaps[-1]  # uniform, in order
+        speed = SATURATED_PER_S * exp(rng.normal(0.0, SPEED_SD))
+        service = LAWS[law](rng, n) / speed
+        for at in rng.uniform(0.0, duration_s, int(rng.poisson(STALLS_PER_S * duration_s))):
+            service[min(int(np.searchsorted(arrived, at)), n - 1)] += STALL_S
+        # Lindley: an answer is ready at the end of all work since the server was last idle
+        work = np.cumsum(service)
+        done = work + np.maximum.accumulate(arrived - (work - service))
+        late = float(np.mean(done - arrived > GOALS.late_after_s))
+        right_per_s = n / max(float(done[-1]), duration_s)
     return judged(
-        GOALS, rate_per_s=rate_per_s, duration_s=duration_s, n_arrivals=n,
-        right_per_s=n / max(float(done[-1]), duration_s), lost_share=0.0, late_share=late,
+        GOALS, rate_per_s=rate_per_s, duration_s=duration_s, n_arrivals=n, right_per_s=right_per_s, lost_share=0.0,
+        late_share=late,
     )  # fmt: skip
 
 
@@ -121,13 +109,11 @@ def ladder(rng: np.random.Generator, law: str) -> float:
 
 def binary_search(rng: np.random.Generator, law: str) -> float:
     """Return the highest rate that was good in its one trial, below the lowest one that was bad in its."""
-    low, high = GOALS.from_share * SATURATED_PER_S, GOALS.to_share * SATURATED_PER_S
+    low, high = LOW, HIGH
     while high / low - 1 > GOALS.width:
         middle = (low * high) ** 0.5
-        if trial(rng, law, middle, GOALS.trial_s).good:
-            low = middle
-        else:
-            high = middle
+        good = trial(rng, law, middle, GOALS.trial_s).good
+        low, high = (middle, high) if good else (low, middle)
     return low
 
 

@@ -3,7 +3,7 @@
 
 Every run is a lognormal series of correlated requests around a level of its own, with two names of requests and some
 errors; the arms are handed over as they come from files, so that traps, verdicts and the family of all rows are in it.
-Drift and effect are simulated a quarter as often.
+The effect is simulated a quarter as often. That an order is confounded is a trap (``compare/traps.py``).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from harness.model import LOAD_TOOLS, Verdict
 from harness.verify.simulated.comparisons import ar_series
 from harness.verify.simulated.result import Cells, VerifyResult
 
-#: Variation between runs, of requests within one (log scale), and how far a machine drifts over a session.
-_RUN_CV, _REQUEST_SD, _DRIFT = 0.03, 0.5, 0.20
+#: Variation between runs, and of requests within one (log scale).
+_RUN_CV, _REQUEST_SD = 0.03, 0.5
 _REQUESTS, _AUTOCORRELATION, _ERRORS = 1000, 0.5, 0.005
 _RUN_S = 60.0
 _EFFECT = 0.10
@@ -31,56 +31,35 @@ _CALLED = (Verdict.DIFFERENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE)
 
 
 def compare(sims: int, seed: int) -> VerifyResult:
-    """Equal arms that differ in any row, and a 10 % effect; controls: no family, requests, one arm first."""
+    """Equal arms that differ in any row, and a 10 % effect; controls: no family, and requests as the unit."""
     cells = Cells(
         "compare", sims, seed,
         bar="of equal arms <= .06 called different in any row; a 10 % effect found in >= .95",
-        control="without family >= .10, over requests >= .30, one arm first under drift >= .30",
+        control="without family >= .10, over requests >= .30",
     )  # fmt: skip
     for number, k in enumerate((5, 10)):
         rng = np.random.default_rng([seed, number])
         called = raw = of_requests = 0
         for _ in range(sims):
-            match, logs = _pair(rng, k, labels=True)
-            called += any(row.verdict in _CALLED for row in match.rows)
-            raw += any(_leaves_out_one(row.low, row.high) for row in match.rows)
+            comparison, logs = _pair(rng, k, labels=True)
+            called += _called_of_all(comparison)
+            raw += any(_leaves_out_one(row.low, row.high) for row in comparison.rows)
             pooled = intervals.two_sample(logs[1].ravel(), logs[0].ravel(), 0.95, welch=True)
             of_requests += _leaves_out_one(float(pooled.low) + 1, float(pooled.high) + 1)
-        cells.share(f"equal arms called different, {k} runs an arm", called / sims, at_most=0.06)
-        cells.share(
-            f"any interval of the rows leaves out 1, {k} runs an arm", raw / sims, at_least=0.1, control=True
-        )
-        cells.share(
-            f"interval over requests, {k} runs an arm", of_requests / sims, at_least=0.3, control=True
-        )
-    fewer = max(sims // 4, 10)  # what these show is far from their limits
-    _drifted(cells, fewer, seed)
-    _effect(cells, fewer, seed)
+        runs = f"{k} runs an arm"
+        cells.share(f"equal arms called different, {runs}", called / sims, at_most=0.06)
+        cells.share(f"any interval of the rows leaves out 1, {runs}", raw / sims, at_least=0.1, control=True)
+        cells.share(f"interval over requests, {runs}", of_requests / sims, at_least=0.3, control=True)
+    _effect(cells, max(sims // 4, 10), seed)  # far from its limits
     return cells.result()
-
-
-def _drifted(cells: Cells, sims: int, seed: int) -> None:
-    """The machine slows down steadily: arms that took turns at random, and one arm after the other."""
-    rng = np.random.default_rng([seed, 2])
-    turns = one_first = accepted = 0
-    for _ in range(sims):
-        turns += _called_of_all(_pair(rng, 5, drift=_DRIFT, order=rng.permutation(10))[0])
-        match, _ = _pair(rng, 5, drift=_DRIFT, order=np.arange(10))
-        one_first += _called_of_all(match)
-        accepted += _called_of_all(compare_runs(match.arms, accept=("order_confounded",)))
-    cells.share("drift, arms in random order", turns / sims, n=sims, at_most=0.06)
-    cells.share("drift, one arm first", one_first / sims, n=sims, at_most=0.06)
-    cells.share(
-        "drift, one arm first, the trap accepted", accepted / sims, n=sims, at_least=0.3, control=True
-    )
 
 
 def _effect(cells: Cells, sims: int, seed: int) -> None:
     rng = np.random.default_rng([seed, 3])
     mean = p99 = wrong_way = 0
     for _ in range(sims):
-        match, _ = _pair(rng, 10, effect=_EFFECT)
-        row, tail = match.row("mean"), match.row("p99")
+        comparison, _ = _pair(rng, 10, effect=_EFFECT)
+        row, tail = comparison.row("mean"), comparison.row("p99")
         assert row is not None and tail is not None and row.ratio is not None
         mean += row.verdict is Verdict.DIFFERENT
         p99 += tail.verdict is Verdict.DIFFERENT
@@ -90,8 +69,8 @@ def _effect(cells: Cells, sims: int, seed: int) -> None:
     cells.share("called different the wrong way round", wrong_way / sims, n=sims, at_most=0.01)
 
 
-def _called_of_all(found: Comparison) -> bool:
-    return any(row.verdict in _CALLED for row in found.rows)
+def _called_of_all(comparison: Comparison) -> bool:
+    return any(row.verdict in _CALLED for row in comparison.rows)
 
 
 def _leaves_out_one(low: float | None, high: float | None) -> bool:
@@ -99,33 +78,22 @@ def _leaves_out_one(low: float | None, high: float | None) -> bool:
 
 
 def _pair(
-    rng: np.random.Generator,
-    k: int,
-    *,
-    effect: float = 0.0,
-    drift: float = 0.0,
-    order: npt.NDArray[np.int64] | None = None,
-    labels: bool = False,
+    rng: np.random.Generator, k: int, *, effect: float = 0.0, labels: bool = False
 ) -> tuple[Comparison, Floats]:
-    """Return one comparison, and the logs of all latencies, shape (2, k, requests).
-
-    Args:
-        drift: how much longer times are in the last run than in the first, as a share.
-        order: place in time of each run, A's first, shape (2 k,); None: at random. labels: two names of requests.
-    """
-    places = (rng.permutation(2 * k) if order is None else order).reshape(2, k)
+    """Return a comparison, and the logs of all latencies, shape (2, k, requests); ``labels``: two names of requests."""
+    places = rng.permutation(2 * k).reshape(2, k)
     logs = _REQUEST_SD * ar_series(rng, (2, k, _REQUESTS), _AUTOCORRELATION)
-    logs += rng.normal(0.0, _RUN_CV, (2, k, 1)) + log1p(drift) * places[..., None] / (2 * k - 1)
+    logs += rng.normal(0.0, _RUN_CV, (2, k, 1))
     logs[1] += log1p(effect)
     failed = rng.random(logs.shape) < _ERRORS
-    arms = [
+    first, second = (
         tuple(
             _run(rng, f"{name}{i}", logs[arm, i], failed[arm, i], float(places[arm, i]), labels=labels)
             for i in range(k)
         )
         for arm, name in enumerate("AB")
-    ]
-    return compare_runs((arms[0], arms[1])), logs
+    )
+    return compare_runs((first, second)), logs
 
 
 def _run(
@@ -147,8 +115,8 @@ def _run(
     if labels:
         rows |= {"even": half, "odd": ~half}
     for label, own in rows.items():
-        match, missing = request_values(latency[own & ok], int((own & ~ok).sum()), duration_s)
-        values |= {(label, metric): value for metric, value in match.items()}
+        metrics, missing = request_values(latency[own & ok], int((own & ~ok).sum()), duration_s)
+        values |= {(label, metric): value for metric, value in metrics.items()}
         reasons |= {(label, metric): why for metric, why in missing.items()}
     return Run(
         name=name, sources=(LOAD_TOOLS[0].name,), n_requests=len(latency), n_errors=int((~ok).sum()), resolution_s=1e-6,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verifications of what is said about two variants: coverage, false positives, equivalence, families.
+"""Verifications of what is said about two variants: coverage and false positives.
 
 Where the scale of a mean is verified, trials come from laws that are not normal on it: gamma for what is not negative
 and for what is left of a reduction, beta for shares. The truth is the mean on the scale, which both laws have in
@@ -17,39 +17,28 @@ import scipy  # loads its slow submodules when they are first used
 from scipy import special, stats
 
 from harness.analysis.stats import intervals
-from harness.analysis.stats.effects import one_sided_p
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.summaries import Scale, mean_ci
-from harness.analysis.stats.verdicts import adjust_pvalues, sign_flip_exact
-from harness.verify.simulated.result import Cell, Cells, VerifyResult, share
+from harness.analysis.stats.verdicts import sign_flip_exact
+from harness.verify.simulated.result import Cell, Cells, VerifyResult, contains, share
 
+LEVEL = 0.95
+TRUE_RATIO = 1.1
 _N_TRIALS = (5, 10)
 _GAMMA, _BETA = 6.0, (4.0, 12.0)
-
-
-def _gamma(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return rng.gamma(_GAMMA, 1.0, shape)
-
-
-def _beta(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return rng.beta(*_BETA, shape)
-
-
-def _left(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return np.asarray(1 - _gamma(rng, shape) / _GAMMA)
-
-
-_LAWS: dict[Scale, tuple[str, Callable[[np.random.Generator, tuple[int, int]], Floats], float]] = {
-    "log": ("log-t, gamma trials", _gamma, float(np.exp(special.digamma(_GAMMA)))),
+_GEOMETRIC = float(np.exp(special.digamma(_GAMMA)))
+#: Scale -> what it is called, what draws trials of a shape, and their true mean on the scale.
+_SCALES: Mapping[Scale, tuple[str, Callable[[np.random.Generator, tuple[int, int]], Floats], float]] = {
+    "log": ("log-t, gamma trials", lambda rng, shape: rng.gamma(_GAMMA, 1.0, shape), _GEOMETRIC),
     "logit": (
         "logit-t of shares, beta trials",
-        _beta,
+        lambda rng, shape: rng.beta(*_BETA, shape),
         float(special.expit(special.digamma(_BETA[0]) - special.digamma(_BETA[1]))),
     ),
     "reduction": (
         "log-t of what is left of a reduction, gamma trials",
-        _left,
-        1 - float(np.exp(special.digamma(_GAMMA))) / _GAMMA,
+        lambda rng, shape: 1 - rng.gamma(_GAMMA, 1.0, shape) / _GAMMA,
+        1 - _GEOMETRIC / _GAMMA,
     ),
 }
 
@@ -57,15 +46,12 @@ _LAWS: dict[Scale, tuple[str, Callable[[np.random.Generator, tuple[int, int]], F
 def scale_cells(sims: int, seed: int) -> list[Cell]:
     """Return the coverage of each scale for five and ten trials."""
     cells = []
-    for number, (scale, (name, draw, truth)) in enumerate(_LAWS.items()):
+    for number, (scale, (name, draw, truth)) in enumerate(_SCALES.items()):
         for k in _N_TRIALS:
             trials = draw(np.random.default_rng([seed, 11, number, k]), (sims, k))
             results = [mean_ci(row, scale=scale, level=LEVEL, unit="relative") for row in trials]
-            held = sum(
-                item.low is not None and item.high is not None and item.low <= truth <= item.high
-                for item in results
-            )
-            cells.append(share(sims, name=f"{name}, k = {k}", value=held / sims, at_least=0.93, at_most=0.97))
+            hits = sum(contains(item, truth) for item in results)
+            cells.append(share(sims, name=f"{name}, k = {k}", value=hits / sims, at_least=0.93, at_most=0.97))
     return cells
 
 
@@ -107,10 +93,6 @@ def drift(rng: np.random.Generator, kind: Drift, sims: int, n: int) -> Floats:
         at = rng.integers(n // 4, n - n // 4, (sims, 1))
         return np.asarray(size * (when >= at), dtype=np.float64)
     return np.zeros((sims, n))
-
-
-LEVEL = 0.95
-TRUE_RATIO = 1.1
 
 
 def covered(bounds: intervals.Bounds, truth: float) -> float:
@@ -192,57 +174,3 @@ def paired_p(differences: Floats) -> Floats:
     """Return the two-sided p of the paired t test of each row, shape (sims,)."""
     centre, error, df = intervals.mean_and_error(differences)
     return intervals.t_two_sided_p(centre / error, df)
-
-
-def tost(sims: int, seed: int) -> VerifyResult:
-    """Equivalence at 5 %, CV 3 %, ten blocks; control: "not different" would pass differences at the margin."""
-    k, sd, margin = 10, 0.03, 0.05
-    cells = Cells(
-        "tost", sims, seed,
-        bar="false equivalence at the margin <= .06; power >= .80 at 5 %, CV 3 %, k 10",
-        control="taking a failed test for equality is wrong more than half the time",
-    )  # fmt: skip
-    wrong = 0.0
-    for number, ratio in enumerate((1 + margin, 1 / (1 + margin), 1.0)):
-        rng = np.random.default_rng([seed, number])
-        d = log(ratio) + rng.normal(0.0, sd, (sims, k)) - rng.normal(0.0, sd, (sims, k))
-        centre, error, df = intervals.mean_and_error(d)
-        says = [
-            max(one_sided_p(float(c), float(e), df, margin)) <= 0.05
-            for c, e in zip(centre, error, strict=True)
-        ]
-        text = float(np.mean(says))
-        if ratio == 1.0:
-            cells.share("power, ratio 1", text, at_least=0.8)
-        else:
-            cells.share(f"false equivalence, ratio {ratio:.3f}", text, at_most=0.06)
-            wide = rng.normal(0.0, 0.10, (sims, k))
-            wrong = max(wrong, float(np.mean(paired_p(log(ratio) + wide) > 0.05)))
-    name = '"not significant, so equal" at the margin with noisy trials'
-    cells.share(name, wrong, at_least=0.5, control=True)
-    return cells.result()
-
-
-def multiplicity(sims: int, seed: int) -> VerifyResult:
-    """Twenty-four tests, none of them true, and half of them true; control: the same without adjustment."""
-    m, k = 24, 10
-    rng = np.random.default_rng(seed)
-    null = paired_p(rng.standard_normal((sims, m, k)))
-    effects = np.where(np.arange(m) < m // 2, 1.5, 0.0)
-    mixed = paired_p(rng.standard_normal((sims, m, k)) + effects[:, None])
-    holm = np.array([adjust_pvalues(row.tolist(), method="holm") for row in null], dtype=np.float64)
-    bh_null = np.array([adjust_pvalues(row.tolist(), method="bh") for row in null], dtype=np.float64)
-    bh = np.array([adjust_pvalues(row.tolist(), method="bh") for row in mixed], dtype=np.float64) <= 0.05
-    false = bh[:, m // 2 :].sum(axis=1)
-    false_share = false / np.maximum(bh.sum(axis=1), 1)
-    cells = Cells(
-        "multiplicity", sims, seed,
-        bar="Holm FWER <= .06, BH FDR <= .06 over 24 tests",
-        control="unadjusted > .60",
-    )  # fmt: skip
-    cells.share("Holm, family error, all null", float(np.mean((holm <= 0.05).any(axis=1))), at_most=0.06)
-    cells.share("BH, false share, all null", float(np.mean((bh_null <= 0.05).any(axis=1))), at_most=0.06)
-    cells.average("BH, false share, half null", false_share, at_most=0.06)
-    cells.average("BH, true effects found", bh[:, : m // 2].mean(axis=1), at_least=0.8)
-    cells.share("unadjusted", float(np.mean((null <= 0.05).any(axis=1))), at_least=0.6, control=True)
-    return cells.result()

@@ -18,12 +18,12 @@ import numpy as np
 
 from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
+from harness.verify.simulated.comparisons import LEVEL, covered
 from harness.verify.simulated.result import Cells, VerifyResult
 
 #: As in ``harness/agent/affinity.py``, which makes calls that only Linux has.
 JITTER = 0.2
 
-LEVEL = 0.95
 N_BLOCKS = 10
 LOAD_S, AROUND_S = 10.0, 8.0
 SLICE_S, INTERVAL_S = 0.05, 0.5
@@ -44,10 +44,9 @@ class Design(NamedTuple):
 
     at_once: bool = True
     exchanged: bool = True
-    random_sides: bool = True
 
 
-DUET, STILL, ALTERNATING = Design(), Design(exchanged=False, random_sides=False), Design(at_once=False)
+DUET, STILL, ALTERNATING = Design(), Design(exchanged=False), Design(at_once=False)
 
 
 def duet(sims: int, seed: int) -> VerifyResult:
@@ -59,48 +58,38 @@ def duet(sims: int, seed: int) -> VerifyResult:
         control="without exchange the hog's arm is called slower in > .50",
     )  # fmt: skip
     for number, spell_s in enumerate(SPELLS_S):
-        d = pairs(np.random.default_rng([seed, 1, number]), sims, DUET, spell_s=spell_s)
-        cells.share(
-            f"equal arms called different, hog of {spell_s:g} s",
-            _missed(d, 0.0),
-            at_least=0.035,
-            at_most=0.065,
-        )
+        d = pairs(np.random.default_rng([seed, 1, number]), sims, DUET, spell_s)
+        name = f"equal arms called different, hog of {spell_s:g} s"
+        cells.share(name, 1 - covered(intervals.student(d, LEVEL), 0.0), at_least=0.035, at_most=0.065)
     for number, spell_s in enumerate(SPELLS_S):
-        d = pairs(np.random.default_rng([seed, 2, number]), sims, DUET, spell_s=spell_s, effect=EFFECT)
-        cells.share(
-            f"a known effect is in the interval, hog of {spell_s:g} s", 1 - _missed(d, EFFECT), at_least=0.93
-        )
+        d = pairs(np.random.default_rng([seed, 2, number]), sims, DUET, spell_s) + EFFECT
+        name = f"a known effect is in the interval, hog of {spell_s:g} s"
+        cells.share(name, covered(intervals.student(d, LEVEL), EFFECT), at_least=0.93)
     for number, spell_s in enumerate(SPELLS_S):
         ratio = _widths(np.random.default_rng([seed, 3, number]), sims, spell_s, OWN)
-        cells.average(
-            f"half-width over that of alternating trials of as many minutes, hog of {spell_s:g} s",
-            ratio,
-            at_most=1 / 3,
-        )
+        name = f"half-width over that of alternating trials of as many minutes, hog of {spell_s:g} s"
+        cells.average(name, ratio, at_most=1 / 3)
     fresh = _widths(np.random.default_rng([seed, 4]), sims, SPELLS_S[1], OWN_FRESH)
     cells.average("the same of fresh JVMs, hog of 1 s", fresh)
-    still = pairs(np.random.default_rng([seed, 5]), sims, STILL, spell_s=SPELLS_S[1])
-    cells.share(
-        "equal arms called different, cores not exchanged", _missed(still, 0.0), at_least=0.5, control=True
-    )
+    still = pairs(np.random.default_rng([seed, 5]), sims, STILL, SPELLS_S[1])
+    wrong = 1 - covered(intervals.student(still, LEVEL), 0.0)
+    cells.share("equal arms called different, cores not exchanged", wrong, at_least=0.5, control=True)
     return cells.result()
 
 
 def pairs(
-    rng: np.random.Generator, n: int, design: Design, *, spell_s: float, effect: float = 0.0, own: float = OWN,
+    rng: np.random.Generator,
+    n: int,
+    design: Design,
+    spell_s: float,
+    own: float = OWN,
     n_blocks: int = N_BLOCKS,
-) -> Floats:  # fmt: skip
-    """Return the log ratio of each pair, shape (n, n_blocks)."""
-    match = np.empty((n, n_blocks))
-    for block in range(n_blocks):
-        match[:, block] = _pairs(rng, n, design, spell_s, effect, own)
-    return match
-
-
-def _pairs(
-    rng: np.random.Generator, n: int, design: Design, spell_s: float, effect: float, own: float
 ) -> Floats:
+    """Return the log ratio of each pair of equal arms, shape (n, n_blocks); ``own``: noise of a process."""
+    return np.stack([_pairs(rng, n, design, spell_s, own) for _ in range(n_blocks)], axis=1)
+
+
+def _pairs(rng: np.random.Generator, n: int, design: Design, spell_s: float, own: float) -> Floats:
     slices = round(LOAD_S / SLICE_S)
     gap = round(AROUND_S / SLICE_S)
     whole = slices if design.at_once else 2 * slices + gap
@@ -113,13 +102,13 @@ def _pairs(
         first, second = cores[0, :, :slices].mean(axis=1), cores[0, :, slices + gap :].mean(axis=1)
         turn = rng.random(n) < 0.5
         a, b = np.where(turn, first, second), np.where(turn, second, first)
+    elif design.exchanged:
+        on_second = (rng.random(n) < 0.5)[:, None] ^ _sides(rng, n, slices)
+        a, b = (np.where(on_second, cores[1 - i], cores[i]).mean(axis=1) for i in range(2))
+        a, b = a * (1.0 - EXCHANGE_COST), b * (1.0 - EXCHANGE_COST)
     else:
-        side = rng.random(n) < 0.5 if design.random_sides else np.zeros(n, dtype=bool)
-        on_second = side[:, None] ^ (_sides(rng, n, slices) if design.exchanged else False)
-        cost = 1.0 - (EXCHANGE_COST if design.exchanged else 0.0)
-        a = np.where(on_second, cores[1], cores[0]).mean(axis=1) * cost
-        b = np.where(on_second, cores[0], cores[1]).mean(axis=1) * cost
-    return np.asarray(np.log(a / b) + effect + own_noise[0] - own_noise[1])
+        a, b = cores.mean(axis=2)
+    return np.asarray(np.log(a / b) + own_noise[0] - own_noise[1])
 
 
 def _sides(rng: np.random.Generator, n: int, slices: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
@@ -143,14 +132,14 @@ def _hog(rng: np.random.Generator, n: int, slices: int, spell_s: float) -> Float
 
 def _drift(rng: np.random.Generator, n: int, slices: int) -> Floats:
     """Logs of a speed that both cores have in common, stationary from the first slice on."""
-    keep = float(np.exp(-SLICE_S / DRIFT_S))
-    shocks = rng.normal(0.0, DRIFT * np.sqrt(1 - keep**2), (n, slices))
+    past = float(np.exp(-SLICE_S / DRIFT_S))
+    shocks = rng.normal(0.0, DRIFT * np.sqrt(1 - past**2), (n, slices))
     now = rng.normal(0.0, DRIFT, n)
-    match = np.empty((n, slices))
+    logs = np.empty((n, slices))
     for at in range(slices):
-        now = keep * now + shocks[:, at]
-        match[:, at] = now
-    return match
+        now = past * now + shocks[:, at]
+        logs[:, at] = now
+    return logs
 
 
 def _widths(rng: np.random.Generator, n: int, spell_s: float, own: float) -> Floats:
@@ -158,19 +147,6 @@ def _widths(rng: np.random.Generator, n: int, spell_s: float, own: float) -> Flo
 
     A pair takes the time of one trial, so the duet has twice as many pairs.
     """
-    sided = pairs(rng, n, DUET, spell_s=spell_s, own=own, n_blocks=2 * N_BLOCKS)
-    turns = pairs(rng, n, ALTERNATING, spell_s=spell_s, own=own)
-    return _half_width(sided) / _half_width(turns)
-
-
-def _half_width(d: Floats) -> Floats:
-    bounds = intervals.student(d, LEVEL)
-    return np.asarray((bounds.high - bounds.low) / 2)
-
-
-def _missed(d: Floats, truth: float) -> float:
-    bounds = intervals.student(d, LEVEL)
-    return float(np.mean((bounds.low > truth) | (bounds.high < truth)))
-
-
-__all__ = ["ALTERNATING", "DUET", "STILL", "duet", "pairs"]
+    duets = intervals.student(pairs(rng, n, DUET, spell_s, own, n_blocks=2 * N_BLOCKS), LEVEL)
+    turns = intervals.student(pairs(rng, n, ALTERNATING, spell_s, own), LEVEL)
+    return np.asarray((duets.high - duets.low) / (turns.high - turns.low))

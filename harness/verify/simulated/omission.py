@@ -34,6 +34,7 @@ class _Users(NamedTuple):
 _USERS = (_Users(8, 0.0), _Users(16, 0.01), _Users(32, 0.02))
 _PAUSES_S = (0.1, 0.3, 1.0)
 _SHORT_S = 0.03
+_LAW = ServiceLaw(outlier_share=0.0)
 
 
 def omission(sims: int, seed: int) -> VerifyResult:
@@ -53,50 +54,41 @@ def omission(sims: int, seed: int) -> VerifyResult:
             rng = np.random.default_rng([seed, number, int(pause_s * 1e3)])
             every_s = pause_s / PAUSED
             pauses = regular_pauses(sims * every_s, pause_s, every_s, rng, spread=0.0)
-            start, latency = _closed(users, sims * every_s, pauses, rng)
+            start, latency = simulate_closed(
+                users.n, sims * every_s, _LAW, rng, servers=users.n, think_s=users.think_s, pauses=pauses
+            )
             stalls = detect_stalls(start, latency)
             check = coordinated_omission_check(start, latency, users=users.n, stalls=stalls)
             flagged.append(check.flagged)
             noticed.append(coordinated_omission_check(start, latency, stalls=stalls).flagged)
-            text = any("open loop" in warning for warning in check.warnings)
+            is_warned = any("open loop" in warning for warning in check.warnings)
             if pause_s < min(_PAUSES_S):
-                warned.append(text)
+                warned.append(is_warned)
                 continue
-            silent.append(not text)
+            silent.append(not is_warned)
             open_p99 = _open_p99(len(start) / (sims * every_s * (1 - PAUSED)), sims * every_s, pauses, rng)
             assert check.corrected_s is not None  # users were given
-            error = abs(check.corrected_s["p99"] / open_p99 - 1)
             hidden.append(check.measured_s["p99"] / open_p99)
-            cells.plain(
-                f"corrected p99 against open, {users.n} users, {pause_s * 1000.0:g} ms", error, at_most=WITHIN
-            )
+            name = f"corrected p99 against open, {users.n} users, {pause_s * 1000.0:g} ms"
+            cells.plain(name, abs(check.corrected_s["p99"] / open_p99 - 1), at_most=WITHIN)
+    for name, checks in (
+        ("closed loops flagged, users known", flagged),
+        ("closed loops flagged by their rhythm alone", noticed),
+        ("short pauses: warned", warned),
+        ("pauses of 100 ms and more: not warned", silent),
+    ):
+        cells.share(name, float(np.mean(checks)), n=len(checks), at_least=1.0)
     false = [_open_flagged(kind, sims, seed) for kind in get_args(Arrivals)]
-    cells.share("closed loops flagged, users known", float(np.mean(flagged)), n=len(flagged), at_least=1.0)
-    cells.share(
-        "closed loops flagged by their rhythm alone", float(np.mean(noticed)), n=len(noticed), at_least=1.0
-    )
-    cells.share("short pauses: warned", float(np.mean(warned)), n=len(warned), at_least=1.0)
-    cells.share("pauses of 100 ms and more: not warned", float(np.mean(silent)), n=len(silent), at_least=1.0)
     cells.share("open loops flagged", float(np.mean(false)), n=len(false), at_most=0.0, control=True)
-    cells.plain(
-        "closed p99 uncorrected, median over open p99", float(np.median(hidden)), at_most=0.5, control=True
-    )
+    name = "closed p99 uncorrected, median over open p99"
+    cells.plain(name, float(np.median(hidden)), at_most=0.5, control=True)
     return cells.result()
-
-
-def _closed(
-    users: _Users, duration_s: float, pauses: Pauses, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    law = ServiceLaw(outlier_share=0.0)
-    return simulate_closed(
-        users.n, duration_s, law, rng, servers=users.n, think_s=users.think_s, pauses=pauses
-    )
 
 
 def _open_p99(rate_per_s: float, duration_s: float, pauses: Pauses, rng: np.random.Generator) -> float:
     """p99 of an open loop at the rate that the users keep while nothing is paused, with servers to spare."""
     arrivals = arrival_times("poisson", rate_per_s, duration_s, rng)
-    service = service_times(len(arrivals), ServiceLaw(outlier_share=0.0), rng)
+    service = service_times(len(arrivals), _LAW, rng)
     servers = max(64, int(rate_per_s * 0.02))
     return float(np.quantile(simulate_open(arrivals, service, servers=servers, pauses=pauses)[1], 0.99))
 

@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
-from scipy.special import ndtr
 
 from harness.formats.arrays import FloatArray
 from harness.model import Frozen
@@ -30,7 +29,6 @@ class ServiceLaw(Frozen):
     sigma: float = 0.4
     rho: float = 0.0
     outlier_share: float = 0.003
-    tail: Literal["lognormal", "weibull"] = "lognormal"
 
 
 class Pauses(Frozen):
@@ -50,10 +48,7 @@ def service_times(n: int, law: ServiceLaw, rng: np.random.Generator) -> FloatArr
     noise = rng.standard_normal(n) * np.sqrt(1 - law.rho**2)
     noise[0] = rng.standard_normal()
     z = scipy.signal.lfilter([1.0], [1.0, -law.rho], noise)
-    if law.tail == "weibull":
-        times = law.median_s * (-np.log1p(-ndtr(z)) / np.log(2)) ** (1 / 1.6)
-    else:
-        times = law.median_s * np.exp(law.sigma * z)
+    times = law.median_s * np.exp(law.sigma * z)
     outliers = rng.random(n) < law.outlier_share
     times[outliers] *= rng.uniform(5, 20, int(outliers.sum()))
     return np.asarray(np.maximum(times, 1e-6))

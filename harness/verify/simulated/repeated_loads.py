@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,9 @@ from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
 from harness.model import WarmUpSpec
 from harness.model.load_tools import LOAD_TOOLS
+from harness.verify.simulated.comparisons import LEVEL, covered
 from harness.verify.simulated.result import Cells, VerifyResult
 
-LEVEL = 0.95
 #: True log of the ratio of two warm services; standard deviations of a process and of each of its loads, as logs.
 TRUTH, PROCESS, LOAD = float(np.log(1.03)), 0.007, 0.01
 #: As a session of strings-warm at quick: how long a load takes, the warm-up's bar, how often a load is repeated.
@@ -34,6 +35,26 @@ class _Trials(NamedTuple):
     compile_s: Floats
     reference: Floats
 
+    @property
+    def place(self) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+        """Which load of each process counts: the first that is not offered again, or the last; (sims, blocks)."""
+        counts = ~_is_repeated(self.compile_s)
+        counts[:, :, -1] = True
+        return np.asarray(counts.argmax(axis=2))
+
+    def counted(self, values: Floats) -> Floats:
+        """What was read of the load that counts, shape (sims, blocks)."""
+        return np.take_along_axis(values, self.place[:, :, np.newaxis], axis=2)[:, :, 0]
+
+    @property
+    def differences(self) -> Floats:
+        return self.counted(self.logs) - self.reference
+
+    @property
+    def bias(self) -> Floats:
+        """Of each session, the mean log of the ratio beside the true one."""
+        return np.asarray(self.differences.mean(axis=1) - TRUTH)
+
 
 def repeats(sims: int, seed: int) -> VerifyResult:
     """Sessions of two services; controls: every first load counts, and the load with the most answers counts."""
@@ -42,38 +63,25 @@ def repeats(sims: int, seed: int) -> VerifyResult:
         bar="coverage in [.93, .97], bias <= .002, and a load without compilers in >= .98 of the trials",
         control="every first load counts, or the best of three: coverage <= .70",
     )  # fmt: skip
-    for number, (often, k) in enumerate((often, k) for often in (0.1, 0.4) for k in (10, 20)):
-        made = _trials(np.random.default_rng([seed, number]), sims, k, often)
-        _cells(cells, made, f"{often:.0%} compile in a load, k = {k}")
-    made = _trials(np.random.default_rng([seed, 97]), sims, 20, 0.4, faster=FASTER)
-    cells.average(f"bias, code {FASTER:.0%} faster once compiled, 40% in a load, k = 20", _bias(made))
-    made = _trials(np.random.default_rng([seed, 98]), sims, 20, 0.4)
-    cells.share(
-        "coverage, every first load counts, 40% compile in a load, k = 20",
-        _coverage(made.logs[:, :, 0] - made.reference),
-        at_most=0.7,
-        control=True,
-    )
-    made = _trials(np.random.default_rng([seed, 99]), sims, 20, 0.0)
-    cells.share(
-        "coverage, of three loads that with the most answers counts, k = 20",
-        _coverage(made.logs.max(axis=2) - made.reference),
-        at_most=0.7,
-        control=True,
-    )
+    for number, (often, k) in enumerate(product((0.1, 0.4), (10, 20))):
+        trials = _trials(np.random.default_rng([seed, number]), sims, k, often)
+        words, n_trials = f"{often:.0%} compile in a load, k = {k}", trials.reference.size
+        warm, again = ~_is_repeated(trials.counted(trials.compile_s)), trials.place > 0
+        cells.share(f"coverage, {words}", _coverage(trials.differences), at_least=0.93, at_most=0.97)
+        cells.average(f"bias, {words}", trials.bias, at_least=-0.002, at_most=0.002)
+        cells.share(f"warm in the load that counts, {words}", float(warm.mean()), n=n_trials, at_least=0.98)
+        cells.share(f"offered again, {words}", float(again.mean()), n=n_trials)
+    trials = _trials(np.random.default_rng([seed, 97]), sims, 20, 0.4, faster=FASTER)
+    cells.average(f"bias, code {FASTER:.0%} faster once compiled, 40% in a load, k = 20", trials.bias)
+    trials = _trials(np.random.default_rng([seed, 98]), sims, 20, 0.4)
+    every = _coverage(trials.logs[:, :, 0] - trials.reference)
+    name = "coverage, every first load counts, 40% compile in a load, k = 20"
+    cells.share(name, every, at_most=0.7, control=True)
+    trials = _trials(np.random.default_rng([seed, 99]), sims, 20, 0.0)
+    best = _coverage(trials.logs.max(axis=2) - trials.reference)
+    name = "coverage, of three loads that with the most answers counts, k = 20"
+    cells.share(name, best, at_most=0.7, control=True)
     return cells.result()
-
-
-def _cells(cells: Cells, made: _Trials, words: str) -> None:
-    n_trials = made.reference.size
-    warm = ~_is_repeated(_counted(made.compile_s, made.compile_s))
-    again = _place(made.compile_s) > 0
-    cells.share(
-        f"coverage, {words}", _coverage(_differences(made)), n=len(made.logs), at_least=0.93, at_most=0.97
-    )
-    cells.average(f"bias, {words}", _bias(made), at_least=-0.002, at_most=0.002)
-    cells.share(f"warm in the load that counts, {words}", float(warm.mean()), n=n_trials, at_least=0.98)
-    cells.share(f"offered again, {words}", float(again.mean()), n=n_trials)
 
 
 def _trials(rng: np.random.Generator, sims: int, k: int, often: float, faster: float = 0.0) -> _Trials:
@@ -101,31 +109,6 @@ def _is_repeated(compile_s: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.b
     return np.array(asked).reshape(compile_s.shape)
 
 
-def _place(compile_s: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-    """Which load of each process counts: the first that is not offered again, or the last; shape (sims, blocks)."""
-    counts = ~_is_repeated(compile_s)
-    counts[:, :, -1] = True
-    return np.asarray(counts.argmax(axis=2))
-
-
-def _counted(values: Floats, compile_s: Floats) -> Floats:
-    """What was read of the load that counts, shape (sims, blocks)."""
-    return np.take_along_axis(values, _place(compile_s)[:, :, np.newaxis], axis=2)[:, :, 0]
-
-
-def _differences(made: _Trials) -> Floats:
-    return _counted(made.logs, made.compile_s) - made.reference
-
-
-def _bias(made: _Trials) -> Floats:
-    """Of each session, the mean log of the ratio beside the true one."""
-    return np.asarray(_differences(made).mean(axis=1) - TRUTH)
-
-
 def _coverage(differences: Floats) -> float:
     """Share of the sessions, shape (sims, blocks), whose paired log-t interval holds the truth."""
-    values = [intervals.student(session, LEVEL) for session in differences]
-    return float(np.mean([item.low <= TRUTH <= item.high for item in values]))
-
-
-__all__ = ["repeats"]
+    return covered(intervals.student(differences, LEVEL), TRUTH)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import sqrt
+from math import nan, sqrt
 from typing import Literal, TypedDict, Unpack
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field, computed_field
 from scipy import stats
 
-from harness.model.base import Frozen
+from harness.model import Estimate, Frozen
 
 #: Of the Monte Carlo intervals: what the number of simulations leaves open, not what the method does.
 LEVEL = 0.95
@@ -69,6 +69,11 @@ class Cell(Frozen):
         return not self.holds and not self.close
 
 
+def contains(estimate: Estimate, truth: float) -> bool:
+    """Whether an estimate has an interval, and the truth lies in it."""
+    return estimate.low is not None and estimate.high is not None and estimate.low <= truth <= estimate.high
+
+
 class _Limits(TypedDict, total=False):
     """What every kind of cell may be given beside its value."""
 
@@ -78,7 +83,12 @@ class _Limits(TypedDict, total=False):
 
 
 def share(n: int, *, name: str, value: float, **limits: Unpack[_Limits]) -> Cell:
-    """Return a cell whose value is a share of ``n`` independent experiments, with Wilson's interval."""
+    """Return a cell whose value is a share of ``n`` independent experiments, with Wilson's interval.
+
+    Without an experiment it misses its limit.
+    """
+    if n == 0:
+        return Cell(name=name, value=0.0 if limits.get("at_least") is not None else 1.0, **limits)
     return _of(Tally(kind="share", sums=(round(value * n), n)), name=name, **limits)
 
 
@@ -94,10 +104,10 @@ def frequency(count: int, exposure: float, *, name: str, **limits: Unpack[_Limit
     return _of(Tally(kind="frequency", sums=(count, exposure)), name=name, **limits)
 
 
-def f1(right: int, found: int, truth: int, *, name: str, **limits: Unpack[_Limits]) -> Cell:
+def f1(right: int, n_found: int, truth: int, *, name: str, **limits: Unpack[_Limits]) -> Cell:
     """Return a cell of an F1: of all that was found or was to be found, the share that is both, J, in Wilson's
     interval; F1 = 2 J / (1 + J)."""
-    return _of(Tally(kind="f1", sums=(right, found, truth)), name=name, **limits)
+    return _of(Tally(kind="f1", sums=(right, n_found, truth)), name=name, **limits)
 
 
 def pooled(rounds: Sequence[Cell]) -> Cell:
@@ -121,11 +131,9 @@ def _of(tally: Tally, *, name: str, **limits: Unpack[_Limits]) -> Cell:
 Judged = tuple[float, float | None, float | None]
 
 
-def _share(count: float, n: float) -> Judged:
-    return count / n, *_wilson(round(count), round(n))
-
-
 def _average(n: float, total: float, squares: float) -> Judged:
+    if n < 2:
+        return total / n if n else nan, None, None
     mean = total / n
     spread = sqrt(max(squares - n * mean**2, 0.0) / (n - 1))
     half = float(stats.t.ppf(0.5 + LEVEL / 2, n - 1)) * spread / sqrt(n)
@@ -138,26 +146,26 @@ def _frequency(count: float, exposure: float) -> Judged:
     return count / exposure, low / exposure, high / exposure
 
 
-def _f1(right: float, found: float, truth: float) -> Judged:
-    events = round(found + truth - right)
+def _f1(right: float, n_found: float, truth: float) -> Judged:
+    events = n_found + truth - right
     if events == 0:
         return 1.0, None, None
-    low, high = (2 * j / (1 + j) for j in _wilson(round(right), events))
-    return 2 * right / (found + truth), low, high
+    low, high = (2 * j / (1 + j) for j in _wilson(right, events))
+    return 2 * right / (n_found + truth), low, high
+
+
+def _wilson(count: float, n: float) -> tuple[float, float]:
+    low, high = stats.binomtest(round(count), round(n)).proportion_ci(LEVEL, method="wilson")
+    return float(low), float(high)
 
 
 #: What each kind of sums makes: the value, and both ends of its interval.
 _JUDGED: dict[str, Callable[..., Judged]] = {
-    "share": _share,
+    "share": lambda count, n: (count / n, *_wilson(count, n)),
     "average": _average,
     "frequency": _frequency,
     "f1": _f1,
 }
-
-
-def _wilson(count: int, n: int) -> tuple[float, float]:
-    low, high = stats.binomtest(count, n).proportion_ci(LEVEL, method="wilson")
-    return float(low), float(high)
 
 
 class VerifyResult(Frozen):
@@ -168,12 +176,15 @@ class VerifyResult(Frozen):
     control: str
     cells: tuple[Cell, ...]
     sims: int = Field(description="simulated experiments a cell, in one round")
-    rounds: int = Field(
-        default=1, ge=1, description="of so many simulations each, until no cell was undecided"
-    )
+    rounds: int = Field(default=1, ge=1, description="until no cell was undecided")
     seed: int
-    holds: bool
     open_problem: str | None = Field(default=None, description="what no bar is set for, with its figures")
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def holds(self) -> bool:
+        """No cell is refuted."""
+        return not any(cell.refuted for cell in self.cells)
 
     @property
     def undecided(self) -> tuple[Cell, ...]:
@@ -181,32 +192,10 @@ class VerifyResult(Frozen):
         return tuple(cell for cell in self.cells if cell.close)
 
 
-def result(
-    name: str,
-    *,
-    bar: str,
-    control: str,
-    cells: Sequence[Cell],
-    sims: int,
-    seed: int,
-    rounds: int = 1,
-    open_problem: str | None = None,
-) -> VerifyResult:
-    """Put a result together; it holds when none of its cells is refuted."""
-    return VerifyResult(
-        name=name, bar=bar, control=control, cells=tuple(cells), sims=sims, seed=seed,
-        rounds=rounds, holds=not any(cell.refuted for cell in cells), open_problem=open_problem,
-    )  # fmt: skip
-
-
 def together(rounds: Sequence[VerifyResult]) -> VerifyResult:
     """Return one result of several rounds of the same row, cell by cell."""
-    first = rounds[0]
-    cells = [pooled(same) for same in zip(*(item.cells for item in rounds), strict=True)]
-    return result(
-        first.name, bar=first.bar, control=first.control, cells=cells, sims=first.sims, seed=first.seed,
-        rounds=len(rounds), open_problem=first.open_problem,
-    )  # fmt: skip
+    cells = tuple(pooled(same) for same in zip(*(item.cells for item in rounds), strict=True))
+    return rounds[0].model_copy(update={"cells": cells, "rounds": len(rounds)})
 
 
 class Cells:
@@ -217,20 +206,20 @@ class Cells:
         self._cells: list[Cell] = []
 
     def share(self, name: str, value: float, n: int | None = None, **limits: Unpack[_Limits]) -> None:
-        """Add a share of ``n`` independent experiments; see ``share``."""
+        """Add a share of ``n`` independent experiments."""
         self._cells.append(share(self._sims if n is None else n, name=name, value=value, **limits))
 
     def average(self, name: str, values: ArrayLike, **limits: Unpack[_Limits]) -> None:
-        """Add a mean over independent experiments; see ``average``."""
+        """Add a mean over independent experiments."""
         self._cells.append(average(values, name=name, **limits))
 
     def frequency(self, name: str, count: int, exposure: float, **limits: Unpack[_Limits]) -> None:
-        """Add events over an exposure; see ``frequency``."""
+        """Add events over an exposure."""
         self._cells.append(frequency(count, exposure, name=name, **limits))
 
-    def f1(self, name: str, right: int, found: int, truth: int, **limits: Unpack[_Limits]) -> None:
-        """Add an F1; see ``f1``."""
-        self._cells.append(f1(right, found, truth, name=name, **limits))
+    def f1(self, name: str, right: int, n_found: int, truth: int, **limits: Unpack[_Limits]) -> None:
+        """Add an F1."""
+        self._cells.append(f1(right, n_found, truth, name=name, **limits))
 
     def plain(self, name: str, value: float, **limits: Unpack[_Limits]) -> None:
         """Add a number without an interval, such as a largest error or a median."""
@@ -242,7 +231,7 @@ class Cells:
 
     def result(self, open_problem: str | None = None) -> VerifyResult:
         """Return the verification."""
-        return result(
-            self._name, bar=self._bar, control=self._control, cells=self._cells, sims=self._sims, seed=self._seed,
-            open_problem=open_problem,
+        return VerifyResult(
+            name=self._name, bar=self._bar, control=self._control, cells=tuple(self._cells), sims=self._sims,
+            seed=self._seed, open_problem=open_problem,
         )  # fmt: skip

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,9 @@ from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.analysis.tables.resource_columns import SERVICE, exclude_other_speeds
+from harness.verify.simulated.comparisons import LEVEL
 from harness.verify.simulated.result import Cells, VerifyResult
 
-LEVEL = 0.95
 #: True log of the ratio, and the standard deviation of a trial's log.
 TRUTH, NOISE = float(np.log(1.03)), 0.01
 #: What the other guest of a core costs, as a log, where the guest works all the time; and for how many trials.
@@ -47,35 +48,28 @@ def speed(sims: int, seed: int) -> VerifyResult:
         "trials left out in >= .99, where no more than .75 were; <= .001 left out where none was",
         control="left out for their own throughput: coverage <= .70",
     )  # fmt: skip
-    for number, (busy, k) in enumerate((busy, k) for busy in (0.05, 0.2) for k in (10, 20)):
-        made = _sessions(np.random.default_rng([seed, number]), sims, k, busy)
-        kept = ~_excluded(made.steps)
-        _cells(cells, made, kept, f"another guest in {busy:.0%} of the trials, k = {k}")
-    made = _sessions(np.random.default_rng([seed, 98]), sims, 20, 0.0)
-    wrongly = float(_excluded(made.steps).mean())
+    for number, (busy, k) in enumerate(product((0.05, 0.2), (10, 20))):
+        sessions = _sessions(np.random.default_rng([seed, number]), sims, k, busy)
+        words, used = f"another guest in {busy:.0%} of the trials, k = {k}", ~_excluded(sessions.steps)
+        # where nearly all trials were slowed, those at full speed are the ones that differ
+        few = sessions.slowed.mean(axis=(1, 2), keepdims=True) < MOST_SLOWED
+        slowed = np.asarray(sessions.slowed & few)
+        width = _width_left(sessions.logs, used)
+        coverage = _coverage(sessions.logs, used, TRUTH)
+        cells.share(f"coverage, {words}", coverage, at_least=0.93, at_most=0.97)
+        left_out = float((~used)[slowed].mean())
+        cells.share(f"slowed trials left out, {words}", left_out, n=int(slowed.sum()), at_least=0.99)
+        half = 0.5 if sessions.slowed.mean() > 0.15 else None
+        cells.average(f"width over that with all trials, {words}", width, at_most=half)
+    sessions = _sessions(np.random.default_rng([seed, 98]), sims, 20, 0.0)
+    wrongly = float(_excluded(sessions.steps).mean())
     cells.share("left out with no other guest, k = 20", wrongly, n=sims * 40, at_most=0.001)
-    made = _sessions(np.random.default_rng([seed, 99]), sims, 20, 0.0, own=OWN_SHARE)
-    usual = np.median(made.logs, axis=1, keepdims=True)
-    truth = TRUTH - OWN_SHARE * OWN_SLOW
-    cells.share(
-        f"coverage, left out for their throughput, {OWN_SHARE:.0%} slow by themselves, k = 20",
-        _coverage(made.logs, made.logs > usual - 0.1, truth),
-        at_most=0.7,
-        control=True,
-    )
+    sessions = _sessions(np.random.default_rng([seed, 99]), sims, 20, 0.0, own=OWN_SHARE)
+    usual = np.median(sessions.logs, axis=1, keepdims=True)
+    coverage = _coverage(sessions.logs, sessions.logs > usual - 0.1, TRUTH - OWN_SHARE * OWN_SLOW)
+    name = f"coverage, left out for their throughput, {OWN_SHARE:.0%} slow by themselves, k = 20"
+    cells.share(name, coverage, at_most=0.7, control=True)
     return cells.result()
-
-
-def _cells(cells: Cells, made: _Sessions, kept: Mask, words: str) -> None:
-    # where nearly all trials were slowed, those at full speed are the ones that differ
-    of = np.asarray(made.slowed & (made.slowed.mean(axis=(1, 2), keepdims=True) < MOST_SLOWED))
-    n_slowed, match = int(of.sum()), float((~kept)[of].mean())
-    at_most = 0.5 if made.slowed.mean() > 0.15 else None
-    cells.share(
-        f"coverage, {words}", _coverage(made.logs, kept, TRUTH), n=len(made.logs), at_least=0.93, at_most=0.97
-    )
-    cells.share(f"slowed trials left out, {words}", match, n=n_slowed, at_least=0.99)
-    cells.average(f"width over that with all trials, {words}", _width_left(made.logs, kept), at_most=at_most)
 
 
 def _sessions(rng: np.random.Generator, sims: int, k: int, busy: float, own: float = 0.0) -> _Sessions:
@@ -114,31 +108,27 @@ def _excluded(steps: Floats) -> Mask:
     return out
 
 
-def _intervals(logs: Floats, kept: Mask) -> Floats:
-    """The paired log-t interval of each session, over the blocks that kept both trials, shape (2, sessions).
+def _intervals(logs: Floats, used: Mask) -> Floats:
+    """The paired log-t interval of each session, over the blocks of which both trials are used, shape (2, sessions).
 
     NaN where so few are left that a session has no verdict.
     """
-    match = np.full((2, len(logs)), np.nan)
-    for number, both in enumerate(np.asarray(kept.all(axis=2))):
-        if both.sum() >= FEWEST_FOR_P:
-            values = intervals.student((logs[number, :, 0] - logs[number, :, 1])[both], LEVEL)
-            match[:, number] = values.low, values.high
-    return match
+    bounds = np.full((2, len(logs)), np.nan)
+    for number, whole in enumerate(np.asarray(used.all(axis=2))):
+        if whole.sum() >= FEWEST_FOR_P:
+            session = intervals.student((logs[number, :, 0] - logs[number, :, 1])[whole], LEVEL)
+            bounds[:, number] = session.low, session.high
+    return bounds
 
 
-def _coverage(logs: Floats, kept: Mask, truth: float) -> float:
+def _coverage(logs: Floats, used: Mask, truth: float) -> float:
     """Share of the sessions with a verdict whose interval holds the truth."""
-    low, high = _intervals(logs, kept)
-    values = ~np.isnan(low)
-    return float(((low <= truth) & (truth <= high))[values].mean())
+    low, high = _intervals(logs, used)
+    return float(((low <= truth) & (truth <= high))[~np.isnan(low)].mean())
 
 
-def _width_left(logs: Floats, kept: Mask) -> Floats:
+def _width_left(logs: Floats, used: Mask) -> Floats:
     """Width of the interval over that with all trials, of each session with a verdict."""
-    (low, high), (low_of_all, high_of_all) = _intervals(logs, kept), _intervals(logs, np.ones_like(kept))
+    (low, high), (low_of_all, high_of_all) = _intervals(logs, used), _intervals(logs, np.ones_like(used))
     ratio = (high - low) / (high_of_all - low_of_all)
     return np.asarray(ratio[~np.isnan(ratio)])
-
-
-__all__ = ["speed"]

@@ -51,34 +51,24 @@ def simulate_warmup(sims: int, seed: int) -> VerifyResult:
             score = score_class(kind, rho, sims, seed)
             cells.share(f"AR {rho:g}, {kind}: recognised", score.right, at_least=0.93)
             if kind is SteadyState.FLAT:
-                made_up = round(score.spurious * sims)
-                name = f"AR {rho:g}, flat: spurious a series"
-                cells.frequency(name, made_up, sims, at_most=0.05)
+                n_spurious = round(score.spurious * sims)
+                cells.frequency(f"AR {rho:g}, flat: spurious a series", n_spurious, sims, at_most=0.05)
     strong = {kind: score_class(kind, STRONG, sims, seed) for kind in LEVELS}
     for kind, score in strong.items():
         bar = {SteadyState.FLAT: 0.95, SteadyState.NO_STEADY_STATE: 0.80}.get(kind)
         cells.share(f"AR .9, {kind}: recognised", score.right, at_least=bar)
         cells.share(f"AR .9, {kind}: undecidable", score.undecidable)
         cells.share(f"AR .9, {kind}: another class", score.wrong)
-    cells.frequency(
-        "AR .9, flat, fixed penalty 15 log n: spurious a series",
-        round(fixed_penalty_spurious(STRONG, sims, seed) * sims),
-        sims,
-        at_least=0.3,
-        control=True,
-    )
-    return cells.result(open_problem=open_problem(strong))
-
-
-def open_problem(strong: Mapping[SteadyState, Score]) -> str:
-    """Return in words what stays open where neighbouring windows correlate by .9, with its figures."""
+    n_spurious = round(fixed_penalty_spurious(STRONG, sims, seed) * sims)
+    name = "AR .9, flat, fixed penalty 15 log n: spurious a series"
+    cells.frequency(name, n_spurious, sims, at_least=0.3, control=True)
     shares = ", ".join(
         f"{kind} {score.right:.2f} recognised, {score.undecidable:.2f} left undecidable, {score.wrong:.2f} wrong"
         for kind, score in strong.items()
     )
-    return (
-        "where windows correlate by .9 no class but flat and no steady state has a bar, and steps below about "
-        "2.5 standard deviations of the noise cannot be told from it; the answer is then flat or undecidable. "
+    return cells.result(
+        open_problem="where windows correlate by .9 no class but flat and no steady state has a bar, and steps below "
+        "about 2.5 standard deviations of the noise cannot be told from it; the answer is then flat or undecidable. "
         f"Here: {shares}. What was tried, and how far each attempt got: docs/warm-up.md"
     )
 
@@ -118,10 +108,6 @@ def log_normal(rng: np.random.Generator, n: int) -> FloatArray:
     return np.asarray((drawn - mean) / np.sqrt(variance), dtype=np.float64)
 
 
-def _flat(rng: np.random.Generator) -> FloatArray:
-    return np.zeros(int(rng.integers(300, 701)))
-
-
 def _warm_up(rng: np.random.Generator) -> FloatArray:
     """One or two steps down, then the rest of the series."""
     steps = [_segment_length(rng) for _ in range(rng.integers(1, 3))]
@@ -132,11 +118,6 @@ def _warm_up(rng: np.random.Generator) -> FloatArray:
         parts.append(np.full(length, level))
     tail = np.zeros(int(rng.integers(max(300 - sum(steps), sum(steps)), 401)))
     return np.concatenate([*reversed(parts), tail])
-
-
-def _slowdown(rng: np.random.Generator) -> FloatArray:
-    level: FloatArray = -_warm_up(rng)
-    return level
 
 
 def _no_steady_state(rng: np.random.Generator) -> FloatArray:
@@ -165,9 +146,9 @@ def _size(rng: np.random.Generator) -> float:
 
 LEVELS: Mapping[SteadyState, Callable[[np.random.Generator], FloatArray]] = MappingProxyType(
     {
-        SteadyState.FLAT: _flat,
+        SteadyState.FLAT: lambda rng: np.zeros(int(rng.integers(300, 701))),
         SteadyState.WARM_UP: _warm_up,
-        SteadyState.SLOWDOWN: _slowdown,
+        SteadyState.SLOWDOWN: lambda rng: -_warm_up(rng),
         SteadyState.NO_STEADY_STATE: _no_steady_state,
     }
 )

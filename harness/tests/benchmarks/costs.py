@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure what each command costs in time and disk, and write the README's table from it.
 
-    python3 setup/costs.py measure "make test" "make paper PROFILE=smoke" ...
-    python3 setup/costs.py render
+    python3 harness/tests/benchmarks/costs.py measure "make test" "make paper PROFILE=smoke" ...
+    python3 harness/tests/benchmarks/costs.py render
 
 ``measure`` runs each command alone, in a clone of this repository's HEAD with an empty HOME, and stores the readings
 in ``docs/costs.json``, where readings of other commands stay. It runs on a bare Python.
@@ -19,9 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 READINGS, README = ROOT / "docs" / "costs.json", ROOT / "README.md"
-BEGIN, END = "<!-- costs: written by setup/costs.py -->", "<!-- /costs -->"
+BEGIN, END = "<!-- costs: written by harness/tests/benchmarks/costs.py -->", "<!-- /costs -->"
 #: Variables that a user's shell hands on; any other could hide a missing step.
 HANDED_ON = re.compile(
     r"PATH|LANG|TERM|SSL_CERT_FILE|GO(PROXY|FLAGS|NOSUMDB|NOSUMCHECK|SUMDB)|(PIP|UV|MAVEN)_.*|https?_proxy|no_proxy",
@@ -40,21 +40,12 @@ def measure(command: str) -> dict[str, object]:
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
         home.mkdir()
         env = {name: value for name, value in os.environ.items() if HANDED_ON.fullmatch(name)}
+        env |= {"HOME": str(home), "CI": "true"}
         before, began_s = disk_bytes(name), time.monotonic()
-        subprocess.run(
-            command.split(),
-            cwd=clone,
-            env=env | {"HOME": str(home), "CI": "true"},
-            stdin=subprocess.DEVNULL,
-            check=True,
-        )
+        subprocess.run(command.split(), cwd=clone, env=env, stdin=subprocess.DEVNULL, check=True)
         wall_s = round(time.monotonic() - began_s, 1)
-        return {
-            "command": command,
-            "wall_s": wall_s,
-            "added_bytes": disk_bytes(name) - before,
-            "exit_status": 0,
-        }
+        added = disk_bytes(name) - before
+        return {"command": command, "wall_s": wall_s, "added_bytes": added, "exit_status": 0}
 
 
 def disk_bytes(folder: str) -> int:
@@ -90,9 +81,8 @@ def main(arguments: list[str]) -> int:
             readings += [reading for reading in stored["readings"] if reading["command"] not in commands]
             memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
             machine = {"cpus": os.cpu_count(), "memory_bytes": memory_bytes}
-            READINGS.write_text(
-                json.dumps({"machine": machine, "readings": readings}, indent=2) + "\n", encoding="utf-8"
-            )
+            text = json.dumps({"machine": machine, "readings": readings}, indent=2)
+            READINGS.write_text(text + "\n", encoding="utf-8")
         case ["render"]:
             head, rest = README.read_text(encoding="utf-8").split(BEGIN, 1)
             README.write_text(f"{head}{BEGIN}\n{table()}\n{END}{rest.split(END, 1)[1]}", encoding="utf-8")
