@@ -155,7 +155,7 @@ class Gathered:
         self._n_requests = self._n_stretches = self._n_repeats = 0
         self._repeats: frozenset[str] = frozenset()
         self._sum_s, self._start_s, self._last_start_s, self._end_s = 0.0, np.inf, -np.inf, -np.inf
-        self.kept = Kept()
+        self.kept = Kept(first.resolution_s)
         self._slowest: list[tuple[FloatArray, FloatArray]] = []
         self._plots = plots
         self._courses: list[Course] = []
