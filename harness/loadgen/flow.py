@@ -150,22 +150,32 @@ def _known(names: Collection[str]) -> str:
     return ", ".join(f"${{{name}}}" for name in sorted(names)) or "nothing is captured before it"
 
 
-def right_answers(expect: Expectation) -> tuple[Pieces, ...] | None:
+def right_answers(expect: Expectation, *, places: bool = True) -> tuple[Pieces, ...] | None:
     """Bodies that are right, the likeliest first, cut at their places; None: any body is right.
 
-    The renderings of JSON values and their order are those of ``mix.right_bodies``.
+    An exact body is itself. A JSON value is any of its usual renderings (see ``renderings``). Of ``one_of`` each value
+    is right, and every value stands in its likeliest rendering before any stands in another.
+
+    Args:
+        places: of captured values; a plain mix has none, and each body is one text.
     """
     if expect.body is not None:
-        return (pieces(expect.body),)
-    if expect.one_of is None and expect.json_value is None:
+        return (pieces(expect.body) if places else (expect.body,),)
+    if not expect.is_json:
         return None
     values = expect.one_of if expect.one_of is not None else (expect.json_value,)
-    alike = zip_longest(*(renderings(value) for value in values), fillvalue=())
+    alike = zip_longest(*(renderings(value, places=places) for value in values), fillvalue=())
     return tuple(dict.fromkeys(cut for cuts in alike for cut in cuts if cut))
 
 
+def right_bodies(expect: Expectation) -> tuple[str, ...] | None:
+    """The texts that are right answers in a plain mix, the likeliest first; None: any body is right."""
+    cuts = right_answers(expect, places=False)
+    return None if cuts is None else tuple("".join(map(str, cut)) for cut in cuts)
+
+
 def flow_document(requests: Sequence[Request]) -> dict[str, object]:
-    """The whole flow as JSON for a tool's own script, so that a script needs no knowledge of contracts.
+    """A whole flow, or a plain mix, as JSON for a tool's own script, so that a script needs no knowledge of contracts.
 
     ``{"carried": regex, "steps": [{"name", "method", "path": pieces, "headers": {name: pieces},
     "body": pieces or null, "status", "capture": {name: [key or index, ...]}, "right": [pieces, ...]
@@ -175,19 +185,24 @@ def flow_document(requests: Sequence[Request]) -> dict[str, object]:
     ``carried`` in full, is the error ``no <name>``), then compares the body, where it is ``json`` as
     a value, and after the first wrong answer begins anew.
     """
+    places = is_flow(requests)
+
+    def cut(text: str) -> list[object]:
+        return _plain(pieces(text) if places else (text,))
+
     return {
-        "carried": CARRIED,
+        "carried": CARRIED if places else "",
         "steps": [
             {
                 "name": request.name,
                 "method": request.method,
-                "path": _plain(pieces(request.path)),
-                "headers": {name: _plain(pieces(text)) for name, text in request.headers.items()},
-                "body": None if request.body is None else _plain(pieces(request.body)),
+                "path": cut(request.path),
+                "headers": {name: cut(text) for name, text in request.headers.items()},
+                "body": None if request.body is None else cut(request.body),
                 "status": request.expect.status,
                 "capture": {name: list(steps_of(pointer)) for name, pointer in request.capture.items()},
                 "right": None
-                if (right := right_answers(request.expect)) is None
+                if (right := right_answers(request.expect, places=places)) is None
                 else [_plain(item) for item in right],
                 "json": request.expect.is_json,
             }

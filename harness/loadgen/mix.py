@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every adapter needs of a request mix: its proportions, and the answers that count as right."""
+"""What every adapter needs of a request mix: its proportions, and what it cannot offer or judge of it."""
 
 from __future__ import annotations
 
 import math
-from itertools import zip_longest
 
-from harness.loadgen.renderings import renderings
-from harness.model import Expectation, Request
+from harness.model import Request
 
 #: Tools that choose by repeating a request get no more entries than this.
 MAX_ROUND = 1000
@@ -50,24 +48,3 @@ def other_statuses(tool: str, requests: tuple[Request, ...]) -> str | None:
         if wrong
         else None
     )
-
-
-def right_bodies(expect: Expectation) -> tuple[str, ...] | None:
-    """Texts that are the right answer, the likeliest first; None: any body is right.
-
-    An exact body is itself. A JSON value is any of its usual renderings (see ``renderings``). Of ``one_of`` each value
-    is right, and every value stands in its likeliest rendering before any stands in another.
-    For plain mixes; what is right in a flow is ``flow.right_answers``.
-    """
-    if expect.body is not None:
-        return (expect.body,)
-    values = expect.one_of if expect.one_of is not None else (expect.json_value,)
-    if expect.one_of is None and expect.json_value is None:
-        return None
-    texts = (
-        cut
-        for alike in zip_longest(*(renderings(value, places=False) for value in values), fillvalue=())
-        for cut in alike
-        if cut
-    )
-    return tuple(dict.fromkeys("".join(piece for piece in cut if isinstance(piece, str)) for cut in texts))

@@ -14,15 +14,9 @@ from pydantic import ValidationError
 from harness.errors import InputError
 from harness.loadgen.base import LoadSpec
 from harness.loadgen.correlation import Scalar, fill_json, fill_text
-from harness.loadgen.flow import (
-    flow_document,
-    readiness_request,
-    right_answers,
-)
-from harness.loadgen.mix import right_bodies
+from harness.loadgen.flow import flow_document, readiness_request, right_answers, right_bodies
 from harness.loadgen.renderings import Carried, Pieces, pieces
-from harness.loadgen.tools.jmeter_jmx import jmespath, with_variables
-from harness.loadgen.tools.jmeter_plan import render_plan
+from harness.loadgen.tools.jmeter_plan import jmespath, render_plan, with_variables
 from harness.loadgen.tools.wrk import Wrk
 from harness.model import ClosedLoad, Expectation
 from harness.model.endpoint import Endpoint

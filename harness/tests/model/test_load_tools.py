@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -51,7 +52,7 @@ def test_the_type_has_the_names_of_the_rows() -> None:
 
 def test_each_adapter_has_a_row_and_each_row_an_adapter() -> None:
     modules = (HARNESS / "loadgen" / "tools").glob("*.py")
-    adapters = {path.stem for path in modules if "def adapter(" in path.read_text("utf-8")}
+    adapters = {path.stem for path in modules if re.search(r"^(def )?adapter\b", path.read_text("utf-8"), re.MULTILINE)}
     assert adapters == {tool.name for tool in LOAD_TOOLS}
 
 

@@ -12,8 +12,7 @@ from harness.definitions import load_study
 from harness.errors import MissingTool
 from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.tools.jmeter import JMeter
-from harness.loadgen.tools.jmeter_jmx import IS_RIGHT
-from harness.loadgen.tools.jmeter_plan import GC_LOG, SAMPLES, render_plan
+from harness.loadgen.tools.jmeter_plan import GC_LOG, IS_RIGHT, SAMPLES, render_plan
 from harness.model import ClosedLoad, LoadProfile, OpenLoad
 from harness.model.endpoint import Endpoint
 from harness.project import find_root

@@ -158,7 +158,10 @@ def test_rows_without_totals_are_a_failed_trial(tmp_path: Path) -> None:
 def oha_folder(folder: Path, profile: LoadProfile, errors: dict[str, int] | None = None) -> Path:
     """A folder as oha leaves it: three answers, the third with 500, and what got none."""
     (folder / ORDER_FILE).write_text(order_text(order_at(folder, profile)))
-    totals = {"summary": {"total": 1.5}, "errorDistribution": errors or {}}
+    totals = {
+        "summary": {"total": 1.5, "requestsPerSec": 2.0}, "errorDistribution": errors or {},
+        "statusCodeDistribution": {"200": 2, "500": 1},
+    }  # fmt: skip
     (folder / TOTALS).write_text(json.dumps(totals))
     oha_db(folder / SAMPLES, [(0.25, 0.2, 0.3, 200), (0.4, None, 0.1, 200), (0.5, None, 0.1, 500)])
     os.utime(folder / ORDER_FILE, (999.0, 999.0))
