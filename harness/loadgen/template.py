@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.formats.wrk_histogram import HEADER
 from harness.loadgen.base import LoadSpec
-from harness.loadgen.mix import one_round
+from harness.loadgen.flow import one_round
 
 if TYPE_CHECKING:
     from jinja2 import Template

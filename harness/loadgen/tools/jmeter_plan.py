@@ -19,8 +19,7 @@ from dataclasses import dataclass
 
 from harness.loadgen.base import LoadSpec
 from harness.loadgen.correlation import CARRIED, steps_of
-from harness.loadgen.flow import in_order, is_flow
-from harness.loadgen.mix import one_round
+from harness.loadgen.flow import in_order, is_flow, one_round
 from harness.loadgen.renderings import Carried, Pieces, pieces, renderings
 from harness.loadgen.template import template
 from harness.model import ClosedLoad, Expectation, OpenLoad, Request

@@ -21,8 +21,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from harness.loadgen.base import LoadSpec
-from harness.loadgen.flow import flow_document, is_flow
-from harness.loadgen.mix import one_round
+from harness.loadgen.flow import flow_document, is_flow, one_round
 from harness.model import ClosedLoad, LoadProfile, OpenLoad
 
 #: An answer that takes longer is an error.

@@ -21,8 +21,7 @@ from pathlib import Path
 from harness.errors import TrialFailure
 from harness.formats.row_files import VEGETA_COLUMNS, VEGETA_CSV, VEGETA_ERROR, VEGETA_STATUS
 from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
-from harness.loadgen.flow import no_flow
-from harness.loadgen.mix import one_round, other_statuses, unsupported_mix
+from harness.loadgen.flow import no_flow, one_round, other_statuses, unsupported_mix
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,

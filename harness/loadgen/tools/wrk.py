@@ -24,8 +24,7 @@ from harness.formats.wrk_histogram import (
     undo_correction,
 )
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
-from harness.loadgen.flow import no_flow
-from harness.loadgen.mix import other_statuses, unsupported_mix
+from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
 from harness.loadgen.summary import ORDER_FILE, existing, last_output, open_text, order_text, read_order
 from harness.loadgen.template import QUANTILES, even_threads, render_script
 from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request

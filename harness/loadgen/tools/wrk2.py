@@ -26,8 +26,7 @@ from pathlib import Path
 from harness.errors import InputError, TrialFailure
 from harness.formats.wrk2_text import read_threads, read_wrk2
 from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
-from harness.loadgen.flow import no_flow
-from harness.loadgen.mix import other_statuses, unsupported_mix
+from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
 from harness.loadgen.summary import ORDER_FILE, existing, last_words, order_text, read_order
 from harness.loadgen.template import even_threads, render_script
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.loadgen.flow import right_bodies
-from harness.loadgen.mix import one_round, unsupported_mix, weights
+from harness.loadgen.flow import one_round, right_bodies, unsupported_mix, weights
 from harness.loadgen.template import lua_string
 from harness.model import Expectation
 from harness.tests.support.answering_server import request_to
