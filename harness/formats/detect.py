@@ -47,7 +47,7 @@ _FORMATS: tuple[tuple[Callable[[str], object], Callable[[TextFile], Opened]], ..
     (looks_like_gatling, open_gatling),
     (looks_like_k6_csv, open_k6_csv),
     (lines_of, open_json_lines),
-    *((one.layout_of, one.open) for one in ROW_FORMATS),
+    *((form.layout_of, form.open) for form in ROW_FORMATS),
     (kind_of, read_totals),
 )
 

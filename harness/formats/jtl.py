@@ -142,7 +142,7 @@ def open_jtl(
         layout,
         source="jmeter" if is_jmeters else "csv",
         resolution_s=layout.latency_step_s,
-        said=(*text, *_unclear_parts(file, layout)),
+        remarks=(*text, *_unclear_parts(file, layout)),
         sides=sides if is_jmeters else None,
         from_zero=not is_jmeters and layout.era_s is None and layout.time in PER_S,
     )

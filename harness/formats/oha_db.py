@@ -77,7 +77,7 @@ def read_oha_db(path: Path) -> RequestTable:
         resolution_s=OHA_CSV.resolution_s,
         errors_by_kind=_kinds(columns[:, 2]),
         from_zero=True,
-        notes=OHA_CSV.said,
+        notes=OHA_CSV.remarks,
     )
 
 

@@ -34,7 +34,7 @@ class LoadSpec(Frozen):
     def _a_sound_flow(self) -> Self:
         fault = flow_fault(self.requests)
         if fault is not None:
-            raise ValueError(f"{self.requests[fault.index].name}: {fault.problem}: {fault.found}")
+            raise ValueError(f"{self.requests[fault.index].name}: {fault.problem}: {fault.value}")
         return self
 
 

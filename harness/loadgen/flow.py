@@ -23,11 +23,11 @@ MAX_ROUND = 1000
 
 @dataclass(frozen=True)
 class FlowFault:
-    """What is wrong with a mix: at which of its requests, found what, and what is allowed there."""
+    """What is wrong with a mix: at which of its requests, with what value, and what is allowed there."""
 
     index: int
     problem: str
-    found: str
+    value: str
     allowed: str | None = None
 
 

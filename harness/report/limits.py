@@ -119,7 +119,7 @@ def check_file(limit: FileLimit, report: Report) -> CheckedLimit:
     Raises:
         InputError: the file has no request of that name, or no such number of one name.
     """
-    value, bounds = _found(limit, report)
+    value, bounds = _number_of(limit, report)
     if value is not None:
         bounds = (value, value)
         text = _spoken(limit.metric, value)
@@ -178,7 +178,7 @@ def _judged(limit: FileLimit, low: float | None, high: float | None) -> Outcome:
     return "kept" if low is not None and low >= limit.value else "cannot be told"
 
 
-def _found(limit: FileLimit, report: Report) -> tuple[float | None, tuple[float | None, float | None] | None]:
+def _number_of(limit: FileLimit, report: Report) -> tuple[float | None, tuple[float | None, float | None] | None]:
     """The number that a limit is about, and the bounds of one that the file does not say."""
     if limit.label is None:
         if limit.metric == "throughput":

@@ -191,5 +191,5 @@ class _Line:
             raise self.wrong(f"its data cannot be read: {problem}", f"@{name}", "a text file") from None
         return text if keep_lines else text.replace("\n", "").replace("\r", "")
 
-    def wrong(self, problem: str, found: str | None, allowed: str | None = None) -> InputError:
-        return InputError(problem, file=self.file, place=f"line {self.line}", found=found, allowed=allowed)
+    def wrong(self, problem: str, word: str | None, allowed: str | None = None) -> InputError:
+        return InputError(problem, file=self.file, place=f"line {self.line}", found=word, allowed=allowed)
