@@ -170,8 +170,8 @@ def _answers(
     if addresses and not any(at.endswith(f":{endpoint.port}") for at in addresses):
         raise DoesNotStart(
             "start",
-            f"it listens on {', '.join(sorted(addresses))}, not on the {{host}}:{{port}} it was given ({wanted}): say how "
-            'it takes its port, for instance "--port={port}" at the end, or "env", "PORT={port}" at the beginning',
+            f"it listens on {', '.join(sorted(addresses))}, not on the {{host}}:{{port}} it was given ({wanted}): say "
+            'how it takes its port, for instance "--port={port}" at the end, or "env", "PORT={port}" at the beginning',
         )
     if first.answer is not None:
         raise DoesNotStart(

@@ -62,8 +62,7 @@ class RowFormat:
 
     ``first_row``: of a file without a header, which may end after so many columns as ``widths`` say.
     ``resolution_s``: the smallest step of its latencies, seconds. ``title``: what it is, in words. ``written``: how its
-    numbers are written, as ``Layout`` has it. ``remarks``: notes that every such file needs. ``most_rows``: it writes no
-    more.
+    numbers are written, as ``Layout`` has it. ``remarks``: on every such file. ``most_rows``: it writes no more.
     """
 
     source: FileSource
