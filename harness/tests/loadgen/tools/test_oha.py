@@ -42,22 +42,23 @@ class TestOha(LoadGeneratorContract, OpenLoopContract):
         self,
         generator: LoadGenerator,
         small: ClosedLoad,
-        server: AnsweringServer,
+        server6: AnsweringServer,
         tmp_path: Path,
         path: str,
         errors: bool,
     ) -> None:
         """A wrong body goes unnoticed, and the summary says that nobody looked."""
-        offered = offer(generator, self.order(tmp_path / "o", server.endpoint, small, request_to(path, body=AWKWARD)))
+        offered = offer(generator, self.order(tmp_path / "o", server6.endpoint, small, request_to(path, body=AWKWARD)))
         assert offered.exit_code == 0
         summary = generator.read(offered.folder)
-        assert summary.n_requests == server.seen.total() == server.seen[path]
+        assert summary.n_requests == server6.seen.total() == server6.seen[path]
         assert summary.n_errors == (summary.n_requests if errors else 0)
         assert summary.errors_by_kind == ({"status 500": summary.n_errors} if errors else {})
         assert summary.bodies_checked is False
-        assert server.bodies.keys() == {AWKWARD.encode()}
-        assert server.types.keys() == {"application/json"}
-        assert server.n_connections <= small.users + 1
+        assert server6.bodies.keys() == {AWKWARD.encode()}
+        assert {host.rpartition(":")[0] for host in server6.hosts} == {"[::1]"}
+        assert server6.types.keys() == {"application/json"}
+        assert server6.n_connections <= small.users + 1
         self.check_placed(offered, summary)
 
     def check_placed(self, offered: Offered, summary: LoadSummary) -> None:
