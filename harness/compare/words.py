@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.compare.limits import Checked
 from harness.compare.result import Comparison, Row
 from harness.compare.traps import NAMES
 from harness.model import Verdict
 from harness.model.digits import percent, plain, spoken
 from harness.model.phrases import counted
+from harness.report.limits import Checked
 from harness.report.numbers import NOT_SAID
 
 #: What stands above the columns of :func:`cells`.
