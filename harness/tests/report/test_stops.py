@@ -124,7 +124,9 @@ def agrees_with_its_limit(report: Report) -> None:
     assert list(report.harms_s) == sorted(report.harms_s, reverse=True), "the most harmful first"
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+@pytest.mark.parametrize(
+    "busy", [False, pytest.param(True, marks=only_when_long("with a program on every CPU"))], ids=["idle", "busy"]
+)
 def test_real_stops_are_listed_and_nothing_below_the_stated_limit_is(tmp_path: Path, busy: bool) -> None:
     path, stops = real_file(tmp_path, busy=busy)
     report = report_file(path)
