@@ -143,12 +143,6 @@ def test_a_sample_that_is_no_number_is_counted(tmp_path: Path, bad: str) -> None
     assert (table.unreadable.n, table.unreadable.first_line) == (1, 3)
 
 
-def test_raw_samples_are_recognised_as_a_table_of_requests() -> None:
-    table = read_any(GOLDEN / "samples.csv")
-    assert isinstance(table, RequestTable)
-    assert table.source == "locust"
-
-
 def test_a_tool_killed_inside_its_first_row_left_a_table_without_rows(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     path.write_text("start_epoch_s,latency_ms,ok,name,error\n17952")
