@@ -10,7 +10,6 @@ from harness.errors import InputError
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable
 from harness.model.digits import plain
 
-
 #: What one file says of one name, and the number of requests that its mean is of.
 _Total = tuple[AggregateRow, int]
 

@@ -47,7 +47,11 @@ def cells_of(steps: FloatArray) -> IntArray:
     """Return where latencies are counted, given in steps of a clock, 0 or more, shape (n,)."""
     whole = np.rint(steps)
     mantissa, exponent = np.frexp(np.minimum(whole, _MOST_CELLED))
-    beyond = MOST_STEPS + (exponent - MOST_STEPS.bit_length()) * GRID + ((mantissa - 0.5) * 2 * GRID).astype(np.int64)
+    beyond = (
+        MOST_STEPS
+        + (exponent - MOST_STEPS.bit_length()) * GRID
+        + ((mantissa - 0.5) * 2 * GRID).astype(np.int64)
+    )
     return np.asarray(np.where(whole <= MOST_STEPS, whole.astype(np.int64), beyond + 1))
 
 
@@ -265,7 +269,9 @@ class Kept:
                 f"rounded, and mean, percentiles and maximum are off by at most {percent(GRID_ERROR)}"
             )
         if names_shown > 1 and self._counts.left_out:
-            notes.append("by request: latencies only of the names with most requests in the first part of the file")
+            notes.append(
+                "by request: latencies only of the names with most requests in the first part of the file"
+            )
         percentiles = "exact percentiles" if self._counts.exact else "percentiles"
         return notes, [
             f"more than {self._most:,} successful requests: {percentiles} come from how often each latency occurs, "

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start commands from the files that say them: package.json, a Procfile, a Compose file. What they say is kept, or shown
-with a reason.
+"""Start commands from the files that say them: package.json, a Procfile, a Compose file. What they say is kept, or
+shown with a reason.
 
 The file of a build tool tells how its programs are built. How one is started and takes its port is told by those files
 or by a person; a Go program alone is started without, with its port in the variable ``PORT``.

@@ -23,7 +23,15 @@ from pathlib import Path
 from harness.formats.row_files import K6_HEADER, K6_SAMPLES
 from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, even_only, refuse
 from harness.loadgen.flow import is_flow, unsupported_mix
-from harness.loadgen.summary import ORDER_FILE, existing, n_dropped, order_text, read_order, read_rows, summarise
+from harness.loadgen.summary import (
+    ORDER_FILE,
+    existing,
+    n_dropped,
+    order_text,
+    read_order,
+    read_rows,
+    summarise,
+)
 from harness.loadgen.template import as_it_is
 from harness.loadgen.tools.k6_plan import plan_document
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request

@@ -46,7 +46,9 @@ def test_locusts_numbers_are_those_of_locust() -> None:
     )  # fmt: skip
     for latency_ms, line in zip(runs, done.stdout.splitlines(), strict=True):
         found = numbers_as("locust", table(latency_ms / 1e3))
-        assert [1e3 * found[name] for name in ("mean", "p50", "p90", "p99")] == pytest.approx(json.loads(line))
+        assert [1e3 * found[name] for name in ("mean", "p50", "p90", "p99")] == pytest.approx(
+            json.loads(line)
+        )
 
 
 def test_jmeters_percentiles_are_of_rank_round_nq_and_count_failed_requests() -> None:

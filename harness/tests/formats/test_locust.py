@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.row_files import LOCUST_SAMPLES
-from harness.formats.table import AggregateTable, RequestTable
+from harness.formats.table import AggregateTable
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "locust"
 SMALL = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -52,7 +52,11 @@ def test_the_type_has_the_names_of_the_rows() -> None:
 
 def test_each_adapter_has_a_row_and_each_row_an_adapter() -> None:
     modules = (HARNESS / "loadgen" / "tools").glob("*.py")
-    adapters = {path.stem for path in modules if re.search(r"^(def )?adapter\b", path.read_text("utf-8"), re.MULTILINE)}
+    adapters = {
+        path.stem
+        for path in modules
+        if re.search(r"^(def )?adapter\b", path.read_text("utf-8"), re.MULTILINE)
+    }
     assert adapters == {tool.name for tool in LOAD_TOOLS}
 
 

@@ -19,7 +19,16 @@ from harness.formats.jtl import open_jtl
 from harness.formats.table import RequestTable
 from harness.report import kept
 from harness.report.analyse import report_file
-from harness.report.kept import BLOCK_ROWS, GRID_ERROR, MOST_BLOCKS, CountedLatencies, Counts, Kept, cells_of, steps_of
+from harness.report.kept import (
+    BLOCK_ROWS,
+    GRID_ERROR,
+    MOST_BLOCKS,
+    CountedLatencies,
+    Counts,
+    Kept,
+    cells_of,
+    steps_of,
+)
 from harness.report.output import main
 from harness.report.requests import gather
 from harness.report.result import QUANTILES, Report
@@ -139,7 +148,9 @@ def test_each_name_has_its_own_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     for code in range(3):
         of_code, wanted = taken.of_name(code), EveryLatency(latency[codes == code])
         assert of_code is not None and of_code.n == wanted.n
-        assert [of_code.quantile(q).value for q in (0.5, 0.9)] == [wanted.quantile(q).value for q in (0.5, 0.9)]
+        assert [of_code.quantile(q).value for q in (0.5, 0.9)] == [
+            wanted.quantile(q).value for q in (0.5, 0.9)
+        ]
     assert taken.of_name(7) is None
 
 

@@ -154,7 +154,9 @@ def test_a_flight_recording_serves_as_the_runtimes_log(tmp_path: Path) -> None:
     assert report.attribution is not None and "refused" not in report.attribution
 
 
-def test_clocks_that_do_not_agree_are_refused_with_how_far_they_are_apart(tmp_path: Path, trial: Trial) -> None:
+def test_clocks_that_do_not_agree_are_refused_with_how_far_they_are_apart(
+    tmp_path: Path, trial: Trial
+) -> None:
     report = reported(tmp_path, trial, [(a - 0.7, b - 0.7) for a, b in trial[2].spans])
     assert report.attribution is not None and "apart" in report.attribution["refused"]
     assert report.attribution["clock_offset_s"] == pytest.approx(0.7, abs=0.005)
@@ -175,7 +177,9 @@ def test_a_log_that_does_not_belong_to_the_requests_explains_nothing_and_says_wh
     tmp_path: Path, trial: Trial, spans: Callable[[Spans], Spans], why: str
 ) -> None:
     report = reported(tmp_path, trial, spans(list(trial[2].spans)))
-    assert report.attribution is not None and "refused" in report.attribution and "p99" not in report.attribution
+    assert (
+        report.attribution is not None and "refused" in report.attribution and "p99" not in report.attribution
+    )
     assert set(report.causes) == {None}
     assert said(report, "attribution refused") and said(report, why)
 

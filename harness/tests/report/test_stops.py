@@ -125,7 +125,9 @@ def agrees_with_its_limit(report: Report) -> None:
 
 
 @pytest.mark.parametrize(
-    "busy", [False, pytest.param(True, marks=only_when_long("with a program on every CPU"))], ids=["idle", "busy"]
+    "busy",
+    [False, pytest.param(True, marks=only_when_long("with a program on every CPU"))],
+    ids=["idle", "busy"],
 )
 def test_real_stops_are_listed_and_nothing_below_the_stated_limit_is(tmp_path: Path, busy: bool) -> None:
     path, stops = real_file(tmp_path, busy=busy)

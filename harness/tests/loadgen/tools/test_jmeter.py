@@ -27,6 +27,7 @@ from harness.tests.support.answering_server import AWKWARD, answering_server, or
 from harness.tests.support.tools_here import QUICK_JVM
 from harness.toolchains import Surroundings, find_jdks, find_jmeter
 
+
 def real_jmeter() -> JMeter:
     around = Surroundings(project=find_root(Path(__file__).parent))
     return JMeter(

@@ -18,7 +18,13 @@ from harness.loadgen.tools.oha import SAMPLES, TOTALS, Oha
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
-from harness.tests.support.answering_server import AWKWARD, AnsweringServer, answering_server, order_of, request_to
+from harness.tests.support.answering_server import (
+    AWKWARD,
+    AnsweringServer,
+    answering_server,
+    order_of,
+    request_to,
+)
 from harness.tests.support.available import program_or_not_asked_for
 from harness.tests.support.oha_output import oha_db
 
@@ -48,7 +54,9 @@ class TestOha(LoadGeneratorContract, OpenLoopContract):
         errors: bool,
     ) -> None:
         """A wrong body goes unnoticed, and the summary says that nobody looked."""
-        offered = offer(generator, self.order(tmp_path / "o", server6.endpoint, small, request_to(path, body=AWKWARD)))
+        offered = offer(
+            generator, self.order(tmp_path / "o", server6.endpoint, small, request_to(path, body=AWKWARD))
+        )
         assert offered.exit_code == 0
         summary = generator.read(offered.folder)
         assert summary.n_requests == server6.seen.total() == server6.seen[path]

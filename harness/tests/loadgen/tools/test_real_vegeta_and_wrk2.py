@@ -20,6 +20,7 @@ from harness.tests.contracts.load_generator import (
 from harness.tests.support.answering_server import AnsweringServer, order_of, request_to
 from harness.tests.support.available import cannot_tell, program_or_not_asked_for
 
+
 def evenly(rate_per_s: float, duration_s: float, connections: int) -> OpenLoad:
     return OpenLoad(
         rate_per_s=rate_per_s, duration_s=duration_s, arrivals="constant", connections=connections

@@ -43,6 +43,10 @@ def test_threads_divide_the_connections_so_that_none_is_lost(
 ) -> None:
     program = tmp_path / "wrk"
     program.touch()
-    argv = Wrk(program=program, threads=2).command(order_of(tmp_path, ClosedLoad(users=users, duration_s=1))).argv
+    argv = (
+        Wrk(program=program, threads=2)
+        .command(order_of(tmp_path, ClosedLoad(users=users, duration_s=1)))
+        .argv
+    )
     assert argv[argv.index("-t") + 1] == str(threads)
     assert argv[argv.index("-c") + 1] == str(users)
