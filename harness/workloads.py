@@ -192,7 +192,7 @@ def _case_fault(cases: Sequence[Case]) -> FlowFault | None:
 
 def _wrong(fault: FlowFault, file: Path, line: int, name: str) -> InputError:
     place = f"line {line}: {name}"
-    return InputError(fault.problem, file=file, place=place, found=fault.found, allowed=fault.allowed)
+    return InputError(fault.problem, file=file, place=place, found=fault.value, allowed=fault.allowed)
 
 
 def _text(file: Path) -> str:

@@ -229,10 +229,6 @@ def _comments(guess: Guess | None, seen: Seen) -> list[str]:
     for item in seen.recording.recorded:
         if item.volatile:
             text.append(f"masked in {item.asked.method} {item.asked.path}: {', '.join(item.volatile)} change")
-        text += [
-            f"{item.asked.method} {item.asked.path} contradicts its document: {why}"
-            for why in item.contradicts
-        ]
     text += [f"not sent: {item}" for item in seen.listed.remarks]
     text.append(
         "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's"

@@ -32,8 +32,7 @@ class Recorded:
     """A request with its right answer.
 
     ``volatile``: JSON pointers to what changes; ``compared``: what of the body is held against later answers;
-    ``repeatable``: it may be part of a load; ``note``: why less than everything is compared, or it is not repeatable;
-    ``contradicts``: what of the answer is not as the service's OpenAPI document says.
+    ``repeatable``: it may be part of a load; ``note``: why less than everything is compared, or it is not repeatable.
     """
 
     asked: Asked
@@ -44,7 +43,6 @@ class Recorded:
     volatile: tuple[str, ...] = ()
     repeatable: bool = True
     note: str | None = None
-    contradicts: tuple[str, ...] = ()
 
     def case_line(self) -> str:
         """Return the line of ``cases.jsonl``."""
@@ -142,14 +140,7 @@ def _recorded(asked: Asked, first: Answer | str, again: Answer | str, fresh: Ans
         volatile=volatile,
         repeatable=note is None,
         note="; ".join(words for words in (why, note) if words) or None,
-        contradicts=_contradicts(asked, first.status, text),
     )
-
-
-def _contradicts(asked: Asked, status: int, text: str | None) -> tuple[str, ...]:
-    if asked.documented is None or asked.method == "HEAD":
-        return ()
-    return asked.documented.contradictions(status, text)
 
 
 def _compared(
@@ -175,22 +166,22 @@ def _compared(
     return "body", (), None
 
 
-def differences(one: Any, other: Any, at: str = "") -> list[str]:
+def differences(left: Any, right: Any, at: str = "") -> list[str]:
     """Return the JSON pointers at which two values differ, as far inside as the two have the same form.
 
     >>> differences({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3]}), differences([1], [1, 2])
     (['/b/1'], [''])
     """
-    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-        if any(key.isascii() and key.isdigit() for key in one):  # a pointer takes them for places in a list
-            return [] if one == other else [at]
-        parts = [(key.replace("~", "~0").replace("/", "~1"), one[key], other[key]) for key in one]
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        parts = [(str(place), *pair) for place, pair in enumerate(zip(one, other, strict=True))]
+    if isinstance(left, dict) and isinstance(right, dict) and left.keys() == right.keys():
+        if any(key.isascii() and key.isdigit() for key in left):  # a pointer takes them for places in a list
+            return [] if left == right else [at]
+        parts = [(key.replace("~", "~0").replace("/", "~1"), left[key], right[key]) for key in left]
+    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        parts = [(str(place), *pair) for place, pair in enumerate(zip(left, right, strict=True))]
     else:
-        same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+        same = json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
         return [] if same else [at]
-    return [place for key, left, right in parts for place in differences(left, right, f"{at}/{key}")]
+    return [place for key, a, b in parts for place in differences(a, b, f"{at}/{key}")]
 
 
 def _line(head: dict[str, Any], expect: str) -> str:

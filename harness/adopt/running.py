@@ -158,20 +158,20 @@ def _answers(
     text = _complaint(folder)
     if first.gone:
         raise DoesNotStart("start", f"it exited with {instance.exited()} before its first answer: {text}")
-    others = {at for _, result in _processes(record.pid) for at in result}
+    addresses = {at for _, result in _processes(record.pid) for at in result}
     wanted = endpoint.url.removeprefix("http://")
     if (
-        f"[::1]:{endpoint.port}" in others
-        and not {wanted, f"0.0.0.0:{endpoint.port}", f"[::]:{endpoint.port}"} & others
+        f"[::1]:{endpoint.port}" in addresses
+        and not {wanted, f"0.0.0.0:{endpoint.port}", f"[::]:{endpoint.port}"} & addresses
     ):
         raise DoesNotStart("address", f'it listens on [::1]:{endpoint.port} alone: address = "::1"')
     if not last:  # it may listen there later, and elsewhere before
         return False
-    if others and not any(at.endswith(f":{endpoint.port}") for at in others):
+    if addresses and not any(at.endswith(f":{endpoint.port}") for at in addresses):
         raise DoesNotStart(
             "start",
-            f"it listens on {', '.join(sorted(others))}, not on the {{host}}:{{port}} it was given ({wanted}): say how "
-            'it takes its port, for instance "--port={port}" at the end, or "env", "PORT={port}" at the beginning',
+            f"it listens on {', '.join(sorted(addresses))}, not on the {{host}}:{{port}} it was given ({wanted}): say "
+            'how it takes its port, for instance "--port={port}" at the end, or "env", "PORT={port}" at the beginning',
         )
     if first.answer is not None:
         raise DoesNotStart(
@@ -179,7 +179,7 @@ def _answers(
             f"it answers GET {path} with {first.answer.status}, which means that it is not ready, for {within_s:g} s: "
             f"--ready-within waits longer; it printed: {text}",
         )
-    listens = f"it listens on {wanted}" if others else "it listens on no port yet"
+    listens = f"it listens on {wanted}" if addresses else "it listens on no port yet"
     raise DoesNotStart(
         "start",
         f"no answer to GET {path} within {within_s:g} s (--ready-within), and {listens}; it printed: {text}",

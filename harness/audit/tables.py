@@ -73,15 +73,15 @@ def column_named(name: str) -> Column | None:
     """Return what a column holds; ``None``: a label, or a number that no law speaks of."""
     words = name.strip().lower().split("_")
     if words[-2:] == ["per", "s"]:
-        return _found(words[:-2], _OF_RATES, 1.0)
+        return _by_words(words[:-2], _OF_RATES, 1.0)
     *rest, unit = words
     if unit == "percent":
-        return _found(rest, _OF_SHARES, 0.01)
+        return _by_words(rest, _OF_SHARES, 0.01)
     if unit in TIMES and rest:
-        return _percentile(rest, TIMES[unit]) or _found(rest, _OF_TIMES, TIMES[unit])
+        return _percentile(rest, TIMES[unit]) or _by_words(rest, _OF_TIMES, TIMES[unit])
     if unit in BYTES and rest:
-        return _found(rest, _OF_BYTES, BYTES[unit])
-    return _found(words, _OF_COUNTS, 1.0)
+        return _by_words(rest, _OF_BYTES, BYTES[unit])
+    return _by_words(words, _OF_COUNTS, 1.0)
 
 
 def is_published(names: Sequence[str]) -> bool:
@@ -101,7 +101,7 @@ def _percentile(words: Sequence[str], factor: float) -> Column | None:
     return None
 
 
-def _found(
+def _by_words(
     words: Sequence[str], known: Sequence[tuple[tuple[str, ...], str]], factor: float
 ) -> Column | None:
     for wanted, quantity in known:

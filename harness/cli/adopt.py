@@ -68,12 +68,11 @@ def adopt_command(
     """Write down how a service is started and what it answers, and measure its capacity.
 
     How it is started follows from package.json, a Procfile, a Compose file or --start, how it is built also from the
-    file of a build tool (go.mod, Cargo.toml, pom.xml, build.gradle, requirements.txt, pyproject.toml); each conclusion
-    is shown with its reason, and what is not used of those files as well. These files are written: NAME.toml, the
-    experiment, with each guess
-    as a comment; services/NAME/NAME/service.toml, of at most 12 lines, with the start command; the contract, which has
-    every request with the answer that the service gives now; and NAME.html, a page of what was measured. Each request
-    is sent twice to one process and once to another one; values that change are masked.
+    file of a build tool (go.mod, Cargo.toml, pom.xml, build.gradle, requirements.txt); each conclusion is shown with
+    its reason, and what is not used of those files as well. These files are written: NAME.toml, the experiment, with
+    each guess as a comment; services/NAME/NAME/service.toml, of at most 12 lines, with the start command; the contract,
+    which has every request with the answer that the service gives now; and NAME.html, a page of what was measured. Each
+    request is sent twice to one process and once to another one; values that change are masked.
 
     A wrong guess ends in one line with the line of service.toml to change. The same command continues with the changed
     file. A JVM is loaded until it has settled before each trial (warm_up in NAME.toml). No process is left running.
@@ -216,8 +215,6 @@ def _print(adopted: Adopted) -> None:
             marks.append("status alone")
         if item.note:
             marks.append(item.note)
-        if item.contradicts:
-            marks.append(f"contradicts its document: {', '.join(item.contradicts)}")
         end = f" ({'; '.join(marks)})" if marks else ""
         say(f"{item.asked.method} {item.asked.path}: {item.status}{end}", indent="  ", hang="    ")
     for left in (*adopted.seen.listed.left_out, *adopted.seen.recording.left_out):
@@ -247,7 +244,7 @@ def _as_plain(
             {
                 "name": item.asked.name, "method": item.asked.method, "path": item.asked.path, "status": item.status,
                 "compared": item.compared, "volatile": list(item.volatile), "in_load": item.repeatable,
-                "note": item.note, "contradicts": list(item.contradicts),
+                "note": item.note,
             }
             for item in seen.recording.recorded
         ],

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from harness.cli.lines import say, table
 from harness.compare import words
-from harness.compare.limits import Checked
 from harness.compare.other_tools import ToolNumbers
 from harness.compare.result import Comparison, Row
 from harness.model import Verdict
 from harness.model.phrases import counted
+from harness.report.limits import Checked
 
 #: Names of requests with a table; all of them stand in the JSON and on the page.
 LABELS_SHOWN = 5

@@ -19,10 +19,10 @@ from harness.project import find_root
 
 if TYPE_CHECKING:
     from harness.adopt import Workspace
-    from harness.compare.limits import Checked, Limit
     from harness.compare.result import Row
     from harness.duel import Agreement, Duel, Rate, Side
     from harness.evidence.results import Results
+    from harness.report.limits import Checked, Limit
     from harness.session import Assembly
 
 

@@ -11,7 +11,7 @@ import typer
 from harness.cli.lines import complain
 
 if TYPE_CHECKING:
-    from harness.compare.limits import Checked
+    from harness.report.limits import Checked
 
 Launcher = Annotated[
     str | None,

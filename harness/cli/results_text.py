@@ -29,8 +29,8 @@ from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.phrases import capital, counted
 
 if TYPE_CHECKING:  # a duel loads all that measures
-    from harness.compare.limits import Checked
     from harness.duel import Agreement, Side
+    from harness.report.limits import Checked
 
 #: Exclusion reasons that are printed; all of them stand in the JSON.
 REASONS_SHOWN = 3

@@ -70,7 +70,7 @@ def try_command(
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
     root = find_root(otherwise=Path.cwd())  # it only tells where else than on PATH load tools may be
-    result = try_target(target, root, seconds=seconds, told=told)
+    result = try_target(target, root, seconds=seconds, progress=told)
     if live:
         print("\r\033[K", end="", file=sys.stderr)
     if as_json:

@@ -47,13 +47,13 @@ def compare_files(
                 for file in files
             )
         )
-    return compare_runs((arms[0], arms[1]), accept=accept, said=left_out)
+    return compare_runs((arms[0], arms[1]), accept=accept, remarks=left_out)
 
 
-def compare_runs(arms: Arms, *, accept: Collection[str] = (), said: Sequence[str] = ()) -> Comparison:
+def compare_runs(arms: Arms, *, accept: Collection[str] = (), remarks: Sequence[str] = ()) -> Comparison:
     """Compare two arms of runs that were read already."""
     traps = find_traps(arms, accept=accept)
-    warnings = [*said, *_about(arms)]
+    warnings = [*remarks, *_about(arms)]
     return Comparison(
         arms=(tuple(arms[0]), tuple(arms[1])),
         rows=judge(arms, traps),

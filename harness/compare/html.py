@@ -14,13 +14,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from harness.compare import words
-from harness.compare.limits import Checked
 from harness.compare.other_tools import ToolNumbers
 from harness.compare.result import Comparison
 from harness.compare.run import Run
 from harness.compare.traps import NAMES
 from harness.model.phrases import counted
 from harness.report.html import page_style
+from harness.report.limits import Checked
 from harness.report.plots import axis_of_nines, svg
 
 _PAGE = Path(__file__).with_name("templates") / "compare.html.jinja"

@@ -8,33 +8,14 @@ back below it with the next runs. Where there is no interval nothing can be told
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from harness.compare.result import Comparison, Row
 from harness.compare.run import METRICS
 from harness.errors import InputError
 from harness.model.digits import spoken
-from harness.report.limits import PLACE, LimitParts, parts_of_limit
+from harness.report.limits import PLACE, Checked, Limit, Outcome, judged, limit_of
 
 FORMS = "METRIC > RATIO, METRIC < RATIO or METRIC of LABEL > RATIO; metrics: "
-Outcome = Literal["exceeded", "kept", "not shown", "cannot be told"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limit(LimitParts):
-    """One limit on a ratio."""
-
-    ratio: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Checked:
-    """A limit and what the runs say of it."""
-
-    limit: Limit
-    outcome: Outcome
-    text: str
 
 
 def limit_named(text: str, metrics: Sequence[str] = METRICS) -> Limit:
@@ -43,16 +24,17 @@ def limit_named(text: str, metrics: Sequence[str] = METRICS) -> Limit:
     Raises:
         InputError: it means none.
     """
-    parts = parts_of_limit(text, metrics, f"{FORMS}{', '.join(metrics)}")
+    return limit_of(text, metrics, _ratio, f"{FORMS}{', '.join(metrics)}")
+
+
+def _ratio(_metric: str, text: str) -> float:
     try:
-        ratio = float(parts.value)
+        ratio = float(text)
     except ValueError:
         ratio = float("nan")
     if not 0 < ratio < float("inf"):
-        raise InputError(
-            "is no ratio", place=PLACE, found=parts.value, allowed="a number above 0, such as 1.05"
-        )
-    return Limit(text=parts.text, metric=parts.metric, label=parts.label, sign=parts.sign, ratio=ratio)
+        raise InputError("is no ratio", place=PLACE, found=text, allowed="a number above 0, such as 1.05")
+    return ratio
 
 
 def check_limit(limit: Limit, comparison: Comparison) -> Checked:
@@ -84,13 +66,11 @@ def _judged(limit: Limit, row: Row) -> tuple[Outcome, str]:
     if row.ratio is None:
         return "cannot be told", row.why
     if row.low is None or row.high is None:
-        retained = row.ratio <= limit.ratio if limit.sign == ">" else row.ratio >= limit.ratio
+        retained = row.ratio <= limit.value if limit.sign == ">" else row.ratio >= limit.value
         return ("kept" if retained else "cannot be told"), row.why
     text = f"B over A {spoken(row.ratio, row.low, row.high)}"
-    beyond, within = (row.low > limit.ratio, row.high <= limit.ratio)
-    if limit.sign == "<":
-        beyond, within = row.high < limit.ratio, row.low >= limit.ratio
-    return ("exceeded" if beyond else "kept" if within else "not shown"), text
+    outcome = judged(limit, row.low, row.high)
+    return ("not shown" if outcome == "cannot be told" else outcome), text
 
 
 def _without_errors_in_a(limit: Limit, row: Row) -> tuple[Outcome, str]:

@@ -103,7 +103,7 @@ def _table(comparison: Comparison, tool: str) -> ToolNumbers:
     for name, runs in zip(NAMES, comparison.arms, strict=True):
         for number, run in enumerate(runs, start=1):
             rows.append((f"{name}{number} {tool}", *_cells(run.as_tools.get(tool, {}))))
-            rows.append((f"{name}{number} here", *_cells(_ours(run))))
+            rows.append((f"{name}{number} here", *_cells(_values_here(run))))
     return ToolNumbers(
         title=f"{_TOOLS[tool].title}; times in ms.",
         heads=("run", "requests", "mean", *SHOWN, "errors", "1/s"),
@@ -111,7 +111,7 @@ def _table(comparison: Comparison, tool: str) -> ToolNumbers:
     )
 
 
-def _ours(run: Run) -> dict[str, float]:
+def _values_here(run: Run) -> dict[str, float]:
     results = {metric: value for (label, metric), value in run.values.items() if label is None}
     return results | {"requests": float(run.n_requests - run.n_errors)}
 

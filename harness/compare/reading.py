@@ -189,7 +189,7 @@ def _run_of_requests(name: str, tables: Sequence[RequestTable], as_tools: Sequen
     runs = RunParts(from_zero=table.from_zero)
     if table.has_start_times:
         runs.take(table.start_epoch_s, table.latency_s, ok)
-    n_runs = len(runs.found())
+    n_runs = len(runs.runs())
     if n_runs > 1:
         duration_s = None
     values: dict[Key, float] = {}

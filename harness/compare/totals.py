@@ -3,26 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from harness.compare.run import LATENCIES, NO_VERDICTS, QUANTILES, Key, Run, request_values
 from harness.errors import InputError
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable
 from harness.model.digits import plain
 
-
-@dataclass(frozen=True, kw_only=True)
-class _Total:
-    """What one file says of one name. ``n_latencies``: requests that its mean is of."""
-
-    n_requests: int
-    n_errors: int
-    n_latencies: int
-    per_s: float | None
-    correct_per_s: float | None
-    mean_s: float | None
-    quantiles_s: Mapping[str, float]
+#: What one file says of one name, and the number of requests that its mean is of.
+_Total = tuple[AggregateRow, int]
 
 
 def run_of_totals(name: str, tables: Sequence[AggregateTable | RequestTable]) -> Run:
@@ -38,19 +27,19 @@ def run_of_totals(name: str, tables: Sequence[AggregateTable | RequestTable]) ->
     for label in dict.fromkeys(label for item in results for label in item):
         some = [item[label] for item in results if label in item]
         if label is not None:
-            labels[label] = sum(item.n_requests for item in some)
+            labels[label] = sum(row.n_requests for row, _ in some)
         whole, missing = _joined(some)
         values |= {(label, metric): value for metric, value in whole.items()}
         reasons |= {(label, metric): why for metric, why in missing.items()}
-    of_all = [item[None] for item in results]
+    of_all = [item[None][0] for item in results]
     starts = [table.start_epoch_s for table in tables if isinstance(table, AggregateTable)]
     starts += [table.first_start_epoch_s for table in tables if isinstance(table, RequestTable)]
-    rates = [item.per_s for item in of_all]
+    rates = [row.answers_per_s for row in of_all]
     return Run(
         name=name,
         sources=tuple(dict.fromkeys(table.source for table in tables)),
-        n_requests=sum(item.n_requests for item in of_all),
-        n_errors=sum(item.n_errors for item in of_all),
+        n_requests=sum(row.n_requests for row in of_all),
+        n_errors=sum(row.n_errors for row in of_all),
         resolution_s=max(table.resolution_s for table in tables),
         values=values,
         reasons=reasons,
@@ -65,13 +54,12 @@ def run_of_totals(name: str, tables: Sequence[AggregateTable | RequestTable]) ->
 def _totals(table: AggregateTable | RequestTable) -> dict[str | None, _Total]:
     if isinstance(table, RequestTable):
         values, _ = request_values(table.latency_s[table.ok], table.n_errors, table.duration_s)
-        of_all = _Total(
-            n_requests=table.n_requests, n_errors=table.n_errors, n_latencies=table.n_requests - table.n_errors,
-            per_s=table.n_requests / table.duration_s if table.duration_s else None,
-            correct_per_s=values.get("throughput"), mean_s=values.get("mean"),
-            quantiles_s={name: values[name] for name in QUANTILES if name in values},
+        row = AggregateRow(
+            name="", n_requests=table.n_requests, n_errors=table.n_errors, latency_mean_s=values.get("mean"),
+            latency_quantiles_s={name: values[name] for name in QUANTILES if name in values},
+            answers_per_s=table.n_requests / table.duration_s if table.duration_s else None,
         )  # fmt: skip
-        return {None: of_all}
+        return {None: (row, table.n_requests - table.n_errors)}
     if table.total is not None and not table.total.n_requests:
         raise InputError("holds no request", file=table.path, allowed="at least one request or error")
     if table.total is None:
@@ -79,9 +67,13 @@ def _totals(table: AggregateTable | RequestTable) -> dict[str | None, _Total]:
             "holds no totals over all requests", file=table.path, found=table.kind,
             allowed="the file _stats.csv beside it, or single requests",
         )  # fmt: skip
-    results: dict[str | None, _Total] = {None: _of_row(table.of_requests or table.total, table.n_latencies)}
+    total = table.of_requests or table.total
+    n_latencies = total.n_requests if table.n_latencies is None else table.n_latencies
+    results: dict[str | None, _Total] = {None: (total, n_latencies)}
     if len(table.rows) > 1:
-        results |= {" ".join(filter(None, (row.method, row.name))): _of_row(row, None) for row in table.rows}
+        results |= {
+            " ".join(filter(None, (row.method, row.name))): (row, row.n_requests) for row in table.rows
+        }
     return results
 
 
@@ -93,35 +85,23 @@ def _notes(table: AggregateTable | RequestTable) -> tuple[str, ...]:
     return (*unknown, *reasons, *table.notes)
 
 
-def _of_row(row: AggregateRow, n_latencies: int | None) -> _Total:
-    return _Total(
-        n_requests=row.n_requests,
-        n_errors=row.n_errors,
-        n_latencies=row.n_requests if n_latencies is None else n_latencies,
-        per_s=row.answers_per_s,
-        correct_per_s=row.correct_per_s,
-        mean_s=row.latency_mean_s,
-        quantiles_s=row.latency_quantiles_s,
-    )
-
-
 def _joined(some: Sequence[_Total]) -> tuple[dict[str, float], dict[str, str]]:
     values: dict[str, float] = {}
     reasons: dict[str, str] = {}
-    n_requests, n_errors = sum(item.n_requests for item in some), sum(item.n_errors for item in some)
+    n_requests = sum(row.n_requests for row, _ in some)
     if n_requests:
-        values["errors"] = n_errors / n_requests
-    rates = [item.correct_per_s for item in some if item.correct_per_s is not None]
+        values["errors"] = sum(row.n_errors for row, _ in some) / n_requests
+    rates = [row.correct_per_s for row, _ in some if row.correct_per_s is not None]
     if len(rates) == len(some):
         values["throughput"] = sum(rates)
     else:
         reasons["throughput"] = "the summary has no rate"
-    n_latencies = sum(item.n_latencies for item in some)
-    sums = [item.mean_s * item.n_latencies for item in some if item.mean_s is not None]
+    n_latencies = sum(n for _, n in some)
+    sums = [row.latency_mean_s * n for row, n in some if row.latency_mean_s is not None]
     if len(sums) == len(some) and n_latencies:
         values["mean"] = sum(sums) / n_latencies
     for name in QUANTILES:
-        present = [item.quantiles_s[name] for item in some if name in item.quantiles_s]
+        present = [row.latency_quantiles_s[name] for row, _ in some if name in row.latency_quantiles_s]
         if len(present) < len(some):
             reasons[name] = f"the summary has no {name}"
         elif len(present) == 1:

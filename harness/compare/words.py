@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.compare.limits import Checked
 from harness.compare.result import Comparison, Row
 from harness.compare.traps import NAMES
 from harness.model import Verdict
 from harness.model.digits import percent, plain, spoken
 from harness.model.phrases import counted
+from harness.report.limits import Checked
 from harness.report.numbers import NOT_SAID
 
 #: What stands above the columns of :func:`cells`.
@@ -93,11 +93,11 @@ def _ratio_words(row: Row) -> str:
     return ""
 
 
-def order(found: Comparison) -> str | None:
+def order(comparison: Comparison) -> str | None:
     """Return the arms in the order in which their runs began, such as ``A B B A``; ``None``: unknown."""
-    if found.order is None:
+    if comparison.order is None:
         return None
-    names = [name for name, _ in found.order]
+    names = [name for name, _ in comparison.order]
     return " ".join(names[:_MOST_ORDER]) + (" ..." if len(names) > _MOST_ORDER else "")
 
 

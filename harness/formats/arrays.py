@@ -14,12 +14,14 @@ BoolArray = npt.NDArray[np.bool_]
 #: Places in a list of names.
 CodeArray = npt.NDArray[np.int32]
 IntArray = npt.NDArray[np.int64]
+#: The code of each row, shape (n,), and the texts that the codes stand for.
+Texts = tuple[CodeArray, tuple[str, ...]]
 
 Columns = TypeVar("Columns", bound=Any)
 
 
 def with_rows(columns: Columns, keep: BoolArray, *rest: str) -> Columns:
-    """Return a dataclass of arrays with only some of their rows; ``others``: arrays that are no columns.
+    """Return a dataclass of arrays with only some of their rows; ``rest``: names of arrays that are no columns.
 
     Args:
         keep: shape (n,).

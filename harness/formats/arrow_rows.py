@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 from pyarrow import csv as arrow_csv
 
-from harness.formats.arrays import BoolArray, CodeArray, FloatArray
+from harness.formats.arrays import BoolArray, FloatArray, Texts
 from harness.formats.row_layout import (
     EPOCH_MS,
     EPOCH_NS,
@@ -56,7 +56,7 @@ def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
         ok=ok,
         label_codes=label_codes,
         labels=labels,
-        transaction=_clean_repeats(table, layout, label_codes, labels),
+        transaction=_clean_repeats(table, layout, (label_codes, labels)),
         unreadable=Unreadable(),
         connect_s=_clean_connect(table, layout),
         error_codes=kinds[0],
@@ -64,13 +64,8 @@ def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
     )
 
 
-def read_clean_texts(
-    block: Block, layout: Layout, columns: Sequence[int]
-) -> list[tuple[CodeArray, tuple[str, ...]]] | None:
-    """Return of each of these columns the code of every row, shape (n,), and the texts that the codes stand for.
-
-    ``None``: the block is not plain.
-    """
+def read_clean_texts(block: Block, layout: Layout, columns: Sequence[int]) -> list[Texts] | None:
+    """Return the texts of these columns; ``None``: the block is not plain."""
     table = _table(block, layout, dict.fromkeys((f"c{i}" for i in columns), _TEXT))
     return None if table is None else [_texts(table, index) for index in columns]
 
@@ -174,7 +169,7 @@ class _Combinations(NamedTuple):
     texts: list[tuple[str | None, ...]]
 
 
-def _combinations(columns: Sequence[tuple[CodeArray, tuple[str, ...]] | None], n: int) -> _Combinations:
+def _combinations(columns: Sequence[Texts | None], n: int) -> _Combinations:
     present = [item for item in columns if item is not None]
     if len(present) == 1:
         code, distinct = present[0][0].astype(np.intp), np.arange(len(present[0][1]))[None, :]
@@ -195,15 +190,13 @@ def _clean_connect(table: pa.Table, layout: Layout) -> FloatArray | None:
     return np.where(connect_s >= 0, connect_s, np.nan)
 
 
-def _clean_label(table: pa.Table, layout: Layout) -> tuple[CodeArray, tuple[str, ...]]:
+def _clean_label(table: pa.Table, layout: Layout) -> Texts:
     if layout.label is None:
         return np.zeros(table.num_rows, dtype=np.int32), ("",)
     return _texts(table, layout.label)
 
 
-def _clean_kinds(
-    block: Block, layout: Layout, failed: npt.NDArray[np.intp]
-) -> tuple[CodeArray, tuple[str, ...]] | None:
+def _clean_kinds(block: Block, layout: Layout, failed: npt.NDArray[np.intp]) -> Texts | None:
     """Kinds of the failed rows, which are lines of the block: once per distinct combination of the columns that tell
     of them. ``None``: the block is not plain."""
     if not len(failed):
@@ -230,7 +223,7 @@ def _lines(data: bytes, rows: npt.NDArray[np.intp]) -> bytes:
     return b"".join(data[begin:end] for begin, end in spans)
 
 
-def _texts(table: pa.Table, index: int) -> tuple[CodeArray, tuple[str, ...]]:
+def _texts(table: pa.Table, index: int) -> Texts:
     """A dictionary column: the code of each row, and what the codes stand for."""
     column = table.column(f"c{index}").unify_dictionaries().combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # combining none gives none
@@ -239,11 +232,9 @@ def _texts(table: pa.Table, index: int) -> tuple[CodeArray, tuple[str, ...]]:
     return codes, tuple(column.dictionary.to_pylist())
 
 
-def _clean_repeats(
-    table: pa.Table, layout: Layout, label_codes: CodeArray, labels: tuple[str, ...]
-) -> BoolArray:
+def _clean_repeats(table: pa.Table, layout: Layout, label: Texts) -> BoolArray:
     """Which rows are parts or sums of others."""
-    result = np.array([label in layout.repeats for label in labels], dtype=np.bool_)[label_codes]
+    result = np.array([name in layout.repeats for name in label[1]], dtype=np.bool_)[label[0]]
     if layout.message is not None:
         codes, messages = _texts(table, layout.message)
         result |= np.array([is_transaction(message) for message in messages], dtype=np.bool_)[codes]

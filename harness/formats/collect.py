@@ -39,7 +39,7 @@ class RequestStream:
     resolution_s: float
     layout: Layout
     chunks: Iterator[RequestChunk]
-    said: tuple[str, ...] = field(default=())
+    remarks: tuple[str, ...] = field(default=())
     notes: SourceNotes
     sides: SideColumns | None = None
     from_zero: bool = False
@@ -76,7 +76,7 @@ class RequestStream:
             while n_rows is not None and joiner.n_waiting >= enough:
                 enough = 2 * n_rows
                 yield joiner.table(n_rows)
-        text = list(self.said)
+        text = list(self.remarks)
         if self.most_rows is not None and n_read >= self.most_rows:
             text.append(
                 f"{self.source} writes no more than {self.most_rows:,} rows: there may have been more requests"
@@ -90,7 +90,7 @@ def row_stream(
     *,
     source: FileSource,
     resolution_s: float,
-    said: tuple[str, ...] = (),
+    remarks: tuple[str, ...] = (),
     sides: SideColumns | None = None,
     from_zero: bool = False,
     most_rows: int | None = None,
@@ -103,7 +103,7 @@ def row_stream(
     blocks = read_blocks(pieces, begins_record=layout.begins_a_row, first_line=file.first_line + n_heads)
     return RequestStream(
         path=file.path, source=source, resolution_s=resolution_s, layout=layout, chunks=read_chunks(blocks, layout),
-        said=(*said, *file.said), notes=notes, sides=sides, from_zero=from_zero and layout.start is not None,
+        remarks=(*remarks, *file.remarks), notes=notes, sides=sides, from_zero=from_zero and layout.start is not None,
         most_rows=most_rows, metric=metric,
     )  # fmt: skip
 
@@ -117,7 +117,7 @@ def line_stream(
     begins_record: Callable[[bytes], bool],
     is_row: Callable[[bytes], bool],
     row_of: Callable[[bytes], Row | None],
-    said: tuple[str, ...] = (),
+    remarks: tuple[str, ...] = (),
     metric: str | None = None,
 ) -> RequestStream:
     """Open a file of lines that are no delimited rows; see :func:`harness.formats.rows.read_lines`."""
@@ -125,7 +125,7 @@ def line_stream(
     blocks = read_blocks(file.pieces(notes), begins_record=begins_record, first_line=file.first_line)
     return RequestStream(
         path=file.path, source=source, resolution_s=resolution_s, layout=layout,
-        chunks=(read_lines(block, is_row, row_of) for block in blocks), said=(*said, *file.said), notes=notes,
+        chunks=(read_lines(block, is_row, row_of) for block in blocks), remarks=(*remarks, *file.remarks), notes=notes,
         metric=metric,
     )  # fmt: skip
 

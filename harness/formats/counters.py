@@ -17,9 +17,9 @@ import re
 from collections.abc import Sequence
 
 from harness.errors import InputError
+from harness.formats.jvm_log import USING, parse_line
 from harness.formats.log_lines import LONGEST_LINE
 from harness.formats.runtime_metrics import parse_runtime_metrics
-from harness.formats.unified_log import USING, parse_line
 from harness.model import RuntimeCpus
 
 _COUNTED = re.compile(r"^http_requests_total(?P<labels>\{.*\})? (?P<value>\S+)(?: -?\d+)?\s*$", re.MULTILINE)

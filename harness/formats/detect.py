@@ -15,8 +15,7 @@ from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.gatling_log import looks_like_gatling, open_gatling, refuse_binary
 from harness.formats.json_summaries import looks_like_json, read_json
-from harness.formats.jtl import open_jtl
-from harness.formats.jtl_layout import header_of, looks_like_xml
+from harness.formats.jtl import header_of, looks_like_xml, open_jtl
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.k6_rows import lines_of, looks_like_k6_csv, open_json_lines, open_k6_csv
 from harness.formats.oha_db import looks_like_sqlite, read_oha_db
@@ -48,7 +47,7 @@ _FORMATS: tuple[tuple[Callable[[str], object], Callable[[TextFile], Opened]], ..
     (looks_like_gatling, open_gatling),
     (looks_like_k6_csv, open_k6_csv),
     (lines_of, open_json_lines),
-    *((one.layout_of, one.open) for one in ROW_FORMATS),
+    *((form.layout_of, form.open) for form in ROW_FORMATS),
     (kind_of, read_totals),
 )
 

@@ -63,7 +63,7 @@ def read_json(path: Path | TextFile) -> AggregateTable:
             found=str(error)[:120],
             allowed=_READABLE,
         ) from error
-    return table.model_copy(update={"notes": (*table.notes, *file.said)})
+    return table.model_copy(update={"notes": (*table.notes, *file.remarks)})
 
 
 def _document(file: TextFile) -> Any:

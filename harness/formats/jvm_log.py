@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lines of unified JVM logs (``-Xlog:gc*,safepoint``) say of pauses: JDK 11 to 25, every collector.
+"""Unified JVM logs (``-Xlog:gc*,safepoint``): decorators and stamps of a line, and what lines say of pauses.
 
-Source: JEP 158 (unified logging) and logs captured from each collector.
+Source: JEP 158 (unified logging) and logs captured from each collector of JDK 11 to 25.
 
 Pauses are paired with the safepoints that contain them. A safepoint's line is stamped at its end and its
 ``Total`` includes the time to reach the safepoint; ``Pause ... ms`` does not. So where safepoint lines stand, they
@@ -15,13 +15,104 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
-from harness.formats.process_log import ProcessLog
-from harness.formats.unified_log import USING, Line
+from harness.formats.log_lines import DATE, NUMBER
+from harness.formats.process_log import ProcessLog, Stamped
+from harness.formats.values import epoch_s as epoch_of
 
+#: What writes a log that can be read best.
+WRITES = "-Xlog:gc*,safepoint:file=gc.log:time,uptime,level,tags"
+#: The decorators in the order in which a JVM writes them: time, utctime, uptime, timemillis, uptimemillis, timenanos,
+#: uptimenanos, then others, of which the tags are the last.
+_STAMPS = (
+    rf"(?:\[ *({DATE}) *\])?(?:\[ *{DATE} *\])?(?:\[ *({NUMBER})s *\])?"
+    rf"(?:\[ *({NUMBER})ms *\])?(?:\[ *({NUMBER})ms *\])?(?:\[ *({NUMBER})ns *\])?(?:\[ *({NUMBER})ns *\])?"
+)
+_LINE, _MOMENT = re.compile(_STAMPS + r"((?:\[[^\]]*\])*)\s?(.*)", re.ASCII), re.compile(_STAMPS, re.ASCII)
+_GC_ID = re.compile(r"GC\((\d{1,12})\)")
+#: What a JVM writes once, when it starts.
+USING = re.compile(r"Using (?!\d)(?:The )?(Serial|Parallel|G1|Z|Shenandoah|Concurrent Mark Sweep|Epsilon)")
+#: How texts begin that only a collector or a safepoint writes, for lines without tags.
+_OF_COLLECTOR = re.compile(
+    r"GC\(\d|Using |Safepoint \"|(?:Entering|Leaving) safepoint|Total time for which|Allocation Stall \("
+    r"|\s*\d+ messages dropped due to async logging"
+)
+#: A number above this many seconds is a date, not an uptime (30 years).
+_EPOCH_FROM_S = 1e9
+#: No date lies behind the year 9999.
+_EPOCH_TO_S = 2.5e11
+#: Stamps of one moment in two units are no further apart.
+_SAME_MOMENT_S = 2e-3
 #: Names of VM operations that a collector asked for.
 _GC_OPERATION = re.compile(
     r"^(G1|Gen|Serial|Parallel|Z[A-Z]|X[A-Z]|Shenandoah|CollectFor|GC_|Pause|CMS|CGC_)"
 )
+
+
+@dataclass(slots=True, kw_only=True)
+class Line(Stamped):
+    """One line without its decorators; it has at least one stamp. ``exact``: its uptime is in nanoseconds."""
+
+    exact: bool
+    tags: str
+    text: str
+
+    @property
+    def of_collector(self) -> bool:
+        """Whether a collector or a safepoint wrote it."""
+        return self.tags.startswith(("gc", "safepoint")) or _OF_COLLECTOR.match(self.text) is not None
+
+
+def parse_line(text: str) -> Line | None:
+    """Return the line without its decorators; ``None``: it does not begin with a stamp that is one."""
+    match = _LINE.match(text)
+    if match is None:
+        return None
+    *stamps, words, sentence = match.groups()
+    epoch, uptime, exact = _moment(*stamps)
+    if epoch is None and uptime is None:
+        return None
+    numbered = _GC_ID.match(sentence) if sentence.startswith("GC(") else None
+    return Line(
+        epoch_s=epoch, uptime_s=uptime, gc_id=int(numbered[1]) if numbered else None,
+        begins=sentence.startswith("Using ") and USING.match(sentence) is not None, exact=exact,
+        tags=words[words.rfind("[") + 1 : -1].strip(), text=sentence,
+    )  # fmt: skip
+
+
+def start_of(text: str) -> float | None:
+    """Return when the process of a line began, by the two clocks of its stamps; ``None``: it has one of them."""
+    match = _MOMENT.match(text)
+    epoch, uptime, _ = _moment(*match.groups()) if match else (None, None, False)
+    return None if epoch is None or uptime is None else epoch - uptime
+
+
+def _moment(*stamps: str | None) -> tuple[float | None, float | None, bool]:
+    """Wall time and uptime of stamps, in seconds, and whether the uptime is in nanoseconds."""
+    date, seconds, millis, more_millis, nanos, more_nanos = stamps
+    epoch = None if date is None else _epoch_s(date)
+    uptime: float | None = None
+    if seconds is not None and (at := _number(seconds)) <= _EPOCH_FROM_S:
+        uptime = at
+    for number in (millis, more_millis) if millis is not None else ():
+        if number is not None and (at := _number(number) * 1e-3) <= _EPOCH_FROM_S:
+            uptime = at if uptime is None else uptime
+        elif number is not None and at < _EPOCH_TO_S:
+            epoch = at
+    # Of two stamps in nanoseconds the second is the uptime; the first counts from the start of the machine.
+    for number in (more_nanos, nanos) if nanos is not None else ():
+        if number is not None:
+            at = _number(number) * 1e-9
+            if uptime is None or abs(at - uptime) <= _SAME_MOMENT_S:
+                return epoch, at, True
+    return epoch, uptime, False
+
+
+def _epoch_s(text: str) -> float | None:
+    """A date as epoch seconds; ``None``: digits in the form of a date, but none, such as the 41st hour."""
+    try:
+        return epoch_of(text)
+    except ValueError:
+        return None
 
 
 @dataclass(slots=True, eq=False)

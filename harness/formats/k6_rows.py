@@ -93,7 +93,7 @@ def open_k6_csv(path: Path | TextFile) -> RequestStream:
             allowed="a column expected_response or status among k6's system tags",
         )
     text = (WITHOUT_CONNECTING, WHOLE_SECONDS) if is_whole else (WITHOUT_CONNECTING,)
-    return row_stream(file, layout, source="k6", resolution_s=_RESOLUTION_S, said=text, metric=METRIC)
+    return row_stream(file, layout, source="k6", resolution_s=_RESOLUTION_S, remarks=text, metric=METRIC)
 
 
 def _time_of(stamp: str) -> str:
@@ -124,7 +124,7 @@ def open_json_lines(path: Path | TextFile) -> RequestStream:
         begins_record=lambda line: line.startswith(b"{"),
         is_row=lambda line: mark in line,
         row_of=lambda line: row_of(json.loads(line)),
-        said=(WITHOUT_CONNECTING,) if is_k6 else (),
+        remarks=(WITHOUT_CONNECTING,) if is_k6 else (),
         metric=METRIC if is_k6 else None,
     )
 

@@ -9,7 +9,7 @@ import gzip
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +45,8 @@ def read_oha_db(path: Path) -> RequestTable:
     if not looks_like_sqlite(path):
         raise InputError("not a SQLite file", file=path, allowed="what oha writes with --db-url")
     try:
-        with _connected(path) as connection:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.deserialize(b"".join(_raw(path)))
             columns_of = {name for _, name, *_ in connection.execute("PRAGMA table_info(oha)")}
             rows = connection.execute(_ROWS.format(run="run, " if "run" in columns_of else "")).fetchall()
     except (sqlite3.Error, UnicodeDecodeError) as problem:  # words of the file stand in SQLite's own messages
@@ -76,7 +77,7 @@ def read_oha_db(path: Path) -> RequestTable:
         resolution_s=OHA_CSV.resolution_s,
         errors_by_kind=_kinds(columns[:, 2]),
         from_zero=True,
-        notes=OHA_CSV.said,
+        notes=OHA_CSV.remarks,
     )
 
 
@@ -86,19 +87,6 @@ def _kinds(status: FloatArray) -> dict[str, int]:
         error_kind(f"{code:.0f}", "", "", ""): n
         for code, n in zip(failed.tolist(), n_each.tolist(), strict=True)
     }
-
-
-def statuses(path: Path) -> dict[int, int]:
-    """Return status -> number of answers in oha's SQLite file."""
-    with _connected(path) as connection:
-        return dict(connection.execute("SELECT status, count(*) FROM oha GROUP BY status"))
-
-
-@contextmanager
-def _connected(path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.deserialize(b"".join(_raw(path)))
-        yield connection
 
 
 def _raw(path: Path, piece_bytes: int = PIECE_BYTES) -> Iterator[bytes]:

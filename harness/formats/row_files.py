@@ -62,8 +62,7 @@ class RowFormat:
 
     ``first_row``: of a file without a header, which may end after so many columns as ``widths`` say.
     ``resolution_s``: the smallest step of its latencies, seconds. ``title``: what it is, in words. ``written``: how its
-    numbers are written, as ``Layout`` has it. ``said``: notes that every such file needs. ``most_rows``: it writes no
-    more.
+    numbers are written, as ``Layout`` has it. ``remarks``: on every such file. ``most_rows``: it writes no more.
     """
 
     source: FileSource
@@ -74,7 +73,7 @@ class RowFormat:
     first_row: re.Pattern[str] | None = None
     widths: tuple[int, ...] = ()
     written: Mapping[str, Any] = field(default_factory=dict)
-    said: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     from_zero: bool = False
     most_rows: int | None = None
 
@@ -111,7 +110,7 @@ class RowFormat:
             layout,
             source=self.source,
             resolution_s=self.resolution_s,
-            said=tuple(note for note in self.said if note not in zero),
+            remarks=tuple(note for note in self.remarks if note not in zero),
             from_zero=self.from_zero,
             most_rows=self.most_rows,
         )
@@ -152,7 +151,7 @@ HEY_CSV = RowFormat(
     more={"status-code": "code", "offset": "start"},
     resolution_s=1e-4,
     written={"latency_units_per_s": 1.0, "latency_decimals": 4},
-    said=(_answered_only("hey"), from_zero("hey")),
+    remarks=(_answered_only("hey"), from_zero("hey")),
     from_zero=True,
     most_rows=1_000_000,
 )
@@ -162,7 +161,7 @@ OHA_CSV = RowFormat(
     columns=_OHA,
     resolution_s=1e-9,
     written={"latency_units_per_s": 1.0},
-    said=(from_zero("oha"), _answered_only("oha")),
+    remarks=(from_zero("oha"), _answered_only("oha")),
     from_zero=True,
 )
 VEGETA_CSV = RowFormat(

@@ -144,12 +144,14 @@ class Layout:
         columns = (self.ok, self.error_count, self.failure, self.code)
         return verdict_of(*(None if i is None else fields[i].strip() for i in columns))
 
-    def mended(self, fields: list[str]) -> list[str] | None:
-        """Return the fields of a row with too many of them, those of one text put together; ``None``: none fits.
+    def whole(self, fields: list[str]) -> list[str] | None:
+        """Return a row's fields, of one with too many those of one text put together; ``None``: it is no row.
 
         Some writers do not quote the delimiter in a text. A text fits where what must be numbers behind it is.
         """
         surplus = len(fields) - self.n_columns
+        if not surplus:
+            return fields
         for column in self.texts if surplus > 0 else ():
             end = column + surplus + 1
             results = [*fields[:column], self.delimiter.join(fields[column:end]), *fields[end:]]
@@ -187,12 +189,7 @@ class Row:
 
 
 def parse_row(fields: list[str], layout: Layout) -> Row | None:
-    """Return the request of one row, or None when it cannot be read."""
-    if len(fields) != layout.n_columns:
-        mended = layout.mended(fields)
-        if mended is None:
-            return None
-        fields = mended
+    """Return the request of one row, with all its fields, or None when it cannot be read."""
     latency_s = layout.latency_s(fields)
     start = layout.start_s(fields)
     ok = layout.verdict(fields)

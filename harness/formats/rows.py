@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
 import numpy as np
 
+from harness.formats.arrays import Texts
 from harness.formats.row_layout import LONGEST_S, Layout, Row, parse_row, split_row
 from harness.formats.source import Block
 from harness.formats.table import RequestChunk, Unreadable
@@ -35,32 +36,43 @@ def read_chunks(blocks: Iterable[Block], layout: Layout) -> Iterator[RequestChun
     blocks = iter(blocks)
     first = list(islice(blocks, 2))
     if len(first) < 2 or layout.row_prefix:
-        yield from (_read(block, layout) for block in chain(first, blocks))
+        yield from (read_block(block, layout)[0] for block in chain(first, blocks))
         return
     from concurrent.futures import Future, ThreadPoolExecutor  # a short file is read before it is loaded
 
     under_way: deque[Future[RequestChunk]] = deque()
     with ThreadPoolExecutor(_READERS) as readers:
         for block in chain(first, blocks):
-            under_way.append(readers.submit(_read, block, layout))
+            under_way.append(readers.submit(lambda block: read_block(block, layout)[0], block))
             if len(under_way) > _WAITING:
                 yield under_way.popleft().result()
         while under_way:
             yield under_way.popleft().result()
 
 
-def _read(block: Block, layout: Layout) -> RequestChunk:
-    return _quickly(block, layout) or _Patience(block=block, layout=layout).read()
+def read_block(
+    block: Block, layout: Layout, columns: Sequence[int] = ()
+) -> tuple[RequestChunk, tuple[Texts, ...]]:
+    """Read a block of whole records.
+
+    Args:
+        columns: those of which the texts of every row that can be read are wanted, too.
+    """
+    return _quickly(block, layout, columns) or _Patience(block=block, layout=layout, columns=columns).read()
 
 
-def _quickly(block: Block, layout: Layout) -> RequestChunk | None:
+def _quickly(
+    block: Block, layout: Layout, columns: Sequence[int]
+) -> tuple[RequestChunk, tuple[Texts, ...]] | None:
     """Read a block through Arrow; ``None``: it is not clean, or too small to load Arrow for it."""
     small = len(block.data) < ARROWS_BYTES and "pyarrow" not in sys.modules
     if layout.row_prefix or small:
         return None
-    from harness.formats.arrow_rows import read_clean
+    from harness.formats.arrow_rows import read_clean, read_clean_texts
 
-    return read_clean(block, layout)
+    chunk = read_clean(block, layout)
+    texts = read_clean_texts(block, layout, columns) if chunk is not None and columns else ()
+    return None if chunk is None or texts is None else (chunk, tuple(texts))
 
 
 @dataclass
@@ -69,17 +81,20 @@ class _Patience:
 
     block: Block
     layout: Layout
+    columns: Sequence[int] = ()
     rows: list[Row] = field(default_factory=list)
+    texts: list[list[str]] = field(default_factory=list)
     bad: Unreadable = field(default_factory=Unreadable)
 
-    def read(self) -> RequestChunk:
+    def read(self) -> tuple[RequestChunk, tuple[Texts, ...]]:
         text = self.block.data.decode(errors="replace")
         complete = text.endswith("\n")
         lines = text.removesuffix("\n").split("\n")
         index = 0
         while index < len(lines):
             index = self._record(lines, index, complete=complete)
-        return to_chunk(self.rows, self.bad, has_connect=self.layout.connect is not None)
+        chunk = to_chunk(self.rows, self.bad, has_connect=self.layout.connect is not None)
+        return chunk, tuple(_coded([texts[at] for texts in self.texts]) for at in range(len(self.columns)))
 
     def _record(self, lines: list[str], index: int, *, complete: bool) -> int:
         """Read the record that begins at ``index``; return where the next one begins."""
@@ -96,11 +111,14 @@ class _Patience:
         last = after == len(lines) and not complete
         cut = last and (is_open or self.layout.end_may_be_cut)
         fields = split_row(text.rstrip("\r"), self.layout.delimiter)
-        row = None if cut else parse_row(fields, self.layout)
-        if row is not None:
+        whole = None if cut else self.layout.whole(fields)
+        row = None if whole is None else parse_row(whole, self.layout)
+        if whole is not None and row is not None:
             if last and self.layout.connect == self.layout.n_columns - 1:
                 row = replace(row, connect_s=math.nan)  # its digits may be cut
             self.rows.append(row)
+            if self.columns:
+                self.texts.append([whole[column] for column in self.columns])
         elif (names := tuple(field.strip(" \t\0\ufeff") for field in fields)) != self.layout.header:
             # else a header in the middle: another run was appended
             number = self.block.first_line + index
@@ -143,18 +161,22 @@ def read_lines(
 
 def to_chunk(rows: list[Row], bad: Unreadable, *, has_connect: bool = False) -> RequestChunk:
     """Return rows that were read one by one as columns."""
-    codes: dict[str, int] = {}
-    kinds: dict[str, int] = {}
-    failed = [kinds.setdefault(row.error_kind, len(kinds)) for row in rows if not row.ok]
+    label_codes, labels = _coded([row.label for row in rows])
+    error_codes, error_kinds = _coded([row.error_kind for row in rows if not row.ok])
     return RequestChunk(
         start_epoch_s=np.array([row.start_epoch_s for row in rows], dtype=np.float64),
         latency_s=np.array([row.latency_s for row in rows], dtype=np.float64),
         ok=np.array([row.ok for row in rows], dtype=np.bool_),
-        label_codes=np.array([codes.setdefault(row.label, len(codes)) for row in rows], dtype=np.int32),
-        labels=tuple(codes),
+        label_codes=label_codes,
+        labels=labels,
         transaction=np.array([row.transaction for row in rows], dtype=np.bool_),
         unreadable=bad,
         connect_s=np.array([row.connect_s for row in rows], dtype=np.float64) if has_connect else None,
-        error_codes=np.array(failed, dtype=np.int32),
-        error_kinds=tuple(kinds),
+        error_codes=error_codes,
+        error_kinds=error_kinds,
     )
+
+
+def _coded(texts: Sequence[str]) -> Texts:
+    codes: dict[str, int] = {}
+    return np.array([codes.setdefault(text, len(codes)) for text in texts], dtype=np.int32), tuple(codes)

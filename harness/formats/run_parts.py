@@ -76,7 +76,7 @@ class RunParts:
             _part(start[low:high], end[low:high], right[low:high]) for low, high in pairwise(edges)
         ]
 
-    def found(self) -> tuple[RunPart, ...]:
+    def runs(self) -> tuple[RunPart, ...]:
         """Return the runs in the order of time, or of the file where its times begin again."""
         if self._from_zero or not self._parts:
             return tuple(self._parts)

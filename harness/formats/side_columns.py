@@ -10,31 +10,25 @@ embedded resource: ``NAME-0``, ``NAME-1``), or the outer row is the sum of those
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from harness.formats.arrays import BoolArray, CodeArray, FloatArray
-from harness.formats.row_layout import Layout, Row, parse_row
-from harness.formats.rows import ARROWS_BYTES
+from harness.formats.row_layout import Layout
+from harness.formats.rows import read_block
 from harness.formats.sides import SideColumns
 from harness.formats.source import Block, SourceNotes, TextFile, without_lines
-from harness.formats.table import RequestChunk
 
 #: Rows looked at: more would show nothing new, and cost time that grows with the file.
 SIDE_ROWS = 20_000
-_LONGEST_LINE = 1 << 20
 #: Of the rows of one name, the share that must lie inside (or around) others, and how far off their times may be.
 _MOST, _STEP_S = 0.9, 0.002
 #: Fewer rows of a name may be so by chance.
 _FEWEST = 3
 _NUMBERED = re.compile(r"(.+)-\d+")
-
-Texts = tuple[CodeArray, tuple[str, ...]]
 
 
 def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple[SideColumns | None, Layout]:
@@ -53,8 +47,8 @@ def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple
     if layout.start is None or not set(wanted) - {layout.label, layout.code}:
         return None, layout
     data, is_whole_file = _first_lines(file, layout, n_rows)
-    read = _quickly(data, layout, wanted) or _patiently(data, layout, wanted)
-    texts = dict(zip(wanted, read.texts, strict=True))
+    chunk, columns = read_block(Block(data=data, first_line=1), layout, wanted)
+    texts = dict(zip(wanted, columns, strict=True))
 
     def numbers(index: int | None) -> FloatArray | None:
         if index is None:
@@ -71,8 +65,8 @@ def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple
         thread = np.unique(together, return_inverse=True)[1].astype(np.int32)
     urls = () if layout.url is None else texts[layout.url][1]
     sides = SideColumns(
-        start_s=read.start_s,
-        latency_s=read.latency_s,
+        start_s=chunk.start_epoch_s,
+        latency_s=chunk.latency_s,
         thread=thread,
         host=host,
         all_threads=numbers(layout.all_threads),
@@ -82,7 +76,7 @@ def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple
         services=frozenset(name for name in map(_host_of_url, urls) if name),
         is_whole_file=is_whole_file,
     )
-    keep = ~read.repeats
+    keep = ~chunk.transaction
     if layout.label is not None and thread is not None:
         labels, names = texts[layout.label]
         without_code = np.zeros(len(labels), dtype=np.bool_)
@@ -154,54 +148,6 @@ def _n_overlaps(thread: CodeArray, start: FloatArray, end: FloatArray) -> int:
     return int(np.count_nonzero((np.diff(thread) == 0) & at_once))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Read:
-    """Rows that could be read, and for each column that was asked for its code in each of them."""
-
-    start_s: FloatArray
-    latency_s: FloatArray
-    repeats: BoolArray
-    texts: list[Texts]
-
-
-def _quickly(data: bytes, layout: Layout, columns: list[int]) -> _Read | None:
-    """Read through Arrow; ``None``: the rows are not plain, or too few to load Arrow for them."""
-    if len(data) < ARROWS_BYTES or b'"' in data or b"\0" in data:
-        return None
-    from harness.formats.arrow_rows import read_clean, read_clean_texts
-
-    block = Block(data=data, first_line=1)
-    chunk: RequestChunk | None = read_clean(block, layout)
-    texts = None if chunk is None else read_clean_texts(block, layout, columns)
-    if chunk is None or texts is None:
-        return None
-    return _Read(
-        start_s=chunk.start_epoch_s, latency_s=chunk.latency_s, repeats=chunk.transaction, texts=texts
-    )
-
-
-def _patiently(data: bytes, layout: Layout, columns: list[int]) -> _Read:
-    rows: list[Row] = []
-    coded: list[dict[str, int]] = [{} for _ in columns]
-    codes: list[list[int]] = [[] for _ in columns]
-    for fields_ in _fields(data, layout):
-        whole = fields_ if len(fields_) == layout.n_columns else layout.mended(fields_)
-        row = None if whole is None else parse_row(whole, layout)
-        if row is None or whole is None:
-            continue
-        rows.append(row)
-        for index, known, each in zip(columns, coded, codes, strict=True):
-            each.append(known.setdefault(whole[index], len(known)))
-    return _Read(
-        start_s=np.array([row.start_epoch_s for row in rows], dtype=np.float64),
-        latency_s=np.array([row.latency_s for row in rows], dtype=np.float64),
-        repeats=np.array([row.transaction for row in rows], dtype=np.bool_),
-        texts=[
-            (np.array(each, dtype=np.int32), tuple(known)) for known, each in zip(coded, codes, strict=True)
-        ],
-    )
-
-
 def _first_lines(file: TextFile, layout: Layout, n_rows: int) -> tuple[bytes, bool]:
     """The first whole lines below the header, and whether the file has no other."""
     read, n = [], 0
@@ -214,18 +160,6 @@ def _first_lines(file: TextFile, layout: Layout, n_rows: int) -> tuple[bytes, bo
     lines = data.split(b"\n", n_rows)
     is_whole_file = len(lines) <= n_rows or not lines[n_rows]
     return (data if is_whole_file else data[: len(data) - len(lines[n_rows])]), is_whole_file
-
-
-def _fields(data: bytes, layout: Layout) -> Iterator[list[str]]:
-    lines = (line.decode(errors="replace") + "\n" for line in data.split(b"\n") if len(line) <= _LONGEST_LINE)
-    reader = csv.reader(lines, delimiter=layout.delimiter)
-    while True:
-        try:
-            yield next(reader)
-        except StopIteration:
-            return
-        except csv.Error:  # a NUL or an endless quote: what is to be said of it, the reader of rows says
-            continue
 
 
 def _as_number(text: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,14 +50,19 @@ class SideColumns:
         ]
         return int(sum(most)) or None
 
+    @cached_property
+    def pairs(self) -> tuple[FloatArray, FloatArray]:
+        """Of requests that another one of the same thread follows: latency, and time from start to start."""
+        if self.thread is None:
+            return np.zeros(0), np.zeros(0)
+        order = np.lexsort((self.start_s, self.thread))
+        same = np.diff(self.thread[order]) == 0
+        return self.latency_s[order][:-1][same], np.diff(self.start_s[order])[same]
+
     @property
     def joined_engines(self) -> float:
         """How many times the requests of one thread overlap: 1 for a thread, more where several bear one name."""
-        if self.thread is None or self.n_requests < 2:
-            return 1.0
-        order = np.lexsort((self.start_s, self.thread))
-        same = np.diff(self.thread[order]) == 0
-        busy, gap = self.latency_s[order][:-1][same], np.diff(self.start_s[order])[same]
+        busy, gap = self.pairs
         return float(busy.sum() / (gap.sum() + len(gap) * 1e-3)) if len(gap) else 1.0
 
     def rows(self, keep: BoolArray) -> SideColumns:

@@ -83,7 +83,7 @@ class TextFile:
         return self.head.split("\n", 1)[0]
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[str, ...]:
         """A note on the lines before it."""
         lines = counted(self.n_before, "line")
         text = f"left out: {lines} before line {self.first_line}, where the results begin"

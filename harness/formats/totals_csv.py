@@ -126,7 +126,7 @@ class _Tables:
             update={
                 "unreadable_lines": self.n_unreadable,
                 "errors_known": self.says_errors,
-                "notes": (*table.notes, *self.file.said, *self.notes.notes),
+                "notes": (*table.notes, *self.file.remarks, *self.notes.notes),
             }
         )
 

@@ -77,7 +77,7 @@ def read_wrk2(path: Path | TextFile) -> AggregateTable:
             "wrk2 prints no single requests",
             *_left_out(text, answers, n_latencies),
             *_idle(parts.errors_by_kind.get("timeout", 0)),
-            *file.said,
+            *file.remarks,
         ),
     )
 

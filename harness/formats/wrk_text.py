@@ -175,7 +175,7 @@ def read_wrk(path: Path | TextFile) -> AggregateTable:
         notes=(
             "wrk prints no single requests; times carry two decimals of the printed unit",
             *text,
-            *file.said,
+            *file.remarks,
         ),
     )
 

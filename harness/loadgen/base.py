@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 from pydantic import Field, model_validator
 
@@ -34,7 +34,7 @@ class LoadSpec(Frozen):
     def _a_sound_flow(self) -> Self:
         fault = flow_fault(self.requests)
         if fault is not None:
-            raise ValueError(f"{self.requests[fault.index].name}: {fault.problem}: {fault.found}")
+            raise ValueError(f"{self.requests[fault.index].name}: {fault.problem}: {fault.value}")
         return self
 
 
@@ -125,14 +125,23 @@ def refuse(generator: LoadGenerator, profile: LoadProfile, requests: tuple[Reque
     generator.require()
 
 
-def require_program(name: str, program: Path | None, how_to_get: str) -> None:
-    """Refuse where a tool that is one program is not.
+@dataclass(frozen=True, kw_only=True)
+class ProgramTool:
+    """What adapters share of tools that are one program. ``program``: where it is; ``None``: not on this machine."""
 
-    Raises:
-        MissingTool: with how to get it.
-    """
-    if program is None or not program.exists():
-        raise MissingTool(name, why="to offer the load", how_to_get=how_to_get)
+    program: Path | None
+    name: str = ""
+    how_to_get: ClassVar[str] = "make setup"
+
+    @classmethod
+    def of(cls, installed: Installed) -> Self:
+        """Return the adapter of what is installed."""
+        return cls(program=installed.programs.get(cls.name))
+
+    def require(self) -> None:
+        """See ``LoadGenerator.require``."""
+        if self.program is None or not self.program.exists():
+            raise MissingTool(self.name, why="to offer the load", how_to_get=self.how_to_get)
 
 
 #: Who can do most with users.

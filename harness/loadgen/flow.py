@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows: a mix whose requests are steps, which every user takes in order.
+"""Request mixes: their proportions, and flows, whose requests are steps that every user takes in order.
 
 A flow is expressed once, in ``contract/requests.jsonl``, and every tool is given the same thing:
 the steps, each text cut into pieces (plain text, or the place of a captured value), and for each
@@ -8,6 +8,7 @@ capture the way to it. Nothing here sends anything.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -16,14 +17,17 @@ from harness.loadgen.correlation import CARRIED, expects, needs, steps_of
 from harness.loadgen.renderings import Pieces, pieces, renderings
 from harness.model import ClosedLoad, Expectation, Request
 
+#: Tools that choose by repeating a request get no more entries than this.
+MAX_ROUND = 1000
+
 
 @dataclass(frozen=True)
 class FlowFault:
-    """What is wrong with a mix: at which of its requests, found what, and what is allowed there."""
+    """What is wrong with a mix: at which of its requests, with what value, and what is allowed there."""
 
     index: int
     problem: str
-    found: str
+    value: str
     allowed: str | None = None
 
 
@@ -150,22 +154,32 @@ def _known(names: Collection[str]) -> str:
     return ", ".join(f"${{{name}}}" for name in sorted(names)) or "nothing is captured before it"
 
 
-def right_answers(expect: Expectation) -> tuple[Pieces, ...] | None:
+def right_answers(expect: Expectation, *, places: bool = True) -> tuple[Pieces, ...] | None:
     """Bodies that are right, the likeliest first, cut at their places; None: any body is right.
 
-    The renderings of JSON values and their order are those of ``mix.right_bodies``.
+    An exact body is itself. A JSON value is any of its usual renderings (see ``renderings``). Of ``one_of`` each value
+    is right, and every value stands in its likeliest rendering before any stands in another.
+
+    Args:
+        places: of captured values; a plain mix has none, and each body is one text.
     """
     if expect.body is not None:
-        return (pieces(expect.body),)
-    if expect.one_of is None and expect.json_value is None:
+        return (pieces(expect.body) if places else (expect.body,),)
+    if not expect.is_json:
         return None
     values = expect.one_of if expect.one_of is not None else (expect.json_value,)
-    alike = zip_longest(*(renderings(value) for value in values), fillvalue=())
+    alike = zip_longest(*(renderings(value, places=places) for value in values), fillvalue=())
     return tuple(dict.fromkeys(cut for cuts in alike for cut in cuts if cut))
 
 
+def right_bodies(expect: Expectation) -> tuple[str, ...] | None:
+    """The texts that are right answers in a plain mix, the likeliest first; None: any body is right."""
+    cuts = right_answers(expect, places=False)
+    return None if cuts is None else tuple("".join(map(str, cut)) for cut in cuts)
+
+
 def flow_document(requests: Sequence[Request]) -> dict[str, object]:
-    """The whole flow as JSON for a tool's own script, so that a script needs no knowledge of contracts.
+    """A whole flow, or a plain mix, as JSON for a tool's own script, so that a script needs no knowledge of contracts.
 
     ``{"carried": regex, "steps": [{"name", "method", "path": pieces, "headers": {name: pieces},
     "body": pieces or null, "status", "capture": {name: [key or index, ...]}, "right": [pieces, ...]
@@ -175,19 +189,24 @@ def flow_document(requests: Sequence[Request]) -> dict[str, object]:
     ``carried`` in full, is the error ``no <name>``), then compares the body, where it is ``json`` as
     a value, and after the first wrong answer begins anew.
     """
+    places = is_flow(requests)
+
+    def cut(text: str) -> list[object]:
+        return _plain(pieces(text) if places else (text,))
+
     return {
-        "carried": CARRIED,
+        "carried": CARRIED if places else "",
         "steps": [
             {
                 "name": request.name,
                 "method": request.method,
-                "path": _plain(pieces(request.path)),
-                "headers": {name: _plain(pieces(text)) for name, text in request.headers.items()},
-                "body": None if request.body is None else _plain(pieces(request.body)),
+                "path": cut(request.path),
+                "headers": {name: cut(text) for name, text in request.headers.items()},
+                "body": None if request.body is None else cut(request.body),
                 "status": request.expect.status,
                 "capture": {name: list(steps_of(pointer)) for name, pointer in request.capture.items()},
                 "right": None
-                if (right := right_answers(request.expect)) is None
+                if (right := right_answers(request.expect, places=places)) is None
                 else [_plain(item) for item in right],
                 "json": request.expect.is_json,
             }
@@ -200,3 +219,42 @@ def _plain(cut: Pieces) -> list[object]:
     return [
         piece if isinstance(piece, str) else {"name": piece.name, "as_json": piece.as_json} for piece in cut
     ]
+
+
+def weights(requests: tuple[Request, ...]) -> tuple[int, ...]:
+    """The weights in lowest terms: (100, 50) is (2, 1)."""
+    divisor = math.gcd(*(request.weight for request in requests))
+    return tuple(request.weight // divisor for request in requests)
+
+
+def one_round(requests: tuple[Request, ...]) -> tuple[int, ...]:
+    """Indexes of ``requests``, each as often as its weight, spread evenly (smooth weighted round robin)."""
+    shares = weights(requests)
+    credit = [0] * len(shares)
+    order: list[int] = []
+    for _ in range(sum(shares)):
+        credit = [have + share for have, share in zip(credit, shares, strict=True)]
+        chosen = credit.index(max(credit))
+        credit[chosen] -= sum(shares)
+        order.append(chosen)
+    return tuple(order)
+
+
+def unsupported_mix(requests: tuple[Request, ...]) -> str | None:
+    """Why a mix cannot be offered by repeating requests, or None."""
+    names = [request.name for request in requests]
+    if len(set(names)) != len(names):
+        return f"the mix names a request twice: {names}"
+    if sum(weights(requests)) > MAX_ROUND:
+        return f"the weights of the mix need a round of more than {MAX_ROUND} requests: choose rounder ones"
+    return None
+
+
+def other_statuses(tool: str, requests: tuple[Request, ...]) -> str | None:
+    """Why a tool that takes 2xx and 3xx as right cannot judge these requests, or None."""
+    wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
+    return (
+        f"{tool} counts every status but 2xx and 3xx as an error, and {wrong} expect another"
+        if wrong
+        else None
+    )

@@ -121,6 +121,3 @@ def _mean(means: Sequence[float | None], weights: Sequence[int]) -> float | None
     known = [mean * n for mean, n in zip(means, weights, strict=True) if mean is not None]
     total = sum(weights)
     return sum(known) / total if len(known) == len(means) and total else None
-
-
-__all__ = ["merge_summaries", "seed_of", "shares"]

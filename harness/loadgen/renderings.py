@@ -85,9 +85,9 @@ def _render(value: JsonValue, comma: str, colon: str, into: list[Piece], places:
         into.extend(pieces(text) if places and isinstance(value, str) else (text,))
 
 
-def _joined(found: Sequence[Piece]) -> Pieces:
+def _joined(parts: Sequence[Piece]) -> Pieces:
     joined: list[Piece] = []
-    for piece in found:
+    for piece in parts:
         if isinstance(piece, str) and joined and isinstance(joined[-1], str):
             joined[-1] += piece
         else:

@@ -72,6 +72,3 @@ def _write_latencies(right: FloatArray, step_s: float, file: Path) -> None:
 def _order_statistic(ordered: FloatArray, q: float) -> float:
     """Return the ``ceil(n q)``-th of n sorted values."""
     return float(np.quantile(ordered, q, method="inverted_cdf"))
-
-
-__all__ = ["LATENCIES", "SECONDS", "count_rows"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -74,7 +74,7 @@ def last_words(folder: Path, *names: str, limit: int = 300) -> str:
     return "none"
 
 
-def said(folder: Path, *logs: str) -> str:
+def last_output(folder: Path, *logs: str) -> str:
     """What the tool said last, in its logs or on its streams."""
     return f"output: {last_words(folder, *logs, 'generator.stderr.txt', 'generator.stdout.txt')}"
 
@@ -88,10 +88,11 @@ def read_rows(read: Callable[[Path], RequestTable], path: Path, tool: str, *logs
     try:
         table = read(path)
     except InputError as problem:
-        reason = f"{tool} left no samples ({problem}); {said(path.parent, *logs)}"
+        reason = f"{tool} left no samples ({problem}); {last_output(path.parent, *logs)}"
         raise TrialFailure("failed", reason) from problem
     if not table.n_requests:
-        raise TrialFailure("failed", f"{tool} sent nothing: {path} has no rows; {said(path.parent, *logs)}")
+        reason = f"{tool} sent nothing: {path} has no rows; {last_output(path.parent, *logs)}"
+        raise TrialFailure("failed", reason)
     return table
 
 
@@ -128,11 +129,12 @@ def summarise(
     table: RequestTable,
     spec: LoadSpec,
     *,
-    errors_by_kind: Counter[str],
+    errors_by_kind: Mapping[str, int] | None = None,
     n_dropped: int | None = None,
     bodies_checked: bool = True,
 ) -> LoadSummary:
-    """Totals of a table with at least one row."""
+    """Totals of a table with at least one row; ``errors_by_kind``: default: those of the table."""
+    kinds = Counter(table.errors_by_kind if errors_by_kind is None else errors_by_kind)
     duration_s = table.duration_s or 0.0
     counted = passes(table, spec)
     rate_per_s, paused_s = None, 0.0
@@ -156,7 +158,7 @@ def summarise(
         n_flows_right=None if counted is None else counted.right,
         bodies_checked=bodies_checked,
         unreadable_lines=table.unreadable.n,
-        errors_by_kind=dict(errors_by_kind.most_common()),
+        errors_by_kind=dict(kinds.most_common()),
         answers=answers_by_name(table),
     )
 

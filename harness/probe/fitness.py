@@ -77,7 +77,7 @@ def ask(target: Target) -> Fitness:
     result = Fitness(
         n_asked=len(answers),
         statuses=dict(statuses),
-        keeps_alive=n_opened == 1 and _kept(answers),
+        keeps_alive=n_opened == 1 and _stay_open(answers),
         n_connections=n_opened,
         body_bytes=len(answers[-1].body),
         same_body=len({answer.body for answer in answers}) == 1,
@@ -87,7 +87,7 @@ def ask(target: Target) -> Fitness:
     return result.model_copy(update={"faults": _faults(result), "warnings": _warnings(result)})
 
 
-def _kept(answers: list[Answer]) -> bool:
+def _stay_open(answers: list[Answer]) -> bool:
     return all(answer.headers.get("connection", "").lower() != "close" for answer in answers)
 
 

@@ -69,19 +69,19 @@ def try_target(
     *,
     seconds: int = SECONDS,
     tools: Iterable[str] | None = None,
-    told: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Tried:
     """Ask, then load: closed with more and more users, then open with rates up to what that gave.
 
     Args:
         seconds: how long all of it should take. tools: load tools to choose from; None: all that are here.
-        told: is called with what happens next.
+        progress: is called with what happens next.
 
     Raises:
         InputError: nobody answers.
         RematchError: a load tool failed.
     """
-    told("asking one request after another")
+    progress("asking one request after another")
     fitness = ask(target)
     limits = cannot_tell(target)
     if fitness.faults:
@@ -91,14 +91,14 @@ def try_target(
     closed: list[Point] = []
     opened: list[Point] = []
     try:
-        _load(generators, each_s, told, closed, opened)
+        _load(generators, each_s, progress, closed, opened)
     except RematchError:
         if _answers(target):
             raise
     most = max((point.answered_per_s for point in closed), default=0.0)
     at, why = _knee(opened)
-    retained, kept_why = _kept(opened, most)
-    told("asking once more")
+    retained, kept_why = _kept_rate(opened, most)
+    progress("asking once more")
     return Tried(
         url=target.url,
         cannot_tell=limits,
@@ -143,7 +143,7 @@ def _answers(target: Target) -> bool:
     return True
 
 
-def _kept(points: list[Point], most_per_s: float = 0.0) -> tuple[float | None, str | None]:
+def _kept_rate(points: list[Point], most_per_s: float = 0.0) -> tuple[float | None, str | None]:
     """The highest rate below the first one that was not kept, and why that one says nothing of the service.
 
     Args:

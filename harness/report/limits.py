@@ -7,7 +7,7 @@ A percentile that a summary does not print may still be known to lie on one side
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,39 +30,28 @@ ALLOWED = (
     "'p99 > 250ms', 'throughput < 500', 'errors > 1%' or 'p90 of GET /orders > 80ms'; metrics: "
     + ", ".join(METRICS)
 )
-Outcome = Literal["exceeded", "kept", "cannot be told"]
+Outcome = Literal["exceeded", "kept", "not shown", "cannot be told"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LimitParts:
-    """What every limit has, and its text; ``label``: a name of request."""
+class Limit:
+    """A limit and its text. ``label``: a name of request; ``value``: a ratio, or of one file ms, correct answers per
+    second or a share."""
 
     text: str
     metric: str
     label: str | None
     sign: Literal["<", ">"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class WrittenLimit(LimitParts):
-    """A limit whose ``value`` is as it was written, of whatever unit."""
-
-    value: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileLimit(LimitParts):
-    """A limit on the numbers of one file, in ms, correct answers per second, or as a share."""
-
     value: float
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckedLimit:
-    """A limit and what the file says of it."""
+class Checked:
+    """A limit, and in ``text`` what the numbers say of it."""
 
-    text: str
+    limit: Limit
     outcome: Outcome
+    text: str
 
 
 def share_of(name: str) -> float | None:
@@ -72,54 +61,61 @@ def share_of(name: str) -> float | None:
     return float(digits) / 100 if known else None
 
 
-def parts_of_limit(text: str, metrics: Sequence[str], allowed: str, *, free: bool = False) -> WrittenLimit:
-    """Return the parts of a text such as ``p99 of GET /orders > 1.05``.
+def limit_of(
+    text: str,
+    metrics: Sequence[str],
+    value_of: Callable[[str, str], float],
+    allowed: str,
+    *,
+    any_percentile: bool = False,
+) -> Limit:
+    """Return the limit that a text such as ``p99 of GET /orders > 1.05`` means.
 
     Args:
-        free: any percentile is a metric, too.
+        value_of: metric and text of a value -> the value.
+        any_percentile: also those that are not among the metrics.
 
     Raises:
         InputError: it has no such form, or another metric.
     """
     match = _FORM.fullmatch(text)
-    if match is None or (match["metric"] not in metrics and not (free and share_of(match["metric"]))):
+    if match is None or (
+        match["metric"] not in metrics and not (any_percentile and share_of(match["metric"]))
+    ):
         raise InputError("is no limit", place=PLACE, found=text, allowed=allowed)
-    return WrittenLimit(
-        text=text.strip(),
-        metric=match["metric"],
-        label=match["label"],
-        sign=">" if match["sign"] == ">" else "<",
-        value=match["limit"],
-    )
+    return Limit(
+        text=text.strip(), metric=match["metric"], label=match["label"], sign=">" if match["sign"] == ">" else "<",
+        value=value_of(match["metric"], match["limit"]),
+    )  # fmt: skip
 
 
-def file_limit(text: str) -> FileLimit:
-    """Return the limit that a text such as ``p99 > 250ms`` means.
+def file_limit(text: str) -> Limit:
+    """Return the limit on the numbers of one file that a text such as ``p99 > 250ms`` means.
 
     Raises:
         InputError: it means none, or its unit is missing.
     """
-    parts = parts_of_limit(text, METRICS, ALLOWED, free=True)
-    value = _value(parts.metric, parts.value)
-    if value is None:
-        wanted = (
-            "a time with its unit, such as 250ms"
-            if _is_time(parts.metric)
-            else "a share, such as 1% or 0.01"
-            if parts.metric == "errors"
-            else "correct answers per second, such as 500"
-        )
-        raise InputError(f"is no limit of {parts.metric}", place=PLACE, found=parts.value, allowed=wanted)
-    return FileLimit(text=parts.text, metric=parts.metric, label=parts.label, sign=parts.sign, value=value)
+    return limit_of(text, METRICS, _value_of, ALLOWED, any_percentile=True)
 
 
-def check_file(limit: FileLimit, report: Report) -> CheckedLimit:
+def judged(limit: Limit, low: float | None, high: float | None) -> Outcome:
+    """Return whether a number between ``low`` and ``high`` lies beyond the limit; ``None``: it has no such bound."""
+    if limit.sign == ">":
+        if low is not None and low > limit.value:
+            return "exceeded"
+        return "kept" if high is not None and high <= limit.value else "cannot be told"
+    if high is not None and high < limit.value:
+        return "exceeded"
+    return "kept" if low is not None and low >= limit.value else "cannot be told"
+
+
+def check_file(limit: Limit, report: Report) -> Checked:
     """Return whether a number of the file lies beyond its limit.
 
     Raises:
         InputError: the file has no request of that name, or no such number of one name.
     """
-    value, bounds = _found(limit, report)
+    value, bounds = _number_of(limit, report)
     if value is not None:
         bounds = (value, value)
         text = _spoken(limit.metric, value)
@@ -129,18 +125,16 @@ def check_file(limit: FileLimit, report: Report) -> CheckedLimit:
         ends += [f"at most {_spoken(limit.metric, high)}"] if high is not None else []
         text = f"not in the file, {' and '.join(ends)}"
     else:
-        return CheckedLimit(
-            text=f"{limit.text}: cannot be told: the file does not say it", outcome="cannot be told"
-        )
-    outcome = _judged(limit, *bounds)
-    return CheckedLimit(text=f"{limit.text}: {outcome}: {text}", outcome=outcome)
+        bounds, text = (None, None), "the file does not say it"
+    outcome = judged(limit, *bounds)
+    return Checked(limit=limit, outcome=outcome, text=f"{limit.text}: {outcome}: {text}")
 
 
 def _is_time(metric: str) -> bool:
     return metric in LATENCIES or share_of(metric) is not None
 
 
-def quantiles_named(text: str | None, limits: Sequence[FileLimit] = ()) -> dict[str, float]:
+def quantiles_named(text: str | None, limits: Sequence[Limit] = ()) -> dict[str, float]:
     """Return the percentiles of a report, name -> share: those of ``--percentiles 50,99.99``, or the usual ones.
 
     Args:
@@ -168,17 +162,7 @@ def quantiles_named(text: str | None, limits: Sequence[FileLimit] = ()) -> dict[
     return dict(sorted(result.items(), key=lambda pair: pair[1]))
 
 
-def _judged(limit: FileLimit, low: float | None, high: float | None) -> Outcome:
-    if limit.sign == ">":
-        if low is not None and low > limit.value:
-            return "exceeded"
-        return "kept" if high is not None and high <= limit.value else "cannot be told"
-    if high is not None and high < limit.value:
-        return "exceeded"
-    return "kept" if low is not None and low >= limit.value else "cannot be told"
-
-
-def _found(limit: FileLimit, report: Report) -> tuple[float | None, tuple[float | None, float | None] | None]:
+def _number_of(limit: Limit, report: Report) -> tuple[float | None, tuple[float | None, float | None] | None]:
     """The number that a limit is about, and the bounds of one that the file does not say."""
     if limit.label is None:
         if limit.metric == "throughput":
@@ -208,16 +192,20 @@ def _found(limit: FileLimit, report: Report) -> tuple[float | None, tuple[float 
     return row.latency_ms[limit.metric], None
 
 
-def _value(metric: str, text: str) -> float | None:
+def _value_of(metric: str, text: str) -> float:
     if _is_time(metric):
-        match = _TIME.fullmatch(text)
-        return None if match is None else float(match[1]) * _PER_MS[match[2]]
-    if metric == "errors":
-        match = _SHARE.fullmatch(text)
-        share = None if match is None else float(match[1]) / (100 if match[2] else 1)
-        return share if share is not None and share <= 1 else None
-    match = _RATE.fullmatch(text)
-    return None if match is None else float(match[1])
+        match, wanted = _TIME.fullmatch(text), "a time with its unit, such as 250ms"
+        value = None if match is None else float(match[1]) * _PER_MS[match[2]]
+    elif metric == "errors":
+        match, wanted = _SHARE.fullmatch(text), "a share, such as 1% or 0.01"
+        value = None if match is None else float(match[1]) / (100 if match[2] else 1)
+        value = None if value is None or value > 1 else value
+    else:
+        match, wanted = _RATE.fullmatch(text), "correct answers per second, such as 500"
+        value = None if match is None else float(match[1])
+    if value is None:
+        raise InputError(f"is no limit of {metric}", place=PLACE, found=text, allowed=wanted)
+    return value
 
 
 def _spoken(metric: str, value: float) -> str:

@@ -19,7 +19,7 @@ from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.table import AggregateTable, RequestChunk, RequestTable, together
 from harness.report.analyse import report_table
 from harness.report.course import Course, course_of_history
-from harness.report.limits import CheckedLimit, FileLimit, check_file
+from harness.report.limits import Checked, Limit, check_file
 from harness.report.requests import Gathered, gather_file
 from harness.report.result import QUANTILES, Report
 from harness.report.selection import Selection, select
@@ -40,9 +40,9 @@ def main(
     as_json: bool = False,
     html: Path | None = None,
     selection: Selection = ALL,
-    limits: Sequence[FileLimit] = (),
+    limits: Sequence[Limit] = (),
     quantiles: Mapping[str, float] = QUANTILES,
-) -> Sequence[CheckedLimit]:
+) -> Sequence[Checked]:
     """Report on each of ``paths``; print one JSON object for one path, a list for several.
 
     ``latency_unit``, ``decimal``: of ``elapsed`` in JMeter's files; None: milliseconds, with a point.

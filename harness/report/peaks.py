@@ -30,7 +30,7 @@ from harness.analysis.attribution.stalls import detect_stalls, harm_of, shortest
 from harness.analysis.stats.intervals import t_critical
 from harness.formats.arrays import FloatArray
 from harness.formats.gc_events import GcLog
-from harness.formats.unified_log import WRITES
+from harness.formats.jvm_log import WRITES
 from harness.model import Estimate
 from harness.model.phrases import counted, listed
 from harness.report.numbers import length

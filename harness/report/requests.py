@@ -155,7 +155,7 @@ class Gathered:
         self._n_requests = self._n_stretches = self._n_repeats = 0
         self._repeats: frozenset[str] = frozenset()
         self._sum_s, self._start_s, self._last_start_s, self._end_s = 0.0, np.inf, -np.inf, -np.inf
-        self.kept = Kept()
+        self.kept = Kept(first.resolution_s)
         self._slowest: list[tuple[FloatArray, FloatArray]] = []
         self._plots = plots
         self._courses: list[Course] = []
@@ -268,7 +268,7 @@ class Gathered:
             n=self._n_requests, span_s=self._last_start_s - self._start_s, sum_s=self._sum_s, latency=latency
         )
         notes = [item.text for item in units] + notes
-        runs = self._runs.found() if first.has_start_times else ()
+        runs = self._runs.runs() if first.has_start_times else ()
         runs = runs if len(runs) > 1 else ()
         sides = self._sides if runs else None
         apart_s = None if sides is None or sides.host is None else clocks_apart_s(sides.start_s, sides.host)

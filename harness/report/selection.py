@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +23,7 @@ _SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|min|m|)", re.ASCII)
 #: Names of requests that an error message lists.
 _LISTED = 20
+Part = TypeVar("Part", RequestChunk, RequestTable)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,15 +97,14 @@ def select(
         InputError: the file has no such name, is no longer than what is left out, has no time stamps, or is a summary
             of which nothing can be left out. Of a file that is read later, then.
     """
+    if isinstance(opened, RequestTable):
+        return select_rows(opened, selection)
     if selection.is_all:
         return opened
     if isinstance(opened, AggregateTable):
         return _of_totals(opened, selection)
-    if isinstance(opened, RequestTable):
-        return select_rows(opened, selection)
-    if selection.of_time and opened.layout.start is None:
-        raise _no_times(opened, selection)
-    return replace(opened, chunks=_chunks(opened, selection))
+    _check_times(opened.path, selection, has_times=opened.layout.start is not None)
+    return replace(opened, chunks=_selected(opened.chunks, opened.path, selection, opened.notes.say))
 
 
 def select_rows(table: RequestTable, selection: Selection) -> RequestTable:
@@ -113,54 +115,48 @@ def select_rows(table: RequestTable, selection: Selection) -> RequestTable:
     """
     if selection.is_all:
         return table
-    keep = np.ones(table.n_requests, dtype=np.bool_)
-    if selection.of_time and table.n_requests:
-        if not table.has_start_times:
-            raise _no_times(table, selection)
-        keep &= selection.within(table.start_epoch_s, float(table.start_epoch_s.min()))
-        if not keep.any():
-            raise _too_short(table, selection)
-    retained, note = _of_label(keep, table.labels, table.label_codes, selection.label)
-    if not retained.any():
-        raise _no_label(table, selection, table.labels)
-    text = _words(selection, int(np.count_nonzero(~keep)), int(np.count_nonzero(retained)), note)
-    return table.rows(retained).with_notes(*text)
+    _check_times(table.path, selection, has_times=table.has_start_times)
+    notes: list[str] = []
+    (selected,) = _selected([table], table.path, selection, notes.append)
+    return selected.with_notes(*notes)
 
 
-def _chunks(stream: RequestStream, selection: Selection) -> Iterator[RequestChunk]:
-    """The rows of a file that are meant; its last one says what was left out."""
+def _check_times(path: Path, selection: Selection, *, has_times: bool) -> None:
+    if selection.of_time and not has_times:
+        raise InputError(
+            "has no start times", file=path, place=selection.place, allowed="a file with time stamps"
+        )
+
+
+def _selected(
+    parts: Iterable[Part], path: Path, selection: Selection, say: Callable[[str], None]
+) -> Iterator[Part]:
+    """The rows of a file that are meant; at its end it says what was left out."""
     first_s: float | None = None
     labels: dict[str, None] = {}
-    n_before = n_kept = n_others = n_rows = 0
-    for chunk in stream.chunks:
-        n_rows += len(chunk.latency_s)
-        labels |= dict.fromkeys(chunk.labels)
-        keep = np.ones(len(chunk.latency_s), dtype=np.bool_)
+    n_rows = n_within = n_kept = 0
+    for part in parts:
+        labels |= dict.fromkeys(part.labels)
+        keep = np.ones(len(part.latency_s), dtype=np.bool_)
         if selection.of_time and len(keep):
-            if first_s is None:
-                first_s = float(chunk.start_epoch_s.min())
-            keep = selection.within(chunk.start_epoch_s, first_s)
-            n_before += int(np.count_nonzero(~keep))
-        retained, rest = _of_label(keep, chunk.labels, chunk.label_codes, selection.label)
-        n_kept += int(np.count_nonzero(retained))
-        n_others += rest
-        yield chunk.rows(retained)
-    if n_rows and n_before == n_rows:
-        raise _too_short(stream, selection)
+            first_s = float(part.start_epoch_s.min()) if first_s is None else first_s
+            keep = selection.within(part.start_epoch_s, first_s)
+        n_rows += len(keep)
+        n_within += int(np.count_nonzero(keep))
+        if selection.label is not None:
+            keep &= part.label_codes == (
+                part.labels.index(selection.label) if selection.label in part.labels else -1
+            )
+        n_kept += int(np.count_nonzero(keep))
+        yield part.rows(keep)
+    if n_rows and not n_within:
+        raise InputError(
+            "is no longer than that", file=path, place=selection.place, found=f"{selection.skip_s:g} s", allowed="less"
+        )  # fmt: skip
     if n_rows and not n_kept:
-        raise _no_label(stream, selection, tuple(labels))
-    for text in _words(selection, n_before, n_kept, n_others):
-        stream.notes.say(text)
-
-
-def _of_label(
-    keep: BoolArray, labels: tuple[str, ...], codes: np.ndarray, label: str | None
-) -> tuple[BoolArray, int]:
-    """The rows of ``keep`` that have this name, and how many have another one."""
-    if label is None:
-        return keep, 0
-    own = keep & (codes == labels.index(label)) if label in labels else np.zeros(len(keep), dtype=np.bool_)
-    return own, int(np.count_nonzero(keep) - np.count_nonzero(own))
+        raise _no_label(path, selection, tuple(labels))
+    for text in _words(selection, n_rows - n_within, n_kept, n_within - n_kept):
+        say(text)
 
 
 def _words(selection: Selection, n_before: int, n_kept: int, n_others: int) -> list[str]:
@@ -185,7 +181,7 @@ def _of_totals(table: AggregateTable, selection: Selection) -> AggregateTable:
         )
     names = [of_aggregate(row).label for row in table.rows]
     if selection.label not in names:
-        raise _no_label(table, selection, tuple(names))
+        raise _no_label(table.path, selection, tuple(names))
     row = table.rows[names.index(selection.label)]
     return table.model_copy(
         update={
@@ -198,27 +194,12 @@ def _of_totals(table: AggregateTable, selection: Selection) -> AggregateTable:
     )
 
 
-def _no_times(file: RequestStream | RequestTable, selection: Selection) -> InputError:
-    return InputError(
-        "has no start times", file=file.path, place=selection.place, allowed="a file with time stamps"
-    )
-
-
-def _too_short(file: RequestStream | RequestTable, selection: Selection) -> InputError:
-    return InputError(
-        "is no longer than that", file=file.path, place=selection.place, found=f"{selection.skip_s:g} s",
-        allowed="less",
-    )  # fmt: skip
-
-
-def _no_label(
-    file: RequestStream | RequestTable | AggregateTable, selection: Selection, labels: tuple[str, ...]
-) -> InputError:
+def _no_label(path: Path, selection: Selection, labels: tuple[str, ...]) -> InputError:
     names = [label for label in labels if label]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return InputError(
         "has no request of that name",
-        file=file.path,
+        file=path,
         place="--label",
         found=selection.label,
         allowed=", ".join(names[:_LISTED]) + more if names else "none: its requests have no names",

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The latencies of successful requests, as a report asks for them: each of them, or only how often each occurs."""
+"""The latencies of successful requests, as a report asks for them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -44,42 +45,52 @@ class Ranked(Protocol):
         """Return the latencies of these ranks, counted from 1, in seconds, shape of ``ranks``."""
 
 
-class Spread(Ranked, Protocol):
+class Spread(ABC):
     """Latencies whose order in time is known, in so far as intervals need it. n > 0 but for ``n`` itself."""
 
     @property
+    @abstractmethod
+    def n(self) -> int:
+        """How many there are."""
+
+    @property
+    @abstractmethod
     def has_batches(self) -> bool:
         """Whether they can be parted into batches of about equal size, of which intervals are made."""
 
+    @abstractmethod
+    def at(self, ranks: IntArray) -> FloatArray:
+        """Return the latencies of these ranks, counted from 1, in seconds, shape of ``ranks``."""
+
+    @abstractmethod
     def mean(self) -> Bounded:
         """Return the mean with its interval from batch means."""
 
-    def median(self) -> float:
-        """Return the median, of an even number the mean of the two in the middle."""
-
-    def quantile(self, q: float) -> Bounded:
-        """Return the order statistic with its interval."""
-
+    @abstractmethod
     def ends(self, q: float) -> tuple[float, float]:
         """Return the ends of Woodruff's interval of a quantile; there must be enough requests and batches."""
 
+    @abstractmethod
     def with_missing(self, interval_s: float) -> Ranked | None:
         """Return them and those that waiting left out; ``None``: these would be far too many."""
 
+    def median(self) -> float:
+        """Return the median, of an even number the mean of the two in the middle."""
+        return float(self.at(np.array([(self.n + 1) // 2, self.n // 2 + 1])).mean())
 
-def bounded_quantile(latency: Spread, q: float) -> Bounded:
-    """Return the order statistic with Woodruff's interval; none where too few requests lie beyond it."""
-    n = latency.n
-    if quantile_refused(n, q) is not None:
-        return Bounded(None)
-    value = float(latency.at(np.array([rank(n, q)]))[0])
-    if n_beyond(n, q) < FEWEST_BEYOND - 1e-6 or n < 10 * N_BATCHES or not latency.has_batches:
-        return Bounded(value)
-    low, high = latency.ends(q)
-    return Bounded(value) if low == high else Bounded(value, low, high)
+    def quantile(self, q: float) -> Bounded:
+        """Return the order statistic with Woodruff's interval; none where too few requests lie beyond it."""
+        n = self.n
+        if quantile_refused(n, q) is not None:
+            return Bounded(None)
+        value = float(self.at(np.array([rank(n, q)]))[0])
+        if n_beyond(n, q) < FEWEST_BEYOND - 1e-6 or n < 10 * N_BATCHES or not self.has_batches:
+            return Bounded(value)
+        low, high = self.ends(q)
+        return Bounded(value) if low == high else Bounded(value, low, high)
 
 
-class EveryLatency:
+class EveryLatency(Spread):
     """Latencies one by one, in the order of their starts, shape (n,), seconds.
 
     ``in_order`` False: in any order, and they may be moved; then nothing but ``at`` can be asked.
@@ -114,14 +125,6 @@ class EveryLatency:
         """Return the mean with its interval from batch means."""
         result = batch_means_ci(self.latency_s)
         return Bounded(float(self.latency_s.mean()), result.low, result.high)
-
-    def median(self) -> float:
-        """Return the median."""
-        return float(self.at(np.array([(self.n + 1) // 2, self.n // 2 + 1])).mean())
-
-    def quantile(self, q: float) -> Bounded:
-        """Return the order statistic with its interval."""
-        return bounded_quantile(self, q)
 
     def ends(self, q: float) -> tuple[float, float]:
         """Return the ends of Woodruff's interval."""

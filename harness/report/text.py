@@ -13,7 +13,7 @@ from harness.errors import printable
 from harness.model.digits import plain
 from harness.model.phrases import counted
 from harness.report import words
-from harness.report.limits import CheckedLimit
+from harness.report.limits import Checked
 from harness.report.numbers import length, percent, percent_between, rate, resolution
 from harness.report.result import Report
 
@@ -24,7 +24,7 @@ LABELS_SHOWN = 20
 _MIB = 1024**2
 
 
-def show(report: Report, limits: Sequence[CheckedLimit] = ()) -> None:
+def show(report: Report, limits: Sequence[Checked] = ()) -> None:
     """Print one report, its limits below the summary."""
     console = Console()
 

@@ -142,14 +142,8 @@ def _first_byte_agrees(sides: SideColumns) -> bool:
 
 def _threads_too_busy(sides: SideColumns, units: Units) -> UnitFinding | None:
     """A thread does one thing at a time: from start to start it cannot have been busy for longer than that."""
-    if sides.thread is None:
-        return None
-    busy, gap = _pairs(sides)
-    n = len(busy)
-    if n < FEWEST:
-        return None
-    share = float(busy.sum()) / (float(gap.sum()) + n * 0.001)
-    if share <= MOST_BUSY:
+    share = sides.joined_engines
+    if len(sides.pairs[0]) < FEWEST or share <= MOST_BUSY:
         return None
     order = np.argsort(sides.start_s, kind="stable")
     if _follows(sides.start_s[order][:_FOLLOW_ROWS], sides.latency_s[order][:_FOLLOW_ROWS])[1]:
@@ -171,7 +165,7 @@ def _more_outstanding_than_threads(sides: SideColumns, units: Units) -> UnitFind
     known = sides.all_threads[np.isfinite(sides.all_threads)]
     if not len(known) or known.max() < 1:
         return None
-    if sides.thread is not None and len(_pairs(sides)[0]) >= FEWEST:
+    if len(sides.pairs[0]) >= FEWEST:
         return None  # the threads themselves were asked
     lasted = float((sides.start_s + sides.latency_s).max() - sides.start_s.min())
     outstanding = float(sides.latency_s.sum()) / max(lasted, 1e-3)
@@ -231,9 +225,7 @@ def _first_byte_is_the_same_number(sides: SideColumns, units: Units) -> UnitFind
 
 def _intervals_follow_in_seconds(sides: SideColumns, units: Units) -> UnitFinding | None:
     """A thread that waits begins its next request when the answer has come: a thousand times later than read."""
-    if sides.thread is None:
-        return None
-    busy, gap = _pairs(sides)
+    busy, gap = sides.pairs
     if len(busy) < 30 or len(np.unique(busy)) < 3 or np.ptp(gap) <= 0:
         return None
     step = LARGER / units.units_per_s
@@ -249,14 +241,6 @@ def _intervals_follow_in_seconds(sides: SideColumns, units: Units) -> UnitFindin
         LARGER,
         "it begins when the answer has come",
     )
-
-
-def _pairs(sides: SideColumns) -> tuple[FloatArray, FloatArray]:
-    """Of requests that another one of the same thread follows: latency, and time from start to start."""
-    assert sides.thread is not None  # asked by the callers
-    order = np.lexsort((sides.start_s, sides.thread))
-    same = np.diff(sides.thread[order]) == 0
-    return sides.latency_s[order][:-1][same], np.diff(sides.start_s[order])[same]
 
 
 _FOLLOW_ROWS, _SHUFFLES, _NEIGHBOURS = 5000, 19, 50

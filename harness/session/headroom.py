@@ -29,8 +29,7 @@ from harness.errors import InputError, TrialFailure
 from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.correlation import steps_of
-from harness.loadgen.flow import is_flow
-from harness.loadgen.mix import right_bodies
+from harness.loadgen.flow import is_flow, right_bodies
 from harness.model import (
     BuildRecord,
     ClosedLoad,

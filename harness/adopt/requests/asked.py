@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from harness.adopt.requests.documented import Documented
-
 #: Headers of a connection: whoever sends a request has its own.
 _OF_CONNECTION = frozenset(
     {"host", "connection", "keep-alive", "content-length", "transfer-encoding", "te", "upgrade", "expect"}
@@ -17,17 +15,13 @@ _OF_CONNECTION = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """``name``: of the case and the request, unique in its list; ``path`` with its query.
-
-    ``documented``: what an OpenAPI document says of its answers; ``None``: there is none.
-    """
+    """``name``: of the case and the request, unique in its list; ``path`` with its query."""
 
     name: str
     method: str
     path: str
     headers: dict[str, str] = field(default_factory=dict)
     body: str | None = None
-    documented: Documented | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,8 +81,8 @@ def _commands(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
 def _plain(ansi: str) -> str:
     """Return what stands between ``$'`` and ``'`` as a word that every shell has."""
 
-    def character(found: re.Match[str]) -> str:
-        word = found[1]
+    def character(match: re.Match[str]) -> str:
+        word = match[1]
         if word[0] in "xu" and len(word) > 1:
             return chr(int(word[1:], 16))
         return chr(int(word, 8)) if word[0] in "01234567" else _ESCAPED.get(word, word)
@@ -191,5 +191,5 @@ class _Line:
             raise self.wrong(f"its data cannot be read: {problem}", f"@{name}", "a text file") from None
         return text if keep_lines else text.replace("\n", "").replace("\r", "")
 
-    def wrong(self, problem: str, found: str | None, allowed: str | None = None) -> InputError:
-        return InputError(problem, file=self.file, place=f"line {self.line}", found=found, allowed=allowed)
+    def wrong(self, problem: str, word: str | None, allowed: str | None = None) -> InputError:
+        return InputError(problem, file=self.file, place=f"line {self.line}", found=word, allowed=allowed)

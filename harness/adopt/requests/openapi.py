@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from harness.adopt.requests.asked import Asked, Listed, named
-from harness.adopt.requests.documented import Unresolved, documented, resolved
 from harness.errors import InputError
 
 METHODS = ("get", "head", "post", "put", "patch", "delete")
@@ -24,6 +23,33 @@ _FORMATS = {
     "email": "a@example.org", "uri": "http://example.org/",
 }  # fmt: skip
 _NONE = object()
+#: References to references at most; a document may refer to itself.
+_DEEPEST = 16
+
+
+class Unresolved(Exception):
+    """Why a part of a document cannot be used."""
+
+
+def resolved(data: Any, value: Any) -> Any:
+    """Follow ``$ref`` within the document ``data``.
+
+    Raises:
+        Unresolved: the reference leads out of the document, to nothing, or in a circle.
+    """
+    for _ in range(_DEEPEST):
+        if not isinstance(value, Mapping) or "$ref" not in value:
+            return value
+        reference = str(value["$ref"])
+        if not reference.startswith("#/"):
+            raise Unresolved(f"{reference} is in another document")
+        value = data
+        for written in reference[2:].split("/"):
+            part = written.replace("~1", "/").replace("~0", "~")
+            if not isinstance(value, Mapping) or part not in value:
+                raise Unresolved(f"{reference} is not there")
+            value = value[part]
+    raise Unresolved("its references go in a circle")
 
 
 def from_openapi(data: Any, file: Path) -> Listed:
@@ -98,10 +124,7 @@ def _request(
             "it may change something, and there is no example of its body: give it as a curl line"
         )
     whole = _prefix(data) + path + (f"?{urlencode(query)}" if query else "")
-    return Asked(
-        name="", method=method.upper(), path=whole, headers=headers, body=body,
-        documented=documented(data, operation),
-    )  # fmt: skip
+    return Asked(name="", method=method.upper(), path=whole, headers=headers, body=body)
 
 
 def _body(data: Any, schema: Any, holder: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ _USUAL_PORT = "5432"
 @dataclass(frozen=True, kw_only=True)
 class Composed:
     """What a Compose file says. ``build``: the folder of the service that is built; ``environment``: ``NAME=value`` of
-    each, with the trial's database and port in it; ``others``: name -> image; ``remarks``: what is left out."""
+    each, with the trial's database and port in it; ``images``: name -> image; ``remarks``: what is left out."""
 
     file: Path
     service: str | None
@@ -41,7 +41,7 @@ class Composed:
     environment: tuple[str, ...]
     database: str | None
     schema: tuple[Path, ...]
-    others: dict[str, str]
+    images: dict[str, str]
     remarks: tuple[str, ...]
 
 
@@ -66,8 +66,8 @@ def read(folder: Path) -> Composed | None:
         (name for name, image in images.items() if re.search(r"(^|/)(postgres|postgis)", image)), None
     )
     own = services[built[0]] if built else {}
-    others = {name: image for name, image in images.items() if name != database}
-    values, remarks = _told(own, database, services.get(database or "", {}), others)
+    further = {name: image for name, image in images.items() if name != database}
+    values, remarks = _variables(own, database, services.get(database or "", {}), further)
     return Composed(
         file=file,
         service=built[0] if built else None,
@@ -75,7 +75,7 @@ def read(folder: Path) -> Composed | None:
         environment=values,
         database=database,
         schema=() if database is None else tuple(_initial_sql(folder, services[database])),
-        others=others,
+        images=further,
         remarks=remarks,
     )
 
@@ -91,7 +91,7 @@ def completed(guess: Guess, composed: Composed) -> Guess:
         )
     remarks += [
         f"unavailable: service {name!r} ({image or 'built here'}) needs a container, and none is started"
-        for name, image in composed.others.items()
+        for name, image in composed.images.items()
     ]
     needs = ("postgresql",) if composed.database is not None else ()
     guess = replace(
@@ -117,8 +117,8 @@ def _with(start: tuple[str, ...], environment: tuple[str, ...]) -> tuple[str, ..
     return ("sh", "-c", f'exec env {quoted} "$@"', "sh", *started(program, *before, inside=inside))
 
 
-def _told(
-    own: dict[str, Any], database: str | None, of_database: dict[str, Any], others: Collection[str]
+def _variables(
+    own: dict[str, Any], database: str | None, of_database: dict[str, Any], images: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Variables of the service, and remarks on those that are left out."""
     ports = (*(own.get("ports") or ()), *(own.get("expose") or ()))
@@ -140,7 +140,7 @@ def _told(
             given.append(f"{name}={_of_trial(value, database)}")
         elif database is not None and part is not None and value in values:
             given.append(f"{name}={part}")
-        elif "$" in value or any(re.search(rf"(^|//|@){other}(:\d+)?(/|$)", value) for other in others):
+        elif "$" in value or any(re.search(rf"(^|//|@){image}(:\d+)?(/|$)", value) for image in images):
             remarks.append(f"{name}={value} is not set: it is of another service, or of the shell")
         else:
             given.append(f"{name}={value}")
@@ -151,7 +151,7 @@ def _of_trial(value: str, database: str) -> str:
     """An address of the database with the trial's in its place: a host, or a URL with or without a user."""
     user = "$PGUSER:$PGPASSWORD@" if "@" in value else ""
     url = re.sub(rf"//([^@/]*@)?{database}(:\d+)?(/[^?]*)?", f"//{user}$PGHOST:$PGPORT/$PGDATABASE", value)
-    return re.sub(rf"^{database}(:\d+)?$", lambda one: "$PGHOST:$PGPORT" if one[1] else "$PGHOST", url)
+    return re.sub(rf"^{database}(:\d+)?$", lambda match: "$PGHOST:$PGPORT" if match[1] else "$PGHOST", url)
 
 
 def _context(folder: Path, build: Any) -> Path:

@@ -13,30 +13,24 @@ from harness.adopt.stacks.commands import words_of
 from harness.errors import InputError
 
 FRAMEWORKS = ("express", "fastify", "koa", "@nestjs/core", "@hapi/hapi", "next")
-_ENTRIES = ("server.js", "index.js", "app.js", "main.js")
-_PLACES = ("", "src/")
 NPM_START = ("npm", "start", "--silent")
 
 
 def guess(folder: Path) -> Guess | None:
-    """Return what a folder with a ``package.json``, or with a script alone, needs, or ``None``.
+    """Return what a folder with a ``package.json`` needs, or ``None``.
 
     Raises:
         InputError: it is not JSON.
     """
     file = folder / "package.json"
-    entry = next(
-        (f"{place}{name}" for place in _PLACES for name in _ENTRIES if (folder / place / name).is_file()),
-        None,
-    )
-    if not file.is_file() and entry is None:
+    if not file.is_file():
         return None
     try:
-        package: Any = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+        package: Any = json.loads(file.read_text("utf-8"))
         scripts, wanted = dict(package.get("scripts", {})), dict(package.get("dependencies", {}))
     except (ValueError, AttributeError, TypeError) as problem:
         raise InputError(f"not a package.json: {problem}", file=file) from None
-    start, why = _start(folder, scripts, package.get("main"), entry)
+    start, why = _start(folder, scripts, package.get("main"))
     return Guess(
         language="javascript",
         framework=next((name for name in FRAMEWORKS if name in wanted), "node:http"),
@@ -58,18 +52,13 @@ def _build(folder: Path, scripts: dict[str, Any], needed: bool) -> tuple[str, ..
     return ("npm", fetch, "--omit=dev", "--no-audit", "--no-fund")
 
 
-def _start(
-    folder: Path, scripts: dict[str, Any], main: Any, entry: str | None
-) -> tuple[tuple[str, ...], str]:
+def _start(folder: Path, scripts: dict[str, Any], main: Any) -> tuple[tuple[str, ...], str]:
     """The start command with its reason. What ``scripts.start`` sets and says is kept; else npm itself runs it."""
     command = str(scripts.get("start", ""))
+    if not command and isinstance(main, str) and (folder / main).is_file():
+        return started(("node", main), "PORT={port}"), f"package.json: main: {main}; {BY_VARIABLE}"
     if not command:
-        script, why = (
-            (main, "main") if isinstance(main, str) and (folder / main).is_file() else (entry, "no start")
-        )
-        if script is None:
-            return started(NPM_START, "PORT={port}"), "package.json has neither scripts.start nor main"
-        return started(("node", script), "PORT={port}"), f"package.json: {why}: {script}; {BY_VARIABLE}"
+        return started(NPM_START, "PORT={port}"), "package.json has neither scripts.start nor main"
     text = words_of(command)
     port = () if text.has_port else ("PORT={port}",)
     seen = f"package.json: scripts.start: {command}" + ("" if text.has_port else f"; {BY_VARIABLE}")

@@ -23,8 +23,7 @@ from pathlib import Path
 from harness.errors import MissingTool
 from harness.formats.jtl import read_jtl
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse
-from harness.loadgen.flow import closed_s
-from harness.loadgen.mix import unsupported_mix
+from harness.loadgen.flow import closed_s, unsupported_mix
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,

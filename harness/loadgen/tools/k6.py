@@ -9,12 +9,11 @@ the connecting. Bodies are compared as the other adapters do.
 Open loop: each connection of the profile is one virtual user, all made before the first arrival. An arrival
 that finds all of them waiting is never sent. k6 counts those in ``totals.json`` (``dropped_iterations``);
 ``n_dropped`` counts them and what was not answered in time, as the arrivals that left no row.
-How a load is put to k6 is in ``plan.py``.
+How a load is put to k6 is in ``k6_plan.py``.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections import Counter
@@ -22,14 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.formats.row_files import K6_HEADER, K6_SAMPLES
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, even_only, refuse, require_program
-from harness.loadgen.flow import is_flow
-from harness.loadgen.mix import unsupported_mix
+from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, even_only, refuse
+from harness.loadgen.flow import is_flow, unsupported_mix
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
     n_dropped,
-    open_text,
     order_text,
     read_order,
     read_rows,
@@ -62,10 +59,9 @@ ERROR_NAMES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class K6:
-    """``program``: where k6 is; None: not on this machine."""
+class K6(ProgramTool):
+    """k6 as it is installed."""
 
-    program: Path | None
     name: str = "k6"
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
@@ -84,10 +80,6 @@ class K6:
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + _offering_s(profile)
-
-    def require(self) -> None:
-        """See ``LoadGenerator.require``."""
-        require_program("k6", self.program, "make setup")
 
     def command(self, spec: LoadSpec) -> LoadCommand:
         """k6 without REST interface, usage report, console output and downloads; a script for this load."""
@@ -119,18 +111,18 @@ class K6:
 
     def read(self, folder: Path) -> LoadSummary:
         """Totals of ``samples.csv``. ``n_dropped``: arrivals never sent, or not answered in time."""
-        order, path = read_order(folder), existing(folder, SAMPLES)
-        table = read_rows(K6_SAMPLES.read, path, "k6", LOG)
-        kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
+        order = read_order(folder)
+        table = read_rows(K6_SAMPLES.read, existing(folder, SAMPLES), "k6", LOG)
+        kinds: Counter[str] = Counter()
+        for error, n in table.errors_by_kind.items():
+            kinds[_kind(error)] += n
         dropped = None
         if isinstance(order.profile, OpenLoad):
             dropped = n_dropped(table, order, order.profile.parts * order.profile.n_arrivals)
-        return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=True)
+        return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped)
 
 
-def adapter(installed: Installed) -> K6:
-    """Return the adapter of what is installed."""
-    return K6(program=installed.programs.get("k6"))
+adapter = K6.of
 
 
 def _offering_s(profile: LoadProfile) -> float:
@@ -138,13 +130,6 @@ def _offering_s(profile: LoadProfile) -> float:
         return profile.whole_s
     loops = profile.loops or 1
     return profile.ramp_up_s + profile.users * loops / ASSUMED_PER_S + loops * profile.think_time_s
-
-
-def _errors_by_kind(path: Path) -> Counter[str]:
-    with open_text(path) as stream:
-        return Counter(
-            _kind(row["error"] or "") for row in csv.DictReader(stream) if row.get("ok") == "false"
-        )
 
 
 def _kind(error: str) -> str:

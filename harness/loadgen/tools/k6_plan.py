@@ -21,9 +21,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from harness.loadgen.base import LoadSpec
-from harness.loadgen.flow import flow_document, is_flow
-from harness.loadgen.mix import one_round, right_bodies
-from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
+from harness.loadgen.flow import flow_document, is_flow, one_round
+from harness.model import ClosedLoad, LoadProfile, OpenLoad
 
 #: An answer that takes longer is an error.
 TIMEOUT_S = 60
@@ -37,11 +36,10 @@ RENEWED_NAMES = tuple(f"c{number}.renewed.invalid" for number in range(8))
 def plan_document(spec: LoadSpec) -> dict[str, object]:
     """What the script reads: k6's options, the requests or steps, and how to go through them."""
     profile, flow = spec.profile, is_flow(spec.requests)
-    document = flow_document(spec.requests) if flow else _mix_document(spec.requests)
     names = () if profile.renew_s is None else RENEWED_NAMES
     staggered = isinstance(profile, ClosedLoad) and profile.loops is not None
     return {
-        **document,
+        **flow_document(spec.requests),
         "flow": flow,
         "round": [] if flow else one_round(spec.requests),
         "arrivals": profile.n_arrivals if isinstance(profile, OpenLoad) else None,
@@ -61,29 +59,6 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
             "systemTags": [],
             "summaryTrendStats": [],
         },
-    }
-
-
-def _mix_document(requests: tuple[Request, ...]) -> dict[str, object]:
-    """A plain mix in the form of a flow's document: every text one plain piece, nothing captured."""
-    return {
-        "carried": "",
-        "steps": [
-            {
-                "name": request.name,
-                "method": request.method,
-                "path": [request.path],
-                "headers": {name: [value] for name, value in request.headers.items()},
-                "body": None if request.body is None else [request.body],
-                "status": request.expect.status,
-                "capture": {},
-                "right": None
-                if (right := right_bodies(request.expect)) is None
-                else [[body] for body in right],
-                "json": request.expect.is_json,
-            }
-            for request in requests
-        ],
     }
 
 

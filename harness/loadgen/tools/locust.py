@@ -6,27 +6,16 @@ Its own statistics are not used: they are rounded, and the last flush is missing
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import MissingTool
 from harness.formats.row_files import LOCUST_SAMPLES
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse
-from harness.loadgen.flow import closed_s, flow_document, is_flow
-from harness.loadgen.mix import right_bodies
-from harness.loadgen.summary import (
-    ORDER_FILE,
-    existing,
-    open_text,
-    order_text,
-    read_order,
-    read_rows,
-    summarise,
-)
+from harness.loadgen.flow import closed_s, flow_document, is_flow, right_bodies
+from harness.loadgen.summary import ORDER_FILE, existing, order_text, read_order, read_rows, summarise
 from harness.loadgen.template import as_it_is
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.toolchains import require_package
@@ -96,9 +85,8 @@ class Locust:
 
     def read(self, folder: Path) -> LoadSummary:
         """Totals of ``samples.csv``, the file of every single request."""
-        order, path = read_order(folder), existing(folder, SAMPLES)
-        table = read_rows(LOCUST_SAMPLES.read, path, "Locust")
-        return summarise(table, order, errors_by_kind=_errors_by_kind(path) if table.n_errors else Counter())
+        table = read_rows(LOCUST_SAMPLES.read, existing(folder, SAMPLES), "Locust")
+        return summarise(table, read_order(folder))
 
 
 def adapter(_installed: Installed) -> Locust:
@@ -111,8 +99,3 @@ def what_is_asked(spec: LoadSpec) -> tuple[str, dict[str, object]]:
     if is_flow(spec.requests):
         return FLOW, flow_document(spec.requests)
     return ANSWERS, {request.name: right_bodies(request.expect) for request in spec.requests}
-
-
-def _errors_by_kind(path: Path) -> Counter[str]:
-    with open_text(path) as stream:
-        return Counter(row["error"] or "" for row in csv.DictReader(stream) if row.get("ok") == "false")

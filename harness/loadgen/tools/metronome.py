@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,17 +21,16 @@ from pydantic import ValidationError
 from harness.agent.http_exchange import request_bytes
 from harness.errors import TrialFailure
 from harness.formats.row_files import METRONOME_SAMPLES
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse, require_program
-from harness.loadgen.flow import no_flow
-from harness.loadgen.mix import right_bodies
+from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
+from harness.loadgen.flow import no_flow, right_bodies
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
+    last_output,
     open_text,
     order_text,
     read_order,
     read_rows,
-    said,
     summarise,
 )
 from harness.model import Frozen, LoadProfile, LoadSummary, OpenLoad, Request
@@ -58,10 +56,9 @@ class Totals(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metronome:
-    """``program``: where metronome is; None: not on this machine."""
+class Metronome(ProgramTool):
+    """metronome as it was built."""
 
-    program: Path | None
     name: str = "metronome"
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
@@ -73,10 +70,6 @@ class Metronome:
         """Start, load, and writing its rows, in seconds."""
         rate_per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else ASSUMED_PER_S
         return START_AND_STOP_S + (profile.whole_s or 0.0) * (1 + rate_per_s / WRITTEN_PER_S)
-
-    def require(self) -> None:
-        """See ``LoadGenerator.require``."""
-        require_program("metronome", self.program, "make setup")
 
     def command(self, spec: LoadSpec) -> LoadCommand:
         """metronome, with the requests as they go over the wire in a file."""
@@ -111,24 +104,17 @@ class Metronome:
             with open_text(path) as stream:
                 totals = Totals.model_validate_json(stream.read())
         except (OSError, ValidationError) as problem:
-            reason = f"metronome ended before it wrote its totals ({path.name}); {said(folder)}"
+            reason = f"metronome ended before it wrote its totals ({path.name}); {last_output(folder)}"
             raise TrialFailure("failed", reason) from problem
         table = read_rows(METRONOME_SAMPLES.read, existing(folder, SAMPLES), "metronome")
         at_a_rate = isinstance(order.profile, OpenLoad)
-        summary = summarise(
-            table,
-            order,
-            errors_by_kind=Counter(table.errors_by_kind),
-            n_dropped=totals.n_unsent if at_a_rate else None,
-        )
+        summary = summarise(table, order, n_dropped=totals.n_unsent if at_a_rate else None)
         return summary.model_copy(
             update={"late_share": totals.n_late / totals.n_rows if at_a_rate and totals.n_rows else None}
         )
 
 
-def adapter(installed: Installed) -> Metronome:
-    """Return the adapter of what is installed."""
-    return Metronome(program=installed.programs.get("metronome"))
+adapter = Metronome.of
 
 
 def _written(request: Request, endpoint: Endpoint) -> str:

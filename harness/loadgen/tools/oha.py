@@ -11,18 +11,18 @@ waits, and its latency counts from when it was due. What still waits at the end 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
 from harness.errors import InputError, TrialFailure
-from harness.formats.oha_db import read_oha_db, statuses
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse, require_program
+from harness.formats.json_summaries import read_json
+from harness.formats.oha_db import read_oha_db
+from harness.formats.table import AggregateTable
+from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
 from harness.loadgen.flow import no_flow
-from harness.loadgen.summary import ORDER_FILE, existing, open_text, order_text, read_order, said
+from harness.loadgen.summary import ORDER_FILE, existing, last_output, order_text, read_order
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, BODY = "samples.db", "totals.json", "body.txt"
@@ -31,31 +31,16 @@ START_AND_STOP_S = 2.0
 ASSUMED_PER_S, WRITTEN_PER_S = 20_000.0, 100_000.0
 #: An answer that takes longer is an error.
 TIMEOUT_S = 60
-#: Requests that oha itself gave up because its time was over: nobody's error.
-_GIVEN_UP = "aborted due to deadline"
-
-
-class _Summary(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    total: float = Field(description="seconds")
-
-
-class _Totals(BaseModel):
-    """What is used of oha's JSON; it holds much more."""
-
-    model_config = ConfigDict(frozen=True)
-
-    summary: _Summary
-    errors: dict[str, int] = Field(alias="errorDistribution")
+#: A status as reports name it; records name it ``status 500``.
+_HTTP = re.compile(r"^HTTP (?=\d+$)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Oha:
-    """``program``: where oha is; None: not on this machine."""
+class Oha(ProgramTool):
+    """oha as it is installed."""
 
-    program: Path | None
     name: str = "oha"
+    how_to_get = "make generators"
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """One request without flow, ramp, think time or random arrivals."""
@@ -76,10 +61,6 @@ class Oha:
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + _offering_s(profile)
-
-    def require(self) -> None:
-        """See ``LoadGenerator.require``."""
-        require_program("oha", self.program, "make generators")
 
     def command(self, spec: LoadSpec) -> LoadCommand:
         """oha without its screen; the body stands in a file, so that any byte of it is sent."""
@@ -111,22 +92,18 @@ class Oha:
         """Totals of the rows, and the errors that left none. ``n_dropped``: arrivals that were never sent."""
         began = _start_epoch_s(folder)  # before anything is read
         order, totals = read_order(folder), _totals(folder)
-        path = existing(folder, SAMPLES)
         try:
-            table = read_oha_db(path)
+            table = read_oha_db(existing(folder, SAMPLES))
         except InputError as problem:
-            raise TrialFailure("failed", f"oha left no samples ({problem}); {said(folder)}") from problem
-        errors = Counter({kind: n for kind, n in totals.errors.items() if kind != _GIVEN_UP})
-        n_unanswered = errors.total()
-        n_requests = table.n_requests + n_unanswered
+            reason = f"oha left no samples ({problem}); {last_output(folder)}"
+            raise TrialFailure("failed", reason) from problem
+        n_requests = table.n_requests + (totals.total.n_unanswered if totals.total is not None else 0)
         if not n_requests:
-            raise TrialFailure("failed", f"oha sent nothing; {said(folder)}")
-        for status, n in statuses(path).items():
-            if not 200 <= status < 400:
-                errors[f"status {status}"] += n
+            raise TrialFailure("failed", f"oha sent nothing; {last_output(folder)}")
+        errors = Counter({_HTTP.sub("status ", kind): n for kind, n in totals.errors_by_kind.items()})
         profile, first = order.profile, table.first_start_epoch_s
         rate_per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else None
-        duration_s = table.duration_s or totals.summary.total
+        duration_s = table.duration_s or totals.duration_s or 0.0
         return LoadSummary(
             n_requests=n_requests,
             n_errors=errors.total(),
@@ -134,7 +111,7 @@ class Oha:
             duration_s=duration_s,
             offered_per_s=rate_per_s,
             achieved_per_s=n_requests / duration_s if duration_s > 0 else 0.0,
-            latency_mean_s=float(np.mean(table.latency_s)) if table.n_requests else None,
+            latency_mean_s=float(table.latency_s.mean()) if table.n_requests else None,
             resolution_s=table.resolution_s,
             has_requests=table.n_requests > 0,
             n_dropped=max(0, profile.n_arrivals - n_requests) if isinstance(profile, OpenLoad) else None,
@@ -143,9 +120,7 @@ class Oha:
         )
 
 
-def adapter(installed: Installed) -> Oha:
-    """Return the adapter of what is installed."""
-    return Oha(program=installed.programs.get("oha"))
+adapter = Oha.of
 
 
 def _refusal(profile: LoadProfile) -> str | None:
@@ -179,13 +154,12 @@ def _offering_s(profile: LoadProfile) -> float:
     return (profile.loops or 1) / ASSUMED_PER_S
 
 
-def _totals(folder: Path) -> _Totals:
+def _totals(folder: Path) -> AggregateTable:
     path = existing(folder, TOTALS)
     try:
-        with open_text(path) as stream:
-            return _Totals.model_validate_json(stream.read())
-    except (OSError, ValidationError) as problem:
-        reason = f"oha ended before it wrote its totals ({path.name}); {said(folder)}"
+        return read_json(path)
+    except InputError as problem:
+        reason = f"oha ended before it wrote its totals ({path.name}); {last_output(folder)}"
         raise TrialFailure("failed", reason) from problem
 
 

@@ -20,18 +20,17 @@ from pathlib import Path
 
 from harness.errors import TrialFailure
 from harness.formats.row_files import VEGETA_COLUMNS, VEGETA_CSV, VEGETA_ERROR, VEGETA_STATUS
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse, require_program
-from harness.loadgen.flow import no_flow
-from harness.loadgen.mix import one_round, other_statuses, unsupported_mix
+from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
+from harness.loadgen.flow import no_flow, one_round, other_statuses, unsupported_mix
 from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
+    last_output,
     n_dropped,
     open_text,
     order_text,
     read_order,
     read_rows,
-    said,
     summarise,
 )
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
@@ -43,11 +42,11 @@ TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vegeta:
-    """``program``: where vegeta is; None: not on this machine."""
+class Vegeta(ProgramTool):
+    """vegeta as it is installed."""
 
-    program: Path | None
     name: str = "vegeta"
+    how_to_get = "make generators"
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Only a rate with even spacing, and only requests that can be repeated as they are."""
@@ -60,10 +59,6 @@ class Vegeta:
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + (profile.whole_s or 0.0)
-
-    def require(self) -> None:
-        """See ``LoadGenerator.require``."""
-        require_program("vegeta", self.program, "make generators")
 
     def command(self, spec: LoadSpec) -> LoadCommand:
         """The attack, then the encoding of what it left, and the end of what was encoded."""
@@ -102,7 +97,7 @@ class Vegeta:
         """Totals of ``samples.csv``; ``n_dropped``: arrivals of the schedule that left no row."""
         order, path = read_order(folder), existing(folder, SAMPLES)
         if not path.exists():
-            reason = f"vegeta ended before its results could be encoded: no {SAMPLES}; {said(folder)}"
+            reason = f"vegeta ended before its results could be encoded: no {SAMPLES}; {last_output(folder)}"
             raise TrialFailure("failed", reason)
         table = read_rows(VEGETA_CSV.read, path, "vegeta")
         dropped = None
@@ -112,9 +107,7 @@ class Vegeta:
         return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=False)
 
 
-def adapter(installed: Installed) -> Vegeta:
-    """Return the adapter of what is installed."""
-    return Vegeta(program=installed.programs.get("vegeta"))
+adapter = Vegeta.of
 
 
 def targets(spec: LoadSpec) -> str:

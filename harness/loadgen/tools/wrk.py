@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import Self, TypedDict
 
 from pydantic import Field, ValidationError
 
@@ -23,11 +23,10 @@ from harness.formats.wrk_histogram import (
     read_wrk_histogram,
     undo_correction,
 )
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse, require_program
-from harness.loadgen.flow import no_flow
-from harness.loadgen.lua_script import QUANTILES, even_threads, render_script
-from harness.loadgen.mix import other_statuses, unsupported_mix
-from harness.loadgen.summary import ORDER_FILE, existing, open_text, order_text, read_order, said
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
+from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
+from harness.loadgen.summary import ORDER_FILE, existing, last_output, open_text, order_text, read_order
+from harness.loadgen.template import QUANTILES, even_threads, render_script
 from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
 
 SCRIPT, RESULT, HISTOGRAM = "mix.lua", "wrk.json", "wrk_latency.csv"
@@ -59,12 +58,19 @@ class _Result(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrk:
-    """``program``: where wrk is; None: not on this machine. ``threads``: no more than this."""
+class Wrk(ProgramTool):
+    """wrk as it is installed. ``threads``: no more than this."""
 
-    program: Path | None
     threads: int = 2
     name: str = "wrk"
+    how_to_get = "apt-get install wrk"
+
+    @classmethod
+    def of(cls, installed: Installed) -> Self:
+        """Return the adapter of what is installed. Half the machine is wrk's: two threads would be the limit of a
+        large one."""
+        threads = min(max(2, installed.n_cpus // 2), MOST_THREADS)
+        return cls(program=installed.programs.get("wrk"), threads=threads)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Only connections that ask without pause for a number of whole seconds, and no flows.
@@ -78,10 +84,6 @@ class Wrk:
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + int(profile.whole_s or 0)
-
-    def require(self) -> None:
-        """See ``LoadGenerator.require``."""
-        require_program("wrk", self.program, "apt-get install wrk")
 
     def command(self, spec: LoadSpec) -> LoadCommand:
         """wrk with a script made for this load; exact totals go to ``wrk.json``."""
@@ -137,15 +139,11 @@ class Wrk:
             with open_text(path) as stream:
                 return _Result.model_validate_json(stream.read())
         except (OSError, ValidationError) as problem:
-            reason = f"wrk ended before it wrote its totals ({path.name}); {said(folder)}"
+            reason = f"wrk ended before it wrote its totals ({path.name}); {last_output(folder)}"
             raise TrialFailure("failed", reason) from problem
 
 
-def adapter(installed: Installed) -> Wrk:
-    """Return the adapter of what is installed. Half the machine is wrk's: two threads would be the limit of a
-    large one."""
-    threads = min(max(2, installed.n_cpus // 2), MOST_THREADS)
-    return Wrk(program=installed.programs.get("wrk"), threads=threads)
+adapter = Wrk.of
 
 
 class _Latencies(TypedDict):

@@ -25,11 +25,10 @@ from pathlib import Path
 
 from harness.errors import InputError, TrialFailure
 from harness.formats.wrk2_text import read_threads, read_wrk2
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse, require_program
-from harness.loadgen.flow import no_flow
-from harness.loadgen.lua_script import even_threads, render_script
-from harness.loadgen.mix import other_statuses, unsupported_mix
+from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
+from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
 from harness.loadgen.summary import ORDER_FILE, existing, last_words, order_text, read_order
+from harness.loadgen.template import even_threads, render_script
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 
 #: From the opening of one connection of a thread to that of the next.
@@ -72,12 +71,12 @@ START_AND_STOP_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrk2:
-    """``program``: where wrk2 is; None: not on this machine. ``threads``: no more than this."""
+class Wrk2(ProgramTool):
+    """wrk2 as it is installed. ``threads``: no more than this."""
 
-    program: Path | None
     threads: int = 2
     name: str = "wrk2"
+    how_to_get = "make generators WRK2_SOURCE=FOLDER"
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Only a whole rate with even spacing for a number of whole seconds."""
@@ -88,10 +87,6 @@ class Wrk2:
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + int(profile.whole_s or 0)
-
-    def require(self) -> None:
-        """See ``LoadGenerator.require``."""
-        require_program("wrk2", self.program, "make generators WRK2_SOURCE=FOLDER")
 
     def command(self, spec: LoadSpec) -> LoadCommand:
         """wrk2 with a script made for this load; what it prints is what there is."""
@@ -154,9 +149,7 @@ class Wrk2:
         )
 
 
-def adapter(installed: Installed) -> Wrk2:
-    """Return the adapter of what is installed."""
-    return Wrk2(program=installed.programs.get("wrk2"))
+adapter = Wrk2.of
 
 
 def _timeout_s(profile: OpenLoad) -> int:

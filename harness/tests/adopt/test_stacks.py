@@ -24,8 +24,8 @@ def package(start: str, **more: object) -> dict[str, str]:
 
 FOLDERS: dict[str, tuple[dict[str, str], tuple[str, ...], str]] = {
     "go": (
-        {"go.mod": "module a\n", "cmd/a/main.go": MAIN, "cmd/a/b/b.go": MAIN},
-        ("env", "PORT={port}", "{artifact}"), "the variable PORT is the usual one",
+        {"go.mod": "module a\n", "main.go": MAIN}, ("env", "PORT={port}", "{artifact}"),
+        "the variable PORT is the usual one",
     ),
     "node": (package("node a.js"), (*IN, "PORT={port}", "node", "a.js"), "scripts.start: node a.js"),
     "node with variables and flags": (
@@ -48,10 +48,9 @@ FOLDERS: dict[str, tuple[dict[str, str], tuple[str, ...], str]] = {
     "a script before the start": (
         package("node a.js", prestart="node b.js"), (*IN, "PORT={port}", "npm", "start", "--silent"), "with prestart",
     ),
-    "a script alone": ({"src/server.js": ""}, (*IN, "PORT={port}", "node", "src/server.js"), "src/server.js"),
-    "a script of python alone": (
-        {"app.py": "", "src/a.py": ""},
-        (*IN, "PYTHONPATH={artifact}:{artifact}/src", "PORT={port}", "python3", "app.py"), "app.py is there",
+    "npm alone": (
+        {"package.json": "{}", "server.js": ""}, (*IN, "PORT={port}", "npm", "start", "--silent"),
+        "neither scripts.start nor main",
     ),
     "procfile": (
         {"Procfile": "web: node b.js --port $PORT\n", "package.json": "{}", "b.js": ""},
@@ -97,7 +96,6 @@ BUILDS = {
     "pom.xml": ("", ("mvn", "-B", "-q", "package", "-DskipTests"), "--start 'java -jar target/NAME.jar"),
     "build.gradle.kts": ("", ("sh", "gradlew", "--no-daemon", "-q", "assemble"), "--start 'java -jar build/libs/"),
     "requirements.txt": ("flask\n", (*PIP, "-r", "requirements.txt"), "--start 'python3 -m gunicorn"),
-    "pyproject.toml": ('[project]\ndependencies = ["flask>=3"]\n', (*PIP, "flask>=3"), "--start 'python3 -m"),
 }  # fmt: skip
 
 
@@ -114,18 +112,13 @@ def test_a_start_command_that_no_file_says_is_asked_for_and_the_build_is_known(
     assert guess.build == build and guess.start[-3:] == ("./run", "--port", "{port}")
 
 
-def test_the_package_of_a_go_program_is_found(tmp_path: Path) -> None:
-    found = guess_of(written(tmp_path, FOLDERS["go"][0]))
-    assert found.build[-1] == "./cmd/a" and "package main is in ./cmd/a" in found.why["build"]
-
-
 def test_a_dockerfile_is_shown_with_the_reason_why_it_is_not_used(tmp_path: Path) -> None:
-    files = {"go.mod": "module a\n", "Dockerfile": "FROM a\nENV MODE=fast\nCMD ['/a',  '-x']\n"}
-    (said,) = guess_of(written(tmp_path, files)).remarks
-    assert (
-        "not used, because its paths are those of an image" in said
-        and "ENV MODE=fast; CMD ['/a', '-x']" in said
-    )
+    docker = {"Dockerfile": "FROM a\nENV MODE=fast\nCMD ['/a',  '-x']\n"}
+    (remark,) = guess_of(written(tmp_path / "a", {"go.mod": "module a\n", **docker})).remarks
+    assert "not used, because its paths are those of an image" in remark
+    assert "ENV MODE=fast; CMD ['/a', '-x']" in remark
+    with pytest.raises(InputError, match=r"CMD \['/a', '-x'\].*--start 'target/release/NAME"):
+        guess_of(written(tmp_path / "b", {"Cargo.toml": "", **docker}))
 
 
 @pytest.mark.parametrize(
@@ -172,8 +165,12 @@ services:
 """
 
 
+SERVER = {"package.json": json.dumps({"main": "server.js"}), "server.js": ""}
+SERVER_OF_WEB = {f"web/{name}": text for name, text in SERVER.items()}
+
+
 def test_a_compose_file_gives_variables_with_the_trials_database_and_port(tmp_path: Path) -> None:
-    files = {"compose.yaml": COMPOSE, "init.sql": "create table a ();", "web/server.js": ""}
+    files = {"compose.yaml": COMPOSE, "init.sql": "create table a ();", **SERVER_OF_WEB}
     found = guess_of(written(tmp_path, files))
     assert found.needs == ("postgresql",) and found.schema == (tmp_path / "init.sql",)
     assert found.source == (tmp_path / "web").resolve()
@@ -192,14 +189,14 @@ def test_a_compose_file_gives_variables_with_the_trials_database_and_port(tmp_pa
 
 def test_variables_without_a_database_need_no_shell(tmp_path: Path) -> None:
     compose = "services: {web: {build: ., environment: [MODE=fast, 'PORT=80'], expose: [80]}}"
-    found = guess_of(written(tmp_path, {"compose.yaml": compose, "server.js": ""}))
+    found = guess_of(written(tmp_path, {"compose.yaml": compose, **SERVER}))
     assert found.start == (*IN, "MODE=fast", "PORT={port}", "node", "server.js")
 
 
 def test_variables_are_those_that_compose_would_set(tmp_path: Path) -> None:
     environment = "{DEBUG: false, TOKEN: null, N: 3}, ports: [{target: 80, published: 9090}]"
     compose = f"services: {{web: {{build: ., environment: {environment}, volumes: null, expose: null}}}}"
-    found = guess_of(written(tmp_path, {"compose.yaml": compose, "server.js": ""}))
+    found = guess_of(written(tmp_path, {"compose.yaml": compose, **SERVER}))
     assert found.start == (*IN, "DEBUG=false", "N=3", "PORT={port}", "node", "server.js")
     assert "TOKEN=$TOKEN is not set: it is of another service, or of the shell" in found.remarks
 
@@ -207,7 +204,7 @@ def test_variables_are_those_that_compose_would_set(tmp_path: Path) -> None:
 def test_a_compose_file_that_builds_elsewhere_is_refused(tmp_path: Path) -> None:
     compose = "services: {web: {build: https://git.example.org/shop.git}}"
     with pytest.raises(InputError, match=r"compose.yaml: services.web.build: is built in no folder"):
-        guess_of(written(tmp_path, {"compose.yaml": compose, "server.js": ""}))
+        guess_of(written(tmp_path, {"compose.yaml": compose, **SERVER}))
 
 
 def test_a_folder_that_tells_nothing_is_refused_with_what_is_looked_for(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from harness.loadgen.base import LoadGenerator, LoadSpec
+from harness.loadgen.base import LoadGenerator
 from harness.loadgen.correlation import fill_text
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.tests.contracts.load_generator import offer
@@ -19,6 +19,7 @@ from harness.tests.support.accounts_server import (
     step,
     transfer_flow,
 )
+from harness.tests.support.answering_server import order_of
 
 
 def offered(
@@ -29,7 +30,7 @@ def offered(
     requests: tuple[Request, ...],
 ) -> LoadSummary:
     """Offer one load from start to end and read it."""
-    order = LoadSpec(profile=profile, requests=requests, endpoint=server.endpoint, folder=folder, seed=7)
+    order = order_of(folder, profile, *requests, endpoint=server.endpoint, seed=7)
     assert generator.supports(profile, requests) is None
     assert offer(generator, order).exit_code == 0
     return generator.read(folder)

@@ -27,11 +27,20 @@ from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
-from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
+from harness.tests.support.answering_server import (
+    AWKWARD,
+    NOWHERE,
+    AnsweringServer,
+    answering_server,
+    order_of,
+    request_to,
+)
 from harness.tests.support.available import cannot_tell
 from harness.tests.support.lateness import lateness
 from harness.tests.support.patience import patient
 
+#: The name of a request, with what separates and quotes the columns of rows.
+RIGHT = 'right, "so"'
 #: A tool that has not ended by then hangs.
 PATIENCE_S = patient(90.0)
 
@@ -122,27 +131,33 @@ class LoadGeneratorContract:
 
     def order(self, folder: Path, endpoint: Endpoint, profile: LoadProfile, *requests: Request) -> LoadSpec:
         folder.mkdir(exist_ok=True)
-        return LoadSpec(
-            profile=profile, requests=requests or (request_to("/right"),), endpoint=endpoint, folder=folder
-        )
+        return order_of(folder, profile, *requests, endpoint=endpoint)
+
+    @pytest.fixture
+    def server6(self) -> Iterator[AnsweringServer]:
+        """One on an address of IPv6; the other tests ask on one of IPv4."""
+        with answering_server(address="::1") as running:
+            yield running
 
     def test_totals_rows_and_times_agree_with_what_the_server_counted(
-        self, generator: LoadGenerator, small: LoadProfile, server: AnsweringServer, tmp_path: Path
+        self, generator: LoadGenerator, small: LoadProfile, server6: AnsweringServer, tmp_path: Path
     ) -> None:
+        server = server6
         either = Expectation.model_validate_json('{"status": 200, "one_of": [{"v": "HI"}, {"v": "HELLO"}]}')
         # Drawn at random by most tools: of a hundred requests none of a kind, or too many, is one in ten million.
         right, wrong, failing = (
-            request_to("/right", weight=7).model_copy(update={"expect": either}),
-            request_to("/wrong", weight=2).model_copy(update={"expect": either}),
-            request_to("/500", weight=2),
+            request_to("/right", weight=7, body=AWKWARD, name=RIGHT).model_copy(update={"expect": either}),
+            request_to("/wrong", weight=2, body=AWKWARD).model_copy(update={"expect": either}),
+            request_to("/500", weight=2, body=AWKWARD),
         )
         offered = offer(generator, self.order(tmp_path / "o", server.endpoint, small, right, wrong, failing))
         assert offered.exit_code == 0
         summary = generator.read(offered.folder)
         self.check_counts(summary, small, server)
         assert generator.read(packed(offered.folder, tmp_path / "packed")) == summary
-        assert server.bodies.keys() == {b'{"s":"hello"}'}
+        assert server.bodies.keys() == {AWKWARD.encode()}
         assert server.types.keys() == {"application/json"}
+        assert {host.rpartition(":")[0] for host in server.hosts} == {"[::1]"}
         assert server.seen.keys() == {"/right", "/wrong", "/500"}
         assert server.seen["/right"] > max(server.seen["/wrong"], server.seen["/500"])
         self.check_connections(small, server)
@@ -154,15 +169,6 @@ class LoadGeneratorContract:
         assert summary.latency_mean_s >= 0
         if summary.has_requests:
             self.check_rows(offered, summary)
-
-    def test_a_service_on_an_address_of_ipv6_is_asked_there(
-        self, generator: LoadGenerator, small: LoadProfile, tmp_path: Path
-    ) -> None:
-        with answering_server(address="::1") as server:
-            offered = offer(generator, self.order(tmp_path / "o", server.endpoint, small))
-            summary = generator.read(offered.folder)
-        assert server.seen["/right"] >= summary.n_requests > summary.n_errors == 0
-        assert {host.rpartition(":")[0] for host in server.hosts} == {"[::1]"}
 
     def check_connections(self, load: LoadProfile, server: AnsweringServer) -> None:
         """They are kept alive; wrk and wrk2 probe with one of their own."""
@@ -194,9 +200,9 @@ class LoadGeneratorContract:
         assert table.start_epoch_s.min() >= offered.before_epoch_s - step
         assert (table.start_epoch_s + table.latency_s).max() <= offered.after_epoch_s + step
         assert summary.start_epoch_s == table.start_epoch_s.min()
-        assert set(table.labels) == {"right", "wrong", "500"}
-        assert table.ok[table.label == "right"].all()
-        assert not table.ok[table.label != "right"].any()
+        assert set(table.labels) == {RIGHT, "wrong", "500"}
+        assert table.ok[table.label == RIGHT].all()
+        assert not table.ok[table.label != RIGHT].any()
 
     def rows(self, folder: Path) -> RequestTable:
         """Every row, also from the packed form in which the store keeps the file."""
@@ -265,7 +271,7 @@ class LoadGeneratorContract:
             OpenLoad(rate_per_s=10, duration_s=1),
         ]
         for profile in profiles:
-            order = self.order(tmp_path, Endpoint(host="127.0.0.1", port=1), profile)
+            order = self.order(tmp_path, NOWHERE, profile)
             if generator.supports(profile, order.requests) is None:
                 assert generator.command(order).expected_s > 0
             else:
@@ -285,12 +291,7 @@ class JsonValuesContract:
             request_to(path).model_copy(update={"expect": expect, "step": step if flow else None})
             for step, path in enumerate(("/turned", "/not-turned"), start=1)
         )
-        spec = LoadSpec(
-            profile=ClosedLoad(users=2, loops=20),
-            requests=requests,
-            endpoint=server.endpoint,
-            folder=tmp_path,
-        )
+        spec = order_of(tmp_path, ClosedLoad(users=2, loops=20), *requests, endpoint=server.endpoint)
         summary = generator.read(offer(generator, spec).folder)
         assert server.seen["/turned"] and server.seen["/not-turned"]
         assert summary.errors_by_kind == {"wrong body": server.seen["/not-turned"]}
@@ -306,11 +307,6 @@ class OpenLoopContract:
     #: Over so many connections the arrivals come that are counted.
     connections = 100
 
-    @pytest.fixture
-    def server(self) -> Iterator[AnsweringServer]:
-        with answering_server() as running:
-            yield running
-
     @pytest.mark.parametrize("arrivals", ["poisson", "constant"])
     def test_the_number_of_arrivals_is_rate_times_duration(
         self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path, arrivals: str
@@ -321,15 +317,8 @@ class OpenLoopContract:
         if arrivals not in self.spacings:
             assert "evenly spaced" in (generator.supports(profile, (request_to("/right"),)) or "")
             return
-        order = LoadSpec(
-            profile=profile,
-            requests=(request_to("/right"),),
-            endpoint=server.endpoint,
-            folder=tmp_path,
-            seed=7,
-        )
         with lateness() as late:
-            offered = offer(generator, order)
+            offered = offer(generator, order_of(tmp_path, profile, endpoint=server.endpoint, seed=7))
         assert offered.exit_code == 0
         summary = generator.read(tmp_path)
         left = profile.connections if self.leaves_what_is_under_way else 0

@@ -14,7 +14,7 @@ from harness.evidence import Evidence
 from harness.evidence.load_parts import parts_table
 from harness.evidence.load_response import every, load_response, offered_per_s
 from harness.evidence.opening import open_evidence
-from harness.loadgen.mix import right_bodies
+from harness.loadgen.flow import right_bodies
 from harness.model import ClosedLoad, Load, OpenLoad
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all

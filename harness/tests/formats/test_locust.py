@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.row_files import LOCUST_SAMPLES
-from harness.formats.table import AggregateTable, RequestTable
+from harness.formats.table import AggregateTable
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "locust"
 SMALL = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -141,12 +141,6 @@ def test_a_sample_that_is_no_number_is_counted(tmp_path: Path, bad: str) -> None
     table = LOCUST_SAMPLES.read(path)
     assert table.latency_s.tolist() == [0.00025]
     assert (table.unreadable.n, table.unreadable.first_line) == (1, 3)
-
-
-def test_raw_samples_are_recognised_as_a_table_of_requests() -> None:
-    table = read_any(GOLDEN / "samples.csv")
-    assert isinstance(table, RequestTable)
-    assert table.source == "locust"
 
 
 def test_a_tool_killed_inside_its_first_row_left_a_table_without_rows(tmp_path: Path) -> None:

@@ -9,17 +9,13 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from harness.errors import InputError
 from harness.formats.runtime_log import read_runtime_log, rotated_parts
 from harness.tests.support.runtime_logs import read_log, read_trace
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 LOGS = sorted((GOLDEN / "jvm_log").glob("*.log.gz"))
 WITH_SAFEPOINTS = [log for log in LOGS if not re.match(r"jdk11|.*nosafepoint", log.name)]
-GCTRACE = (GOLDEN / "gctrace" / "go1.26.log").read_text()
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
@@ -54,18 +50,6 @@ def test_a_safepoint_is_longer_than_the_collection_inside_it() -> None:
     assert len(compared) > 10 and all(stop_ms >= pause_ms for stop_ms, pause_ms in compared)
 
 
-def test_the_same_pauses_are_found_on_wall_and_on_uptime_decorators() -> None:
-    path = next(log for log in LOGS if log.name == "jdk25-G1.log.gz")
-    text = gzip.decompress(path.read_bytes()).decode()
-    both = read_runtime_log(path)
-    uptime_only = re.sub(r"^\[\d+ms\]", "", text, flags=re.MULTILINE)
-    stripped = read_log(uptime_only)
-    assert stripped.clock == "uptime"
-    assert [e.duration_s for e in stripped.events] == pytest.approx(
-        [e.duration_s for e in both.events], abs=1e-6
-    )
-
-
 def test_an_allocation_stall_is_not_called_a_pause_of_the_program() -> None:
     log = read_runtime_log(next(log for log in LOGS if log.name == "jdk25-Z.log.gz"))
     stalls = [event for event in log.events if event.cause == "allocation_stall"]
@@ -97,43 +81,9 @@ def test_rotated_parts_are_joined_in_time_order_and_the_missing_start_is_said() 
     assert len(set(seen)) == len(seen) > 0
 
 
-@settings(max_examples=40, deadline=None)
-@given(cut=st.integers(min_value=1, max_value=20_000))
-def test_a_log_cut_anywhere_is_read_up_to_the_cut(cut: int) -> None:
-    text = gzip.decompress(LOGS[0].read_bytes())
-    whole = read_runtime_log(LOGS[0])
-    part = text[:cut]
-    if b"\n" not in part:
-        return
-    log = read_log(part.decode())
-    assert log.n_unknown <= 1
-    assert log.truncated == (not part.endswith(b"\n"))
-    assert len(log.events) <= len(whole.events)
-
-
-def test_a_foreign_line_is_counted_and_shown_and_does_not_hide_the_rest() -> None:
-    text = gzip.decompress(LOGS[0].read_bytes()).decode().splitlines()
-    text.insert(40, "OpenJDK 64-Bit Server VM warning: something else")
-    log = read_log("\n".join(text) + "\n")
-    assert log.n_unknown == 1 and "something else" in log.unknown_examples[0]
-    assert len(log.events) == len(read_runtime_log(LOGS[0]).events)
-
-
 def test_an_empty_log_says_that_nothing_can_be_said() -> None:
     log = read_log("")
     assert log.events == () and "empty" in log.warnings[0]
-
-
-def test_a_file_that_is_no_jvm_log_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match="no log of a JVM"):
-        read_log("timeStamp,elapsed,label\n1,2,x\n")
-
-
-def test_each_go_collection_stops_the_world_twice() -> None:
-    log = read_trace(GCTRACE)
-    assert log.n_collections == GCTRACE.count(" P\n") > 100
-    assert len(log.events) == 2 * log.n_collections
-    assert log.n_unknown == 0 and log.clock == "process_start"
 
 
 def test_go_pauses_have_the_length_that_the_clock_fields_say() -> None:
@@ -157,20 +107,3 @@ def test_go_pauses_have_the_length_that_the_clock_fields_say() -> None:
 )
 def test_older_forced_and_tiny_forms_are_read(line: str) -> None:
     assert read_trace(line + "\n").n_unknown == 0
-
-
-def test_the_services_own_lines_are_passed_over_and_two_processes_are_noticed() -> None:
-    log = read_trace("listening host=127.0.0.1 port=1\n" + GCTRACE + GCTRACE)
-    assert log.n_unknown == 0
-    assert log.n_collections == GCTRACE.count(" P\n")
-    assert (
-        f"{log.n_collections} collections of another process in service.stderr.txt left out" in log.warnings
-    )
-
-
-@settings(max_examples=40, deadline=None)
-@given(cut=st.integers(min_value=1, max_value=len(GCTRACE)))
-def test_a_gctrace_cut_anywhere_loses_at_most_its_last_line(cut: int) -> None:
-    log = read_trace(GCTRACE[:cut])
-    assert log.n_unknown <= 1
-    assert log.n_collections >= GCTRACE[:cut].count(" P\n")

@@ -12,23 +12,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness.errors import InputError
-from harness.loadgen.base import LoadSpec
 from harness.loadgen.correlation import Scalar, fill_json, fill_text
-from harness.loadgen.flow import (
-    flow_document,
-    readiness_request,
-    right_answers,
-)
-from harness.loadgen.mix import right_bodies
+from harness.loadgen.flow import flow_document, readiness_request, right_answers, right_bodies
 from harness.loadgen.renderings import Carried, Pieces, pieces
-from harness.loadgen.tools.jmeter_jmx import jmespath, with_variables
-from harness.loadgen.tools.jmeter_plan import render_plan
+from harness.loadgen.tools.jmeter_plan import jmespath, render_plan, with_variables
 from harness.loadgen.tools.wrk import Wrk
 from harness.model import ClosedLoad, Expectation
-from harness.model.endpoint import Endpoint
 from harness.tests.loadgen.test_correlation import JSON, NAMES, TEXTS, VALUES
 from harness.tests.support.accounts_server import open_and_show, step, transfer_flow
-from harness.tests.support.answering_server import request_to
+from harness.tests.support.answering_server import order_of, request_to
 from harness.workloads import load_requests
 
 
@@ -166,12 +158,7 @@ def test_a_plain_mix_sends_what_looks_like_a_place_as_it_stands(tmp_path: Path) 
 
 def test_an_order_of_a_broken_flow_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="show: a step is missing before this one"):
-        LoadSpec(
-            profile=ClosedLoad(users=1, loops=1),
-            requests=open_and_show()[1:],
-            endpoint=Endpoint(host="127.0.0.1", port=1),
-            folder=tmp_path,
-        )
+        order_of(tmp_path, ClosedLoad(users=1, loops=1), *open_and_show()[1:])
 
 
 def test_readiness_asks_the_marked_request_else_a_get_else_the_first() -> None:
@@ -195,13 +182,7 @@ def test_decimals_are_right_as_the_contract_writes_them(tmp_path: Path, more: di
     (request,) = load_requests(tmp_path, "m")
     assert (right_bodies(request.expect) or ())[0] == '{"pay":[3000.00,1]}'
     assert (right_answers(request.expect) or ())[0] == ('{"pay":[3000.00,1]}',)
-    order = LoadSpec(
-        profile=ClosedLoad(users=1, loops=1),
-        requests=(request,),
-        endpoint=Endpoint(host="127.0.0.1", port=1),
-        folder=tmp_path,
-    )
-    assert "3000.00" in render_plan(order)
+    assert "3000.00" in render_plan(order_of(tmp_path, ClosedLoad(users=1, loops=1), request))
     assert request.expect.one_of == ({"pay": [3000.0, 1]}, {"pay": 5})
 
 

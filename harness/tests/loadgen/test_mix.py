@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.loadgen.lua_script import lua_string
-from harness.loadgen.mix import one_round, right_bodies, unsupported_mix, weights
+from harness.loadgen.flow import one_round, right_bodies, unsupported_mix, weights
+from harness.loadgen.template import lua_string
 from harness.model import Expectation
 from harness.tests.support.answering_server import request_to
 

@@ -36,6 +36,7 @@ from harness.session.dry_run import commands_of
 from harness.session.host_roles import HostRoles
 from harness.session.wiring import stations
 from harness.store import SessionFolder
+from harness.tests.support.available import only_when_long
 from harness.tests.support.fakes import CLIENT, FakeLoadGenerator
 from harness.tests.support.instances import eventually
 from harness.tests.support.quick_jmeter import QuickJMeter
@@ -254,6 +255,7 @@ def test_one_that_ends_with_an_error_fails_the_trial_with_its_exit_code(tmp_path
         )
 
 
+@only_when_long("two engines of each of two real tools")
 def test_two_real_engines_of_a_tool_against_a_real_service_lose_no_request(tmp_path: Path) -> None:
     around = Surroundings(project=ROOT)
     root = project(tmp_path)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules that most tools do not know: refused in one line by these, and defined without contradictions."""
+"""What tools cannot offer is refused in one line, and schedules are defined without contradictions."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from harness.errors import UnsupportedLoad
+from harness.errors import MissingTool, UnsupportedLoad
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.parallel import shares
 from harness.loadgen.tools.jmeter import JMeter
@@ -20,7 +23,7 @@ from harness.loadgen.tools.wrk2 import Wrk2
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, OpenShare, ScaledLoad
 from harness.model.load import Stage
 from harness.runner.trial import bounded
-from harness.tests.support.answering_server import request_to
+from harness.tests.support.answering_server import order_of, request_to
 
 PARTS = OpenLoad(rate_per_s=20, duration_s=2, arrivals="constant", parts=4, pause_s=1)
 WAITING = OpenLoad(rate_per_s=20, duration_s=2, arrivals="constant", busy="wait")
@@ -35,6 +38,72 @@ OTHERS: tuple[LoadGenerator, ...] = (
     Wrk(program=None),
     Wrk2(program=None),
 )
+TOOLS = {one.name: one for one in (*OTHERS, K6(program=None))}
+POISSON = OpenLoad(rate_per_s=10, duration_s=1, arrivals="poisson")
+EVENLY = OpenLoad(rate_per_s=10, duration_s=1, arrivals="constant")
+USERS = ClosedLoad(users=1, duration_s=1)
+LOOPS = ClosedLoad(users=2, loops=5)
+RAMP = USERS.model_copy(update={"ramp_up_s": 1})
+THINKING = USERS.model_copy(update={"think_time_s": 1})
+
+
+@pytest.mark.parametrize(
+    ("tool", "profile", "why"),
+    [
+        ("jmeter", ClosedLoad(users=1, loops=1, ramp_up_s=0.5), "whole seconds"),
+        ("k6", POISSON, "evenly spaced"),
+        ("k6", ClosedLoad(users=1, duration_s=0.5), "at least 1 s"),
+        ("k6", ClosedLoad(users=1, duration_s=2, ramp_up_s=3), "longer than duration_s"),
+        ("k6", ClosedLoad(users=1, stages=(Stage(users=1, duration_s=0.5),)), "at least 1 s"),
+        ("locust", POISSON, "jmeter"),
+        ("metronome", LOOPS, "requests of each user"),
+        ("metronome", RAMP, "ramp_up_s"),
+        ("metronome", THINKING, "think_time_s"),
+        ("oha", POISSON, "evenly spaced"),
+        ("oha", LOOPS, "requests of all users together"),
+        ("oha", RAMP, "ramp_up_s"),
+        ("oha", THINKING, "think_time_s"),
+        ("vegeta", USERS, "closed loop"),
+        ("vegeta", POISSON, "evenly spaced"),
+        ("wrk", EVENLY, "no rate"),
+        ("wrk", LOOPS, "loops"),
+        ("wrk", ClosedLoad(users=1, duration_s=1.5), "whole seconds"),
+        ("wrk", RAMP, "ramp_up_s"),
+        ("wrk", THINKING, "think_time_s"),
+        ("wrk2", USERS, "closed loop"),
+        ("wrk2", POISSON, "evenly spaced"),
+        ("wrk2", EVENLY.model_copy(update={"rate_per_s": 2.5}), "whole numbers"),
+        ("wrk2", EVENLY.model_copy(update={"duration_s": 1.5}), "whole numbers"),
+    ],
+)
+def test_what_a_tool_cannot_express_is_refused_with_the_reason_and_never_ordered(
+    tool: str, profile: LoadProfile, why: str
+) -> None:
+    assert why in (TOOLS[tool].supports(profile, (request_to("/right"),)) or "")
+    with pytest.raises(UnsupportedLoad):
+        TOOLS[tool].command(order_of(Path("/nowhere"), profile))
+
+
+@pytest.mark.parametrize(
+    ("made", "how_to_get"),
+    [
+        (lambda program: K6(program=program), "make setup"),
+        (lambda program: Locust(python=program), "make setup"),
+        (lambda program: Oha(program=program), "oha is missing.*make generators"),
+        (lambda program: Vegeta(program=program), "vegeta is missing.*make generators"),
+        (lambda program: Wrk(program=program), "apt-get install wrk"),
+        (lambda program: Wrk2(program=program), "wrk2 is missing.*make generators"),
+    ],
+    ids=["k6", "locust", "oha", "vegeta", "wrk", "wrk2"],
+)
+def test_a_tool_that_is_not_here_is_named_with_the_way_to_get_it(
+    tmp_path: Path, made: Callable[[Path | None], LoadGenerator], how_to_get: str
+) -> None:
+    for program in (None, tmp_path / "absent"):
+        tool = made(program)
+        closed = tool.supports(USERS, (request_to("/right"),)) is None
+        with pytest.raises(MissingTool, match=how_to_get):
+            tool.command(order_of(tmp_path, USERS if closed else EVENLY))
 
 
 @pytest.mark.parametrize("profile", [PARTS, STAGES, RENEWED], ids=["parts", "stages", "renewed"])
@@ -49,16 +118,12 @@ def test_every_tool_but_k6_refuses_parts_stages_and_renewed_connections_in_one_l
 
 
 def test_only_who_counts_from_when_an_arrival_was_due_lets_it_wait() -> None:
-    able = {
-        one.name
-        for one in (*OTHERS, K6(program=None))
-        if one.supports(WAITING, (request_to("/right"),)) is None
-    }
+    able = {name for name, tool in TOOLS.items() if tool.supports(WAITING, (request_to("/right"),)) is None}
     assert able == {"k6", "oha", "wrk2", "metronome"}
 
 
 def test_who_does_not_renew_connections_says_who_does() -> None:
-    at_a_rate = OpenLoad(rate_per_s=20, duration_s=2, arrivals="constant", renew_s=0.5)
+    at_a_rate = EVENLY.model_copy(update={"renew_s": 0.5})
     for one, profile in ((Wrk(program=None), RENEWED), (Vegeta(program=None), at_a_rate)):
         said = one.supports(profile, (request_to("/right"),))
         assert said == f"{one.name} does not renew connections by their age: use k6 for renew_s = 0.5"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -52,7 +53,11 @@ every_tool = pytest.mark.parametrize("tool", LOAD_TOOLS, ids=lambda tool: tool.n
 
 def test_types_rows_and_adapters_have_the_same_names() -> None:
     modules = (HARNESS / "loadgen" / "tools").glob("*.py")
-    adapters = {path.stem for path in modules if "def adapter(" in path.read_text("utf-8")}
+    adapters = {
+        path.stem
+        for path in modules
+        if re.search(r"^(def )?adapter\b", path.read_text("utf-8"), re.MULTILINE)
+    }
     assert get_args(GeneratorName) == tuple(tool.name for tool in LOAD_TOOLS)
     assert adapters == {*get_args(GeneratorName)}
     assert len({tool.title for tool in LOAD_TOOLS}) == len(LOAD_TOOLS)

@@ -20,7 +20,7 @@ from harness.errors import InputError, RematchError
 from harness.probe.fitness import ask
 from harness.probe.generators import OWN, Generators, Point
 from harness.probe.target import PERMISSION, header_named, target_of
-from harness.probe.trying import SAME_MACHINE, _answers, _kept, try_target
+from harness.probe.trying import SAME_MACHINE, _answers, _kept_rate, try_target
 from harness.project import find_root
 from harness.tests.support.available import only_when_long
 from harness.tests.support.command import run_here
@@ -109,12 +109,12 @@ def test_both_loads_by_threads_of_this_program(url: str) -> None:
 @only_when_long()
 def test_the_whole_minute_in_short(url: str) -> None:
     asked: list[str] = []
-    found = try_target(target_of(f"{url}/hello"), find_root(), seconds=10, told=asked.append)
+    found = try_target(target_of(f"{url}/hello"), find_root(), seconds=10, progress=asked.append)
     assert SAME_MACHINE in found.cannot_tell and found.fitness.faults == ()
     assert len(found.closed) >= 3 and len(found.open_loop) == 7
     assert found.most_per_s == max(point.answered_per_s for point in found.closed)
     assert (found.knee_per_s is None) != (found.knee_why is None)
-    assert (found.kept_up_to_per_s, found.kept_why) == _kept(
+    assert (found.kept_up_to_per_s, found.kept_why) == _kept_rate(
         list(found.open_loop), found.most_per_s or 0.0
     ) and found.answers_after
     assert any("open loop" in text for text in asked)
@@ -129,12 +129,12 @@ def point(offered: float, answered: float, *, bound: bool = False) -> Point:
 
 
 def test_a_rate_that_the_load_generator_could_not_offer_is_not_told_of_the_service() -> None:
-    assert _kept([point(100, 100), point(200, 150)]) == (100, None)
-    kept, why = _kept([point(100, 100), point(200, 150, bound=True)])
+    assert _kept_rate([point(100, 100), point(200, 150)]) == (100, None)
+    kept, why = _kept_rate([point(100, 100), point(200, 150, bound=True)])
     assert kept == 100 and "k6 was at its own limit at 200/s" in (why or "")
-    kept, why = _kept([point(100, 100), point(200, 150)], most_per_s=1000)
+    kept, why = _kept_rate([point(100, 100), point(200, 150)], most_per_s=1000)
     assert kept == 100 and why is not None and "or this machine was at its limit at 200/s" in why
-    kept, why = _kept([point(7000, 5000, bound=True)])
+    kept, why = _kept_rate([point(7000, 5000, bound=True)])
     assert kept is None and why is not None
 
 

@@ -17,34 +17,40 @@ from harness.analysis.load.coordinated_omission import with_missing_of_counts
 from harness.formats import source
 from harness.formats.jtl import open_jtl
 from harness.formats.table import RequestTable
-from harness.report import kept, tally
+from harness.report import kept
 from harness.report.analyse import report_file
-from harness.report.counted import CountedLatencies
-from harness.report.kept import Kept
+from harness.report.kept import (
+    BLOCK_ROWS,
+    GRID_ERROR,
+    MOST_BLOCKS,
+    CountedLatencies,
+    Counts,
+    Kept,
+    cells_of,
+    steps_of,
+)
 from harness.report.output import main
 from harness.report.requests import gather
 from harness.report.result import QUANTILES, Report
 from harness.report.spread import EveryLatency
-from harness.report.tally import BLOCK_ROWS, GRID_ERROR, MOST_BLOCKS, Tally, on_grid
 from harness.tests.support.generated_jtl import closed_load, write_load
 
 MANY = settings(max_examples=60, deadline=None)
 whole_ms = st.lists(st.integers(0, 3000), min_size=1, max_size=400)
-seeds = st.integers(0, 10_000)
 
 
-def counted(latency: np.ndarray, *, pieces: int = 1, **bounds: int) -> Tally:
-    """A tally that was given the latencies in so many pieces."""
-    made = Tally(**bounds)
+def counted(latency: np.ndarray, *, pieces: int = 1, step_s: float = 1e-3) -> CountedLatencies:
+    """Latencies of one name that were counted in so many pieces."""
+    counts = Counts(step_s)
     for part in np.array_split(latency, pieces):
-        made.add(*np.unique(part, return_inverse=True))
-    return made
+        counts.add(part, np.zeros(len(part), dtype=np.uint8))
+    return of(counts)
 
 
-def of(made: Tally, group: int = 0) -> CountedLatencies:
-    found = made.of(group)
-    assert found is not None
-    return found
+def of(counts: Counts, name: int | None = None) -> CountedLatencies:
+    result = counts.of(name)
+    assert result is not None
+    return result
 
 
 def correlated_ms(n: int, seed: int = 1) -> np.ndarray:
@@ -58,66 +64,63 @@ def correlated_ms(n: int, seed: int = 1) -> np.ndarray:
 @given(ms=whole_ms, pieces=st.integers(1, 5))
 def test_every_order_statistic_of_counts_is_that_of_the_latencies(ms: list[int], pieces: int) -> None:
     latency = np.array(ms) / 1e3
-    found, wanted = of(counted(latency, pieces=pieces)), EveryLatency(latency)
+    counts, wanted = counted(latency, pieces=pieces), EveryLatency(latency)
     ranks = np.arange(1, len(ms) + 1)
-    assert found.n == wanted.n
-    assert found.at(ranks).tolist() == wanted.at(ranks).tolist() == np.sort(latency).tolist()
-    assert found.median() == wanted.median()
-    assert found.mean().value == pytest.approx(wanted.mean().value, rel=1e-12)
+    assert counts.n == wanted.n and counts.median() == wanted.median()
+    assert counts.at(ranks).tolist() == wanted.at(ranks).tolist() == np.sort(latency).tolist()
+    assert counts.mean().value == pytest.approx(wanted.mean().value, rel=1e-12)
     for q in QUANTILES.values():
-        assert found.quantile(q).value == wanted.quantile(q).value
+        assert counts.quantile(q).value == wanted.quantile(q).value
 
 
 def test_where_blocks_end_with_batches_the_intervals_are_the_same_to_the_last_digit() -> None:
     latency = correlated_ms(30 * 2 * BLOCK_ROWS)
-    found, wanted = of(counted(latency, pieces=7)), EveryLatency(latency)
+    counts, wanted = counted(latency, pieces=7), EveryLatency(latency)
     for q in (0.5, 0.9, 0.99, 0.999):
-        assert found.quantile(q) == wanted.quantile(q) and found.quantile(q).low is not None
-    assert found.mean() == pytest.approx(wanted.mean(), rel=1e-9)
+        assert counts.quantile(q) == wanted.quantile(q) and counts.quantile(q).low is not None
+    assert counts.mean() == pytest.approx(wanted.mean(), rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [600_000, 777_777])
 def test_anywhere_else_the_intervals_are_nearly_the_same(n: int) -> None:
     latency = correlated_ms(n, seed=n)
-    found, wanted = of(counted(latency, pieces=9)), EveryLatency(latency)
-    for mine, other in [(found.quantile(q), wanted.quantile(q)) for q in (0.5, 0.9, 0.99)]:
-        assert mine.value == other.value
-        assert mine.low is not None and mine.high is not None
-        assert other.low is not None and other.high is not None and other.value is not None
-        assert mine.low <= other.value <= mine.high
-        assert 0.5 < (mine.high - mine.low + 1e-3) / (other.high - other.low + 1e-3) < 2
+    counts, wanted = counted(latency, pieces=9), EveryLatency(latency)
+    for of_counts, exact in [(counts.quantile(q), wanted.quantile(q)) for q in (0.5, 0.9, 0.99)]:
+        assert of_counts.value == exact.value
+        assert of_counts.low is not None and of_counts.high is not None
+        assert exact.low is not None and exact.high is not None and exact.value is not None
+        assert of_counts.low <= exact.value <= of_counts.high
+        assert 0.5 < (of_counts.high - of_counts.low + 1e-3) / (exact.high - exact.low + 1e-3) < 2
 
 
-def test_blocks_are_joined_and_stay_in_order_however_many_requests_come() -> None:
-    made = Tally()
-    for _ in range(12):
-        made.add(np.array([0.001, 0.002]), np.tile([0, 1], BLOCK_ROWS * 64))
-    assert made.n == 12 * 128 * BLOCK_ROWS and made.block_rows == 2 * BLOCK_ROWS
-    assert made.n / made.block_rows <= MOST_BLOCKS
-    found = of(made)
-    assert found.n == made.n and found.has_batches and found.quantile(0.99).value == 0.002
+@pytest.mark.parametrize("n_tables", [1, 12])
+def test_blocks_are_joined_and_stay_in_order_however_many_requests_come(n_tables: int) -> None:
+    counts, part = Counts(1e-3), np.tile([0.001, 0.002], BLOCK_ROWS * 64 * 12 // n_tables)
+    for _ in range(n_tables):
+        counts.add(part, np.zeros(len(part), dtype=np.uint8))
+    assert counts.n == 12 * 128 * BLOCK_ROWS and counts.block_rows == 2 * BLOCK_ROWS
+    assert counts.n / counts.block_rows <= MOST_BLOCKS
+    every = of(counts)
+    assert every.n == counts.n and every.has_batches and every.quantile(0.99).value == 0.002
 
 
 @MANY
-@given(values=st.lists(st.floats(1e-9, 1e5), min_size=1, max_size=50))
-def test_a_rounded_latency_is_off_by_a_thousandth_at_most(values: list[float]) -> None:
-    latency = np.sort(values)
-    rounded = on_grid(latency)
-    assert (np.abs(rounded - latency) <= GRID_ERROR * latency).all() and GRID_ERROR <= 0.001
-    assert (np.diff(rounded) >= 0).all() and on_grid(rounded).tolist() == rounded.tolist()
-    assert on_grid(np.zeros(1)).tolist() == [0.0]
+@given(steps=st.lists(st.integers(0, 10**17), min_size=1, max_size=50))
+def test_a_rounded_latency_is_off_by_a_half_thousandth_at_most(steps: list[int]) -> None:
+    exact = np.sort(np.array(steps, dtype=np.float64))
+    rounded = steps_of(cells_of(exact))
+    assert (np.abs(rounded - exact) <= GRID_ERROR * exact).all() and GRID_ERROR < 0.0005
+    assert (np.diff(rounded) >= 0).all()
+    assert (rounded == exact)[exact <= kept.MOST_STEPS].all()
 
 
-def test_too_many_different_latencies_are_rounded_within_the_stated_error() -> None:
-    latency = np.random.default_rng(2).lognormal(-4, 1.2, 300_000)
-    made = counted(latency, pieces=3)
-    assert not made.exact and counted(np.round(latency, 3)).exact
-    found, wanted = of(made), EveryLatency(latency)
+def test_long_latencies_of_a_fine_clock_are_rounded_within_the_stated_error() -> None:
+    latency = np.round(np.random.default_rng(2).lognormal(-4, 1.2, 300_000), 9)
+    counts, wanted = counted(latency, pieces=3, step_s=1e-9), EveryLatency(latency)
     for q in QUANTILES.values():
-        value, exact = found.quantile(q).value, wanted.quantile(q).value
-        assert value == pytest.approx(exact, rel=GRID_ERROR)
-    assert found.mean().value == pytest.approx(wanted.mean().value, rel=GRID_ERROR)
-    assert found.at(np.array([found.n]))[0] == pytest.approx(latency.max(), rel=GRID_ERROR)
+        assert counts.quantile(q).value == pytest.approx(wanted.quantile(q).value, rel=GRID_ERROR)
+    assert counts.mean().value == pytest.approx(wanted.mean().value, rel=GRID_ERROR)
+    assert counts.at(np.array([counts.n]))[0] == pytest.approx(latency.max(), rel=GRID_ERROR)
 
 
 @MANY
@@ -125,12 +128,12 @@ def test_too_many_different_latencies_are_rounded_within_the_stated_error() -> N
 def test_the_correction_from_counts_is_that_from_the_latencies(ms: list[int], interval_ms: int) -> None:
     latency, interval_s = np.array(ms) / 1e3, interval_ms / 1e3
     wanted = EveryLatency(latency).with_missing(interval_s)
-    found = with_missing_of_counts(*np.unique(latency, return_counts=True), interval_s)
-    assert (found is None) == (wanted is None)
-    if found is not None and wanted is not None:
+    corrected = with_missing_of_counts(*np.unique(latency, return_counts=True), interval_s)
+    assert (corrected is None) == (wanted is None)
+    if corrected is not None and wanted is not None:
         ranks = np.unique(np.linspace(1, wanted.n, 30).astype(np.int64))
-        assert found.n == wanted.n
-        assert found.at(ranks) == pytest.approx(wanted.at(ranks), abs=1e-9)
+        assert corrected.n == wanted.n
+        assert corrected.at(ranks) == pytest.approx(wanted.at(ranks), abs=1e-9)
 
 
 def test_each_name_has_its_own_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,28 +141,28 @@ def test_each_name_has_its_own_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     latency, codes = correlated_ms(30_000), rng.integers(0, 3, 30_000).astype(np.uint8)
     codes[:8000] = 0  # the other names come later
-    taken = Kept()
+    taken = Kept(1e-3)
     for part in np.split(np.arange(30_000), 6):
         taken.take(latency[part], codes[part])
     assert taken.whole.n == 30_000
     for code in range(3):
-        mine, wanted = taken.of_name(code), EveryLatency(latency[codes == code])
-        assert mine is not None and mine.n == wanted.n
-        assert [mine.quantile(q).value for q in (0.5, 0.9)] == [wanted.quantile(q).value for q in (0.5, 0.9)]
+        of_code, wanted = taken.of_name(code), EveryLatency(latency[codes == code])
+        assert of_code is not None and of_code.n == wanted.n
+        assert [of_code.quantile(q).value for q in (0.5, 0.9)] == [
+            wanted.quantile(q).value for q in (0.5, 0.9)
+        ]
     assert taken.of_name(7) is None
 
 
-def test_names_with_too_many_counts_lose_first_their_order_and_then_the_rare_ones() -> None:
+def test_names_with_too_many_counts_lose_the_rare_ones_and_the_whole_loses_nothing() -> None:
     latency = np.arange(4000) % 40 / 1e3
-    values, code = np.unique(latency, return_inverse=True)
-    few = Tally(most_counts=300)
-    few.add(values, code, (np.arange(4000) // 40 % 10).astype(np.uint32))
-    assert not few.has_blocks and not few.left_out and of(few, 3).quantile(0.9).low is None
-    many = Tally(most_counts=500)
-    name = np.where(np.arange(4000) % 2 == 0, 0, np.arange(4000) // 10).astype(np.uint32)
-    many.add(values, code, name)
-    assert many.of(0) is not None and many.left_out and many.of(min(many.left_out)) is None
-    assert len(many.left_out) == len(np.unique(name)) - tally.MOST_GROUPS
+    name = np.where(np.arange(4000) % 2 == 0, 0, 1 + np.arange(4000) // 10).astype(np.uint32)
+    counts = Counts(1e-3, most=500)
+    for part in np.split(np.arange(4000), 2):
+        counts.add(latency[part], name[part])
+    assert counts.left_out and all(counts.of(item) is None for item in counts.left_out)
+    assert 0 not in counts.left_out and of(counts, 0).n == 2000
+    assert of(counts).n == 4000 and of(counts).quantile(0.9) == counted(latency).quantile(0.9)
 
 
 def known(values: dict[str, float | None]) -> dict[str, float]:
@@ -197,12 +200,12 @@ def test_a_report_from_counts_says_the_same_and_says_that_it_is_from_counts(
 def test_rounded_latencies_are_a_warning_with_their_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "Tally", lambda: Tally(most_values=20))
-    _, whole, found = both(tmp_path, monkeypatch)
-    (said,) = [one for one in found.warnings if "rounded" in one]
-    assert "at most 0.098 %" in said and said not in found.background
+    monkeypatch.setattr(kept, "MOST_STEPS", 16)
+    _, whole, report = both(tmp_path, monkeypatch)
+    (warning,) = [text for text in report.warnings if "rounded" in text]
+    assert "at most 0.049 %" in warning and warning not in report.background
     p99 = whole.latency_ms["p99"]
-    assert p99 is not None and found.latency_ms["p99"] == pytest.approx(p99, rel=GRID_ERROR)
+    assert p99 is not None and report.latency_ms["p99"] == pytest.approx(p99, rel=GRID_ERROR)
 
 
 def test_rows_that_sum_up_others_are_counted_over_all_stretches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +34,7 @@ from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.report.requests import gather
 from harness.report.result import Report
-from harness.store import Store
+from harness.store import SessionFolder, Store
 from harness.tests.support.available import only_when_long
 from harness.tests.support.generated_jtl import Load, open_load, write_load
 from harness.tests.support.patience import patient
@@ -126,7 +124,11 @@ def agrees_with_its_limit(report: Report) -> None:
     assert list(report.harms_s) == sorted(report.harms_s, reverse=True), "the most harmful first"
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+@pytest.mark.parametrize(
+    "busy",
+    [False, pytest.param(True, marks=only_when_long("with a program on every CPU"))],
+    ids=["idle", "busy"],
+)
 def test_real_stops_are_listed_and_nothing_below_the_stated_limit_is(tmp_path: Path, busy: bool) -> None:
     path, stops = real_file(tmp_path, busy=busy)
     report = report_file(path)
@@ -206,29 +208,19 @@ def test_no_captured_file_of_a_tool_has_a_stall_below_its_own_limit(path: Path, 
     assert page.count("<td>stall</td>") + page.count("<td>slow period</td>") == len(report.stalls)
 
 
-#: What tools write for each request, in the folder of a trial.
+#: Experiments whose trials have rows, and what tools write them to in the folder of a trial.
+WITH_ROWS = {"gc-peaks", "gc-loops", "clients-hello", "bank-rematch"}
 ROWS = ("load/samples.jtl", "load/samples.csv")
-#: Trials of each session and kind of file in every run: the first, the last, and some between.
-SOME = 3
-BUNDLED = {
-    session.key.removeprefix("bundled/"): session for session in Store(find_root()).sessions(bundled=True)
-}
 
 
-@cache
-def trials_with_rows(key: str) -> dict[str, list[str]]:
-    """What the tool of a bundled session wrote for each request: the file -> its trials; asked for by a test only."""
-    session = BUNDLED[key]
-    found = {
-        name: [trial for trial in sorted(session.finished()) if session.has(trial, name)] for name in ROWS
-    }
-    return {name: trials for name, trials in found.items() if trials}
-
-
-def no_trial_lists_what_its_limit_excludes(key: str, name: str, trials: Sequence[str], folder: Path) -> None:
-    for trial in trials:
-        path = folder / f"{trial}{Path(name).suffix}"
-        with BUNDLED[key].open(trial, name) as file:
+@only_when_long("every bundled trial with a row a request")
+@pytest.mark.parametrize("session", Store(find_root()).sessions(bundled=True), ids=lambda one: one.key)
+def test_no_bundled_trial_has_a_stall_below_its_own_limit(session: SessionFolder, tmp_path: Path) -> None:
+    files = [(trial, name) for trial in session.finished() for name in ROWS if session.has(trial, name)]
+    assert files or WITH_ROWS.isdisjoint(session.key.split("/"))
+    for trial, name in files:
+        path = tmp_path / f"{trial}{Path(name).suffix}"
+        with session.open(trial, name) as file:
             path.write_bytes(file.read())
         report = report_file(path)
         path.unlink()
@@ -236,29 +228,6 @@ def no_trial_lists_what_its_limit_excludes(key: str, name: str, trials: Sequence
             agrees_with_its_limit(report)
         else:
             assert not report.stalls, "without a limit nothing is listed"
-
-
-def test_the_bundled_sessions_with_requests_are_found() -> None:
-    assert {key.split("/")[0] for key in BUNDLED if trials_with_rows(key)} >= {
-        "gc-peaks",
-        "gc-loops",
-        "clients-hello",
-        "bank-rematch",
-    }
-
-
-@pytest.mark.parametrize("key", BUNDLED)
-def test_no_bundled_trial_has_a_stall_below_its_own_limit(key: str, tmp_path: Path) -> None:
-    for name, trials in trials_with_rows(key).items():
-        places = sorted({round(at) for at in np.linspace(0, len(trials) - 1, SOME)})
-        no_trial_lists_what_its_limit_excludes(key, name, [trials[at] for at in places], tmp_path)
-
-
-@only_when_long("every bundled trial with a row a request")
-@pytest.mark.parametrize("key", BUNDLED)
-def test_none_of_all_bundled_trials_has_a_stall_below_its_own_limit(key: str, tmp_path: Path) -> None:
-    for name, trials in trials_with_rows(key).items():
-        no_trial_lists_what_its_limit_excludes(key, name, trials, tmp_path)
 
 
 def test_jitter_that_reaches_above_the_ordinary_tail_is_not_listed_stop_by_stop(tmp_path: Path) -> None:

@@ -11,13 +11,19 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
-from harness.model import Request
+from harness.loadgen.base import LoadSpec
+from harness.model import LoadProfile, Request
 from harness.model.endpoint import Endpoint
 from harness.tests.support.patience import patient
 
 RIGHT = b'{"v":"HELLO"}'
+#: Nobody listens here: for orders that are never offered.
+NOWHERE = Endpoint(host="127.0.0.1", port=1)
+#: What means something to one tool or another, and reaches the service as it stands.
+AWKWARD = '{"s":"${__time()} ${x} $5 \\\\, \\$ \\" %s <&> é ]] ]]> \\n"}\n\t1'
 ANSWERS = {
     "/500": b'{"error":"internal"}', "/wrong": b'{"v":"hello"}',
     "/turned": b'{ "list":[1,2],\n"v":1.5 }', "/not-turned": b'{ "list":[2,1],\n"v":1.5 }',
@@ -115,3 +121,11 @@ def request_to(
         "expect": {"status": 200, "json": {"v": "HELLO"}},
     }
     return Request.model_validate_json(json.dumps(line))
+
+
+def order_of(
+    folder: Path, profile: LoadProfile, *requests: Request, endpoint: Endpoint = NOWHERE, seed: int = 0
+) -> LoadSpec:
+    """Order a load of ``requests`` (one to ``/right``) whose files go to ``folder``."""
+    asked = requests or (request_to("/right"),)
+    return LoadSpec(profile=profile, requests=asked, endpoint=endpoint, folder=folder, seed=seed)

@@ -148,6 +148,8 @@ class Rows(BaseHTTPRequestHandler):
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Rows).serve_forever()
 """
+#: A service of Python without a library, whose port is the variable PORT.
+BY_PORT = {"app.py": PYTHON, "Procfile": "web: python3 app.py\n"}
 STACKS: dict[str, dict[str, str]] = {
     "gin": {"go.mod": "module a\n\ngo 1.24\n\nrequire github.com/gin-gonic/gin v1.10.0\n", "main.go": GIN},
     "fastapi": {
@@ -220,8 +222,8 @@ def assert_page(root: Path, said: dict[str, Any]) -> None:
 
 
 def test_a_service_is_adopted_measured_and_held_against_its_next_version(root: Path) -> None:
-    old = service(root, "old", {"app.py": PYTHON})
-    service(root, "new", {"app.py": f"# faster\n{PYTHON}"})
+    old = service(root, "old", BY_PORT)
+    service(root, "new", {**BY_PORT, "app.py": f"# faster\n{PYTHON}"})
     calls = service(root, "calls", {"calls.curl": CALLS}) / "calls.curl"
     before = {path: path.read_bytes() for path in old.rglob("*") if path.is_file()}
 
@@ -284,7 +286,7 @@ def test_npm_start_is_kept_and_a_service_on_ipv6_alone_is_measured_there(root: P
 
 @only_when_long("waiting for a port that nobody listens on")
 def test_a_port_that_is_written_into_the_sources_is_named_as_the_one_it_listens_on(root: Path) -> None:
-    service(root, "app", {"app.py": PYTHON.replace('int(os.environ["PORT"])', "0")})
+    service(root, "app", {**BY_PORT, "app.py": PYTHON.replace('int(os.environ["PORT"])', "0")})
     done = rematch(root, "adopt", "app", "--no-measure", "--ready-within", "3")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "start: it listens on 127.0.0.1:" in done.stderr and "not on the {host}:{port}" in done.stderr
@@ -292,7 +294,8 @@ def test_a_port_that_is_written_into_the_sources_is_named_as_the_one_it_listens_
 
 def test_git_refs_are_checked_out_elsewhere_and_the_checkout_is_left_alone(root: Path) -> None:
     program_or_not_run("node")
-    folder = service(root, "repo", {"web/server.js": NODE, "web/requests.curl": CALL})
+    files = {"package.json": '{"main": "server.js"}', "server.js": NODE, "requests.curl": CALL}
+    folder = service(root, "repo", {f"web/{name}": text for name, text in files.items()})
 
     def git(*words: str) -> str:
         named = ("-c", "user.name=a", "-c", "user.email=a@example.org")
@@ -352,7 +355,8 @@ def test_a_compose_file_with_postgresql_goes_as_far_as_it_can_without_containers
     site = next(path for path in sys.path if path.endswith("site-packages"))
     rows = ROWS.replace('os.environ["SITE"]', repr(site))
     sql = "create table people (name text);\ninsert into people values ('ann');\n"
-    service(root, "shop", {"compose.yaml": COMPOSE, "init.sql": sql, "web/app.py": rows})
+    web = {"web/app.py": rows, "web/Procfile": BY_PORT["Procfile"]}
+    service(root, "shop", {"compose.yaml": COMPOSE, "init.sql": sql, **web})
     done = rematch(root, "adopt", "shop", "--profile", "smoke", "--json")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)

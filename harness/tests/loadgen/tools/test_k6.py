@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 from harness.analysis.load.load_response import backlog
-from harness.errors import MissingTool, TrialFailure
+from harness.errors import TrialFailure
 from harness.formats.row_files import K6_HEADER, K6_SAMPLES
-from harness.loadgen.base import LoadGenerator, LoadSpec
+from harness.loadgen.base import LoadGenerator
 from harness.loadgen.summary import ORDER_FILE, order_text
 from harness.loadgen.tools.k6 import K6, LOG, PLAN, SAMPLES, TOTALS
 from harness.loadgen.tools.k6_plan import scenario, scenarios
-from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome, Request
-from harness.model.endpoint import Endpoint
+from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome
 from harness.model.load import Stage, WhenBusy
 from harness.runner.outcome import judge_load
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
@@ -28,7 +27,7 @@ from harness.tests.contracts.load_generator import (
     OpenLoopContract,
     offer,
 )
-from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
+from harness.tests.support.answering_server import answering_server, order_of, request_to
 from harness.tests.support.available import program_or_not_run
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "k6"
@@ -45,30 +44,6 @@ class TestK6(LoadGeneratorContract, OpenLoopContract, JsonValuesContract, FlowCo
     @pytest.fixture
     def generator(self, k6: K6) -> LoadGenerator:
         return k6
-
-
-def order_for(
-    folder: Path, server: AnsweringServer, profile: LoadProfile, request: Request | None = None
-) -> LoadSpec:
-    return LoadSpec(
-        profile=profile,
-        requests=(request or request_to("/right"),),
-        endpoint=server.endpoint,
-        folder=folder,
-    )
-
-
-@pytest.mark.parametrize(
-    ("profile", "why"),
-    [
-        (OpenLoad(rate_per_s=10, duration_s=1, arrivals="poisson"), "evenly spaced"),
-        (ClosedLoad(users=1, duration_s=0.5), "at least 1 s"),
-        (ClosedLoad(users=1, duration_s=2, ramp_up_s=3), "longer than duration_s"),
-        (ClosedLoad(users=1, stages=(Stage(users=1, duration_s=0.5),)), "at least 1 s"),
-    ],
-)
-def test_what_k6_cannot_express_is_refused_with_the_reason(profile: LoadProfile, why: str) -> None:
-    assert why in (K6(program=None).supports(profile, (request_to("/right"),)) or "")
 
 
 def test_a_rate_becomes_whole_iterations_in_whole_seconds() -> None:
@@ -100,7 +75,7 @@ def test_one_process_offers_its_parts_on_schedule_with_nothing_between_them(
         rate_per_s=20, duration_s=1, arrivals="constant", connections=20, busy=busy, parts=3, pause_s=1
     )
     with answering_server() as server:
-        assert offer(k6, order_for(tmp_path, server, profile)).exit_code == 0
+        assert offer(k6, order_of(tmp_path, profile, endpoint=server.endpoint)).exit_code == 0
         n_connections = server.n_connections
     table, summary = K6_SAMPLES.read(tmp_path / SAMPLES), k6.read(tmp_path)
     since_s = np.sort(table.start_epoch_s - table.start_epoch_s.min())
@@ -126,7 +101,7 @@ def test_connections_are_renewed_when_they_are_old_and_every_request_is_answered
     k6: K6, tmp_path: Path, profile: LoadProfile
 ) -> None:
     with answering_server() as server:
-        assert offer(k6, order_for(tmp_path, server, profile)).exit_code == 0
+        assert offer(k6, order_of(tmp_path, profile, endpoint=server.endpoint)).exit_code == 0
         n_connections, n_seen = server.n_connections, server.seen.total()
         assert set(server.hosts) == {f"127.0.0.1:{server.endpoint.port}"}, "the service sees one name"
     summary, totals = k6.read(tmp_path), json.loads((tmp_path / TOTALS).read_text())
@@ -137,7 +112,8 @@ def test_connections_are_renewed_when_they_are_old_and_every_request_is_answered
 
 def test_connections_that_are_not_to_be_renewed_are_kept(k6: K6, tmp_path: Path) -> None:
     with answering_server() as server:
-        assert offer(k6, order_for(tmp_path, server, ClosedLoad(users=2, duration_s=1))).exit_code == 0
+        order = order_of(tmp_path, ClosedLoad(users=2, duration_s=1), endpoint=server.endpoint)
+        assert offer(k6, order).exit_code == 0
         assert server.n_connections <= 2
     assert "renewals" not in json.loads((tmp_path / TOTALS).read_text())
 
@@ -148,7 +124,7 @@ def test_what_waits_for_a_connection_is_sent_later_and_counts_from_when_it_was_d
     """One connection, an answer every 50 ms, and an arrival every 20 ms: the last one waits for a second and more."""
     profile = OpenLoad(rate_per_s=50, duration_s=1, arrivals="constant", connections=1, busy="wait")
     with answering_server(delay_s=0.05) as server:
-        offer(k6, order_for(tmp_path, server, profile))
+        offer(k6, order_of(tmp_path, profile, endpoint=server.endpoint))
         assert server.n_connections == 1
     table, summary = K6_SAMPLES.read(tmp_path / SAMPLES), k6.read(tmp_path)
     assert (summary.n_requests, summary.n_dropped) == (50, 0)
@@ -166,8 +142,7 @@ def test_a_pass_that_waited_counts_the_wait_once(k6: K6, tmp_path: Path) -> None
         for step, name in enumerate(("first", "second"), start=1)
     )
     with answering_server(delay_s=0.05) as server:
-        order = LoadSpec(profile=profile, requests=steps, endpoint=server.endpoint, folder=tmp_path)
-        assert offer(k6, order).exit_code == 0
+        assert offer(k6, order_of(tmp_path, profile, *steps, endpoint=server.endpoint)).exit_code == 0
     table, summary = K6_SAMPLES.read(tmp_path / SAMPLES), k6.read(tmp_path)
     assert (summary.n_flows, summary.n_flows_right, summary.n_dropped) == (20, 20, 0)
     assert np.median(table.latency_s[table.label == "second"]) < 0.2
@@ -192,28 +167,10 @@ def test_users_stay_users(profile: ClosedLoad, executor: str) -> None:
 def test_k6_speaks_to_nobody_but_the_service(tmp_path: Path) -> None:
     program = tmp_path / "k6"
     program.touch()
-    order = LoadSpec(
-        profile=ClosedLoad(users=1, loops=1),
-        requests=(request_to("/right"),),
-        endpoint=Endpoint(host="127.0.0.1", port=1),
-        folder=tmp_path,
-    )
-    command = K6(program=program).command(order)
+    command = K6(program=program).command(order_of(tmp_path, ClosedLoad(users=1, loops=1)))
     assert "--no-usage-report" in command.argv
     assert command.argv[command.argv.index("--address") + 1] == ""
     assert command.environment["K6_AUTO_EXTENSION_RESOLUTION"] == "false"
-
-
-def test_k6_that_is_not_here_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
-    order = LoadSpec(
-        profile=ClosedLoad(users=1, loops=1),
-        requests=(request_to("/right"),),
-        endpoint=Endpoint(host="127.0.0.1", port=1),
-        folder=tmp_path,
-    )
-    for program in (None, tmp_path / "k6"):
-        with pytest.raises(MissingTool, match="make setup"):
-            K6(program=program).command(order)
 
 
 def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged(
@@ -221,7 +178,7 @@ def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged
 ) -> None:
     profile = OpenLoad(rate_per_s=100, duration_s=1, arrivals="constant", connections=1)
     with answering_server(delay_s=0.2) as server:
-        order = order_for(tmp_path, server, profile)
+        order = order_of(tmp_path, profile, endpoint=server.endpoint)
         offered = offer(k6, order)
         assert offered.exit_code == 0
         summary = k6.read(tmp_path)
@@ -239,13 +196,8 @@ def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged
 def test_what_k6_once_wrote_is_summed_up_without_k6(tmp_path: Path) -> None:
     """A second at 40 arrivals/s over one connection to a service that takes 30 ms and errs one time in three."""
     profile = OpenLoad(rate_per_s=40, duration_s=1, arrivals="constant", connections=1)
-    order = LoadSpec(
-        profile=profile,
-        requests=(request_to("/right", weight=4), request_to("/wrong"), request_to("/500")),
-        endpoint=Endpoint(host="127.0.0.1", port=1),
-        folder=tmp_path,
-    )
-    (tmp_path / ORDER_FILE).write_text(order_text(order))
+    mix = request_to("/right", weight=4), request_to("/wrong"), request_to("/500")
+    (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, profile, *mix)))
     for name in (SAMPLES, TOTALS):
         shutil.copy(GOLDEN / name, tmp_path / name)
     summary = K6(program=None).read(tmp_path)
@@ -260,33 +212,15 @@ def test_what_k6_once_wrote_is_summed_up_without_k6(tmp_path: Path) -> None:
     [("error 1212", "connection refused"), ("error 1050", "timeout"), ("error 1999", "k6 error 1999")],
 )
 def test_what_happened_in_place_of_an_answer_has_a_name(tmp_path: Path, code: str, kind: str) -> None:
-    order = LoadSpec(
-        profile=ClosedLoad(users=1, loops=1),
-        requests=(request_to("/right"),),
-        endpoint=Endpoint(host="127.0.0.1", port=1),
-        folder=tmp_path,
-    )
-    (tmp_path / ORDER_FILE).write_text(order_text(order))
+    (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, ClosedLoad(users=1, loops=1))))
     (tmp_path / SAMPLES).write_text(f"{K6_HEADER}\n1795252467.300838,0.5,false,right,{code}\n")
     assert K6(program=None).read(tmp_path).errors_by_kind == {kind: 1}
 
 
-def test_awkward_bodies_and_names_reach_the_server_and_the_rows_unchanged(k6: K6, tmp_path: Path) -> None:
-    awkward = '{"s":"\\" ]] \\n é ${x} %s"}\n\t1'
-    with answering_server() as server:
-        order = order_for(
-            tmp_path, server, ClosedLoad(users=1, loops=3), request_to("/right", body=awkward, name='a, "b"')
-        )
-        assert offer(k6, order).exit_code == 0
-        assert server.bodies.keys() == {awkward.encode()}
-    summary = k6.read(tmp_path)
-    assert (summary.n_requests, summary.n_errors, summary.bodies_checked) == (3, 0, True)
-
-
 def test_a_ramp_and_think_time_hold_back_requests(k6: K6, tmp_path: Path) -> None:
     with answering_server() as server:
-        order = order_for(tmp_path, server, ClosedLoad(users=2, duration_s=2, ramp_up_s=1, think_time_s=0.2))
-        assert offer(k6, order).exit_code == 0
+        profile = ClosedLoad(users=2, duration_s=2, ramp_up_s=1, think_time_s=0.2)
+        assert offer(k6, order_of(tmp_path, profile, endpoint=server.endpoint)).exit_code == 0
         summary = k6.read(tmp_path)
         assert summary.n_requests == server.seen.total()
     assert 2 <= summary.n_requests <= 2 * 11  # no user can ask more often than its think time lets it
@@ -296,7 +230,7 @@ def test_stages_of_users_come_and_go_as_they_say(k6: K6, tmp_path: Path) -> None
     """The published way: one user, two, four, none."""
     profile = ClosedLoad(users=4, stages=tuple(Stage(users=users, duration_s=1) for users in (1, 2, 4, 0)))
     with answering_server(delay_s=0.02) as server:
-        assert offer(k6, order_for(tmp_path, server, profile)).exit_code == 0
+        assert offer(k6, order_of(tmp_path, profile, endpoint=server.endpoint)).exit_code == 0
         assert server.n_connections == 4
     table, summary = K6_SAMPLES.read(tmp_path / SAMPLES), k6.read(tmp_path)
     since_s = table.start_epoch_s - table.start_epoch_s.min()
@@ -310,7 +244,7 @@ def test_stages_of_users_come_and_go_as_they_say(k6: K6, tmp_path: Path) -> None
 def test_users_of_a_load_by_loops_begin_one_after_another(k6: K6, tmp_path: Path) -> None:
     with answering_server() as server:
         profile = ClosedLoad(users=4, loops=2, ramp_up_s=1)
-        offer(k6, order_for(tmp_path, server, profile))
+        offer(k6, order_of(tmp_path, profile, endpoint=server.endpoint))
     summary = k6.read(tmp_path)
     assert summary.n_requests == 8
     assert json.loads((tmp_path / PLAN).read_text())["stagger_s"] == 0.25
@@ -319,7 +253,7 @@ def test_users_of_a_load_by_loops_begin_one_after_another(k6: K6, tmp_path: Path
 
 def test_a_script_that_does_not_run_is_a_failed_trial_with_k6s_words(k6: K6, tmp_path: Path) -> None:
     with answering_server() as server:
-        order = order_for(tmp_path, server, ClosedLoad(users=1, loops=1))
+        order = order_of(tmp_path, ClosedLoad(users=1, loops=1), endpoint=server.endpoint)
         command = k6.command(order)
         (tmp_path / "broken").mkdir()
         for name, content in command.files.items():

@@ -27,7 +27,7 @@ from harness.tests.contracts.load_generator import (
     offer,
     start,
 )
-from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
+from harness.tests.support.answering_server import AnsweringServer, answering_server
 from harness.tests.support.available import program_or_not_run
 from setup.source_builds import build_native
 
@@ -170,15 +170,3 @@ def test_a_request_without_an_answer_is_given_up(program: Path, tmp_path: Path) 
     summary = generator.read(tmp_path / "o")
     assert summary.errors_by_kind == {"timeout": 3}
     assert all(0.2 <= latency_s < 3 for latency_s in column(tmp_path / "o", "latency_s"))
-
-
-@pytest.mark.parametrize(
-    ("profile", "why"),
-    [
-        (ClosedLoad(users=2, loops=5), "requests of each user"),
-        (ClosedLoad(users=1, duration_s=1, ramp_up_s=1), "ramp_up_s"),
-        (ClosedLoad(users=1, duration_s=1, think_time_s=1), "think_time_s"),
-    ],
-)
-def test_what_it_cannot_express_is_refused_with_the_reason(profile: LoadProfile, why: str) -> None:
-    assert why in (Metronome(program=None).supports(profile, (request_to("/right"),)) or "")

@@ -11,14 +11,20 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.tables.success_shares import errors_by_kind
-from harness.errors import MissingTool, TrialFailure
-from harness.loadgen.base import LoadGenerator, LoadSpec
+from harness.errors import TrialFailure
+from harness.loadgen.base import LoadGenerator
 from harness.loadgen.summary import ORDER_FILE, order_text
 from harness.loadgen.tools.oha import SAMPLES, TOTALS, Oha
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
-from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
+from harness.tests.support.answering_server import (
+    AWKWARD,
+    AnsweringServer,
+    answering_server,
+    order_of,
+    request_to,
+)
 from harness.tests.support.available import program_or_not_asked_for
 from harness.tests.support.oha_output import oha_db
 
@@ -42,22 +48,25 @@ class TestOha(LoadGeneratorContract, OpenLoopContract):
         self,
         generator: LoadGenerator,
         small: ClosedLoad,
-        server: AnsweringServer,
+        server6: AnsweringServer,
         tmp_path: Path,
         path: str,
         errors: bool,
     ) -> None:
         """A wrong body goes unnoticed, and the summary says that nobody looked."""
-        offered = offer(generator, self.order(tmp_path / "o", server.endpoint, small, request_to(path)))
+        offered = offer(
+            generator, self.order(tmp_path / "o", server6.endpoint, small, request_to(path, body=AWKWARD))
+        )
         assert offered.exit_code == 0
         summary = generator.read(offered.folder)
-        assert summary.n_requests == server.seen.total() == server.seen[path]
+        assert summary.n_requests == server6.seen.total() == server6.seen[path]
         assert summary.n_errors == (summary.n_requests if errors else 0)
         assert summary.errors_by_kind == ({"status 500": summary.n_errors} if errors else {})
         assert summary.bodies_checked is False
-        assert server.bodies.keys() == {b'{"s":"hello"}'}
-        assert server.types.keys() == {"application/json"}
-        assert server.n_connections <= small.users + 1
+        assert server6.bodies.keys() == {AWKWARD.encode()}
+        assert {host.rpartition(":")[0] for host in server6.hosts} == {"[::1]"}
+        assert server6.types.keys() == {"application/json"}
+        assert server6.n_connections <= small.users + 1
         self.check_placed(offered, summary)
 
     def check_placed(self, offered: Offered, summary: LoadSummary) -> None:
@@ -97,19 +106,6 @@ class TestOha(LoadGeneratorContract, OpenLoopContract):
         assert summary.n_requests + summary.n_dropped == pytest.approx(40, abs=2)
 
 
-@pytest.mark.parametrize(
-    ("profile", "why"),
-    [
-        (OpenLoad(rate_per_s=10, duration_s=1, arrivals="poisson"), "evenly spaced"),
-        (ClosedLoad(users=2, loops=5), "requests of all users together"),
-        (ClosedLoad(users=1, duration_s=1, ramp_up_s=1), "ramp_up_s"),
-        (ClosedLoad(users=1, duration_s=1, think_time_s=1), "think_time_s"),
-    ],
-)
-def test_what_oha_cannot_express_is_refused_with_the_reason(profile: LoadProfile, why: str) -> None:
-    assert why in (Oha(program=None).supports(profile, (request_to("/right"),)) or "")
-
-
 def test_a_mix_of_two_requests_is_refused_by_name() -> None:
     refusal = Oha(program=None).supports(
         ClosedLoad(users=1, duration_s=1), (request_to("/right"), request_to("/wrong"))
@@ -118,26 +114,11 @@ def test_a_mix_of_two_requests_is_refused_by_name() -> None:
     assert "right, wrong" in refusal
 
 
-def order_at(folder: Path, profile: LoadProfile) -> LoadSpec:
-    return LoadSpec(
-        profile=profile,
-        requests=(request_to("/right"),),
-        endpoint=Endpoint(host="127.0.0.1", port=1),
-        folder=folder,
-    )
-
-
-def test_oha_that_is_not_here_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
-    for program in (None, tmp_path / "oha"):
-        with pytest.raises(MissingTool, match="make generators"):
-            Oha(program=program).command(order_at(tmp_path, ClosedLoad(users=1, duration_s=1)))
-
-
 def test_a_rate_goes_with_a_duration_and_latency_correction_and_keeps_connections(tmp_path: Path) -> None:
     program = tmp_path / "oha"
     program.touch()
     profile = OpenLoad(rate_per_s=2.5, duration_s=1.5, arrivals="constant", connections=7)
-    argv = Oha(program=program).command(order_at(tmp_path, profile)).argv
+    argv = Oha(program=program).command(order_of(tmp_path, profile)).argv
     assert {"--latency-correction", "-w"} <= set(argv)
     assert argv[argv.index("-q") + 1] == "2.5"
     assert argv[argv.index("-c") + 1] == "7"
@@ -148,7 +129,7 @@ def test_a_rate_goes_with_a_duration_and_latency_correction_and_keeps_connection
 
 def test_rows_without_totals_are_a_failed_trial(tmp_path: Path) -> None:
     (tmp_path / "order.json").write_text(
-        order_at(tmp_path, ClosedLoad(users=1, duration_s=1)).model_dump_json(by_alias=True)
+        order_of(tmp_path, ClosedLoad(users=1, duration_s=1)).model_dump_json(by_alias=True)
     )
     (tmp_path / SAMPLES).write_bytes(b"")
     with pytest.raises(TrialFailure, match="oha ended before"):
@@ -157,8 +138,11 @@ def test_rows_without_totals_are_a_failed_trial(tmp_path: Path) -> None:
 
 def oha_folder(folder: Path, profile: LoadProfile, errors: dict[str, int] | None = None) -> Path:
     """A folder as oha leaves it: three answers, the third with 500, and what got none."""
-    (folder / ORDER_FILE).write_text(order_text(order_at(folder, profile)))
-    totals = {"summary": {"total": 1.5}, "errorDistribution": errors or {}}
+    (folder / ORDER_FILE).write_text(order_text(order_of(folder, profile)))
+    totals = {
+        "summary": {"total": 1.5, "requestsPerSec": 2.0}, "errorDistribution": errors or {},
+        "statusCodeDistribution": {"200": 2, "500": 1},
+    }  # fmt: skip
     (folder / TOTALS).write_text(json.dumps(totals))
     oha_db(folder / SAMPLES, [(0.25, 0.2, 0.3, 200), (0.4, None, 0.1, 200), (0.5, None, 0.1, 500)])
     os.utime(folder / ORDER_FILE, (999.0, 999.0))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.loadgen.base import LoadGenerator, LoadSpec
+from harness.loadgen.base import LoadGenerator
 from harness.loadgen.tools.vegeta import RESULTS, SAMPLES, Vegeta
 from harness.loadgen.tools.wrk2 import Wrk2, n_due
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
@@ -17,10 +17,8 @@ from harness.tests.contracts.load_generator import (
     OpenLoopContract,
     offer,
 )
-from harness.tests.support.answering_server import AnsweringServer, request_to
+from harness.tests.support.answering_server import AnsweringServer, order_of, request_to
 from harness.tests.support.available import cannot_tell, program_or_not_asked_for
-
-AWKWARD = '{"s":"\\" ]] \\n é %s"}\n\t1'
 
 
 def evenly(rate_per_s: float, duration_s: float, connections: int) -> OpenLoad:
@@ -40,16 +38,8 @@ class OpenOnly(LoadGeneratorContract, OpenLoopContract):
     def one(
         self, generator: LoadGenerator, folder: Path, server: AnsweringServer, load: OpenLoad, *asked: Request
     ) -> LoadSummary:
-        spec = LoadSpec(profile=load, requests=asked, endpoint=server.endpoint, folder=folder)
-        assert offer(generator, spec).exit_code == 0
+        assert offer(generator, order_of(folder, load, *asked, endpoint=server.endpoint)).exit_code == 0
         return generator.read(folder)
-
-    def test_awkward_bodies_reach_the_server_unchanged(
-        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
-    ) -> None:
-        asked = request_to("/right", body=AWKWARD)
-        assert self.one(generator, tmp_path, server, evenly(50, 1, 2), asked).n_errors == 0
-        assert server.bodies.keys() == {AWKWARD.encode()}
 
     def test_a_mix_has_the_shares_of_its_weights(
         self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
@@ -148,9 +138,7 @@ class TestWrk2(OpenOnly):
     ) -> None:
         """wrk2 takes every connection that sent nothing for the time limit for one: each here sends every 70 s."""
         asked = request_to("/right")
-        command = generator.command(
-            LoadSpec(profile=evenly(1, 3, 70), requests=(asked,), endpoint=server.endpoint, folder=tmp_path)
-        )
+        command = generator.command(order_of(tmp_path, evenly(1, 3, 70), asked, endpoint=server.endpoint))
         assert float(command.argv[command.argv.index("--timeout") + 1].rstrip("s")) > 70
         assert self.one(generator, tmp_path, server, evenly(1, 3, 70), asked).errors_by_kind == {}
 

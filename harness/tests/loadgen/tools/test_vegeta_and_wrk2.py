@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import MissingTool, TrialFailure, UnsupportedLoad
-from harness.loadgen.base import LoadSpec
+from harness.errors import TrialFailure
 from harness.loadgen.summary import ORDER_FILE, order_text
 from harness.loadgen.tools.vegeta import SAMPLES, TARGETS, Vegeta
 from harness.loadgen.tools.wrk2 import RESULT, Wrk2, n_due
-from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
-from harness.model.endpoint import Endpoint
-from harness.tests.support.answering_server import request_to
+from harness.model import OpenLoad
+from harness.tests.support.answering_server import order_of, request_to
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 
@@ -28,23 +26,11 @@ def evenly(rate_per_s: float, duration_s: float, connections: int = 20) -> OpenL
     )
 
 
-def order_of(folder: Path, profile: LoadProfile, *requests: Request) -> LoadSpec:
-    return LoadSpec(
-        profile=profile,
-        requests=requests or (request_to("/right"),),
-        endpoint=Endpoint(host="127.0.0.1", port=8080),
-        folder=folder,
-    )
-
-
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
     path = tmp_path / "program"
     path.touch()
     return path
-
-
-# --- vegeta
 
 
 def test_vegeta_attacks_and_then_encodes_and_does_not_keep_both_forms(tmp_path: Path, program: Path) -> None:
@@ -91,9 +77,6 @@ def test_errors_without_an_answer_are_named_after_their_cause(tmp_path: Path) ->
     summary = Vegeta(program=None).read(tmp_path)
     assert summary.n_requests == summary.n_errors == 2
     assert summary.errors_by_kind == {"connection refused": 2}
-
-
-# --- wrk2
 
 
 def test_wrk2_is_given_a_rate_and_a_script_without_a_report(tmp_path: Path, program: Path) -> None:
@@ -153,37 +136,6 @@ def test_wrk2_that_ended_early_is_a_failed_trial(tmp_path: Path) -> None:
     (tmp_path / RESULT).write_text("unable to connect to 127.0.0.1:8080 Connection refused\n")
     with pytest.raises(TrialFailure, match="ended before.*Connection refused"):
         Wrk2(program=None).read(tmp_path)
-
-
-# --- both
-
-
-@pytest.mark.parametrize("generator", [Vegeta(program=None), Wrk2(program=None)], ids=["vegeta", "wrk2"])
-@pytest.mark.parametrize(
-    ("profile", "why"),
-    [
-        (ClosedLoad(users=1, duration_s=1), "closed loop"),
-        (OpenLoad(rate_per_s=10, duration_s=1, arrivals="poisson"), "evenly spaced"),
-    ],
-)
-def test_what_they_cannot_express_is_refused(
-    generator: Vegeta | Wrk2, profile: LoadProfile, why: str
-) -> None:
-    assert why in (generator.supports(profile, (request_to("/right"),)) or "")
-    with pytest.raises(UnsupportedLoad):
-        generator.command(order_of(Path("/nowhere"), profile))
-
-
-@pytest.mark.parametrize(("rate_per_s", "duration_s"), [(2.5, 1), (10, 1.5)])
-def test_wrk2_has_whole_rates_and_seconds_only(rate_per_s: float, duration_s: float) -> None:
-    refusal = Wrk2(program=None).supports(evenly(rate_per_s, duration_s), (request_to("/right"),))
-    assert "whole numbers" in (refusal or "")
-
-
-@pytest.mark.parametrize("generator", [Vegeta(program=None), Wrk2(program=None)], ids=["vegeta", "wrk2"])
-def test_one_that_is_not_here_is_a_missing_tool(generator: Vegeta | Wrk2, tmp_path: Path) -> None:
-    with pytest.raises(MissingTool, match=f"{generator.name} is missing.*make generators"):
-        generator.command(order_of(tmp_path, evenly(10, 1)))
 
 
 @pytest.mark.parametrize("generator", [Vegeta(program=None), Wrk2(program=None)], ids=["vegeta", "wrk2"])

@@ -33,7 +33,7 @@ from harness.model import ClosedLoad, LoadSummary
 from harness.model.endpoint import Endpoint
 from harness.store import Store
 from harness.tests.contracts.load_generator import PATIENCE_S, end, start
-from harness.tests.support.answering_server import answering_server, request_to
+from harness.tests.support.answering_server import answering_server, order_of
 from harness.tests.support.available import long_tests_are_asked_for
 from harness.tests.support.synthetic import ROOT
 
@@ -81,13 +81,8 @@ def paused(
 ) -> LoadSummary:
     """Offer a load while the service stands still, as often and as long as ``stops_s`` says."""
     with service() as (pid, endpoint):
-        order = LoadSpec(
-            profile=ClosedLoad(users=USERS, duration_s=duration_s),
-            requests=(request_to("/right"),),
-            endpoint=endpoint,
-            folder=folder,
-        )
-        process = start(generator, order)
+        profile = ClosedLoad(users=USERS, duration_s=duration_s)
+        process = start(generator, order_of(folder, profile, endpoint=endpoint))
         try:
             for stop_s in stops_s:
                 time.sleep(0.5)
@@ -166,14 +161,9 @@ def test_a_wrk_whose_histogram_cannot_be_read_says_what_it_said_before_and_why(
     tmp_path: Path, script: Callable[[str], str], why: str
 ) -> None:
     with answering_server() as server:
-        order = LoadSpec(
-            profile=ClosedLoad(users=USERS, duration_s=1),
-            requests=(request_to("/right"),),
-            endpoint=server.endpoint,
-            folder=tmp_path,
-        )
         generator = RealWrk(script=script)
-        process = start(generator, order)
+        profile = ClosedLoad(users=USERS, duration_s=1)
+        process = start(generator, order_of(tmp_path, profile, endpoint=server.endpoint))
         assert process.wait(timeout=PATIENCE_S) == 0
     summary = generator.read(tmp_path)
     as_before(summary, json.loads((tmp_path / RESULT).read_text()))
@@ -192,12 +182,7 @@ def as_before(summary: LoadSummary, said: dict[str, dict[str, float]]) -> None:
 @pytest.fixture
 def left(tmp_path: Path) -> Path:
     """A folder as wrk leaves it: ten answers of two connections, one of them slow; e is 200 us."""
-    order = LoadSpec(
-        profile=ClosedLoad(users=2, duration_s=1),
-        requests=(request_to("/right"),),
-        endpoint=Endpoint(host="127.0.0.1", port=1),
-        folder=tmp_path,
-    )
+    order = order_of(tmp_path, ClosedLoad(users=2, duration_s=1))
     program = tmp_path / "wrk"
     program.touch()
     for name, text in Wrk(program=program).command(order).files.items():
