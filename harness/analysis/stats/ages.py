@@ -94,14 +94,3 @@ def of_one_age(trials: pd.DataFrame) -> pd.DataFrame:
     """Return the trials of an arm that have its age; all of them where it is not warm."""
     age = age_of_arm(trials)
     return trials if age is None or not age.warm else trials[trials[AGE] == age.age]
-
-
-def compile_share(trials: pd.DataFrame) -> pd.Series[float]:
-    """Return the time of a JVM's compilers, all threads together, over that of its load; NaN: it is not known.
-
-    Loads of a search follow the measurement in the same process, and its compilers' time is that of all of them.
-    """
-    lasted_s = trials["measurement_s"]
-    if "search_load_s" in trials:
-        lasted_s = lasted_s + trials["search_load_s"].fillna(0.0)
-    return trials["compile_s"] / lasted_s

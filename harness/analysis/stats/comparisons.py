@@ -62,9 +62,6 @@ from harness.model.age import Ages, ArmAge
 from harness.model.base import Frozen
 from harness.model.formatting import NOT_ABOUT, show
 
-#: Why there is no verdict where the trials that are left out for their age would turn it.
-_DEPENDS = "the ratio depends on"
-
 
 class WithOthers(Frozen):
     """The ratio with the trials that a comparison leaves out for their age."""
@@ -127,21 +124,6 @@ class Comparison(Frozen):
     def young(self) -> bool:
         """Whether it is a result of young processes, which answers nothing on warm services."""
         return self.ages is not None and self.ages.young
-
-    @property
-    def turned_by_age(self) -> bool:
-        """Whether it has no verdict because the trials that it leaves out for their age say another one."""
-        return self.not_about is not None and self.not_about.startswith(_DEPENDS)
-
-    @property
-    def names_young(self) -> bool:
-        """Whether a text that gives the reason of its verdict names young processes.
-
-        A text without reasons (a title, a range, the cell of a table, a label) names them only where the comparison
-        is ``young``. A reason names also the few young trials that decide a ratio and so refuse its verdict. Nothing
-        else that is said of a comparison names them, but a note on which trials it leaves out.
-        """
-        return self.young or self.turned_by_age
 
     @property
     def blocks_of_verdict(self) -> int:
@@ -380,7 +362,7 @@ def _turned_by_age(comparison: Comparison, margin: float) -> str | None:
     if without == beside:
         return None
     ratios = [show(ratios_of.ratio).interval for ratios_of in (comparison, comparison.beside)]
-    return f"{_DEPENDS} {_left_out(comparison)}: without them {ratios[0]}, with them {ratios[1]}"
+    return f"the ratio depends on {_left_out(comparison)}: without them {ratios[0]}, with them {ratios[1]}"
 
 
 def _left_out(comparison: Comparison) -> str:

@@ -17,9 +17,6 @@ from numpy.typing import ArrayLike
 from harness.analysis.stats.inputs import Floats
 from harness.model import Estimate, Support, support_of
 
-#: Above these the rank distributions are taken as normal; exact ones would cost more than they tell.
-EXACT_SIGNED_RANK_UP_TO = 200
-
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
@@ -96,21 +93,17 @@ def two_sample(a: Floats, b: Floats, level: float, *, welch: bool) -> Bounds:
     return Bounds(centre=centre, low=centre - half, high=centre + half)
 
 
-def fieller(a: Floats, b: Floats, level: float, *, paired: bool) -> Bounds:
-    """Fieller's interval of mean(a) / mean(b), for one experiment; NaN bounds when it is unbounded.
+def fieller(a: Floats, b: Floats, level: float) -> Bounds:
+    """Fieller's interval of mean(a) / mean(b) of two samples, for one experiment; NaN bounds when it is unbounded.
 
-    Source: Fieller 1954; paired arms enter with their covariance, unpaired ones with Satterthwaite's
-    degrees of freedom for the difference.
+    Source: Fieller 1954, with Satterthwaite's degrees of freedom for the difference.
     """
     ma, mb = float(a.mean()), float(b.mean())
     va, vb = float(a.var(ddof=1)) / a.size, float(b.var(ddof=1)) / b.size
-    if paired:
-        cov, df = float(np.cov(a, b, ddof=1)[0, 1]) / a.size, float(a.size - 1)
-    else:
-        cov, df = 0.0, float(two_sample_error(a, b, welch=True)[1])
+    df = float(two_sample_error(a, b, welch=True)[1])
     t2 = float(t_critical(level, df)) ** 2
-    # roots of (mb^2 - t2 vb) r^2 - 2 (ma mb - t2 cov) r + (ma^2 - t2 va) = 0
-    square, cross, constant = mb**2 - t2 * vb, ma * mb - t2 * cov, ma**2 - t2 * va
+    # roots of (mb^2 - t2 vb) r^2 - 2 ma mb r + (ma^2 - t2 va) = 0
+    square, cross, constant = mb**2 - t2 * vb, ma * mb, ma**2 - t2 * va
     inside = cross**2 - square * constant
     centre = np.asarray(ma / mb)
     if not (square > 0 and inside >= 0):
@@ -133,23 +126,11 @@ def signed_rank_cdf(k: int) -> Floats:
     return np.cumsum(mass)
 
 
-def depth_from_cdf(cdf: Floats, level: float) -> tuple[int, float]:
-    """Return how many ordered values to cut at each end, and the level that this attains (0: none can)."""
-    alpha = (1 - level) / 2
+def signed_rank_depth(k: int, level: float) -> tuple[int, float]:
+    """Return the depth into the sorted Walsh averages of k values, and the level that it attains (0: none can)."""
+    cdf, alpha = signed_rank_cdf(k), (1 - level) / 2
     cut = int(np.searchsorted(cdf, alpha * (1 + 1e-9), side="right"))
     return cut, (1 - 2 * float(cdf[cut - 1]) if cut else 0.0)
-
-
-def normal_depth(mean: float, deviation: float, level: float) -> int:
-    """Return the normal approximation of :func:`depth_from_cdf`, with continuity correction."""
-    return max(0, int(np.floor(mean + 0.5 - float(scipy.special.ndtri(0.5 + level / 2)) * deviation)))
-
-
-def signed_rank_depth(k: int, level: float) -> tuple[int, float]:
-    """Depth into the sorted Walsh averages of k values, and the level attained (exact up to k = 200)."""
-    if k <= EXACT_SIGNED_RANK_UP_TO:
-        return depth_from_cdf(signed_rank_cdf(k), level)
-    return normal_depth(k * (k + 1) / 4, float(np.sqrt(k * (k + 1) * (2 * k + 1) / 24)), level), level
 
 
 def signed_rank(values: Floats, level: float) -> Bounds:
@@ -157,15 +138,11 @@ def signed_rank(values: Floats, level: float) -> Bounds:
     k = values.shape[-1]
     i, j = np.triu_indices(k)
     walsh = np.sort((values[..., i] + values[..., j]) / 2, axis=-1)
-    return _cut(walsh, signed_rank_depth(k, level)[0])
-
-
-def _cut(ordered: Floats, depth: int) -> Bounds:
-    centre = np.asarray(np.median(ordered, axis=-1), dtype=np.float64)
+    centre = np.asarray(np.median(walsh, axis=-1), dtype=np.float64)
+    depth = signed_rank_depth(k, level)[0]
     if depth < 1:
-        nothing = np.full_like(centre, np.nan)
-        return Bounds(centre=centre, low=nothing, high=nothing)
-    return Bounds(centre=centre, low=ordered[..., depth - 1], high=ordered[..., -depth])
+        return Bounds(centre=centre, low=np.full_like(centre, np.nan), high=np.full_like(centre, np.nan))
+    return Bounds(centre=centre, low=walsh[..., depth - 1], high=walsh[..., -depth])
 
 
 CONSTANT = "no variation between trials (below the resolution?): no interval"

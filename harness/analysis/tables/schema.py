@@ -7,10 +7,10 @@ written from it. Prose: ``docs/data.md``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import pandas as pd
 
@@ -18,9 +18,6 @@ from harness.errors import InputError
 from harness.model import Outcome
 from harness.model.age import TrialAge
 from harness.model.trial import BoundBy
-
-if TYPE_CHECKING:
-    import pandera.pandas as pa
 
 ColumnType = Literal["string", "integer", "boolean", "number"]
 #: Ends of names, the longest first, and the unit that they stand for.
@@ -199,8 +196,6 @@ ALLOWED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "age": get_args(TrialAge),
     }
 )
-#: What no two rows have.
-_ONE_TRIAL = ["source", "session_id", "trial_id"]
 
 
 def factor_column(factor: str) -> str:
@@ -223,69 +218,27 @@ def as_trials(rows: Sequence[dict[str, object]], factors: Sequence[str]) -> pd.D
         | dict.fromkeys(NUMBERS, "float64")
     )
     typed = frame.astype(kinds)
-    return typed if keeps_to_schema(typed) else _validated(typed, factors)
-
-
-def keeps_to_schema(frame: pd.DataFrame) -> bool:
-    """Tell whether a table of these columns and types keeps to ``trials_schema``, without what loads a library.
-
-    pandera tells what is wrong with a table, and takes a second for that, most of it to load.
-    """
-    return bool(
-        frame[list(TEXT)].notna().to_numpy().all()
-        and (frame[list(COUNTS)].to_numpy() >= 1).all()
-        and not (frame[list(NUMBERS)].to_numpy() < 0).any()
-        and not frame.duplicated(_ONE_TRIAL).any()
-        and _has_its_reason(frame).all()
-        and _stands_once(frame).all()
-    )
-
-
-def _validated(frame: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
-    import pandera.pandas as pa
-
-    try:
-        return trials_schema(factors).validate(frame, lazy=True)
-    except pa.errors.SchemaErrors as error:
-        first = error.failure_cases.iloc[0]
+    broken = [(name, typed.loc[wrong, name], rule) for name, wrong, rule in _rules(typed) if wrong.any()]
+    if broken:
+        name, values, rule = broken[0]
         raise InputError(
-            f"the table of trials breaks its schema in {len(error.failure_cases)} places",
-            place=str(first["column"]),
-            found=first["failure_case"],
-            allowed=str(first["check"]),
-        ) from error
+            f"the table of trials breaks its schema in {sum(len(item[1]) for item in broken)} places",
+            place=name, found=values.iloc[0], allowed=rule,
+        )  # fmt: skip
+    return typed
 
 
-def trials_schema(factors: Sequence[str]) -> pa.DataFrameSchema:
-    """Return the schema: exactly these columns, excluded only with a reason, one row per trial."""
-    import pandera.pandas as pa
-
-    columns = {name: pa.Column("str") for name in TEXT}
-    columns |= {name: pa.Column("str", nullable=True) for name in (*OPTIONAL_TEXT, *factors)}
-    columns |= {name: pa.Column("int64", pa.Check.ge(1)) for name in COUNTS}
-    columns |= {name: pa.Column("bool") for name in SWITCHES}
-    columns |= {name: pa.Column("float64", pa.Check.ge(0), nullable=True) for name in NUMBERS}
-    return pa.DataFrameSchema(
-        columns,
-        strict=True,
-        unique=_ONE_TRIAL,
-        checks=[
-            pa.Check(_has_its_reason, error="excluded exactly when there is a reason"),
-            pa.Check(
-                _stands_once,
-                error="a configuration stands once in a block, but for the duplicate and the pairs of a duet",
-            ),
-        ],
-    )
-
-
-def _has_its_reason(frame: pd.DataFrame) -> pd.Series[bool]:
-    return frame["excluded"] == frame["exclusion_reason"].notna()
-
-
-def _stands_once(frame: pd.DataFrame) -> pd.Series[bool]:
+def _rules(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool], str]]:
+    """Yield column, which rows break a rule of it, and the rule."""
+    yield from ((name, frame[name].isna(), "a text") for name in TEXT)
+    yield from ((name, frame[name] < 1, "1 or more") for name in COUNTS)
+    yield from ((name, frame[name] < 0, "0 or more") for name in NUMBERS)
+    yield "trial_id", frame.duplicated(["source", "session_id", "trial_id"]), "one row per trial"
+    reason = "exclusion_reason"
+    yield reason, frame["excluded"] != frame[reason].notna(), "excluded exactly when there is a reason"
     again = frame.duplicated(["source", "session_id", "block", "configuration", "duplicate"])
-    return ~again | frame["duet_partner"].notna()
+    once = "a configuration stands once in a block, but for the duplicate and the pairs of a duet"
+    yield "configuration", again & frame["duet_partner"].isna(), once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ def test_every_estimator_finds_a_ten_percent_effect(estimator: Estimator) -> Non
     assert found.method and found.estimand and found.unit == "ratio"
 
 
-@pytest.mark.parametrize(("estimator", "paired"), [("welch_log_t", True), ("hodges_lehmann", False)])
+@pytest.mark.parametrize(("estimator", "paired"), [("welch_log_t", True), ("fieller", True), ("hodges_lehmann", False)])
 def test_an_estimator_of_the_other_design_is_refused(estimator: Estimator, paired: bool) -> None:
     with pytest.raises(InputError, match="no such estimator"):
         effect_size_ci(*sample(), paired=paired, estimator=estimator)
