@@ -120,8 +120,6 @@ def _within(gap_ends: FloatArray, pause_ends: FloatArray, search_s: float) -> Fl
 
 #: Nothing is placed better than the requests themselves are: most load generators write whole milliseconds.
 FINEST_S = 1e-3
-
-
 #: Why no pause of a duet is laid over its requests.
 IN_DUET = (
     "in a duet the other arm and the exchanges of CPUs stop requests as pauses do, and no log tells when: attribute "

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which cause stands behind a slow request, a stall, the tail; and whether two lists of spans tell of the same events.
 
-A share of coincidences means nothing without what chance alone would give: the circular shift keeps the rhythm of both
-lists and breaks only their alignment.
-
-Of some causes is known that they were at work, not how much they took from whom. A quota that ran out is counted
-between two readings half a second apart; the kernel's pressure says that somebody waited for a CPU, not who; a
-compiler's thread works beside the program. Nothing of it can be subtracted from a request. But of what a request took
-beyond the ordinary and no pause explains, such a cause can have taken no more than its spans allow.
+A share of coincidences means nothing without what chance alone gives: a circular shift keeps the rhythm of both lists
+and breaks their alignment. Of some causes (a quota, the kernel's pressure, a compiler's thread) is known that they were
+at work, not how much they took from whom: they can have taken no more than their spans allow.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from typing import Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from harness.analysis.attribution.slow_periods import Stall
+from harness.analysis.attribution.slow_periods import Stall, under_way_in_each
 from harness.analysis.attribution.spans import ORDER, CauseName, Span, attribute_latency
 from harness.analysis.stats.inputs import by_start
 from harness.errors import InputError
@@ -288,14 +284,7 @@ def connecting_stalls(
         return (False,) * len(stalls)
     taken_s = attribute_latency(start_s, latency_s, {}, connect_s=connect_s)["connect"]
     start, latency, taken = by_start(start_s, latency_s, taken_s)
-    ordinary_s, longest_s = np.median(latency), float(latency.max())
-    results = []
-    for stall in stalls:
-        near = slice(
-            np.searchsorted(start, stall.start_s - longest_s),
-            np.searchsorted(start, stall.end_s, side="right"),
-        )
-        its = start[near] + latency[near] >= stall.start_s
-        beyond = np.maximum(latency[near][its] - ordinary_s, 0.0)
-        results.append(bool(2 * taken[near][its].sum() > beyond.sum()))
-    return tuple(results)
+    beyond = np.maximum(latency - np.median(latency), 0.0)
+    return tuple(
+        bool(2 * taken[its].sum() > beyond[its].sum()) for its in under_way_in_each(start, latency, stalls)
+    )

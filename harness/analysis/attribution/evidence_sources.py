@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where every cause of a trial's peaks was looked for: what was recorded, and what was not and so is not excluded.
 
-CPU denied by a quota, and CPU that was wanted and not there, are counters in ``machine.csv``, read twice a second while
-a trial is under way. So a moment is known to half a second, and whose wait it was is not known: a quota's is the
-group's, the kernel's pressure and the hypervisor's steal are everybody's.
+CPU denied by a quota, and CPU that was wanted and not there, are counters in ``machine.csv``, read twice a second. A
+moment is known to half a second, and whose wait it was is not known: a quota's is the group's, pressure and steal are
+everybody's.
 """
 
 from __future__ import annotations
@@ -50,12 +50,8 @@ def throttling(session: SessionFolder, record: TrialRecord) -> Beside | str:
 
 
 def waiting(session: SessionFolder, record: TrialRecord, window: Span) -> tuple[Beside, ...] | str:
-    """Return how long somebody waited for a CPU between readings, of each machine of the trial, in epoch seconds;
-    or why that is not known.
-
-    Args:
-        window: what is ordinary is taken from readings within it.
-    """
+    """Return how long somebody waited for a CPU between readings, of each machine of the trial, in epoch seconds; or
+    why that is not known. ``window``: what is ordinary is taken from readings within it."""
     results: list[Beside] = []
     missing: list[str] = []
     for name, where in MACHINES.items():
@@ -90,8 +86,7 @@ def _waits(frame: pd.DataFrame, where: str, window: Span) -> Beside:
 def _readings(
     session: SessionFolder, record: TrialRecord, name: str, wanted: tuple[str, ...]
 ) -> pd.DataFrame | str:
-    """Return the readings that have everything wanted, ``at_s`` (epoch seconds on the clock of the requests) first;
-    pressure comes with steal, which may be missing."""
+    """Return the readings that have everything wanted, ``at_s`` (epoch seconds, clock of the requests) first."""
     trial = record.planned.trial_id
     if not session.has(trial, name):
         return f"there is no {name}"
@@ -122,11 +117,7 @@ RECORDING = "recording.json"
 
 
 def compiling(session: SessionFolder, record: TrialRecord, window: Span) -> Beside | str:
-    """Return when compilers were at work, in epoch seconds; or why that is not known.
-
-    Args:
-        window: how much of it they worked is part of the words.
-    """
+    """Return when compilers were at work, in epoch seconds; or why that is not known. ``window``: of the words."""
     trial = record.planned.trial_id
     if not session.has(trial, RECORDING):
         return "no flight recording: a variant asks for one with runtime.flight_recording"
@@ -162,14 +153,10 @@ def beside_sources(
     session: SessionFolder, record: TrialRecord, window: Span, *, has_connect: bool
 ) -> tuple[tuple[Beside, ...], dict[CauseName, Source]]:
     """Return what was recorded of causes beside the program, and where these and connecting were looked for."""
-    connect_words = "the load tool's time to connect, request by request"
-    connect = Source(
-        recorded=has_connect,
-        words=connect_words
-        if has_connect
-        else "not recorded: the load tool does not report the time to connect",
-    )
-    sources: dict[CauseName, Source] = {"connect": connect}
+    words = "the load tool's time to connect, request by request"
+    if not has_connect:
+        words = "not recorded: the load tool does not report the time to connect"
+    sources: dict[CauseName, Source] = {"connect": Source(recorded=has_connect, words=words)}
     results: list[Beside] = []
     looked: tuple[tuple[CauseName, Beside | tuple[Beside, ...] | str], ...] = (
         ("cgroup_throttle", throttling(session, record)),

@@ -101,11 +101,7 @@ class ClockShift(Frozen):
 
 
 def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) -> ClockShift:
-    """Return the way from one machine's wall clock to that of the machine the load came from.
-
-    Args:
-        role: whose clock it starts from; ``None``: that of the machine the harness ran on.
-    """
+    """Return the way from the wall clock of a role's machine, ``None``: the harness's, to that the load came from."""
 
     def offset(of: Literal["service", "load"] | None) -> tuple[float, float]:
         results = [clock for clock in record.clocks if clock.role == of]
@@ -204,9 +200,9 @@ def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> AlignedLog:
 
 
 def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
-    """When each collection began: its pauses and its work beside the program carry one number.
+    """Return when each collection began: its pauses and its work beside the program carry one number.
 
-    A pause without one counts only where none has any: it may be another step of a collection that is counted.
+    One without a number counts only where none has any: it may be another step of a collection that is counted.
     """
     first: dict[int, float] = {}
     unnumbered: list[float] = []

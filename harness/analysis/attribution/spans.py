@@ -78,14 +78,9 @@ _FEWEST_CLEAR = 100
 
 
 def in_wake(start: FloatArray, latency: FloatArray, paused: FloatArray, spans: Sequence[Span]) -> Mask:
-    """Return which requests started in a pause, or in the backlog behind it.
+    """Return which requests started in a pause, or in the backlog behind it; spans in time order, disjoint.
 
-    Those that started before a pause and were caught by it are not among them: what the pause took from them is
-    what they overlap, and to leave them out would leave out the long ones.
-
-    Args:
-        start, latency: of each request, shape (n,), seconds. paused: what the pauses took from it.
-        spans: the pauses in time order, disjoint.
+    Those that a pause caught are not among them: leaving them out would leave out the long ones.
     """
     behind = np.zeros(len(start), dtype=bool)
     if not spans or not len(start):

@@ -95,9 +95,9 @@ class _Number(NamedTuple):
     of_log: bool = False  # read off the collector's log
 
 
-#: ``*_tail``, ``*_most``: of the time beyond the median in the tail; the most that a cause can have taken is out of
-#: what is unexplained. ``most_share``: what pauses can have taken, wherever they fell. ``_SHARES``: of the quantile of
-#: all trials' requests together, what would vanish with the service's pauses.
+#: ``*_tail``, ``*_most``: of the time beyond the median in the tail; the most is out of what is unexplained.
+#: ``most_share``: what pauses can have taken, wherever they fell. ``_SHARES``: of the quantile of all trials' requests
+#: together, what would vanish with the service's pauses.
 _TAIL, _MOST = "share of the tail: ", "most of the tail: "
 _NUMBERS = {
     "rss_bytes": _Number("rss_after_bytes", "B", lambda t, _: t.rss_bytes),
@@ -164,7 +164,7 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
 
 
 def _of_pauses(group: Sequence[TrialAttribution], estimate: Estimate) -> Estimate:
-    """What is said of pauses where no trial had any: that, and not that something could not be placed."""
+    """Say of pauses where no trial had any that, and not that something could not be placed."""
     if estimate.value is None and all(trial.n_pauses == 0 for trial in group):
         return estimate.model_copy(update={"warnings": ("no pause under load in any trial",)})
     return estimate
@@ -236,8 +236,7 @@ def share_over_trials(
 ) -> Estimate:
     """Return the pooled share of the trials whose pauses could be laid over their requests.
 
-    Where pauses are shorter than what their place is known to, the interval covers those with the pauses as far
-    off as they may be, to the same side in all trials.
+    The interval covers all places that short pauses may have, to the same side in all trials.
 
     Args:
         quantile: a name that ``attribute_trial`` was asked for. what: the estimand in words, and whose.

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pauses behind one trial's latencies: the logs of service and load generator, laid over its requests.
 
-Where pauses are shorter than what their place is known to (Go's are: its log is cut to milliseconds), every
-share is computed three times, with the pauses where they are thought to be and as far off to either side
-as they may be, and its interval covers all three. Where they could be off by more than half of the
-latency in question, they are not laid over requests at all: the trial says that this was refused,
-and how much they could explain at the most, for which no clock is needed.
+Where pauses are shorter than what their place is known to (Go's are: its log is cut to milliseconds), every share is
+computed three times, with the pauses where they are thought to be and as far off to either side as they may be, and
+its interval covers all three. Where they could be off by more than half of the latency in question, they are not laid
+over requests: the trial says that this was refused, and how much they could explain at the most.
 
-Connecting is told by the load tool itself, request by request. A quota, a compiler and a busy machine are known to
-have been at work, not what they took: see ``beside``. What was not recorded is said to be so, never to be nothing.
+Connecting is told by the load tool itself. A quota, a compiler and a busy machine are known to have been at work, not
+what they took. What was not recorded is said to be so, never to be nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from harness.store import SessionFolder
 
 
 def memory_fit(header: SessionHeader) -> MemoryFit | None:
-    """Return what the session measured of memory before its first trial; ``None``: nothing was left to be measured."""
+    """Return what the session measured of memory before its first trial; ``None``: nothing."""
     noted = header.notes.get("memory")
     return None if noted is None else MemoryFit.model_validate_json(json.dumps(noted))
 
@@ -62,13 +61,11 @@ def memory_words(header: SessionHeader, variant: str) -> str | None:
         multiple = "" if asked is None else f"{asked.removeprefix('heap_max = ')}: "
         return f"{multiple}{_spaced(runtime.heap_max)}"
     if runtime.gomemlimit is not None:
-        matched = (
-            next((limit.memory_of for limit in fit.limits if limit.variant == variant), None) if fit else None
-        )
-        label = None if matched is None else header.experiment.labels[matched]
-        if asked is not None and matched is None:
+        matched = fit and next((limit.memory_of for limit in fit.limits if limit.variant == variant), None)
+        if asked is not None and not matched:
             return f"{asked.removeprefix('gomemlimit = ')}: {_spaced(runtime.gomemlimit)}"
-        return f"{'limit' if label is None else f'as {label}'}: {_spaced(runtime.gomemlimit)}"
+        label = f"as {header.experiment.labels[matched]}" if matched else "limit"
+        return f"{label}: {_spaced(runtime.gomemlimit)}"
     return None if runtime.gogc is None else f"GOGC {runtime.gogc}"
 
 
@@ -243,7 +240,7 @@ def _most(lives: RequestOverlap, beside: Sequence[Beside], *, quantile: float) -
 
 
 def _coarse(levels: Mapping[str, float], resolution_s: float) -> list[str]:
-    """Warn of percentiles that are a few steps of the tool's resolution: time beyond them is rounding, too."""
+    """Warn of percentiles that are a few steps of the tool's resolution."""
     notes = (
         (name, judge_resolution(value, resolution_s or None, "quantile")[2]) for name, value in levels.items()
     )

@@ -183,10 +183,9 @@ class Slope:
 def slope_within(
     x: Floats, y: Floats, groups: np.ndarray[tuple[int, ...], np.dtype[np.object_]], *, level: float = 0.95
 ) -> Slope | None:
-    """Return the common slope of ``y`` over ``x`` within groups, all of shape (n,); the group means count as estimated.
+    """Return the common slope of ``y`` over ``x`` within groups, all of shape (n,), as of an analysis of covariance.
 
-    It equals that of a linear model with a mean for each group (analysis of covariance). ``None``: fewer than
-    ``FEWEST_DEGREES`` degrees of freedom are left, or no group has two different values of ``x``.
+    ``None``: fewer than ``FEWEST_DEGREES`` degrees of freedom are left, or no group has two different values of ``x``.
     """
     degrees = len(y) - len(set(groups)) - 1
     x, y = _centred(x, groups), _centred(y, groups)

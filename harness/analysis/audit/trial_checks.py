@@ -185,8 +185,7 @@ def _bound(trial: AuditedTrial, profile: ClosedLoad) -> TrialCheck:
 def _law(trial: AuditedTrial, profile: ClosedLoad, each: int | None) -> TrialCheck:
     """Throughput from users, loops, ramp, latency, and what users wait inside the generator.
 
-    The law takes users for alike. Those who begin early find an emptier machine and are quicker, so that
-    measured throughput may lie above it where the ramp is a large part of the load.
+    The law takes users for alike: measured throughput may lie above it where the ramp is a large part of the load.
     """
     name = LAW
     mean_s, requests = number_of(trial, "latency_mean_s"), trial.requests

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The highest rate that keeps its goals of loss and lateness, found by RFC 9971 with repeated trials.
 
-The controller is the library MLRsearch, by the authors of the RFC: it says which rate is tried next, and for how
-long. Whoever calls measures. Short trials narrow the range first; near the end several trials decide on a rate, and a
-share of them may be bad, so that one stall does not decide.
+The library MLRsearch, by the authors of the RFC, says which rate is tried next and for how long; the caller measures.
+Short trials narrow the range; near the end several trials decide, and a share of them may be bad.
 """
 
 from __future__ import annotations
@@ -98,8 +97,8 @@ class _Measurer:
 def loss_to_report(trial: SearchTrial, goals: CapacityGoals) -> float:
     """Return one loss ratio that says whether both goals are kept, and from which the next rate follows.
 
-    The library knows one loss ratio. A good trial has the share of it that the worse of its goals is used up. A bad one
-    has what its arrivals exceed its answers by, so that the next rate is the one that was answered.
+    A good trial has the share of it that the worse of its goals is used up; a bad one has what its arrivals exceed its
+    answers by, so that the next rate is the one that was answered.
     """
     excess = goals.excess(trial.lost_share, trial.late_share)
     if excess <= 1:

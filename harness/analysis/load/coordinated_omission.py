@@ -3,8 +3,7 @@
 
 A virtual user that waits for its answer sends nothing through a pause: the requests that others would have sent then
 are missing, and with them the tail. One latency of a minute stands for as many missing requests as there are intervals
-in it. They lie evenly spaced, so where only counts of latencies are known (:class:`WithMissing`), how many lie below a
-limit follows from the limit, and a percentile is found by bisection.
+in it, evenly spaced: where only counts of latencies are known (:class:`WithMissing`), percentiles follow by bisection.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
     """Return the evidence in the times alone: nothing is sent while everybody waits, or less the more wait, or as much.
 
     Args:
-        start, latency: of every request of one trial, by start, shapes (n,), seconds.
-        resolution_s: the smallest step of the load generator's clock.
+        start, latency: of every request of one trial, by start, shapes (n,), seconds. resolution_s: of their clock.
     """
     n = len(start)
     span = float(np.ptp(start))
@@ -93,10 +91,7 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
 
 
 def _p_fewer(few: npt.NDArray[np.int64], many: npt.NDArray[np.int64]) -> float:
-    """One-sided p of the rank-sum test (Mann & Whitney 1947), normal approximation with ties and continuity.
-
-    Written out, because the module of laws takes as long to load as all else that a report needs.
-    """
+    """One-sided p of the rank-sum test (Mann & Whitney 1947), normal with ties; scipy.stats takes too long to load."""
     pooled = np.concatenate([few, many])
     _, codes, counts = np.unique(pooled, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[codes]
@@ -157,19 +152,17 @@ def coordinated_omission_check(
 ) -> OmissionCheck:
     """Say whether a trial came from a closed loop, and correct its tail by the expected interval.
 
+    Without users the requests' rhythm has to tell: nothing sent while the most wait is a closed loop's, sending on
+    while many wait is an open loop's. Where less is sent while many wait, requests are missing (``flagged``), but a
+    generator that was held up itself leaves that out as well as users do. The correction adds, for every latency
+    longer than one user's ordinary cycle, the requests that user would have sent meanwhile (HdrHistogram's
+    recordValueWithExpectedInterval, G. Tene).
+
     Args:
         start_s, latency_s: every request of one trial, shapes (n,), seconds, in any order.
         users: how many virtual users sent them, each waiting for its answer; None: not known.
         resolution_s: the smallest step of the load generator's clock.
         stalls: what ``detect_stalls`` found in these requests; None: it is asked.
-
-    Without users the requests' rhythm has to tell: nothing sent while the most wait is a closed
-    loop's, sending on while many wait is an open loop's, and calm requests are either's: it cannot be said.
-    Where less is sent while many wait, requests are missing (``flagged``), but a generator that was held up
-    itself leaves that out as well as users do.
-
-    The correction adds, for every latency longer than one user's ordinary cycle, the requests
-    that user would have sent meanwhile (HdrHistogram's recordValueWithExpectedInterval, G. Tene).
 
     Raises:
         InputError: shapes differ, there is no request, or users is not positive.
